@@ -1,7 +1,7 @@
-"""What Numba compiled, on disk: one file a compiled signature, in a folder that no other version ever reads.
+"""The disk cache of Numba's machine code: one file per compiled signature, in a folder per version.
 
 The folder is named by a fingerprint of this package's sources, of Python, Numba, llvmlite and NumPy and of
-the CPU. How its files are written and judged is in `store`.
+the CPU. `cache_files` reads and writes the files.
 """
 
 import functools
@@ -16,9 +16,9 @@ from .cache_files import digest_of_sources, folder, keep, read
 
 @functools.cache
 def fingerprint() -> str:
-    """What compiled code depends on beside its own signature, as a name for a folder.
+    """The name of the folder: a digest of what compiled code depends on besides its signature.
 
-    Raises OSError where the sources cannot be read.
+    Raises OSError if the sources cannot be read.
     """
     import llvmlite
     import numba
@@ -33,8 +33,7 @@ def fingerprint() -> str:
 
 
 class DiskCache:
-    """Numba's cache protocol (`load_overload`, `save_overload`) for one function; `name` tells it from all
-    others."""
+    """Numba's cache protocol (`load_overload`, `save_overload`) for one function with a unique `name`."""
 
     cache_path = None
 
@@ -42,8 +41,8 @@ class DiskCache:
         self._name = name
 
     def _path(self, signature: Any) -> pathlib.Path | None:
-        """Where that signature's code lies; None where the sources that name its folder cannot be read, or
-        the folder must not be used."""
+        """The file of a signature's code; None if the sources that name its folder cannot be read, or if the
+        folder must not be used."""
         try:
             version = folder(fingerprint())
         except OSError:
@@ -55,7 +54,7 @@ class DiskCache:
         return version / f"{readable}-{digest}.bin"
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """The compiled function of that signature; None where there is none, or none that can be used."""
+        """The compiled function of a signature; None if there is no usable one."""
         target_context.refresh()
         path = self._path(signature)
         payload = read(path) if path else None
@@ -66,7 +65,7 @@ class DiskCache:
         return CompileResult._rebuild(target_context, *pickle.loads(payload))
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep the compiled function, or do nothing where that is not possible."""
+        """Write the compiled function to disk, if possible."""
         from numba.core.serialize import dumps
 
         if compiled.library.has_dynamic_globals or compiled.lifted:

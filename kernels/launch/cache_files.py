@@ -1,10 +1,10 @@
-"""Files of compiled code: where they lie, and how they are read and written.
+"""Files of compiled code: their paths, and how they are read and written.
 
-Each version has a folder of its own below `root`. An entry starts with a digest of its name and of the rest:
-an entry that does not match, because it is damaged or stands under another name, counts as not there. Entries
-are written under another name and then renamed, so that a reader sees all of one or none, whatever other
-processes do. Where the folder cannot be written, nothing is kept, and that is no error. `cache_trust` says
-which folders and files are used at all, `cache_limit` how many bytes they may take.
+Each version has a folder of its own below `root`. An entry starts with a digest of its name and content; an
+entry that does not match, because it is damaged or renamed, counts as missing. Entries are written to a
+temporary file and then renamed, so readers see a complete entry or none, whatever other processes do. If the
+folder cannot be written, nothing is cached, and that is no error. `cache_trust` decides which folders and
+files are used, `cache_limit` how many bytes they may take.
 """
 
 import contextlib
@@ -23,9 +23,9 @@ _DIGEST_BYTES = 32
 
 def root() -> pathlib.Path:
     """The folder that holds all compiled code: `NIMBLEHLO_CACHE_DIR`, or one in the user's cache folder."""
-    named = os.environ.get(ENVIRONMENT_VARIABLE)
-    if named:
-        return pathlib.Path(named)
+    configured = os.environ.get(ENVIRONMENT_VARIABLE)
+    if configured:
+        return pathlib.Path(configured)
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
     elif sys.platform == "darwin":
@@ -35,56 +35,56 @@ def root() -> pathlib.Path:
     return pathlib.Path(base) / "nimblehlo"
 
 
-def digest(*parts: bytes) -> bytes:
-    """The SHA-256 digest of some bytes, one part after another."""
-    found = hashlib.sha256()
-    for part in parts:
-        found.update(part)
-    return found.digest()
+def digest(*chunks: bytes) -> bytes:
+    """The SHA-256 digest of the concatenated chunks."""
+    hasher = hashlib.sha256()
+    for chunk in chunks:
+        hasher.update(chunk)
+    return hasher.digest()
 
 
 def digest_of_sources(*folders: pathlib.Path) -> bytes:
-    """A digest of the Python sources in some folders and below, by name and content.
+    """A digest of the names and contents of the Python sources in some folders and their subfolders.
 
-    Raises OSError where they cannot be read.
+    Raises OSError if they cannot be read.
     """
     sources = [source for folder in folders for source in sorted(folder.rglob("*.py"))]
     return digest(*[source.name.encode() + b"\0" + source.read_bytes() for source in sources])
 
 
 def folder(name: str) -> pathlib.Path | None:
-    """The folder of a version; None where compiled code must be neither read nor written.
+    """The folder of a version, which may not exist yet; None if the cache must be neither read nor written.
 
-    It may not exist yet. A folder that others may write to is named in a `CacheWarning`, once a process.
+    A folder that others may write to causes one `CacheWarning` per process.
     """
-    found = root() / name
+    path = root() / name
     if limit() == 0:
         return None
-    reason = refusal_of_folder(found)
+    reason = refusal_of_folder(path)
     if reason:
         warn_once(f"no compiled code is kept on disk: {reason}")
         return None
-    return found
+    return path
 
 
 def has_folder(prefix: str) -> bool:
-    """Whether there is a folder of a version whose name begins so, and it may be used."""
-    return any(folder(found.name) for found in root().glob(f"{prefix}*"))
+    """Whether a version's folder whose name begins with `prefix` exists and may be used."""
+    return any(folder(path.name) for path in root().glob(f"{prefix}*"))
 
 
 _OPEN_FLAGS = os.O_RDONLY | sum(
     [getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK")]
 )
-"""Not through a symbolic link, and without waiting for a writer where somebody put a pipe."""
+"""Do not follow a symbolic link, and do not block if the file is a pipe."""
 
 
 def read(path: pathlib.Path) -> bytes | None:
-    """What `keep` wrote there; None where there is nothing that can be used."""
+    """The payload that `keep` wrote to a file; None if there is no usable one."""
     try:
         descriptor = os.open(path, _OPEN_FLAGS)
     except OSError:
         return None
-    # Half the time that a file object takes.
+    # os.read takes half the time of a file object.
     try:
         return _read(path, descriptor)
     except OSError:
@@ -94,7 +94,7 @@ def read(path: pathlib.Path) -> bytes | None:
 
 
 def _read(path: pathlib.Path, descriptor: int) -> bytes | None:
-    """The same of an open file. Raises OSError where it cannot be read."""
+    """`read` of an open file. Raises OSError if it cannot be read."""
     status = os.fstat(descriptor)
     reason = refusal_of_file(path, status)
     if reason:
@@ -106,17 +106,17 @@ def _read(path: pathlib.Path, descriptor: int) -> bytes | None:
     payload = content[_DIGEST_BYTES:]
     if content[:_DIGEST_BYTES] != _digest(path, payload):
         return None
-    # The entry is used now: `cache_limit` removes those first whose time is longest ago. That fails where the
-    # folder belongs to root, and on Windows where another process has removed the entry.
+    # `cache_limit` evicts the entries with the oldest times first. Setting the time fails if the folder
+    # belongs to root, and on Windows if another process has removed the entry.
     with contextlib.suppress(OSError):
         os.utime(descriptor if os.utime in os.supports_fd else path)
     return payload
 
 
 def keep(path: pathlib.Path, payload: bytes) -> None:
-    """Write an entry to a version's folder, so that a reader sees all of it or none.
+    """Write an entry to a version's folder atomically.
 
-    Where that is not possible, or the entry is larger than the limit, nothing is written.
+    Nothing is written if that is not possible, or if the entry is larger than the limit.
     """
     content = _digest(path, payload) + payload
     if len(content) > limit():
@@ -140,12 +140,12 @@ def _digest(path: pathlib.Path, payload: bytes) -> bytes:
 def _write(path: pathlib.Path, content: bytes) -> bool:
     """Write a file of mode 0600; returns whether its folder may be used.
 
-    Raises OSError where it cannot be written.
+    Raises OSError if it cannot be written.
     """
     import tempfile
 
     _make_folder(path.parent)
-    # Somebody else may have made the folder since it was judged.
+    # Another user may have created the folder since `folder` checked it.
     if refusal_of_folder(path.parent):
         return False
     descriptor, unfinished = tempfile.mkstemp(prefix=UNFINISHED_PREFIX, dir=path.parent)
@@ -161,25 +161,25 @@ def _write(path: pathlib.Path, content: bytes) -> bool:
 
 
 def _make_folder(folder: pathlib.Path) -> None:
-    """Make a folder, and those above it that are missing, of mode 0700.
+    """Create a folder and its missing parents with mode 0700.
 
-    Raises OSError where that is not possible.
+    Raises OSError if that is not possible.
     """
     missing = [folder]
     while not missing[-1].is_dir() and missing[-1] != missing[-1].parent:
         missing.append(missing[-1].parent)
-    for one in missing[-2::-1]:
-        one.mkdir(mode=0o700, exist_ok=True)
+    for directory in missing[-2::-1]:
+        directory.mkdir(mode=0o700, exist_ok=True)
 
 
 class Usage(NamedTuple):
-    """What compiled code takes on disk.
+    """The disk usage of compiled code.
 
     Attributes:
-        path: the folder that holds all of it.
-        refusal: why it is neither read nor written; None where it is.
-        limit: the most bytes that it may take.
-        kinds: (files, bytes) by kind, as in `cache_limit.KINDS`, and of files that are being written.
+        path: the folder of all compiled code.
+        refusal: why compiled code is neither read nor written; None if it is.
+        limit: maximum bytes of compiled code.
+        kinds: (files, bytes) by kind, as in `cache_limit.KINDS`, and of unfinished files.
     """
 
     path: pathlib.Path
@@ -189,7 +189,7 @@ class Usage(NamedTuple):
 
 
 def usage() -> Usage:
-    """What compiled code takes on disk, of all versions."""
+    """The disk usage of the compiled code of all versions."""
     kinds = dict.fromkeys([*KINDS.values(), "unfinished"], (0, 0))
     for entry in entries(root()):
         files, size = kinds[entry.kind]
@@ -198,11 +198,11 @@ def usage() -> Usage:
 
 
 def clear() -> tuple[int, int]:
-    """Remove the compiled code of all versions, except for what is being written.
+    """Remove the compiled code of all versions, except for unfinished files.
 
-    Returns how many files are gone, and their bytes.
+    Returns the number of removed files, and their bytes.
 
-    Raises PermissionError where others may write to the folder, who could have put anything there.
+    Raises PermissionError if others may write to the folder: they could have put any files there.
     """
     reason = refusal_of_folder(root() / "any")
     if reason:
@@ -211,7 +211,7 @@ def clear() -> tuple[int, int]:
 
 
 def _refusal() -> str | None:
-    """Why compiled code is neither read nor written; None where it is."""
+    """Why compiled code is neither read nor written; None if it is."""
     if limit() == 0:
         return "the limit is 0 bytes"
     reason = refusal_of_folder(root() / "any")

@@ -1,10 +1,10 @@
-"""How many bytes compiled code may take on disk: what was used last stays, the rest is removed.
+"""The size limit of compiled code on disk, with LRU eviction.
 
-The time of a file's last change says when it was last used: `store.read` sets it. A thread of its own looks
-through the folders of all versions after the first entry that a process writes, and again whenever the
-process has written a thirty-second of the limit since. Above the limit, it removes the entries used least
-recently, down to nine tenths of the limit. Processes share no lock: several may remove at the same time, and
-removing what another one reads or has removed does no harm.
+A file's modification time is the time of its last use: `cache_files.read` sets it. A background thread scans
+the folders of all versions after the first entry that a process writes, and again whenever the process has
+written another 1/32 of the limit. Above the limit, it evicts the least recently used entries, down to 9/10 of
+the limit. Processes share no lock: several may evict at the same time, and removing an entry that another
+process reads or has removed does no harm.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ DEFAULT_LIMIT = 1 << 30
 """Bytes. The project's own tests leave some 100 MB."""
 
 UNFINISHED_PREFIX = ".unfinished-"
-"""What names of files that are being written begin with."""
+"""Prefix of the names of files that are being written."""
 
 KINDS = {".bin": "numba", ".o": "generated"}
 """The kind of an entry by its suffix: loops that Numba compiled, and code generated as LLVM IR."""
@@ -33,13 +33,13 @@ KINDS = {".bin": "numba", ".o": "generated"}
 _FOLDER = re.compile(r"(generated-)?[0-9a-f]{32}")
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)(i?b)?", re.IGNORECASE)
 _UNFINISHED_SECONDS = 3600.0
-"""Age from which a file that is being written was left by a process that ended."""
+"""Age from which an unfinished file counts as left behind by a process that ended."""
 
 
 def limit() -> int:
-    """The most bytes that compiled code may take; 0: none is kept, and none is read.
+    """Maximum bytes of compiled code on disk; 0: the cache is neither read nor written.
 
-    It is what `set_limit` said, or else NIMBLEHLO_CACHE_BYTES, or else the default.
+    `set_limit` takes precedence over NIMBLEHLO_CACHE_BYTES, and that over the default.
     """
     if _limits:
         return _limits[-1]
@@ -48,7 +48,7 @@ def limit() -> int:
 
 
 def set_limit(size: int) -> None:
-    """Set the limit of this process in bytes, whatever the environment says."""
+    """Set the limit of this process in bytes; it overrides the environment."""
     _limits[:] = [size]
 
 
@@ -69,7 +69,7 @@ def _parsed(text: str) -> int:
 
 
 class Entry(NamedTuple):
-    """A file of compiled code; `used`: nanoseconds since 1970."""
+    """A file of compiled code; `used`: time of its last use, in nanoseconds since 1970."""
 
     path: str
     bytes: int
@@ -78,7 +78,7 @@ class Entry(NamedTuple):
 
 
 def entries(root: pathlib.Path) -> Iterator[Entry]:
-    """All files of compiled code below a folder. Files and folders of other names are left out."""
+    """All files of compiled code below a folder; files and folders with other names are skipped."""
     for folder in _folders(root):
         with contextlib.suppress(OSError), os.scandir(folder) as files:
             for file in files:
@@ -92,10 +92,10 @@ def entries(root: pathlib.Path) -> Iterator[Entry]:
 def _folders(root: pathlib.Path) -> list[str]:
     """The folders of all versions."""
     try:
-        with os.scandir(root) as found:
+        with os.scandir(root) as directory_entries:
             return [
                 folder.path
-                for folder in found
+                for folder in directory_entries
                 if _FOLDER.fullmatch(folder.name) and folder.is_dir(follow_symlinks=False)
             ]
     except OSError:
@@ -106,27 +106,27 @@ def _kind(name: str) -> str | None:
     return "unfinished" if name.startswith(UNFINISHED_PREFIX) else KINDS.get(os.path.splitext(name)[1])
 
 
-def evict(root: pathlib.Path, most: int) -> int:
-    """Remove what was used least recently where entries take more than `most` bytes.
+def evict(root: pathlib.Path, max_bytes: int) -> int:
+    """Remove the least recently used entries if all entries take more than `max_bytes`.
 
-    Returns the bytes that stay.
+    Returns the bytes of the remaining entries.
     """
     abandoned = time.time_ns() - int(_UNFINISHED_SECONDS * 1e9)
-    found = sorted(entries(root), key=lambda entry: entry.used)
-    removed = [entry for entry in found if entry.kind == "unfinished" and entry.used < abandoned]
-    stay = [entry for entry in found if entry.kind != "unfinished"]
-    total = sum(entry.bytes for entry in found) - sum(entry.bytes for entry in removed)
-    excess = total - (most - most // 10) if total > most else 0
-    for entry in stay:
+    by_use = sorted(entries(root), key=lambda entry: entry.used)
+    removed = [entry for entry in by_use if entry.kind == "unfinished" and entry.used < abandoned]
+    finished = [entry for entry in by_use if entry.kind != "unfinished"]
+    total = sum(entry.bytes for entry in by_use) - sum(entry.bytes for entry in removed)
+    excess = total - (max_bytes - max_bytes // 10) if total > max_bytes else 0
+    for entry in finished:
         if excess <= 0:
             break
         removed.append(entry)
         excess -= entry.bytes
-    return sum(entry.bytes for entry in found) - remove(root, removed)[1]
+    return sum(entry.bytes for entry in by_use) - remove(root, removed)[1]
 
 
 def remove(root: pathlib.Path, chosen: list[Entry]) -> tuple[int, int]:
-    """Remove entries, and the folders that have none any more; returns how many are gone, and their bytes."""
+    """Remove entries and the folders that become empty; returns (removed files, their bytes)."""
     count = size = 0
     for entry in chosen:
         try:
@@ -143,13 +143,13 @@ def remove(root: pathlib.Path, chosen: list[Entry]) -> tuple[int, int]:
 
 
 class _Evictor:
-    """Looks now and then at what this process has written."""
+    """Schedules eviction by the number of bytes that this process has written."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew: a forked child has neither the thread nor a lock that somebody releases."""
+        """Reset the state: a forked child has no eviction thread, and its lock may never be released."""
         self.lock = threading.Lock()
         self.totals: dict[pathlib.Path, int] = {}
         self.written: dict[pathlib.Path, int] = {}
@@ -157,12 +157,12 @@ class _Evictor:
         self.is_running = False
 
     def wrote(self, root: pathlib.Path, size: int) -> None:
-        most = limit()
+        max_bytes = limit()
         with self.lock:
-            known, written = self.totals.get(root), self.written.get(root, 0) + size
+            total, written = self.totals.get(root), self.written.get(root, 0) + size
             self.written[root] = written
-            is_full = known is not None and known <= most < known + written
-            if known is not None and not is_full and written <= most // 32:
+            is_full = total is not None and total <= max_bytes < total + written
+            if total is not None and not is_full and written <= max_bytes // 32:
                 return
             self.due.add(root)
             self.totals.setdefault(root, 0)
@@ -173,7 +173,7 @@ class _Evictor:
             # No daemon: the process ends when the entries are within the limit.
             threading.Thread(target=self.run, name="nimblehlo-cache").start()
         except RuntimeError:
-            # No thread can be started any more, as where Python is about to end.
+            # Python cannot start threads while it exits.
             self.run()
 
     def run(self) -> None:
@@ -195,5 +195,5 @@ if hasattr(os, "register_at_fork"):
 
 
 def note_written(root: pathlib.Path, size: int) -> None:
-    """Say that an entry of `size` bytes was written below `root`."""
+    """Record that an entry of `size` bytes was written below `root`."""
     _evictor.wrote(root, size)

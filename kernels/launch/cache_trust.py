@@ -7,8 +7,8 @@ it, and the group may write to those whose group is the owner's own and has no o
 systems make them. A symbolic link on the way to the folder must belong to this user or to root. What breaks
 the rule is named in one `CacheWarning` a process, and is not used.
 
-On Windows, access lists decide who may write, and the user's own folders are closed to others: nothing is
-judged.
+On Windows, access control lists decide who may write, and the user's own folders are closed to others:
+nothing is checked.
 """
 
 import os
@@ -17,11 +17,11 @@ import stat
 import warnings
 
 _MAX_LINKS = 40
-"""Most symbolic links on the way to a folder, as in Linux."""
+"""Maximum number of symbolic links in a path, as in Linux."""
 
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
-_IS_JUDGED = hasattr(os, "geteuid")
+_HAS_OWNERS = hasattr(os, "geteuid")
 
 
 class CacheWarning(UserWarning):
@@ -29,49 +29,49 @@ class CacheWarning(UserWarning):
 
 
 def refusal_of_folder(folder: pathlib.Path) -> str | None:
-    """Why files in the folder of a version must not be used; None where they may.
+    """Why files in the folder of a version must not be used; None if they may.
 
-    The folder and its parent, which holds all versions, must be closed to others even if they are sticky.
-    Of a path that does not exist yet, the folders that do are judged. The answer for one that exists is
-    kept.
+    Others must have no write access to the folder and its parent, which holds all versions, even if these
+    are sticky. If the path does not exist yet, its existing parents are checked. The answer for an existing
+    folder is cached.
     """
-    key = os.fspath(folder)
-    if not os.path.isabs(key):
-        key = os.path.abspath(key)
-    if key in _judged:
-        return _judged[key]
+    path = os.fspath(folder)
+    if not os.path.isabs(path):
+        path = os.path.abspath(path)
+    if path in _refusals:
+        return _refusals[path]
     try:
-        reason, exists = _judge(key) if _IS_JUDGED else (None, os.path.isdir(key))
+        reason, exists = _examine(path) if _HAS_OWNERS else (None, os.path.isdir(path))
     except OSError:
         # The folder cannot be used; whoever tries meets the same error.
         return None
     if exists or reason:
-        _judged[key] = reason
+        _refusals[path] = reason
     return reason
 
 
 def refusal_of_file(path: pathlib.Path, status: os.stat_result) -> str | None:
-    """Why an open file must not be used; None where it may."""
+    """Why an open file must not be used; None if it may."""
     if not stat.S_ISREG(status.st_mode):
         return f"{path} is no regular file"
-    return _refusal(str(path), status, is_strict=True) if _IS_JUDGED else None
+    return _refusal(str(path), status, is_strict=True) if _HAS_OWNERS else None
 
 
 def warn_once(message: str) -> None:
-    """Give a `CacheWarning`, once a process for each message."""
-    this = object()
-    if _told.setdefault(message, this) is this:
+    """Issue a `CacheWarning`, once per process and message."""
+    token = object()
+    if _warned.setdefault(message, token) is token:
         warnings.warn(message, CacheWarning, stacklevel=3)
 
 
-_told: dict[str, object] = {}
-_judged: dict[str, str | None] = {}
+_warned: dict[str, object] = {}
+_refusals: dict[str, str | None] = {}
 
 
-def _judge(folder: str) -> tuple[str | None, bool]:
+def _examine(folder: str) -> tuple[str | None, bool]:
     """(why a folder must not be used, or None; whether it exists).
 
-    Raises OSError where that cannot be found out.
+    Raises OSError if the path cannot be examined.
     """
     names = ["", *_names(folder)]
     pending = [(name, position >= len(names) - 2) for position, name in enumerate(names)][::-1]
@@ -99,8 +99,8 @@ def _judge(folder: str) -> tuple[str | None, bool]:
             return f"{entry} is a symbolic link that belongs to user {status.st_uid}", True
         target = os.readlink(entry)
         path = os.sep if target.startswith(os.sep) else path
-        # What the link names is judged as the link's own name would be, what lies above as any other folder.
-        pending += [(part, is_strict and last == 0) for last, part in enumerate(_names(target)[::-1])]
+        # The target is checked as strictly as the link itself, its parents like any other folder.
+        pending += [(child, is_strict and last == 0) for last, child in enumerate(_names(target)[::-1])]
     return None, os.path.isdir(path)
 
 
@@ -125,7 +125,7 @@ def _refusal(path: str, status: os.stat_result, is_strict: bool) -> str | None:
 
 
 def _is_private(group: int, user: int) -> bool:
-    """Whether a group is the primary one of a user, bears the user's name and has no other members."""
+    """Whether a group is the primary group of a user, has the user's name and no other members."""
     import grp
     import pwd
 

@@ -1,5 +1,4 @@
-"""Memory for intermediate arrays, kept between calls: the first touch of new pages costs more than a loop
-over them."""
+"""Scratch memory, cached between calls: the page faults of new memory cost more than a loop over it."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -9,33 +8,32 @@ import numpy as np
 
 from .poison import most_kept
 
-_MOST_KEPT_BYTES = most_kept(1 << 26)
+_MAX_CACHED_BYTES = most_kept(1 << 26)
 _ALIGNMENT = 64
-_kept: list[np.ndarray] = []
+_cached: list[np.ndarray] = []
 
 
 @contextlib.contextmanager
-def borrow_scratch(*wanted: tuple[int, Any]) -> Iterator[Sequence[np.ndarray]]:
-    """One-dimensional arrays of these sizes and types, uninitialized, for the time of the context.
+def borrow_scratch(*requests: tuple[int, Any]) -> Iterator[Sequence[np.ndarray]]:
+    """Uninitialized one-dimensional arrays of these (size, dtype) for the duration of the context.
 
-    They begin where cache lines do: vectors that straddle two lines are read half as fast.
-
-    Any number of threads may borrow at the same time.
+    They are aligned to cache lines: loads of vectors that straddle two cache lines take twice as long. Any
+    number of threads may borrow at the same time.
     """
-    sizes = [-(-size * np.dtype(dtype).itemsize // _ALIGNMENT) * _ALIGNMENT for size, dtype in wanted]
+    sizes = [-(-size * np.dtype(dtype).itemsize // _ALIGNMENT) * _ALIGNMENT for size, dtype in requests]
     memory = _take(sum(sizes))
-    arrays, at = [], 0
-    for (size, dtype), nbytes in zip(wanted, sizes, strict=True):
-        arrays.append(memory[at : at + nbytes].view(dtype)[:size])
-        at += nbytes
+    arrays, offset = [], 0
+    for (size, dtype), nbytes in zip(requests, sizes, strict=True):
+        arrays.append(memory[offset : offset + nbytes].view(dtype)[:size])
+        offset += nbytes
     yield arrays
-    if memory.nbytes <= _MOST_KEPT_BYTES and not _kept:
-        _kept.append(memory)
+    if memory.nbytes <= _MAX_CACHED_BYTES and not _cached:
+        _cached.append(memory)
 
 
 def _take(nbytes: int) -> np.ndarray:
     try:
-        memory = _kept.pop()
+        memory = _cached.pop()
     except IndexError:
         return _aligned(nbytes)
     return memory if memory.nbytes >= nbytes else _aligned(nbytes)

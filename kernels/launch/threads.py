@@ -23,7 +23,7 @@ TASK_BYTES = 1 << 17
 MOST_TASKS = 128
 
 LEAST_SECONDS = 3e-5
-"""Generated code that takes less runs on the calling thread: a parallel launch costs 5 to 9 us."""
+"""Shorter launches of generated code run on the calling thread: a parallel launch costs 5 to 9 us."""
 HAND_OFF_SECONDS = 1e-3
 """Where there is neither a pool (`task_pool.h`) nor yet a driver, longer work is shared with threads of
 Python's, which cost 0.1 ms each."""
@@ -32,22 +32,21 @@ LOADING_SECONDS = 1.0
 
 
 class Division(NamedTuple):
-    """Task `t` covers the items from `t * size` to `(t + 1) * size`, the last one up to the total."""
+    """Task `t` covers the items in [`t * size`, `(t + 1) * size`), the last task up to the total."""
 
     tasks: int
     size: int
 
 
-def division(total: int, item_bytes: float, most: int = MOST_TASKS) -> Division:
-    """Divide `total` items into tasks, by their number and the bytes that one moves: never by the number of
-    threads.
+def division(total: int, item_bytes: float, max_tasks: int = MOST_TASKS) -> Division:
+    """Divide `total` items into tasks by their number and the bytes that one moves, not by the thread count.
 
-    A task is worth at least `TASK_BYTES`, since a parallel launch costs some microseconds. One task runs on
-    the calling thread.
+    A task moves at least `TASK_BYTES`, because a parallel launch costs some microseconds. A single task runs
+    on the calling thread.
     """
     if total <= 0:
         return Division(0, 1)
-    tasks = max(1, min(total, most, int(total * item_bytes) // TASK_BYTES))
+    tasks = max(1, min(total, max_tasks, int(total * item_bytes) // TASK_BYTES))
     size = -(-total // tasks)
     return Division(-(-total // size), size)
 
@@ -56,9 +55,9 @@ class _Pool:
     """The state of this process's parallel launches.
 
     Attributes:
-        driver: the address of the driver, 0 until there is one.
-        pool_driver: that of the pool's driver, 0 where there is no pool.
-        compile_driver: compiles a driver for a layer of Numba's, or loads it from the disk.
+        driver: address of the driver; 0 until it is chosen.
+        pool_driver: address of the pool's driver; 0 if there is no pool.
+        compile_driver: compiles a driver for Numba's threading layer, or loads it from the disk cache.
     """
 
     def __init__(self) -> None:
@@ -82,7 +81,7 @@ class _Pool:
             self.make_driver()
 
     def use_pool(self) -> bool:
-        """Let the pool run kernels, where there is one and no layer of Numba's is asked for."""
+        """Let the pool run kernels, if there is one and NUMBA_THREADING_LAYER names no layer."""
         with self.lock:
             if not self.layer and os.environ.get("NUMBA_THREADING_LAYER", "default") == "default":
                 self.driver = self.pool_driver
@@ -91,7 +90,7 @@ class _Pool:
             return self.layer == "pool"
 
     def start_layer(self) -> None:
-        """Choose the layer and start its threads: from the thread that forks, if any does."""
+        """Choose Numba's layer and start its threads; call it from the thread that forks, if any."""
         with self.lock:
             if self.layer:
                 return
@@ -106,13 +105,14 @@ class _Pool:
                 self.launches = threading.Lock()
 
     def make_driver(self) -> None:
-        """Compile the driver, or load it from the disk."""
+        """Compile the driver, or load it from the disk cache."""
         with self.lock:
             if not self.driver and self.compile_driver is not None:
                 self.driver = self.compile_driver()
 
     def start_in_background(self) -> None:
-        """Do what is next of `start`: import, start the layer here, make the driver."""
+        """Do the next step of `start`: import Numba in the background; then start the layer here, and compile
+        the driver in the background."""
         if self.driver or (self.loader is not None and self.loader.is_alive()):
             return
         if "numba" not in sys.modules:
@@ -124,10 +124,10 @@ class _Pool:
         self.loader.start()
 
     def wait_at_forks(self) -> None:
-        """Let forks wait for the background before anything else: before others take locks that it needs.
+        """Make forks wait for the background thread before other hooks take locks that it needs.
 
-        The functions that are called before a fork are called in the reverse order of their registration, so
-        that what Numba imports and what registers some comes first.
+        Hooks run before a fork in reverse order of registration, so the modules that Numba imports and that
+        register hooks are imported first.
         """
         for name in ("concurrent.futures.thread", "logging"):
             importlib.import_module(name)
@@ -135,12 +135,12 @@ class _Pool:
             os.register_at_fork(before=self.before_fork)
 
     def before_fork(self) -> None:
-        """A child must not find a module half imported."""
+        """Wait for the import: a child must not inherit a partially imported module."""
         if self.loader is not None and self.loader is not threading.current_thread():
             self.loader.join()
 
     def after_fork_in_child(self) -> None:
-        """Other threads are gone here, and so may be what they held."""
+        """Replace the locks: other threads, which may have held them, do not exist in the child."""
         self.lock = threading.RLock()
         self.background = threading.Lock()
         if self.layer in ("", "pool"):
@@ -159,7 +159,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _load_tbb() -> None:
-    """Make the TBB library that pip installed findable: Numba looks for it by its bare name."""
+    """Load the TBB library that pip installed, because Numba looks for it by its bare name."""
     if not sys.platform.startswith("linux"):
         return
     for folder in dict.fromkeys((sys.prefix, sys.exec_prefix, site.getuserbase(), sys.base_prefix)):
@@ -181,13 +181,13 @@ def offer_driver(compile_driver: Callable[[], int]) -> None:
 
 
 def layer() -> str:
-    """What runs parallel loops: "pool", or a layer of Numba's, "tbb", "omp" or "workqueue"."""
+    """The implementation of parallel loops: "pool", or Numba's layer "tbb", "omp" or "workqueue"."""
     _pool.start()
     return _pool.layer
 
 
 def chosen_threads(threads: int | None) -> int:
-    """The number of threads that a launch may use: all for None, never more than there are.
+    """The number of threads that a launch may use; None: all.
 
     Raises ValueError for a number below 1.
     """
@@ -228,17 +228,17 @@ def way_of_running(threads: int | None) -> tuple[int, int]:
 
 @functools.cache
 def available_threads() -> int:
-    """How many threads Numba would use, found without it, once a process."""
-    named = os.environ.get("NUMBA_NUM_THREADS", "")
-    if named.isdigit() and int(named) > 0:
-        return int(named)
+    """The number of threads that Numba would use, without importing it; computed once per process."""
+    configured = os.environ.get("NUMBA_NUM_THREADS", "")
+    if configured.isdigit() and int(configured) > 0:
+        return int(configured)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def count_hand_off(seconds: float) -> None:
-    """Note how long a launch without the driver took; after enough of them it is made in the background.
+    """Add up the time of launches without the driver; above LOADING_SECONDS it is compiled in the background.
 
-    An exiting interpreter waits for the background, and so does a fork.
+    An exiting interpreter waits for the background thread, and so does a fork.
     """
     _pool.hand_off_seconds += seconds
     if _pool.hand_off_seconds > LOADING_SECONDS and _pool.background.acquire(blocking=False):
@@ -249,6 +249,6 @@ def count_hand_off(seconds: float) -> None:
 
 
 def _import_quietly() -> None:
-    # Whatever fails here fails again, and is told, where a kernel needs it.
+    # A failing import fails again, and is reported, when a kernel needs Numba.
     with contextlib.suppress(Exception):
         import numba  # noqa: F401

@@ -147,7 +147,7 @@ def test_limits_in_words(root: Path, text: str, size: int, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("text", ["many", "-1", "1.5G", "M", "1P"])
 def test_limits_that_are_none(root: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_trust, "_told", {})
+    monkeypatch.setattr(cache_trust, "_warned", {})
     cache_limit._parsed.cache_clear()
     monkeypatch.setenv("NIMBLEHLO_CACHE_BYTES", text)
     with pytest.warns(cache_trust.CacheWarning, match="NIMBLEHLO_CACHE_BYTES"):

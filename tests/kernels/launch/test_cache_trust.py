@@ -20,8 +20,8 @@ VERSION = "0" * 32
 @pytest.fixture(autouse=True)
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test begins as a process does."""
-    monkeypatch.setattr(cache_trust, "_judged", {})
-    monkeypatch.setattr(cache_trust, "_told", {})
+    monkeypatch.setattr(cache_trust, "_refusals", {})
+    monkeypatch.setattr(cache_trust, "_warned", {})
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assert found is not None
     cache_files.keep(found / "entry.o", b"code")
     assert cache_files.read(found / "entry.o") == b"code"
-    cache_trust._judged.clear()
+    cache_trust._refusals.clear()
     return found
 
 
@@ -111,7 +111,7 @@ def test_folders_above_may_be_open_where_they_are_sticky(folder: Path) -> None:
     above = folder.parent.parent
     above.chmod(0o1777)
     assert cache_files.folder(VERSION) == folder
-    cache_trust._judged.clear()
+    cache_trust._refusals.clear()
     above.chmod(0o777)
     assert f"{above} may be written by everybody" in refusal(folder)
 
@@ -173,7 +173,7 @@ def test_links_of_the_user_are_followed_and_what_they_name_is_judged(
         assert cache_files.folder(VERSION) == link / VERSION
         assert cache_files.read(link / VERSION / "entry.o") == b"code"
     # A folder that holds all versions may not even be sticky, by whatever name it is reached.
-    cache_trust._judged.clear()
+    cache_trust._refusals.clear()
     folder.parent.chmod(0o1777)
     assert "may be written by everybody" in refusal(link / VERSION)
 
