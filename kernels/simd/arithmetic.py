@@ -1,8 +1,8 @@
 """Arithmetic on single elements, for the loops of the other modules.
 
-Each function here is compiled into the loop that calls it. `element` and `monoid` are names of `monoids`,
-constant where a loop is compiled. Importing this module imports Numba: only modules of loops do, when they
-are first needed.
+Each function is inlined into the loop that calls it. `element` and `monoid` are names of `monoids` and
+compile-time constants. Importing this module imports Numba, so only modules of loops import it, at their
+first use.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ from .vectors import (
 
 @intrinsic(prefer_literal=True)
 def load(typing_context: Any, element: Any, array: Any, index: Any) -> Any:
-    """The element of a one-dimensional array, as the type in which it is computed with."""
+    """Load an element of a one-dimensional array, converted to its computing type."""
     name = literal(element)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -37,7 +37,7 @@ def load(typing_context: Any, element: Any, array: Any, index: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def store(typing_context: Any, element: Any, array: Any, index: Any, value: Any) -> Any:
-    """Round a value to its element type, and write it into a one-dimensional array."""
+    """Round a value to the element type and store it to a one-dimensional array."""
     name = literal(element)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -50,7 +50,7 @@ def store(typing_context: Any, element: Any, array: Any, index: Any, value: Any)
 
 @intrinsic
 def get(typing_context: Any, array: Any, index: Any) -> Any:
-    """`array[index]` of a flat array, where no index is negative: such loops become vectors."""
+    """`array[index]` of a one-dimensional array for an index that is not negative: LLVM vectorizes it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(array)(context, builder, arguments[0]).data
@@ -61,7 +61,7 @@ def get(typing_context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def put(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
-    """`array[index] = value`, where no index is negative."""
+    """`array[index] = value` for an index that is not negative."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(array)(context, builder, arguments[0]).data
@@ -73,7 +73,7 @@ def put(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def combine(typing_context: Any, element: Any, monoid: Any, left: Any, right: Any) -> Any:
-    """`left` combined with `right`, both as computed."""
+    """Combine `left` with `right`, both of the computing type."""
     kind = Combination(literal(element), literal(monoid))
     name = kind.element
 

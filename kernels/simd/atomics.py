@@ -1,4 +1,4 @@
-"""What tasks that run at the same time tell each other, in arrays of int64. Importing it imports Numba."""
+"""Atomic operations of concurrent tasks on arrays of int64. Importing this module imports Numba."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _BYTES = 8
 
 @intrinsic
 def add_atomically(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
-    """`array[index] += value`; returns what was there before."""
+    """`array[index] += value`; returns the previous value."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(array)(context, builder, arguments[0]).data
@@ -22,7 +22,7 @@ def add_atomically(typing_context: Any, array: Any, index: Any, value: Any) -> A
 
 @intrinsic
 def publish(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
-    """`array[index] = value`: who observes it sees all that this task has written before."""
+    """Store with release order: a task that observes the value sees all earlier writes of this task."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(array)(context, builder, arguments[0]).data
@@ -34,7 +34,7 @@ def publish(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def observe(typing_context: Any, array: Any, index: Any) -> Any:
-    """`array[index]`, as another task may have published it."""
+    """Load `array[index]` with acquire order; the counterpart of `publish`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(array)(context, builder, arguments[0]).data

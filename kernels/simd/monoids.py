@@ -2,13 +2,13 @@
 
 A monoid is one of MONOIDS, named as in StableHLO. Elements are named as NumPy names them; bfloat16 and
 float16 are stored in 16 bits and computed in float32, which is exact for minimum and maximum and "wide" for
-add and multiply. Two forms of names say more:
+add and multiply. Two extensions of the names:
 
 - an element "float32:float64" is stored as the first type and computed as the second, and its results are
   rounded to the first at last; "bfloat16>float32" too, but its results are stored as the second type;
 - a monoid "add:bfloat16" rounds each of its results to that type.
 
-`normalized` folds combinations that give the same bits into one, so that fewer loops are compiled.
+`normalized` maps combinations with the same results to one, so that fewer loops are compiled.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ import numpy as np
 
 MONOIDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
 ACCUMULATIONS = ("wide", "declared", "float64")
-OVERWRITE = "overwrite"  # what scatters know beside the monoids: the second argument
+OVERWRITE = "overwrite"  # the combiner of scatters that returns its second argument
 _ORDERED = ("minimum", "maximum")
 _BITWISE = ("and", "or", "xor")
 _BOOLEAN = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
@@ -27,7 +27,7 @@ WIDENED = ("bfloat16", "float16")
 
 
 class Combination(NamedTuple):
-    """A monoid on elements of one type, both by name, in the form that loops are compiled for."""
+    """An element type and a monoid, by the names for which loops are compiled."""
 
     element: str
     monoid: str
@@ -50,8 +50,8 @@ def normalized(dtype: Any, monoid: str, accumulate: str = "wide", result_dtype: 
 
     `accumulate` is one of ACCUMULATIONS, and concerns sums and products of floats and complex numbers: "wide"
     computes those narrower than float32 in that; "declared" rounds each result to the elements' type;
-    "float64" computes in float64 or complex128. `result_dtype` is float32 where sixteen-bit floats are folded
-    into that. Raises ValueError where there is no such combination.
+    "float64" computes in float64 or complex128. `result_dtype` is float32 where 16-bit floats are reduced
+    to that. Raises ValueError where there is no such combination.
     """
     if not supports(dtype, monoid):
         raise ValueError(f"no kernel computes {monoid} on {np.dtype(dtype).name}")
@@ -74,7 +74,7 @@ def normalized(dtype: Any, monoid: str, accumulate: str = "wide", result_dtype: 
 
 
 def supports_result(dtype: Any, result_dtype: Any) -> bool:
-    """Whether there are loops that fold elements of a type into another one: sixteen-bit floats into f32."""
+    """Whether loops reduce elements of a type to a result of another: 16-bit floats to f32."""
     return np.dtype(dtype) == np.dtype(result_dtype) or (
         np.dtype(dtype).name in WIDENED and np.dtype(result_dtype) == np.dtype(np.float32)
     )
