@@ -20,7 +20,7 @@ class Side(NamedTuple):
 
     bound: Bound
     first: ir.Value
-    steps: Sequence[int]
+    strides: Sequence[int]
 
 
 def whole(storage: Storage) -> Side:
@@ -37,16 +37,16 @@ def copy(emitter: ArrayEmitter, target: Side, source: Side, sizes: Sequence[int]
     """Copy a box; a source that is a single element is written to all of it."""
     builder = emitter.builder
     assert isinstance(target.bound, Storage)
-    merged = _merged(target.steps, source.steps, sizes)
+    merged = _merged(target.strides, source.strides, sizes)
     line = 1
     if merged and merged[-1][1:] == (1, 1) and isinstance(source.bound, Storage):
         line = merged.pop()[0]
     to, at = target.first, source.first
     with ExitStack() as loops:
-        for size, target_step, source_step in merged:
+        for size, target_stride, source_stride in merged:
             index = loops.enter_context(emitter.loop(size))
-            to = _moved(builder, to, index, target_step)
-            at = _moved(builder, at, index, source_step)
+            to = _moved(builder, to, index, target_stride)
+            at = _moved(builder, at, index, source_stride)
         if isinstance(source.bound, Elements):
             emitter.put(target.bound, to, source.bound.scalar)
         else:
@@ -54,9 +54,9 @@ def copy(emitter: ArrayEmitter, target: Side, source: Side, sizes: Sequence[int]
             _copy_line(builder, to, at, element_type_of(source.bound.type), line)
 
 
-def _moved(builder: ir.IRBuilder, first: ir.Value, index: ir.Value, step: int) -> ir.Value:
+def _moved(builder: ir.IRBuilder, first: ir.Value, index: ir.Value, stride: int) -> ir.Value:
     """The place so many steps after the first one."""
-    by = index if step == 1 else builder.mul(index, I64(step))
+    by = index if stride == 1 else builder.mul(index, I64(stride))
     return by if first == I64(0) else builder.add(first, by)
 
 

@@ -219,11 +219,11 @@ def _emit_branches(
 ) -> Sequence[Bound]:
     """The first region whose condition holds, or the last one; all leave their results in one place."""
     builder = emitter.builder
-    rooms = [emitter.allocate_result(result) for result in operation.results]
+    scratch_buffers = [emitter.allocate_result(result) for result in operation.results]
     end = builder.append_basic_block("joined")
 
     def branch(region: Region) -> None:
-        for room, bound in zip(rooms, emitter.emit_block(region.block, []), strict=True):
+        for room, bound in zip(scratch_buffers, emitter.emit_block(region.block, []), strict=True):
             copy_all(emitter, room, bound)
         builder.branch(end)
 
@@ -235,7 +235,7 @@ def _emit_branches(
         builder.position_at_end(otherwise)
     branch(operation.regions[-1])
     builder.position_at_end(end)
-    return [emitter.result(room) for room in rooms]
+    return [emitter.result(room) for room in scratch_buffers]
 
 
 def _emit_cluster(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:

@@ -282,14 +282,14 @@ class ArrayEmitter(Emitter):
         computed = {one.result for one in operations[:-1]}
         used = [operand for one in operations for operand in one.operands if operand not in computed]
         operands = list(dict.fromkeys(used))
-        rooms = [self.allocate_result(result) for result in operation.results]
+        scratch_buffers = [self.allocate_result(result) for result in operation.results]
         arguments = [part for value in operands for part in _parts(self.bound[value])]
-        arguments += [room.pointer for room in rooms]
+        arguments += [room.pointer for room in scratch_buffers]
         function = self.functions.get(key)
         if function is None:
             function = self.functions[key] = self.function_of(operation, operands, arguments)
         self.builder.call(function, arguments)
-        return [self.result(room) for room in rooms]
+        return [self.result(room) for room in scratch_buffers]
 
     def function_of(
         self, operation: Operation, operands: Sequence[IrValue], arguments: Sequence[ir.Value]
@@ -397,14 +397,14 @@ class Variable:
     def __init__(self, emitter: ArrayEmitter, initial: Value) -> None:
         self.builder = emitter.builder
         with self.builder.goto_entry_block():
-            self.rooms = [self.builder.alloca(part.type) for part in initial]
+            self.scratch_buffers = [self.builder.alloca(part.type) for part in initial]
         self.set(initial)
 
     def get(self) -> Value:
-        return tuple([self.builder.load(room) for room in self.rooms])
+        return tuple([self.builder.load(room) for room in self.scratch_buffers])
 
     def set(self, value: Value) -> None:
-        for room, part in zip(self.rooms, value, strict=True):
+        for room, part in zip(self.scratch_buffers, value, strict=True):
             self.builder.store(part, room)
 
 

@@ -28,11 +28,11 @@ def _start(
     emitter: ArrayEmitter, shape: Sequence[int], sizes: Sequence[int], starts: Mapping[int, ir.Value]
 ) -> ir.Value:
     """The position of a window's first element, its start clamped so that it lies within `shape`."""
-    builder, steps = emitter.builder, row_major_strides(shape)
+    builder, strides = emitter.builder, row_major_strides(shape)
     position: ir.Value = I64(0)
     for d, start in starts.items():
         index = clamped(builder, start, shape[d] - sizes[d])
-        position = builder.add(position, builder.mul(index, I64(steps[d])))
+        position = builder.add(position, builder.mul(index, I64(strides[d])))
     return position
 
 
@@ -94,17 +94,17 @@ def _vectors(
     """
     builder, kind = emitter.builder, indices.type
     shape: Sequence[int] = kind.shape  # type: ignore[union-attr]
-    steps = row_major_strides(shape)
+    strides = row_major_strides(shape)
     position: ir.Value = I64(0)
     for d, index in at.items():
-        position = builder.add(position, builder.mul(index, I64(steps[d])))
-    step = steps[vector_dim] if vector_dim < len(shape) else 1
+        position = builder.add(position, builder.mul(index, I64(strides[d])))
+    stride = strides[vector_dim] if vector_dim < len(shape) else 1
     bound = emitter.bound[indices]
     return {
         d: as_int64(
             builder,
             element_type(indices),
-            emitter.at(bound, builder.add(position, I64(number * step))),
+            emitter.at(bound, builder.add(position, I64(number * stride))),
         )
         for number, d in enumerate(dims)
     }
@@ -128,8 +128,8 @@ def _emit_gather(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]
         pairs = zip(view.operand_batching_dims, view.start_indices_batching_dims, strict=True)
         starts.update({d: at[d_index] for d, d_index in pairs})
         first = _start(emitter, shape, view.slice_sizes, starts)
-        steps = row_major_strides(shape)
-        source = Side(storage, first, [steps[d] for d in offset])
+        strides = row_major_strides(shape)
+        source = Side(storage, first, [strides[d] for d in offset])
         to = Side(room, target, [result_steps[d] for d in view.offset_dims])
         copy(emitter, to, source, [view.slice_sizes[d] for d in offset])
     return [emitter.result(room)]
@@ -152,27 +152,31 @@ def _emit_scatter(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound
     view, builder = emitter.view_of(operation), emitter.builder
     room, updates = _own(emitter, operation), emitter.bound[update]
     shape, sizes, windowed = room.type.shape, window_sizes(view), windowed_dims(view)
-    steps, update_steps = row_major_strides(shape), row_major_strides(view.updates[0].shape)
+    strides, update_strides = row_major_strides(shape), row_major_strides(view.updates[0].shape)
     index_dims = [d for d in range(view.scatter_indices.rank) if d != view.index_vector_dim]
     scattered = [d for d in range(view.updates[0].rank) if d not in view.update_window_dims]
     with ExitStack() as loops:
         at, place = {}, I64(0)
         for d, d_update in zip(index_dims, scattered, strict=True):
             at[d] = loops.enter_context(emitter.loop(view.updates[0].shape[d_update]))
-            place = builder.add(place, builder.mul(at[d], I64(update_steps[d_update])))
-        found = _vectors(emitter, indices, view.index_vector_dim, view.scatter_dims_to_operand_dims, at)
+            place = builder.add(place, builder.mul(at[d], I64(update_strides[d_update])))
+        destination_index = _vectors(
+            emitter, indices, view.index_vector_dim, view.scatter_dims_to_operand_dims, at
+        )
         pairs = zip(view.input_batching_dims, view.scatter_indices_batching_dims, strict=True)
-        found.update({d: at[d_index] for d, d_index in pairs})
+        destination_index.update({d: at[d_index] for d, d_index in pairs})
         target: ir.Value = I64(0)
         inside: ir.Value = ir.IntType(1)(1)
         for d, d_update in sorted(windowed.items(), key=lambda pair: pair[1]):
             offset = loops.enter_context(emitter.loop(sizes[d]))
-            place = builder.add(place, builder.mul(offset, I64(update_steps[d_update])))
-            found[d] = builder.add(found[d], offset) if d in found else offset
-        for d, index in found.items():
+            place = builder.add(place, builder.mul(offset, I64(update_strides[d_update])))
+            destination_index[d] = (
+                builder.add(destination_index[d], offset) if d in destination_index else offset
+            )
+        for d, index in destination_index.items():
             # As unsigned, a negative index is too great.
             inside = builder.and_(inside, builder.icmp_unsigned("<", index, I64(shape[d])))
-            target = builder.add(target, builder.mul(index, I64(steps[d])))
+            target = builder.add(target, builder.mul(index, I64(strides[d])))
         with builder.if_then(inside):
             items = [emitter.at(room, target), emitter.at(updates, place)]
             (value,) = emitter.applied(view.update_computation.block, items)

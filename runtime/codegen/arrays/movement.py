@@ -36,7 +36,7 @@ class _Box(NamedTuple):
     first: int
     steps: list[int]
     source_first: int
-    source_steps: list[int]
+    source_strides: list[int]
     sizes: list[int]
 
 
@@ -116,7 +116,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     storage = emitter.allocate_result(operation.result)
     for box in boxes:
         target = Side(storage, I64(box.first), box.steps)
-        source = Side(bounds[box.operand], I64(box.source_first), box.source_steps)
+        source = Side(bounds[box.operand], I64(box.source_first), box.source_strides)
         copy(emitter, target, source, box.sizes)
     return [storage]
 
@@ -127,11 +127,11 @@ def _no_problem(operation: Operation, view_of: ViewOf) -> str | None:
 
 def _emit_alias(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     """The operands' memory, seen as the results' types."""
-    found: list[Bound] = []
+    results: list[Bound] = []
     for operand, result in zip(operation.operands, operation.results, strict=True):
         bound, kind = emitter.bound[operand], result.type
-        found.append(Storage(kind, bound.pointer) if isinstance(bound, Storage) else bound)  # type: ignore[arg-type]
-    return found
+        results.append(Storage(kind, bound.pointer) if isinstance(bound, Storage) else bound)  # type: ignore[arg-type]
+    return results
 
 
 _ALIASES = ("stablehlo.optimization_barrier", "stablehlo.reshape")

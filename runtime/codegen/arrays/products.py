@@ -117,8 +117,8 @@ def _in_order(emitter: ArrayEmitter, storage: Storage, dimensions: Sequence[int]
     kind = storage.type.with_shape(tuple(sizes))
     if _is_in_order(shape, dimensions):
         return Storage(kind, storage.pointer)
-    computed, steps = emitter.room(kind), row_major_strides(shape)
-    source = Side(storage, I64(0), [steps[d] for d in dimensions])
+    computed, strides = emitter.room(kind), row_major_strides(shape)
+    source = Side(storage, I64(0), [strides[d] for d in dimensions])
     copy(emitter, Side(computed, I64(0), row_major_strides(sizes)), source, sizes)
     return computed
 
@@ -202,13 +202,13 @@ def _halves(size: int) -> list[int]:
 
 def _tiles(count: int, sizes: Sequence[int]) -> list[tuple[int, int, int]]:
     """A range cut into tiles, the largest first: where those of a size start, the size, and how many."""
-    found, start = [], 0
+    results, start = [], 0
     for size in sizes:
         number = (count - start) // size
         if number:
-            found.append((start, size, number))
+            results.append((start, size, number))
             start += number * size
-    return found
+    return results
 
 
 EMIT_RULES["stablehlo.dot_general"] = EmitRule(_problem, _emit, work=_work)

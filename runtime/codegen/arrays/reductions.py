@@ -68,12 +68,12 @@ def _reduced(
     while length > 1:
         columns = fold.halved(columns, length)
         length = -(-length // 2)
-    rooms = [emitter.allocate_result(result) for result in operation.results]
+    scratch_buffers = [emitter.allocate_result(result) for result in operation.results]
     with emitter.loop(fold.sizes[0] * fold.sizes[2]) as index:
         items = [*initial, *(emitter.at(column, index) for column in columns)]
-        for room, value in zip(rooms, emitter.applied(view.body.block, items), strict=True):
+        for room, value in zip(scratch_buffers, emitter.applied(view.body.block, items), strict=True):
             emitter.put(room, index, value)
-    return [emitter.result(room) for room in rooms]
+    return [emitter.result(room) for room in scratch_buffers]
 
 
 class _Fold:
@@ -94,10 +94,10 @@ class _Fold:
         emitter, permutation = self.emitter, self.layout.permutation
         if permutation is None or isinstance(storage, Elements):
             return storage
-        shape, steps = storage.type.shape, row_major_strides(storage.type.shape)
+        shape, strides = storage.type.shape, row_major_strides(storage.type.shape)
         sizes = [shape[d] for d in permutation]
         computed = emitter.room(storage.type.with_shape(tuple(sizes)))
-        source = Side(storage, I64(0), [steps[d] for d in permutation])
+        source = Side(storage, I64(0), [strides[d] for d in permutation])
         copy(emitter, Side(computed, I64(0), row_major_strides(sizes)), source, sizes)
         return computed
 
@@ -106,7 +106,7 @@ class _Fold:
         emitter, builder = self.emitter, self.emitter.builder
         outer, _, inner = self.sizes
         half = -(-length // 2)
-        rooms = [
+        scratch_buffers = [
             emitter.room(column.type.with_shape((outer, half, inner)))  # type: ignore[union-attr]
             for column in columns
         ]
@@ -114,21 +114,21 @@ class _Fold:
             line = loops.enter_context(emitter.loop(outer))
             to, start = builder.mul(line, I64(half * inner)), builder.mul(line, I64(length * inner))
             with emitter.loop(length // 2) as pair, emitter.loop(inner) as index:
-                place = builder.add(builder.mul(pair, I64(inner)), index)
+                offset = builder.add(builder.mul(pair, I64(inner)), index)
                 left = builder.add(start, builder.add(builder.mul(pair, I64(2 * inner)), index))
                 right = builder.add(left, I64(inner))
                 items: list[Value] = [emitter.at(column, at) for at in (left, right) for column in columns]
-                self.write(rooms, builder.add(to, place), emitter.applied(self.block, items))
+                self.write(scratch_buffers, builder.add(to, offset), emitter.applied(self.block, items))
             if length % 2:
                 with emitter.loop(inner) as index:
                     last = builder.add(start, builder.add(index, I64((length - 1) * inner)))
-                    place = builder.add(to, builder.add(index, I64((half - 1) * inner)))
-                    self.write(rooms, place, [emitter.at(column, last) for column in columns])
-        return list(rooms)
+                    offset = builder.add(to, builder.add(index, I64((half - 1) * inner)))
+                    self.write(scratch_buffers, offset, [emitter.at(column, last) for column in columns])
+        return list(scratch_buffers)
 
-    def write(self, rooms: Sequence[Any], place: ir.Value, values: Sequence[Value]) -> None:
-        for room, value in zip(rooms, values, strict=True):
-            self.emitter.put(room, place, value)
+    def write(self, scratch_buffers: Sequence[Any], offset: ir.Value, values: Sequence[Value]) -> None:
+        for room, value in zip(scratch_buffers, values, strict=True):
+            self.emitter.put(room, offset, value)
 
 
 EMIT_RULES["stablehlo.reduce"] = EmitRule(_problem, _emit)

@@ -41,10 +41,10 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
         with emitter.loop(length) as index:
             selection.take(emitter.at(operand, builder.add(first, index)), index)
         with emitter.loop(k) as number:
-            place = builder.add(kept, number)
-            (index,) = emitter.at(indices, place)
+            offset = builder.add(kept, number)
+            (index,) = emitter.at(indices, offset)
             value = emitter.at(operand, builder.add(first, builder.sext(index, I64)))
-            emitter.put(values, place, value)
+            emitter.put(values, offset, value)
     return [emitter.result(values), emitter.result(indices)]
 
 
@@ -72,18 +72,18 @@ class _Selection:
         held = builder.select(builder.icmp_signed("<", index, k), index, k)
         slot = Variable(self.emitter, (held,))
         with While(builder) as goes_on:
-            (place,) = slot.get()
-            before = builder.sub(place, I64(1))
-            is_some = builder.icmp_signed(">", place, I64(0))
+            (offset,) = slot.get()
+            before = builder.sub(offset, I64(1))
+            is_some = builder.icmp_signed(">", offset, I64(0))
             other = builder.load(self.at(builder.select(is_some, before, I64(0))), typ=key.type)
             compare = builder.icmp_signed if self.is_signed else builder.icmp_unsigned
             goes_on(builder.and_(is_some, compare("<", other, key)))
-            with builder.if_then(builder.icmp_signed("<", place, k)):
-                self.enter(place, other, self.emitter.at(self.indices, builder.add(self.first, before)))
+            with builder.if_then(builder.icmp_signed("<", offset, k)):
+                self.enter(offset, other, self.emitter.at(self.indices, builder.add(self.first, before)))
             slot.set((before,))
-        (place,) = slot.get()
-        with builder.if_then(builder.icmp_signed("<", place, k)):
-            self.enter(place, key, (builder.trunc(index, ir.IntType(32)),))
+        (offset,) = slot.get()
+        with builder.if_then(builder.icmp_signed("<", offset, k)):
+            self.enter(offset, key, (builder.trunc(index, ir.IntType(32)),))
 
     @property
     def is_signed(self) -> bool:

@@ -63,13 +63,13 @@ class VectorProduct:
     def dots(self, lines: int, vector: ir.Value, matrix: ir.Value, result: ir.Value) -> None:
         """Some lines' sums."""
         builder, whole = self.builder, self.terms // self.chains * self.chains
-        sums = self.rooms(lines, self.chains)
+        sums = self.scratch_buffers(lines, self.chains)
 
         def add(term: ir.Value, count: int) -> None:
             factors = self.load(self.vector, builder.add(vector, term), count, self.chains)
             for line, room in enumerate(sums):
-                place = builder.add(matrix, builder.add(term, I64(line * self.terms)))
-                self.add_to(room, factors, self.load(self.matrix, place, count, self.chains))
+                offset = builder.add(matrix, builder.add(term, I64(line * self.terms)))
+                self.add_to(room, factors, self.load(self.matrix, offset, count, self.chains))
 
         if whole:
             with self.emitter.loop(whole // self.chains) as step:
@@ -105,14 +105,14 @@ class VectorProduct:
     def columns(self, lanes: int, vector: ir.Value, matrix: ir.Value, result: ir.Value) -> None:
         """Some lines' sums."""
         builder, whole = self.builder, self.terms // self.chains * self.chains
-        sums = self.rooms(self.chains, lanes)
+        sums = self.scratch_buffers(self.chains, lanes)
 
         def add(first: ir.Value, count: int) -> None:
             for chain, room in enumerate(sums[:count]):
                 term = builder.add(first, I64(chain))
                 factor = self.load(self.vector, builder.add(vector, term), 1, 1)
-                place = builder.add(matrix, builder.mul(term, I64(self.lines)))
-                line = self.load(self.matrix, place, lanes, lanes)
+                offset = builder.add(matrix, builder.mul(term, I64(self.lines)))
+                line = self.load(self.matrix, offset, lanes, lanes)
                 self.add_to(room, lanes_of(builder, factor, [0] * lanes), line)
 
         if whole:
@@ -131,14 +131,14 @@ class VectorProduct:
         """Bytes of an element: vectors are aligned no better."""
         return self.result.type.dtype.itemsize
 
-    def rooms(self, count: int, lanes: int) -> list[ir.Value]:
+    def scratch_buffers(self, count: int, lanes: int) -> list[ir.Value]:
         """So many vectors of zeros."""
         type = ir.VectorType(self.scalar, lanes)
         with self.builder.goto_entry_block():
-            rooms = [self.builder.alloca(type) for _ in range(count)]
-        for room in rooms:
+            scratch_buffers = [self.builder.alloca(type) for _ in range(count)]
+        for room in scratch_buffers:
             self.builder.store(ir.Constant(type, None), room)
-        return rooms
+        return scratch_buffers
 
     def value(self, room: ir.Value) -> ir.Value:
         return self.builder.load(room, typ=room.allocated_type)
@@ -155,10 +155,10 @@ class VectorProduct:
             return value
         return lanes_of(builder, value, [*range(count), *[count] * (lanes - count)])
 
-    def leave(self, place: ir.Value, total: ir.Value) -> None:
+    def leave(self, offset: ir.Value, total: ir.Value) -> None:
         """Write sums, 0 added to each."""
         zero = ir.Constant(total.type, None) if isinstance(total.type, ir.VectorType) else total.type(0.0)
-        pointer = element_pointer(self.builder, self.result, place)
+        pointer = element_pointer(self.builder, self.result, offset)
         self.builder.store(self.builder.fadd(total, zero), pointer, align=self.item)
 
 

@@ -211,22 +211,31 @@ class _Carried:
     def __init__(self, builder: ir.IRBuilder, initial: Bound) -> None:
         self.builder = builder
         self.array = initial if isinstance(initial, Storage) else None
-        self.rooms: list[list[ir.Value]] = []
+        self.scratch_buffers: list[list[ir.Value]] = []
         if isinstance(initial, Elements):
             with builder.goto_entry_block():
-                self.rooms = [[builder.alloca(part.type) for part in value] for value in initial.values]
+                self.scratch_buffers = [
+                    [builder.alloca(part.type) for part in value] for value in initial.values
+                ]
             self.write(initial)
 
     def read(self) -> Any:
         if self.array is not None:
             return self.array
-        return Elements(tuple([tuple([self.builder.load(room) for room in rooms]) for rooms in self.rooms]))
+        return Elements(
+            tuple(
+                [
+                    tuple([self.builder.load(room) for room in scratch_buffers])
+                    for scratch_buffers in self.scratch_buffers
+                ]
+            )
+        )
 
     def write(self, bound: Bound) -> None:
         if isinstance(bound, Storage):
             return
-        for rooms, value in zip(self.rooms, bound.values, strict=True):
-            for room, part in zip(rooms, value, strict=True):
+        for scratch_buffers, value in zip(self.scratch_buffers, bound.values, strict=True):
+            for room, part in zip(scratch_buffers, value, strict=True):
                 self.builder.store(part, room)
 
 

@@ -59,9 +59,9 @@ def row_major_strides(shape: Sequence[int]) -> list[int]:
 def window_offsets(shape: Sequence[int], sizes: Sequence[int]) -> list[int]:
     """Where the elements of a window at the origin lie in a flattened tensor, in the window's order."""
     offsets = np.zeros((1,) * len(sizes), np.int64)
-    for d, (size, step) in enumerate(zip(sizes, row_major_strides(shape), strict=True)):
+    for d, (size, stride) in enumerate(zip(sizes, row_major_strides(shape), strict=True)):
         along = [-1 if other == d else 1 for other in range(len(sizes))]
-        offsets = offsets + (np.arange(size) * step).reshape(along)
+        offsets = offsets + (np.arange(size) * stride).reshape(along)
     return [int(offset) for offset in offsets.reshape(-1)]
 
 

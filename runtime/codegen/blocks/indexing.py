@@ -33,11 +33,11 @@ def _start(
         starts: the start along each dimension that has one; along others it is 0.
     """
     builder = emitter.builder
-    steps = tensors.row_major_strides(shape)
+    strides = tensors.row_major_strides(shape)
     position: ir.Value = I64(0)
     for d, start in starts.items():
         index = tensors.clamped(builder, start, shape[d] - sizes[d])
-        position = builder.add(position, builder.mul(index, I64(steps[d])))
+        position = builder.add(position, builder.mul(index, I64(strides[d])))
     return position
 
 
@@ -127,15 +127,15 @@ def _emit_scatter(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound
     sizes = [1] * len(shape)
     for d, d_update in zip(kept, view.update_window_dims, strict=True):
         sizes[d] = view.updates[0].shape[d_update]
-    steps = tensors.row_major_strides(shape)
+    strides = tensors.row_major_strides(shape)
     for offsets, value in zip(np.ndindex(*sizes), emitter.elements(update).values, strict=True):
-        position: ir.Value = I64(sum(o * s for o, s in zip(offsets, steps, strict=True)))
+        position: ir.Value = I64(sum(o * s for o, s in zip(offsets, strides, strict=True)))
         inside: ir.Value = ir.IntType(1)(1)
         for d, start in starts.items():
             index = builder.add(start, I64(offsets[d]))
             # As unsigned, a negative index is too great.
             inside = builder.and_(inside, builder.icmp_unsigned("<", index, I64(shape[d])))
-            position = builder.add(position, builder.mul(start, I64(steps[d])))
+            position = builder.add(position, builder.mul(start, I64(strides[d])))
         with builder.if_then(inside):
             old = tensors.load_elements(builder, storage, [position])
             (new,) = emitter.emit_block(view.update_computation.block, [old, Elements((value,))])

@@ -103,8 +103,8 @@ class _Scans:
 
     def room(self) -> OperandArrays:
         """Room for one value, which becomes registers."""
-        rooms = [self.function.room(stored_type(type), 1) for type in self.types]
-        return OperandArrays(self.builder, self.types, rooms)
+        scratch_buffers = [self.function.room(stored_type(type), 1) for type in self.types]
+        return OperandArrays(self.builder, self.types, scratch_buffers)
 
     def line(self) -> ir.Function:
         """The scan of one line."""
@@ -119,14 +119,14 @@ class _Scans:
         levels = [(self.room(), self.room(), self.room()) for _ in sizes]
         with Loop(builder, I64(0), I64(plan.length)) as index:
             along = builder.sub(I64(plan.length - 1), index) if plan.is_reverse else index
-            place = builder.add(start, builder.mul(along, I64(plan.inner)))
-            self.in_group(index, self.inputs.load(place), prefix)
+            offset = builder.add(start, builder.mul(along, I64(plan.inner)))
+            self.in_group(index, self.inputs.load(offset), prefix)
             result = prefix
-            for size, around, rooms in zip(sizes, [*sizes[1:], plan.length], levels, strict=False):
-                self.behind(builder.urem(index, I64(around)), size, result, *rooms)
-                result = rooms[0]
+            for size, around, scratch_buffers in zip(sizes, [*sizes[1:], plan.length], levels, strict=False):
+                self.behind(builder.urem(index, I64(around)), size, result, *scratch_buffers)
+                result = scratch_buffers[0]
             pads = self.folded.load(builder.sub(I64(plan.length - 1), index))
-            self.results.store(place, self.combined(pads, result.load(I64(0))))
+            self.results.store(offset, self.combined(pads, result.load(I64(0))))
         builder.ret_void()
         return self.function.function
 

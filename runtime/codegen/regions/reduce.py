@@ -186,12 +186,12 @@ class _Reduction:
         stack = OperandArrays(
             builder, self.types, [function.room(stored_type(type), levels * plan.tile) for type in self.types]
         )
-        rooms = self._rooms(function) if plan.inner == 1 else []
+        scratch_buffers = self._rooms(function) if plan.inner == 1 else []
         with Loop(builder, I64(0), leaves) as number:
             first = builder.mul(number, I64(leaf))
             length = min_index(builder, I64(leaf), builder.sub(count, first))
             if plan.inner == 1:
-                self._leaf_of_one(function, values.moved(first), length, rooms, total)
+                self._leaf_of_one(function, values.moved(first), length, scratch_buffers, total)
             else:
                 self._leaf_of_columns(function, values, first, length, width, total)
             self._enter(function, stack, number, width, total)
@@ -213,7 +213,7 @@ class _Reduction:
         function: LoopFunction,
         values: OperandArrays,
         length: ir.Value,
-        rooms: Sequence[OperandArrays],
+        scratch_buffers: Sequence[OperandArrays],
         total: OperandArrays,
     ) -> None:
         """The total of a block of one result's values, level by level."""
@@ -222,7 +222,7 @@ class _Reduction:
         source = values
         longest = min(_BLOCK, max(self.plan.chunk, self.plan.chunks))
         for level in range((longest - 1).bit_length()):
-            target = rooms[level % 2]
+            target = scratch_buffers[level % 2]
             count = left.get()
             half = builder.lshr(count, I64(1))
             with builder.if_then(builder.icmp_signed(">", half, I64(0))):
@@ -360,11 +360,11 @@ class _Reduction:
         builder.call(self.fold, [count, width, *values.pointers, *target.pointers, *outside])
         if not with_init:
             return
-        rooms = [function.room(stored_type(type), plan.tile) for type in self.types]
-        initial, row = self.columns(function, self.count), OperandArrays(builder, self.types, rooms)
+        scratch_buffers = [function.room(stored_type(type), plan.tile) for type in self.types]
+        initial, row = self.columns(function, self.count), OperandArrays(builder, self.types, scratch_buffers)
         with Loop(builder, I64(0), width) as index:
             row.copy(index, initial, I64(0))
-        builder.call(self.onto, [width, *rooms, *target.pointers, *outside])
+        builder.call(self.onto, [width, *scratch_buffers, *target.pointers, *outside])
 
     def _task(self, name: str) -> LoopFunction:
         arrays = 3 + (self.plan.chunks > 1)

@@ -113,9 +113,9 @@ class _Scatter:
         """The loops over index vectors, and what each does; or those over all updates, in their order."""
         view, builder = self.view, self.builder
         shape, vector = view.scatter_indices.shape, view.index_vector_dim
-        steps = row_major_strides(shape)
+        strides = row_major_strides(shape)
         updates = view.updates[0].shape
-        update_steps = row_major_strides(updates)
+        update_strides = row_major_strides(updates)
         scattered = [d for d in range(len(updates)) if d not in view.update_window_dims]
         looped = scattered if keeps_order(view) else range(len(updates))
         at: dict[int, ir.Value] = {}
@@ -124,16 +124,16 @@ class _Scatter:
         with ExitStack() as loops:
             for d in looped:
                 at[d] = loops.enter_context(Loop(builder, I64(0), I64(updates[d])))
-                update = builder.add(update, builder.mul(at[d], I64(update_steps[d])))
+                update = builder.add(update, builder.mul(at[d], I64(update_strides[d])))
             vectors = dict(zip([d for d in range(len(shape)) if d != vector], scattered, strict=True))
             indices = {d: at[d_update] for d, d_update in vectors.items()}
             for d, index in indices.items():
-                position = builder.add(position, builder.mul(index, I64(steps[d])))
-            step = steps[vector] if vector < len(shape) else 1
+                position = builder.add(position, builder.mul(index, I64(strides[d])))
+            stride = strides[vector] if vector < len(shape) else 1
             offsets = {d: at[d_update] for d, d_update in windowed_dims(view).items() if d_update in at}
-            self.window(self.starts(indices, position, step), offsets, update, update_steps)
+            self.window(self.starts(indices, position, stride), offsets, update, update_strides)
 
-    def starts(self, at: dict[int, ir.Value], position: ir.Value, step: int) -> dict[int, ir.Value]:
+    def starts(self, at: dict[int, ir.Value], position: ir.Value, stride: int) -> dict[int, ir.Value]:
         """Where a window starts, along each dimension that an index or a batch decides."""
         view, builder = self.view, self.builder
         starts = {
@@ -144,7 +144,7 @@ class _Scatter:
         vectors = OperandArrays(builder, [kind], [self.indices])
         sizes, shape = window_sizes(view), view.inputs[0].shape
         for number, d in enumerate(view.scatter_dims_to_operand_dims):
-            (element,) = vectors.load(builder.add(position, I64(number * step)))
+            (element,) = vectors.load(builder.add(position, I64(number * stride)))
             index = as_int64(builder, kind, element)
             # What lies further outside is as far outside, and sums cannot overflow.
             starts[d] = self.most(min_index(builder, index, I64(shape[d])), I64(-sizes[d]))
@@ -158,7 +158,7 @@ class _Scatter:
         starts: dict[int, ir.Value],
         offsets: dict[int, ir.Value],
         update: ir.Value,
-        update_steps: Sequence[int],
+        update_strides: Sequence[int],
     ) -> None:
         """Apply the part of a window that lies within this task's destinations.
 
@@ -182,10 +182,10 @@ class _Scatter:
                 last = min_index(builder, last, builder.add(offsets[d], I64(1)))
             ranges[d] = first, last
             has_some = builder.and_(has_some, builder.icmp_signed("<", first, last))
-        steps = row_major_strides(shape)
+        strides = row_major_strides(shape)
         position: ir.Value = I64(0)
         for d, start in starts.items():
-            position = builder.add(position, builder.mul(start, I64(steps[d])))
+            position = builder.add(position, builder.mul(start, I64(strides[d])))
         if self.points is not None:
             self.points.add(self, has_some, position, update)
             return
@@ -195,8 +195,8 @@ class _Scatter:
                     offset = offsets[d]
                 else:
                     offset = loops.enter_context(Loop(builder, *ranges[d]))
-                    update = builder.add(update, builder.mul(offset, I64(update_steps[d_update])))
-                position = builder.add(position, builder.mul(offset, I64(steps[d])))
+                    update = builder.add(update, builder.mul(offset, I64(update_strides[d_update])))
+                position = builder.add(position, builder.mul(offset, I64(strides[d])))
             values = [*self.results.load(position), *self.updates.load(update)]
             self.results.store(position, self.body.on_scalars(builder, values, self.outside))
 
@@ -282,14 +282,14 @@ class _Points:
         else:
             with builder.if_else(self._differ(function, positions, count)) as (differ, meet):
                 with differ:
-                    rooms = [self._room(function), self._room(function)]
+                    scratch_buffers = [self._room(function), self._room(function)]
                     with Loop(builder, I64(0), count) as index:
-                        rooms[0].copy(index, results, at(positions, index))
-                        rooms[1].copy(index, updates, at(places, index))
-                    pointers = [*rooms[0].pointers, *rooms[1].pointers]
+                        scratch_buffers[0].copy(index, results, at(positions, index))
+                        scratch_buffers[1].copy(index, updates, at(places, index))
+                    pointers = [*scratch_buffers[0].pointers, *scratch_buffers[1].pointers]
                     builder.call(self.combine, [count, *pointers, *function.outside])
                     with Loop(builder, I64(0), count) as index:
-                        results.copy(at(positions, index), rooms[0], index)
+                        results.copy(at(positions, index), scratch_buffers[0], index)
                 with meet:
                     one_by_one()
         builder.ret_void()
@@ -297,8 +297,8 @@ class _Points:
 
     def _room(self, function: LoopFunction) -> OperandArrays:
         """Memory on the stack for the values of updates that are made side by side."""
-        rooms = [function.room(stored_type(type), _BATCH) for type in self.types]
-        return OperandArrays(function.builder, self.types, rooms)
+        scratch_buffers = [function.room(stored_type(type), _BATCH) for type in self.types]
+        return OperandArrays(function.builder, self.types, scratch_buffers)
 
     def _differ(self, function: LoopFunction, positions: ir.Value, count: ir.Value) -> ir.Value:
         """Whether no two of the first positions are equal; what stands behind them may only hide it."""
@@ -322,8 +322,8 @@ def split_of(view: Any, wanted: int) -> Split:
     shape, indexed = view.inputs[0].shape, set(view.scatter_dims_to_operand_dims)
     if wanted <= 1 or not shape:
         return Split(0, max(1, math.prod(shape[:1])), 1)
-    steps = row_major_strides(shape)
-    fixed = [d for d in range(len(shape)) if d not in indexed and shape[d] * steps[d] >= wanted * _MIN_RUN]
+    strides = row_major_strides(shape)
+    fixed = [d for d in range(len(shape)) if d not in indexed and shape[d] * strides[d] >= wanted * _MIN_RUN]
     large = [d for d in fixed if shape[d] >= wanted]
     dimension = large[0] if large else max(range(len(shape)), key=lambda d: shape[d])
     if dimension in indexed:

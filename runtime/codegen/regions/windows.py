@@ -81,16 +81,16 @@ def _place(
 ) -> tuple[ir.Value, ir.Value]:
     """Where along a dimension a position of a window lies, and whether an element is there."""
     start = builder.sub(builder.mul(index, I64(window.stride)), I64(window.low))
-    place = builder.add(start, builder.mul(position, I64(window.window_dilation)))
+    offset = builder.add(start, builder.mul(position, I64(window.window_dilation)))
     is_element = _TRUE
     if window.base_dilation > 1:
         dilation = I64(window.base_dilation)
-        is_positive = builder.icmp_signed(">=", place, I64(0))
-        is_element = builder.icmp_signed("==", builder.srem(place, dilation), I64(0))
+        is_positive = builder.icmp_signed(">=", offset, I64(0))
+        is_element = builder.icmp_signed("==", builder.srem(offset, dilation), I64(0))
         is_element = builder.and_(is_element, is_positive)
-        place = builder.sdiv(place, dilation)
+        offset = builder.sdiv(offset, dilation)
     # As unsigned, a negative place is too great.
-    return place, builder.and_(is_element, builder.icmp_unsigned("<", place, I64(size)))
+    return offset, builder.and_(is_element, builder.icmp_unsigned("<", offset, I64(size)))
 
 
 class _Windows:
@@ -105,23 +105,23 @@ class _Windows:
         self.body = RegionFunction(module, view.body, passed, view_of)
         self.shape = view.inputs[0].shape
         self.pad = self.onto("pad", I64(0))
-        step = self.view.windows[-1].stride
-        self.add = self.onto("add", I64(step))
+        stride = self.view.windows[-1].stride
+        self.add = self.onto("add", I64(stride))
         self.function = self.generate()
 
     def columns(self, part: LoopFunction, first: int) -> OperandArrays:
         """The arrays, one for each input, whose pointers a function takes from a number on."""
         return OperandArrays(part.builder, self.types, part.pointers[first : first + self.count])
 
-    def onto(self, name: str, step: ir.Value) -> ir.Function:
-        """`void (i64 count, values..., folded...)`: combines folded values with values `step` apart."""
+    def onto(self, name: str, stride: ir.Value) -> ir.Function:
+        """`void (i64 count, values..., folded...)`: combines folded values with values `stride` apart."""
         part = LoopFunction(self.module, name, 1, 2 * self.count, self.passed)
         builder = part.builder
         values, folded = self.columns(part, 0), self.columns(part, self.count)
         (count,) = part.integers
         is_some = builder.icmp_signed(">", count, I64(0))
         with builder.if_then(is_some), Loop(builder, I64(0), count) as index:
-            arguments = [*folded.load(index), *values.load(builder.mul(index, step))]
+            arguments = [*folded.load(index), *values.load(builder.mul(index, stride))]
             folded.store(index, self.body.on_scalars(builder, arguments, part.passed))
         builder.ret_void()
         return part.in_one_place()
@@ -139,8 +139,8 @@ class _Windows:
         results = self.columns(part, 2 * count + len(self.passed))
         results = results.moved(builder.mul(part.integers[0], I64(last_count)))
         tile = min(_TILE, last_count)
-        rooms = [part.room(stored_type(type), tile) for type in self.types]
-        folded, initial = OperandArrays(builder, self.types, rooms), self.columns(part, count)
+        scratch_buffers = [part.room(stored_type(type), tile) for type in self.types]
+        folded, initial = OperandArrays(builder, self.types, scratch_buffers), self.columns(part, count)
         with Loop(builder, I64(0), I64(-(-last_count // tile))) as number:
             first = builder.mul(number, I64(tile))
             width = min_index(builder, I64(tile), builder.sub(I64(last_count), first))
@@ -162,14 +162,14 @@ class _Windows:
     ) -> None:
         """Combine with each position of the windows, in row-major order."""
         builder, windows = part.builder, self.view.windows
-        steps = row_major_strides(self.shape)
+        strides = row_major_strides(self.shape)
         with ExitStack() as loops:
             position, inside = I64(0), _TRUE
-            for window, size, step, index in zip(windows, self.shape, steps, indices, strict=False):
+            for window, size, stride, index in zip(windows, self.shape, strides, indices, strict=False):
                 at = loops.enter_context(Loop(builder, I64(0), I64(window.size)))
-                place, is_element = _place(builder, window, size, index, at)
+                offset, is_element = _place(builder, window, size, index, at)
                 inside = builder.and_(inside, is_element)
-                position = builder.add(position, builder.mul(place, I64(step)))
+                position = builder.add(position, builder.mul(offset, I64(stride)))
             values = self.columns(part, 0).moved(builder.select(inside, position, I64(0)))
             at = loops.enter_context(Loop(builder, I64(0), I64(windows[-1].size)))
             with builder.if_else(inside) as (elements, padding):
@@ -205,11 +205,11 @@ class _Windows:
         """Windows along the line: those whose position is before the operand, within, and behind it."""
         builder, window, size = part.builder, self.view.windows[-1], self.shape[-1]
         initial = self.columns(part, self.count)
-        place, _ = _place(builder, window, size, first, at)
-        begin = self.reached(builder, builder.sub(I64(0), place), width)
-        end = self.reached(builder, builder.sub(I64(size), place), width)
+        offset, _ = _place(builder, window, size, first, at)
+        begin = self.reached(builder, builder.sub(I64(0), offset), width)
+        end = self.reached(builder, builder.sub(I64(size), offset), width)
         self.call(part, self.pad, begin, initial, folded)
-        start = builder.add(place, builder.mul(begin, I64(window.stride)))
+        start = builder.add(offset, builder.mul(begin, I64(window.stride)))
         # Without windows within, nothing is read.
         source = values.moved(builder.select(builder.icmp_signed("<", begin, end), start, I64(0)))
         self.call(part, self.add, builder.sub(end, begin), source, folded.moved(begin))
@@ -234,13 +234,13 @@ class _Windows:
         """Windows along a line that has holes."""
         builder, initial = part.builder, self.columns(part, self.count)
         with Loop(builder, I64(0), width) as index:
-            place, inside = _place(
+            offset, inside = _place(
                 builder, self.view.windows[-1], self.shape[-1], builder.add(first, index), at
             )
             one = folded.moved(index)
             with builder.if_else(inside) as (element, hole):
                 with element:
-                    self.call(part, self.add, I64(1), values.moved(place), one)
+                    self.call(part, self.add, I64(1), values.moved(offset), one)
                 with hole:
                     self.call(part, self.pad, I64(1), initial, one)
 
@@ -277,12 +277,12 @@ class _Selections:
     def generate(self, first: int, start: ir.Value, position: ir.Value) -> None:
         """Scatter the values of a slice: the operand's and the source's parts start there."""
         builder, source = self.builder, self.view.source.shape
-        steps = row_major_strides(source)
+        strides = row_major_strides(source)
         with ExitStack() as loops:
             indices = []
             for d in range(first, len(source)):
                 indices.append(loops.enter_context(Loop(builder, I64(0), I64(source[d]))))
-                position = builder.add(position, builder.mul(indices[-1], I64(steps[d])))
+                position = builder.add(position, builder.mul(indices[-1], I64(strides[d])))
             self.selected.set(I64(-1))
             self.find(first, start, indices)
             target = self.selected.get()
@@ -293,20 +293,20 @@ class _Selections:
     def find(self, first: int, start: ir.Value, indices: Sequence[ir.Value]) -> None:
         """Find the element that a window selects, from the left in row-major order."""
         builder, shape = self.builder, self.view.operand.shape
-        steps = row_major_strides(shape)
+        strides = row_major_strides(shape)
         with ExitStack() as loops:
-            place, inside = start, _TRUE
+            offset, inside = start, _TRUE
             for d, index in enumerate(indices, first):
                 window = self.view.windows[d]
                 at = loops.enter_context(Loop(builder, I64(0), I64(window.size)))
                 along, is_element = _place(builder, window, shape[d], index, at)
                 inside = builder.and_(inside, is_element)
-                place = builder.add(place, builder.mul(along, I64(steps[d])))
+                offset = builder.add(offset, builder.mul(along, I64(strides[d])))
             with builder.if_then(inside):
                 before = self.selected.get()
                 is_first = builder.icmp_signed("<", before, I64(0))
-                known = builder.select(is_first, place, before)
-                values = [*self.operand.load(known), *self.operand.load(place)]
+                known = builder.select(is_first, offset, before)
+                values = [*self.operand.load(known), *self.operand.load(offset)]
                 ((prefers,),) = self.select.on_scalars(builder, values, self.passed)
                 keeps = builder.and_(prefers, builder.not_(is_first))
-                self.selected.set(builder.select(keeps, known, place))
+                self.selected.set(builder.select(keeps, known, offset))
