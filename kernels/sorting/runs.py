@@ -1,19 +1,19 @@
-"""How rows are cut into runs, which NumPy's functions sort on several threads, and which are merged by twos.
+"""Splits rows into runs, which NumPy's functions sort on several threads and which are merged by twos.
 
-However a row is cut, it has one sorted order: the number of threads may decide.
+The sorted order is unique, so that the number of threads may choose the split.
 """
 
 from typing import NamedTuple
 
 from ..launch.threads import chosen_threads
 
-MERGED = 1 << 13
-"""Numbers that are merged at a time: they stay in the second cache for what is done with them next."""
-_LEAST = 1 << 15
-"""Length of the shortest run that a row is cut into."""
-_MOST = 16
-_COST = 8
-"""Bytes that could be moved in the time in which one is sorted."""
+MERGE_BLOCK = 1 << 13
+"""Items merged at a time: they stay in L2 for the next operation."""
+_MIN_RUN = 1 << 15
+"""Minimum length of a run."""
+_MAX_RUNS = 16
+_BYTES_PER_ITEM = 8
+"""Bytes that could be moved in the time in which one item is sorted."""
 
 
 class Runs(NamedTuple):
@@ -24,14 +24,14 @@ class Runs(NamedTuple):
 
 
 def cut(rows: int, length: int, threads: int | None) -> Runs:
-    """How rows are cut: into one run where there are as many rows as threads."""
-    parts, run, available = 1, length, chosen_threads(threads)
-    while parts < _MOST and rows * parts < available and run >= 2 * _LEAST:
-        parts *= 2
-        run = -(-length // parts)
-    return Runs(parts, run)
+    """Split rows into runs; into one run each if there are as many rows as threads."""
+    run_count, run, thread_count = 1, length, chosen_threads(threads)
+    while run_count < _MAX_RUNS and rows * run_count < thread_count and run >= 2 * _MIN_RUN:
+        run_count *= 2
+        run = -(-length // run_count)
+    return Runs(run_count, run)
 
 
 def sorting_bytes(run: int, itemsize: int) -> int:
-    """How many bytes could be moved in the time in which a run is sorted."""
-    return _COST * run * itemsize
+    """The bytes that could be moved in the time in which a run is sorted."""
+    return _BYTES_PER_ITEM * run * itemsize

@@ -1,5 +1,4 @@
-"""What sorts runs by a native function, and merges them, inside kernels. Importing this module imports
-Numba."""
+"""Sorts runs by a native function and merges them, inside kernels. Importing this module imports Numba."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +10,7 @@ from numba import types
 from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
 from ..simd.vectors import I32, I64, cgutils, intrinsic, selected
-from .runs import MERGED
+from .runs import MERGE_BLOCK
 
 _POINTER = ir.IntType(8).as_pointer()
 _SORT = ir.FunctionType(I32, [_POINTER, I64, _POINTER])
@@ -19,7 +18,7 @@ _SORT = ir.FunctionType(I32, [_POINTER, I64, _POINTER])
 
 @intrinsic
 def sort_numbers(typing_context: Any, address: Any, array: Any, start: Any, count: Any) -> Any:
-    """Sort neighbouring items by the function at `address`; a number other than 0 if it fails."""
+    """Sort contiguous items by the function at `address`; nonzero if it fails."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(array)(context, builder, arguments[1]).data
@@ -32,8 +31,8 @@ def sort_numbers(typing_context: Any, address: Any, array: Any, start: Any, coun
 
 @kernel
 def split(numbers: Any, first: int, middle: int, end: int, count: int) -> int:
-    """Of the `count` least of two sorted runs side by side, how many are the first one's. Of equal numbers it
-    has the lesser ones."""
+    """The number of items of the first run among the `count` smallest of two adjacent sorted runs; ties go to
+    the first run."""
     low, high = max(0, count - (end - middle)), min(count, middle - first)
     while low < high:
         between = (low + high) // 2
@@ -45,9 +44,9 @@ def split(numbers: Any, first: int, middle: int, end: int, count: int) -> int:
 
 
 LANES = 16
-"""Numbers that are merged at a time; fewer where they do not fit a vector."""
+"""Items merged at a time; fewer if they do not fit a vector."""
 SLACK = 2 * LANES
-"""How many numbers a merge may write behind its last one."""
+"""Items that a merge may write after its last one."""
 
 
 def _lanes_of(width: int) -> int:
@@ -55,7 +54,7 @@ def _lanes_of(width: int) -> int:
 
 
 def _sorted_halves(builder: Any, left: Any, right: Any) -> tuple[Any, Any]:
-    """The lesser and the greater half of two sorted vectors, each sorted."""
+    """The lower and the upper half of two sorted vectors, each sorted: a bitonic merge."""
     lanes = left.type.count
     right = selected(builder, right, range(lanes - 1, -1, -1))
     halves = _ordered(builder, left, right)
@@ -67,13 +66,13 @@ def _sorted_halves(builder: Any, left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def _ordered(builder: Any, left: Any, right: Any) -> tuple[Any, Any]:
-    """The lesser and the greater number of each lane."""
+    """The minimum and the maximum of each lane."""
     is_less = builder.icmp_unsigned("<", left, right)
     return builder.select(is_less, left, right), builder.select(is_less, right, left)
 
 
 def _stage(builder: Any, vector: Any, distance: int) -> Any:
-    """A vector whose lanes that are so far apart are in order."""
+    """Compare and exchange lanes that are `distance` apart."""
     lanes = vector.type.count
     others = selected(builder, vector, [lane ^ distance for lane in range(lanes)])
     lesser, greater = _ordered(builder, vector, others)
@@ -82,10 +81,10 @@ def _stage(builder: Any, vector: Any, distance: int) -> Any:
 
 
 class _Merge:
-    """Code for one merge of two runs: its state, and its steps.
+    """Code for one merge of two runs.
 
     Args:
-        data: the numbers' address.
+        data: the items' address.
         ends: where the two runs end.
         starts: where they begin, for this merge.
     """
@@ -96,57 +95,57 @@ class _Merge:
         self.ends = ends
         self.lanes = _lanes_of(data.type.pointee.width)
         self.vector = ir.VectorType(data.type.pointee, self.lanes)
-        self.room = cgutils.alloca_once(builder, self.vector)
-        self.places = [cgutils.alloca_once_value(builder, start) for start in starts]
-        first = [self.taken(place, end) for place, end in zip(self.places, ends, strict=True)]
+        self.scratch = cgutils.alloca_once(builder, self.vector)
+        self.positions = [cgutils.alloca_once_value(builder, start) for start in starts]
+        first = [self.next_vector(place, end) for place, end in zip(self.positions, ends, strict=True)]
         self.left, self.right = (cgutils.alloca_once_value(builder, vector) for vector in first)
 
-    def taken(self, place: Any, end: Any) -> Any:
-        """The next numbers of a run, and behind its end the greatest number."""
+    def next_vector(self, position: Any, end: Any) -> Any:
+        """The next items of a run; after its end the largest integer."""
         builder, vector = self.builder, self.vector
-        first = builder.load(place)
-        after = builder.add(first, I64(self.lanes))
-        builder.store(after, place)
-        found = cgutils.alloca_once(builder, vector)
-        with builder.if_else(builder.icmp_signed("<=", after, end), likely=True) as (whole, part):
+        first = builder.load(position)
+        next_position = builder.add(first, I64(self.lanes))
+        builder.store(next_position, position)
+        result = cgutils.alloca_once(builder, vector)
+        with builder.if_else(builder.icmp_signed("<=", next_position, end), likely=True) as (whole, partial):
             with whole:
                 address = builder.bitcast(builder.gep(self.data, [first]), vector.as_pointer())
-                builder.store(builder.load(address, align=vector.element.width // 8), found)
-            with part:
-                builder.store(ir.Constant(vector, [vector.element(-1)] * self.lanes), self.room)
-                items = builder.bitcast(self.room, self.data.type)
+                builder.store(builder.load(address, align=vector.element.width // 8), result)
+            with partial:
+                builder.store(ir.Constant(vector, [vector.element(-1)] * self.lanes), self.scratch)
+                items = builder.bitcast(self.scratch, self.data.type)
                 with cgutils.for_range_slice(builder, first, end, I64(1), intp=I64, inc=True) as (at, _):
                     item = builder.load(builder.gep(self.data, [at]))
                     builder.store(item, builder.gep(items, [builder.sub(at, first)]))
-                builder.store(builder.load(self.room), found)
-        return builder.load(found)
+                builder.store(builder.load(self.scratch), result)
+        return builder.load(result)
 
     def step(self, address: Any) -> None:
-        """Write the next numbers to an address."""
+        """Write the next items to an address."""
         builder = self.builder
         lesser, greater = _sorted_halves(builder, builder.load(self.left), builder.load(self.right))
         address = builder.bitcast(address, self.vector.as_pointer())
         builder.store(lesser, address, align=self.vector.element.width // 8)
         builder.store(greater, self.left)
-        a, b = (builder.load(place) for place in self.places)
+        a, b = (builder.load(position) for position in self.positions)
         has_a, has_b = (
-            builder.icmp_signed("<", place, end) for place, end in zip((a, b), self.ends, strict=True)
+            builder.icmp_signed("<", position, end) for position, end in zip((a, b), self.ends, strict=True)
         )
-        heads = [
-            builder.load(builder.gep(self.data, [builder.select(has, place, I64(0))]))
-            for has, place in ((has_a, a), (has_b, b))
+        head_values = [
+            builder.load(builder.gep(self.data, [builder.select(has, position, I64(0))]))
+            for has, position in ((has_a, a), (has_b, b))
         ]
-        no_greater = builder.and_(has_a, builder.icmp_unsigned("<=", *heads))
-        takes_a = builder.or_(no_greater, builder.not_(has_b))
-        place = builder.select(takes_a, self.places[0], self.places[1])
-        builder.store(self.taken(place, builder.select(takes_a, *self.ends)), self.right)
+        is_a_first = builder.and_(has_a, builder.icmp_unsigned("<=", *head_values))
+        takes_a = builder.or_(is_a_first, builder.not_(has_b))
+        position = builder.select(takes_a, self.positions[0], self.positions[1])
+        builder.store(self.next_vector(position, builder.select(takes_a, *self.ends)), self.right)
 
 
 @intrinsic
 def merge_twice(
-    typing_context: Any, numbers: Any, ends: Any, starts: Any, steps: Any, target: Any, places: Any
+    typing_context: Any, numbers: Any, ends: Any, starts: Any, vectors: Any, target: Any, targets: Any
 ) -> Any:
-    """Merge two runs from two pairs of places at once, which hides latency: for so many vectors each.
+    """Merge two runs from two pairs of positions at once, which hides latency: `steps` vectors each.
 
     Args:
         ends: where the runs end, a pair.
@@ -159,13 +158,13 @@ def merge_twice(
             context.make_array(array)(context, builder, arguments[number]).data
             for number, array in ((0, numbers), (4, target))
         )
-        both_ends, both_starts, both_places = (
+        both_ends, both_starts, both_targets = (
             cgutils.unpack_tuple(builder, arguments[number]) for number in (1, 2, 5)
         )
         merges = [_Merge(builder, data, both_ends, both_starts[at : at + 2]) for at in (0, 2)]
         with cgutils.for_range(builder, arguments[3], intp=I64) as loop:
-            for merge, place in zip(merges, both_places, strict=True):
-                at = builder.add(place, builder.mul(loop.index, I64(merge.lanes)))
+            for merge, target_start in zip(merges, both_targets, strict=True):
+                at = builder.add(target_start, builder.mul(loop.index, I64(merge.lanes)))
                 merge.step(builder.gep(written, [at]))
         return context.get_dummy_value()
 
@@ -175,35 +174,35 @@ def merge_twice(
 
 @kernel
 def merge_block(numbers: Any, first: int, middle: int, end: int, begin: int, stop: int, target: Any) -> None:
-    """Write numbers `begin` to `stop` of two runs side by side, as they are merged, to the start of `target`,
-    which has room for `SLACK` more."""
+    """Write items `begin` to `stop` of the merge of two adjacent runs to the start of `target`, which has
+    `SLACK` spare items."""
     lanes = min(LANES, 64 // numbers.itemsize)
-    steps = (stop - begin + 2 * lanes - 1) // (2 * lanes)
-    halves = min(begin + steps * lanes, stop)
+    vectors = (stop - begin + 2 * lanes - 1) // (2 * lanes)
+    midpoint = min(begin + vectors * lanes, stop)
     a = first + split(numbers, first, middle, end, begin - first)
-    c = first + split(numbers, first, middle, end, halves - first)
-    starts = a, begin + middle - a, c, halves + middle - c
-    merge_twice(numbers, (middle, end), starts, steps, target, (0, steps * lanes))
+    c = first + split(numbers, first, middle, end, midpoint - first)
+    starts = a, begin + middle - a, c, midpoint + middle - c
+    merge_twice(numbers, (middle, end), starts, vectors, target, (0, vectors * lanes))
 
 
 @kernel(inline=True)
-def pair_at(place: int, length: int, run: int) -> tuple[int, int, int]:
-    """Where the two runs begin and end that are merged to what holds a place: of rows of `length` numbers."""
-    row_start = place // length * length
-    first = row_start + (place - row_start) // (2 * run) * (2 * run)
+def pair_at(index: int, length: int, run: int) -> tuple[int, int, int]:
+    """The bounds of the two runs whose merge contains an index, in rows of `length` items."""
+    row_start = index // length * length
+    first = row_start + (index - row_start) // (2 * run) * (2 * run)
     row_end = row_start + length
     return first, min(first + run, row_end), min(first + 2 * run, row_end)
 
 
 @kernel(parallel=True)
 def merge(task: int, size: int, length: int, run: int, numbers: Any, target: Any) -> None:
-    """Merge each two sorted runs side by side of each row."""
-    merged = np.empty(MERGED + SLACK, numbers.dtype)
+    """Merge each two adjacent sorted runs of each row."""
+    merged = np.empty(MERGE_BLOCK + SLACK, numbers.dtype)
     begin, end = task * size, min((task + 1) * size, numbers.size)
     while begin < end:
         first, middle, last = pair_at(begin, length, run)
-        stop = min(last, end, begin + MERGED)
+        stop = min(last, end, begin + MERGE_BLOCK)
         merge_block(numbers, first, middle, last, begin, stop, merged)
-        for step in range(stop - begin):
-            put(target, begin + step, get(merged, step))
+        for i in range(stop - begin):
+            put(target, begin + i, get(merged, i))
         begin = stop

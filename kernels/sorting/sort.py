@@ -25,16 +25,16 @@ from ..launch.threads import division
 from ..simd.monoids import supports_element
 from .numpy_sort import sort_address
 from .runs import cut, sorting_bytes
-from .sort_encoding import PLACE_BITS, SHORT_PLACE_BITS, Encoding, Key, bits_dtype, encoding
+from .sort_encoding import POSITION_BITS, SHORT_POSITION_BITS, Encoding, Key, bits_dtype, encoding
 
 __all__ = ["Key", "prepare", "supports"]
 
-_MOST_POSITIONS = 1 << 32
+_MAX_POSITIONS = 1 << 32
 _KEY_BITS = 32
-_SHORT_LENGTH = 1 << SHORT_PLACE_BITS
+_SHORT_LENGTH = 1 << SHORT_POSITION_BITS
 
 Sorting = Callable[..., tuple[np.ndarray, ...]]
-Line = np.ndarray
+RowItems = np.ndarray
 """An operand or result with `dimension` last, as flat unsigned integers; 16 bytes are two of 8."""
 
 
@@ -62,75 +62,76 @@ def prepare(
 
     Args:
         kept: the operands whose sorted elements are results; None: all.
-        positions: an integer type; where it is given there is one more result, the positions at which the
-            elements were.
+        positions: an integer type; if given, one more result has the elements' original positions.
 
-    Raises ValueError where no kernel serves. Source: the specification's section on sort.
+    Raises ValueError if there is no kernel. Source: the specification's section on sort.
     """
     types = [np.dtype(dtype) for dtype in dtypes]
     if not -len(shape) <= dimension < len(shape):
         raise ValueError(f"dimension {dimension} does not fit the shape {tuple(shape)}")
-    if not supports(types, order) or shape[dimension] >= _MOST_POSITIONS:
+    if not supports(types, order) or shape[dimension] >= _MAX_POSITIONS:
         raise ValueError(f"no kernel sorts {[dtype.name for dtype in types]} by {list(order)}")
     length = shape[dimension]
     rows = prod(shape) // length if length else 0
-    numbers = range(len(types)) if kept is None else kept
-    made = [types[number] for number in numbers]
+    result_operands = range(len(types)) if kept is None else kept
+    result_types = [types[number] for number in result_operands]
     if positions is not None:
-        made.append(np.dtype(positions))
+        result_types.append(np.dtype(positions))
     if prod(shape) == 0 or length == 1:
-        return lambda *operands: _as_they_are(operands, numbers, positions)
-    if len(types) == len(order) == len(made) == 1 and positions is None:
+        return lambda *operands: _copied(operands, result_operands, positions)
+    if len(types) == len(order) == len(result_types) == 1 and positions is None:
         sorter = _values(types[0], order[0], rows, length, threads)
     else:
-        sorter = _records(types, order, list(numbers), positions is not None, rows, length, threads)
+        sorter = _records(types, order, list(result_operands), positions is not None, rows, length, threads)
 
     def run(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        lines = [np.ascontiguousarray(np.moveaxis(operand, dimension, -1)) for operand in operands]
-        results = [np.empty(_moved(shape, dimension), dtype) for dtype in made]
-        given = [flat(line, bits_dtype(dtype)) for line, dtype in zip(lines, types, strict=True)]
+        rows_last = [np.ascontiguousarray(np.moveaxis(operand, dimension, -1)) for operand in operands]
+        results = [np.empty(_moved_last(shape, dimension), dtype) for dtype in result_types]
+        operand_bits = [
+            flat(row_items, bits_dtype(dtype)) for row_items, dtype in zip(rows_last, types, strict=True)
+        ]
         targets = [result.reshape(-1).view(bits_dtype(result.dtype)) for result in results]
-        sorter(given, targets)
+        sorter(operand_bits, targets)
         return tuple(np.ascontiguousarray(np.moveaxis(result, -1, dimension)) for result in results)
 
     return run
 
 
-def _moved(shape: Sequence[int], dimension: int) -> tuple[int, ...]:
+def _moved_last(shape: Sequence[int], dimension: int) -> tuple[int, ...]:
     """The shape with that dimension last."""
     rest = list(shape)
     size = rest.pop(dimension)
     return (*rest, size)
 
 
-def _as_they_are(
+def _copied(
     operands: Sequence[np.ndarray], kept: Sequence[int], positions: Any
 ) -> tuple[np.ndarray, ...]:
-    """The results where no row has two elements."""
+    """The results of rows of a single element."""
     results = [np.array(operands[number], order="C") for number in kept]
     return (*results, *([] if positions is None else [np.zeros(operands[0].shape, positions)]))
 
 
 def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | None) -> Callable[..., None]:
-    """One operand, which is its own key: its codes are sorted, in the result where rows are whole; there the
-    elements themselves if NumPy orders them so."""
+    """One operand, which is its own key: sort its codes, in the result for rows of one run; there the
+    elements themselves if NumPy orders them equally."""
     code = encoding(dtype, key).words
     bits = bits_dtype(dtype)
     is_native = _is_native(dtype, key)
 
-    def sorter(operands: list[Line], results: list[Line]) -> None:
+    def sorter(operands: list[RowItems], results: list[RowItems]) -> None:
         from . import sort_loops
 
         (operand,), (result,) = operands, results
         runs = cut(rows, length, threads)
-        as_they_are = is_native and runs.parts == 1
-        address = sort_address(dtype if as_they_are else bits)
-        units = rows * runs.parts
+        sorts_elements = is_native and runs.parts == 1
+        address = sort_address(dtype if sorts_elements else bits)
+        work_items = rows * runs.parts
         numbers = result if runs.parts == 1 else np.empty(rows * length, bits)
-        mixed = np.zeros(units, np.uint8)
-        tasks, size = division(units, sorting_bytes(runs.length, bits.itemsize))
-        work = (size, units, *runs, length, address, as_they_are, code, operand, numbers, mixed)
-        sort_loops.sort_values(tasks, *work, threads=threads)
+        mixed = np.zeros(work_items, np.uint8)
+        tasks, size = division(work_items, sorting_bytes(runs.length, bits.itemsize))
+        arguments = (size, work_items, *runs, length, address, sorts_elements, code, operand, numbers, mixed)
+        sort_loops.sort_values(tasks, *arguments, threads=threads)
         if runs.parts > 1:
             run, numbers = _merged(numbers, runs.length, length, threads)
             tasks, size = division(rows * length, 2 * bits.itemsize)
@@ -143,14 +144,14 @@ def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | No
 
 
 def _is_native(dtype: np.dtype, key: Key) -> bool:
-    """Whether NumPy orders elements as their codes are, but for those that may share one."""
+    """Whether NumPy orders elements as their codes, except those that share one."""
     if key.descending or dtype.kind not in "iuf" or dtype == np.float16:
         return False
     return dtype.kind != "f" or key.comparison != "TOTALORDER"
 
 
-def _merged(numbers: Line, run: int, length: int, threads: int | None) -> tuple[int, Line]:
-    """Sorted runs merged by twos until two are left of each row; their length, and the numbers."""
+def _merged(numbers: RowItems, run: int, length: int, threads: int | None) -> tuple[int, RowItems]:
+    """Merge sorted runs by twos until two are left of each row; returns their length, and the items."""
     from . import runs_loops
 
     while 2 * run < length:
@@ -162,7 +163,7 @@ def _merged(numbers: Line, run: int, length: int, threads: int | None) -> tuple[
 
 
 class _Pass(NamedTuple):
-    """A sort by 32 bits of a key."""
+    """A radix pass: a sort by 32 bits of a key."""
 
     operand: int
     code: Encoding
@@ -173,74 +174,81 @@ def _records(
     types: list[np.dtype],
     order: Sequence[Key],
     kept: list[int],
-    counts: bool,
+    has_positions: bool,
     rows: int,
     length: int,
     threads: int | None,
 ) -> Callable[..., None]:
-    """Several operands or keys: positions are sorted, by the last 32 bits of the last key first."""
+    """Several operands or keys: sort positions, by the lowest 32 bits of the last key first."""
     passes = [
         _Pass(key.operand, encoding(types[key.operand], key), shift)
         for key in reversed(order)
         for shift in range(0, types[key.operand].itemsize * 8, _KEY_BITS)
     ]
     # A key of at most 32 bits is in the numbers that are sorted: it need not be read again.
-    own = kept.index(passes[0].operand) if len(passes) == 1 and passes[0].operand in kept else None
-    moved = [place for place in range(len(kept)) if place != own]
+    key_result = kept.index(passes[0].operand) if len(passes) == 1 and passes[0].operand in kept else None
+    gathered_results = [result_number for result_number in range(len(kept)) if result_number != key_result]
 
-    def sorter(operands: list[Line], results: list[Line]) -> None:
+    def sorter(operands: list[RowItems], results: list[RowItems]) -> None:
         from . import sort_loops
 
-        nothing: Line = np.empty(0, np.uint32)
-        former = nothing
-        for number, one in enumerate(passes):
+        unused: RowItems = np.empty(0, np.uint32)
+        permutation = unused
+        for number, radix_pass in enumerate(passes):
             is_last = number == len(passes) - 1
-            if is_last and counts:
+            if is_last and has_positions:
                 positions = results[-1]
             else:
-                positions = np.empty(rows * length, np.uint32) if moved or not is_last else nothing
-            bits = operands[one.operand]
-            values = results[own] if own is not None else np.empty(0, bits.dtype)
-            _sort_by(one, bits, former, positions, values, rows, length, threads)
-            former = positions
-        for place in moved:
-            words = max(1, types[kept[place]].itemsize // 8)
+                positions = np.empty(rows * length, np.uint32) if gathered_results or not is_last else unused
+            bits = operands[radix_pass.operand]
+            values = results[key_result] if key_result is not None else np.empty(0, bits.dtype)
+            _sort_by(radix_pass, bits, permutation, positions, values, rows, length, threads)
+            permutation = positions
+        for result_number in gathered_results:
+            item_words = max(1, types[kept[result_number]].itemsize // 8)
             tasks, size = division(rows * length, 16)
-            work = (size, length, words, former, operands[kept[place]], results[place])
-            sort_loops.move(tasks, *work, threads=threads)
+            arguments = (
+                size, length, item_words, permutation, operands[kept[result_number]], results[result_number]
+            )
+            sort_loops.move(tasks, *arguments, threads=threads)
 
     return sorter
 
 
 def _sort_by(
-    one: _Pass,
-    operand: Line,
-    former: Line,
-    positions: Line,
-    values: Line,
+    radix_pass: _Pass,
+    operand: RowItems,
+    permutation: RowItems,
+    positions: RowItems,
+    values: RowItems,
     rows: int,
     length: int,
     threads: int | None,
 ) -> None:
-    """Sort by a part of a key: fills `positions` and `values`, as far as they have room.
+    """Sort by 32 bits of a key; fills `positions` and `values`, unless empty.
 
     Args:
-        former: where the elements were before earlier sorts; or empty.
+        permutation: the elements' positions before earlier passes; or empty.
     """
     from . import sort_loops
 
     # Numbers with short places keep their order as float64, which NumPy sorts more quickly.
     is_short = length <= _SHORT_LENGTH
-    place_bits = SHORT_PLACE_BITS if is_short else PLACE_BITS
+    position_bits = SHORT_POSITION_BITS if is_short else POSITION_BITS
     address, runs = sort_address(np.float64 if is_short else np.uint64), cut(rows, length, threads)
-    units, code = rows * runs.parts, one.code.words
-    tasks, size = division(units, sorting_bytes(runs.length, 8))
+    work_items, code = rows * runs.parts, radix_pass.code.words
+    tasks, size = division(work_items, sorting_bytes(runs.length, 8))
     packed = np.empty(tasks * length if runs.parts == 1 else rows * length, np.uint64)
-    mixed = np.zeros(units, np.uint8)
-    work = (size, units, *runs, length, address, code, one.shift, place_bits, operand, former)
-    sort_loops.sort_packed(tasks, *work, packed, mixed, positions, values, threads=threads)
+    mixed = np.zeros(work_items, np.uint8)
+    arguments = (
+        size, work_items, *runs, length, address, code, radix_pass.shift, position_bits, operand, permutation
+    )
+    sort_loops.sort_packed(tasks, *arguments, packed, mixed, positions, values, threads=threads)
     if runs.parts > 1:
         run, packed = _merged(packed, runs.length, length, threads)
         tasks, size = division(rows * length, 16)
-        rest = (length, run, code, place_bits, bool(mixed.any()), operand, former, packed, positions, values)
-        sort_loops.merge_packed(tasks, size, *rest, threads=threads)
+        merge_arguments = (
+            length, run, code, position_bits, bool(mixed.any()), operand, permutation, packed, positions,
+            values,
+        )  # fmt: skip
+        sort_loops.merge_packed(tasks, size, *merge_arguments, threads=threads)

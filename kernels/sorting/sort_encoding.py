@@ -1,19 +1,19 @@
-"""How sorting kernels turn the values that they compare into unsigned integers of the wanted order."""
+"""Encodes the compared values as unsigned integers of the same order."""
 
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 UNSIGNED, SIGNED, TOTAL, CANONICAL = range(4)
-PLACE_BITS, SHORT_PLACE_BITS = 32, 29
-"""How many bits a place in a row has below 32 bits of a key, and in rows of at most 2**29 elements."""
+POSITION_BITS, SHORT_POSITION_BITS = 32, 29
+"""Encodes the compared values as unsigned integers of the same order."""
 _INFINITIES = {"bfloat16": 0x7F80, "float16": 0x7C00, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
 
 Comparison = Literal["FLOAT", "TOTALORDER", "CANONICAL"]
 
 
 class Key(NamedTuple):
-    """One of the values that a comparator compares: the number of its operand, and how."""
+    """A value that a comparator compares: the number of its operand, and how."""
 
     operand: int
     descending: bool = False
@@ -21,7 +21,7 @@ class Key(NamedTuple):
 
 
 class Encoding(NamedTuple):
-    """How the bits of an element become an unsigned integer of the wanted order.
+    """How the bits of an element become an unsigned integer of the same order.
 
     `ones` has all bits of the element, `sign` its highest one, `infinity` those of +inf. `flip` is combined
     by xor with the ascending integer, `nan` stands for all NaNs.
@@ -36,7 +36,7 @@ class Encoding(NamedTuple):
 
     @property
     def words(self) -> np.ndarray:
-        """What loops are given."""
+        """The encoding as a kernel argument."""
         return np.array(self, np.uint64)
 
 
@@ -54,5 +54,5 @@ def encoding(dtype: Any, key: Key) -> Encoding:
 
 
 def bits_dtype(dtype: np.dtype) -> np.dtype:
-    """The unsigned integers as which loops see elements of up to 8 bytes."""
+    """The unsigned integers as which kernels read elements of up to 8 bytes."""
     return np.dtype(f"uint{min(8, dtype.itemsize) * 8}")

@@ -1,7 +1,7 @@
-"""The loops of `sort`: between elements and unsigned integers of the same order, and from positions to
+"""The kernels of `sort`: between elements and unsigned integers of the same order, and from positions to
 elements.
 
-Elements are seen as unsigned integers of their width, so that one loop serves all types of a width. `code`
+Elements are read as unsigned integers of their width, so that one kernel serves all types of a width. `code`
 has the words of an `Encoding`. Importing this module imports Numba.
 """
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
-from .runs import MERGED
+from .runs import MERGE_BLOCK
 from .runs_loops import SLACK, merge_block, pair_at, sort_numbers
-from .sort_encoding import CANONICAL, PLACE_BITS, SHORT_PLACE_BITS, SIGNED, TOTAL, UNSIGNED
+from .sort_encoding import CANONICAL, POSITION_BITS, SHORT_POSITION_BITS, SIGNED, TOTAL, UNSIGNED
 
 _WORD = np.uint64(0xFFFFFFFF)
 
@@ -110,7 +110,7 @@ def restore_row(code: Any, operand: Any, start: int, length: int, result: Any) -
 def sort_values(
     task: int,
     size: int,
-    units: int,
+    work_items: int,
     runs: int,
     run: int,
     length: int,
@@ -126,9 +126,9 @@ def sort_values(
 
     `mixed` notes runs in which different elements may have one code.
     """
-    for unit in range(task * size, min((task + 1) * size, units)):
-        row = unit // runs
-        start = row * length + (unit - row * runs) * run
+    for work_item in range(task * size, min((task + 1) * size, work_items)):
+        row = work_item // runs
+        start = row * length + (work_item - row * runs) * run
         count = min(run, (row + 1) * length - start)
         if as_they_are:
             found = copy(code, operand, start, count, numbers, start)
@@ -142,17 +142,17 @@ def sort_values(
             if found:
                 restore_row(code, operand, start, count, numbers)
         else:
-            put(mixed, unit, np.uint8(found))
+            put(mixed, work_item, np.uint8(found))
 
 
 @kernel(parallel=True)
 def merge_values(task: int, size: int, length: int, run: int, code: Any, numbers: Any, result: Any) -> None:
     """Merge the two runs of codes of each row, and make them elements."""
-    merged = np.empty(MERGED + SLACK, numbers.dtype)
+    merged = np.empty(MERGE_BLOCK + SLACK, numbers.dtype)
     begin, end = task * size, min((task + 1) * size, numbers.size)
     while begin < end:
         first, middle, last = pair_at(begin, length, run)
-        stop = min(last, end, begin + MERGED)
+        stop = min(last, end, begin + MERGE_BLOCK)
         merge_block(numbers, first, middle, last, begin, stop, merged)
         decode(code, merged, 0, stop - begin, result, begin)
         begin = stop
@@ -166,26 +166,26 @@ def restore(task: int, size: int, rows: int, length: int, code: Any, operand: An
 
 
 @kernel(inline=True)
-def _shape_of_numbers(place_bits: int) -> tuple[Any, Any, Any]:
+def _shape_of_numbers(position_bits: int) -> tuple[Any, Any, Any]:
     """By how much a key is shifted, the bits of a place, and what is set besides: numbers with short places
     are positive normal ones as float64 as well, and these are sorted more quickly."""
-    bits = np.uint64(place_bits)
-    besides = np.uint64(1) << np.uint64(62) if place_bits == SHORT_PLACE_BITS else np.uint64(0)
+    bits = np.uint64(position_bits)
+    besides = np.uint64(1) << np.uint64(62) if position_bits == SHORT_POSITION_BITS else np.uint64(0)
     return bits, (np.uint64(1) << bits) - np.uint64(1), besides
 
 
 @kernel
 def pack(
-    code: Any, shift: int, place_bits: int, operand: Any, former: Any, row_start: int, start: int, count: int,
-    packed: Any, at: int,
+    code: Any, shift: int, position_bits: int, operand: Any, permutation: Any, row_start: int, start: int,
+    count: int, packed: Any, at: int,
 ) -> bool:  # fmt: skip
-    """Write 32 bits of the key of each element of a row from `start` on, above its place there of so many
-    bits, PLACE_BITS or SHORT_PLACE_BITS; whether different elements may have one code. `former` says from
-    which positions they came, or is empty."""
+    """Write 32 bits of the key of each element of a row from `start` on, above its position there of
+    `position_bits`; whether different elements may have one code. `permutation` has their positions before,
+    or is empty."""
     mode, ones, sign, infinity, flip, nan = np.int64(code[0]), code[1], code[2], code[3], code[4], code[5]
-    up, _, besides = _shape_of_numbers(place_bits)
+    up, _, besides = _shape_of_numbers(position_bits)
     found = False
-    if former.size == 0:
+    if permutation.size == 0:
         for step in range(count):
             bits = np.uint64(get(operand, start + step))
             word = code_of(mode, ones, sign, infinity, flip, nan, bits) >> np.uint64(shift) & _WORD
@@ -193,7 +193,7 @@ def pack(
             found |= shares_code(sign, infinity, ones, bits)
     else:
         for step in range(count):
-            bits = np.uint64(get(operand, row_start + np.int64(get(former, start + step))))
+            bits = np.uint64(get(operand, row_start + np.int64(get(permutation, start + step))))
             word = code_of(mode, ones, sign, infinity, flip, nan, bits) >> np.uint64(shift) & _WORD
             put(packed, at + step, besides | word << up | np.uint64(start - row_start + step))
             found |= shares_code(sign, infinity, ones, bits)
@@ -206,23 +206,23 @@ def pack_rows(task: int, size: int, rows: int, length: int, code: Any, operand: 
     nowhere = np.empty(0, np.uint32)
     for row in range(task * size, min((task + 1) * size, rows)):
         start = row * length
-        pack(code, 0, PLACE_BITS, operand, nowhere, start, start, length, packed, start)
+        pack(code, 0, POSITION_BITS, operand, nowhere, start, start, length, packed, start)
 
 
 @kernel
 def unpack(
-    code: Any, place_bits: int, is_mixed: bool, packed: Any, at: int, row_start: int, start: int, count: int,
-    operand: Any, former: Any, positions: Any, values: Any,
+    code: Any, position_bits: int, is_mixed: bool, packed: Any, at: int, row_start: int, start: int,
+    count: int, operand: Any, permutation: Any, positions: Any, values: Any,
 ) -> None:  # fmt: skip
     """What sorted numbers of `pack` say of the results from `start` on: the elements' positions, where these
     are wanted, and the key's elements, where these are."""
     narrow, place = values.dtype.type, positions.dtype.type
     mode, ones, sign, flip = np.int64(code[0]), code[1], code[2], code[4]
-    up, places, _ = _shape_of_numbers(place_bits)
-    if former.size > 0:
+    up, places, _ = _shape_of_numbers(position_bits)
+    if permutation.size > 0:
         for step in range(count):
             position = np.int64(get(packed, at + step) & places)
-            put(positions, start + step, place(get(former, row_start + position)))
+            put(positions, start + step, place(get(permutation, row_start + position)))
     elif positions.size > 0:
         for step in range(count):
             put(positions, start + step, place(get(packed, at + step) & places))
@@ -238,47 +238,48 @@ def unpack(
 
 @kernel(parallel=True)
 def sort_packed(
-    task: int, size: int, units: int, runs: int, run: int, length: int, address: int, code: Any, shift: int,
-    place_bits: int, operand: Any, former: Any, packed: Any, mixed: Any, positions: Any, values: Any,
+    task: int, size: int, work_items: int, runs: int, run: int, length: int, address: int, code: Any,
+    shift: int, position_bits: int, operand: Any, permutation: Any, packed: Any, mixed: Any, positions: Any,
+    values: Any,
 ) -> None:  # fmt: skip
     """Sort the numbers of `pack` of each run of each row; where a run is a row, `unpack` them.
 
     `packed` has room for a row for each task then, and otherwise for all rows.
     """
-    for unit in range(task * size, min((task + 1) * size, units)):
-        row = unit // runs
+    for work_item in range(task * size, min((task + 1) * size, work_items)):
+        row = work_item // runs
         row_start = row * length
-        start = row_start + (unit - row * runs) * run
+        start = row_start + (work_item - row * runs) * run
         count = min(run, row_start + length - start)
         at = task * length if runs == 1 else start
-        found = pack(code, shift, place_bits, operand, former, row_start, start, count, packed, at)
+        found = pack(code, shift, position_bits, operand, permutation, row_start, start, count, packed, at)
         if sort_numbers(address, packed, at, count) != 0:
             raise MemoryError
         if runs == 1:
             unpack(
-                code, place_bits, found, packed, at, row_start, start, count, operand, former, positions,
-                values,
+                code, position_bits, found, packed, at, row_start, start, count, operand, permutation,
+                positions, values,
             )  # fmt: skip
         else:
-            put(mixed, unit, np.uint8(found))
+            put(mixed, work_item, np.uint8(found))
 
 
 @kernel(parallel=True)
 def merge_packed(
-    task: int, size: int, length: int, run: int, code: Any, place_bits: int, is_mixed: bool, operand: Any,
-    former: Any, packed: Any, positions: Any, values: Any,
+    task: int, size: int, length: int, run: int, code: Any, position_bits: int, is_mixed: bool, operand: Any,
+    permutation: Any, packed: Any, positions: Any, values: Any,
 ) -> None:  # fmt: skip
     """Merge the two runs of each row, and `unpack` what they become."""
-    merged = np.empty(MERGED + SLACK, np.uint64)
+    merged = np.empty(MERGE_BLOCK + SLACK, np.uint64)
     begin, end = task * size, min((task + 1) * size, packed.size)
     while begin < end:
         first, middle, last = pair_at(begin, length, run)
-        stop = min(last, end, begin + MERGED)
+        stop = min(last, end, begin + MERGE_BLOCK)
         merge_block(packed, first, middle, last, begin, stop, merged)
         row_start = begin // length * length
         unpack(
-            code, place_bits, is_mixed, merged, 0, row_start, begin, stop - begin, operand, former, positions,
-            values,
+            code, position_bits, is_mixed, merged, 0, row_start, begin, stop - begin, operand, permutation,
+            positions, values,
         )  # fmt: skip
         begin = stop
 

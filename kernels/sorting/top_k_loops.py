@@ -1,7 +1,7 @@
-"""The loops of `top_k`. Importing this module imports Numba.
+"""The kernels of `top_k`. Importing this module imports Numba.
 
-A unit is a part of a row: all `parts` of a row have `part` elements, but for the last one, which has what is
-left. The results of a unit are the `k` largest of its elements, and their positions in the row.
+A work item is a chunk of a row: all `chunks` of a row have `chunk_size` elements, the last one the rest. The
+results of a work item are the `k` largest of its elements, and their positions in the row.
 """
 
 from typing import Any
@@ -25,153 +25,156 @@ from .sort_loops import code_of
 _ONE, _HALF = np.uint64(1), np.uint64(32)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _POSITION = np.uint64(0xFFFFFFFF)
-_LOOKED_AT = 1 << 12
-"""Elements of a unit that are looked at for a bound."""
+_SAMPLED_ELEMENTS = 1 << 12
+"""Elements of a chunk that are sampled for a lower bound."""
 
 
 @kernel
-def _unit_range(unit: int, parts: int, part: int, length: int) -> tuple[int, int, int]:
-    """Where the row, and in it a unit begins, and where that ends."""
-    row = unit // parts
+def _chunk_range(work_item: int, chunks: int, chunk_size: int, length: int) -> tuple[int, int, int]:
+    """The start of the row, and start and end of a chunk in it."""
+    row = work_item // chunks
     origin = row * length
-    start = origin + (unit - row * parts) * part
-    return origin, start, origin + length if unit + 1 == (row + 1) * parts else start + part
+    start = origin + (work_item - row * chunks) * chunk_size
+    return origin, start, origin + length if work_item + 1 == (row + 1) * chunks else start + chunk_size
 
 
 @kernel
 def _above(code: Any, operand: Any, first: int, limit: Any) -> Any:
-    """Bits that tell which of the `SEARCH_BLOCK` elements from a place on have codes above a limit."""
+    """A mask of the `SEARCH_BLOCK` elements from an index on whose codes are above a limit."""
     narrow = operand.dtype.type
     mode, sign = np.int64(code[0]), narrow(code[2])
-    flipped = sign if mode == UNSIGNED else narrow(0)
+    sign_flip = sign if mode == UNSIGNED else narrow(0)
     least = narrow(limit ^ sign)
     if mode in (UNSIGNED, SIGNED) or least < sign:
-        return which_above(operand, first, flipped, least)
-    return which_above_in_total_order(operand, first, flipped, least)
+        return which_above(operand, first, sign_flip, least)
+    return which_above_in_total_order(operand, first, sign_flip, least)
 
 
 @kernel
-def _code(code: Any, operand: Any, place: int) -> Any:
+def _code(code: Any, operand: Any, index: int) -> Any:
     """The code of an element: an unsigned integer of its width, of the same order."""
     narrow = operand.dtype.type
     mode, ones, sign, none = np.int64(code[0]), narrow(code[1]), narrow(code[2]), narrow(0)
-    return narrow(code_of(mode, ones, sign, none, none, none, get(operand, place)))
+    return narrow(code_of(mode, ones, sign, none, none, none, get(operand, index)))
 
 
 @kernel
 def _bound(
-    code: Any, operand: Any, start: int, end: int, k: int, address: int, groups: Any, own: int
+    code: Any, operand: Any, start: int, end: int, k: int, address: int, groups: Any, scratch_start: int
 ) -> Any:  # fmt: skip
-    """A code that at least k of the elements from `start` to `end` reach, at most SEARCH_BLOCK: the greatest
-    elements of k groups of them do. 0 where there are too few elements to say."""
+    """A code that at least k of the elements from `start` to `end` reach, at most SEARCH_BLOCK: the largest
+    elements of k groups of them do. 0 if there are too few elements."""
     narrow = operand.dtype.type
     mode, sign = np.int64(code[0]), narrow(code[2])
-    flipped = sign if mode == UNSIGNED else narrow(0)
-    count = min(end - start, _LOOKED_AT) // SEARCH_BLOCK * SEARCH_BLOCK
+    sign_flip = sign if mode == UNSIGNED else narrow(0)
+    count = min(end - start, _SAMPLED_ELEMENTS) // SEARCH_BLOCK * SEARCH_BLOCK
     if count == 0:
         return narrow(0)
     if mode in (UNSIGNED, SIGNED):
-        max_of_groups(operand, start, count, flipped, sign, groups, own)
+        max_of_groups(operand, start, count, sign_flip, sign, groups, scratch_start)
     else:
-        max_of_groups_in_total_order(operand, start, count, flipped, sign, groups, own)
-    if sort_numbers(address, groups, own, SEARCH_BLOCK) != 0:
+        max_of_groups_in_total_order(operand, start, count, sign_flip, sign, groups, scratch_start)
+    if sort_numbers(address, groups, scratch_start, SEARCH_BLOCK) != 0:
         raise MemoryError
-    return narrow(get(groups, own + SEARCH_BLOCK - k))
+    return narrow(get(groups, scratch_start + SEARCH_BLOCK - k))
 
 
 @kernel
-def keep(best: Any, own: int, held: int, code: Any, indices: Any, at: int, place: int) -> None:
-    """Enter a code behind the `held` greatest ones, which lie in falling order, and its place."""
-    slot = held
+def insert(best: Any, own: int, count: int, code: Any, indices: Any, at: int, position: int) -> None:
+    """Insert a code and its position into the `count` largest ones, which are in descending order."""
+    slot = count
     while slot > 0 and get(best, own + slot - 1) < code:
         put(best, own + slot, get(best, own + slot - 1))
         put(indices, at + slot, get(indices, at + slot - 1))
         slot -= 1
     put(best, own + slot, code)
-    put(indices, at + slot, indices.dtype.type(place))
+    put(indices, at + slot, indices.dtype.type(position))
 
 
 @kernel
-def take(operand: Any, origin: int, k: int, indices: Any, at: int, values: Any) -> None:
+def gather_values(operand: Any, origin: int, k: int, indices: Any, at: int, values: Any) -> None:
     """The elements at positions in a row."""
     for number in range(at, at + k):
         put(values, number, get(operand, origin + np.int64(get(indices, number))))
 
 
 @kernel(parallel=True)
-def few(
-    task: int, size: int, units: int, parts: int, part: int, length: int, k: int, address: int, code: Any,
-    groups: Any, best: Any, operand: Any, values: Any, indices: Any,
+def insertion(
+    task: int, size: int, work_items: int, chunks: int, chunk_size: int, length: int, k: int, address: int,
+    code: Any, groups: Any, best: Any, operand: Any, values: Any, indices: Any,
 ) -> None:  # fmt: skip
-    """The best so far are kept in order, at first what lies right below a bound in place of all of them.
+    """Keep the k best codes in order, initially the bound less one.
 
-    Each task has room for SEARCH_BLOCK numbers in `groups`, and for k codes in `best`.
+    `groups` has SEARCH_BLOCK items of scratch for each task, `best` k codes.
     """
     one = operand.dtype.type(1)
-    own = task * k
-    last = own + k - 1
-    for unit in range(task * size, min((task + 1) * size, units)):
-        origin, start, end = _unit_range(unit, parts, part, length)
-        at = unit * k
+    best_start = task * k
+    last = best_start + k - 1
+    for work_item in range(task * size, min((task + 1) * size, work_items)):
+        origin, start, end = _chunk_range(work_item, chunks, chunk_size, length)
+        result_start = work_item * k
         bound = _bound(code, operand, start, end, k, address, groups, task * SEARCH_BLOCK)
         vectors = start
         if bound > 0:
-            for held in range(own, own + k):
-                put(best, held, bound - one)
+            for count in range(best_start, best_start + k):
+                put(best, count, bound - one)
         else:
             vectors += k
-            for held in range(k):
-                keep(best, own, held, _code(code, operand, start + held), indices, at, start + held - origin)
+            for count in range(k):
+                insert(
+                    best, best_start, count, _code(code, operand, start + count), indices, result_start,
+                    start + count - origin,
+                )  # fmt: skip
         after = vectors + (end - vectors) // SEARCH_BLOCK * SEARCH_BLOCK
         for first in range(vectors, after, SEARCH_BLOCK):
             above = _above(code, operand, first, get(best, last))
             while above != 0:
-                place = first + lowest_set_bit(above)
+                index = first + lowest_set_bit(above)
                 above &= above - _ONE
-                taken = _code(code, operand, place)
-                if taken > get(best, last):
-                    keep(best, own, k - 1, taken, indices, at, place - origin)
-        for place in range(after, end):
-            taken = _code(code, operand, place)
-            if taken > get(best, last):
-                keep(best, own, k - 1, taken, indices, at, place - origin)
-        take(operand, origin, k, indices, at, values)
+                candidate = _code(code, operand, index)
+                if candidate > get(best, last):
+                    insert(best, best_start, k - 1, candidate, indices, result_start, index - origin)
+        for index in range(after, end):
+            candidate = _code(code, operand, index)
+            if candidate > get(best, last):
+                insert(best, best_start, k - 1, candidate, indices, result_start, index - origin)
+        gather_values(operand, origin, k, indices, result_start, values)
 
 
 @kernel(parallel=True)
-def collected(
-    task: int, size: int, units: int, parts: int, part: int, length: int, k: int, room: int, address: int,
-    code: Any, numbers: Any, operand: Any, values: Any, indices: Any,
+def filtered(
+    task: int, size: int, work_items: int, chunks: int, chunk_size: int, length: int, k: int, capacity: int,
+    address: int, code: Any, numbers: Any, operand: Any, values: Any, indices: Any,
 ) -> None:  # fmt: skip
-    """Elements that may be among the best are collected, and sorted out whenever their room is full.
+    """Collect candidates, and sort them whenever the scratch is full.
 
-    `numbers` has `room` for each task, for at least k + SEARCH_BLOCK of them: codes that fall as elements
-    rise, of at most 32 bits, above positions.
+    `numbers` has `capacity` items for each task, at least k + SEARCH_BLOCK: codes that descend as elements
+    ascend, of at most 32 bits, above positions.
     """
     narrow = operand.dtype.type
-    ones, own = narrow(code[1]), task * room
-    for unit in range(task * size, min((task + 1) * size, units)):
-        origin, start, end = _unit_range(unit, parts, part, length)
-        held, limit, is_limited = 0, narrow(0), False
+    ones, scratch_start = narrow(code[1]), task * capacity
+    for work_item in range(task * size, min((task + 1) * size, work_items)):
+        origin, start, end = _chunk_range(work_item, chunks, chunk_size, length)
+        count_held, limit, is_limited = 0, narrow(0), False
         for first in range(start, end, SEARCH_BLOCK):
-            if held + SEARCH_BLOCK > room:
-                if sort_numbers(address, numbers, own, held) != 0:
+            if count_held + SEARCH_BLOCK > capacity:
+                if sort_numbers(address, numbers, scratch_start, count_held) != 0:
                     raise MemoryError
-                held, is_limited = k, True
-                limit = narrow(ones ^ narrow(get(numbers, own + k - 1) >> _HALF))
+                count_held, is_limited = k, True
+                limit = narrow(ones ^ narrow(get(numbers, scratch_start + k - 1) >> _HALF))
             count = min(SEARCH_BLOCK, end - first)
             above = _ALL >> np.uint64(SEARCH_BLOCK - count)
             if is_limited and count == SEARCH_BLOCK:
                 above = _above(code, operand, first, limit)
             while above != 0:
-                place = first + lowest_set_bit(above)
+                index = first + lowest_set_bit(above)
                 above &= above - _ONE
-                falling = np.uint64(narrow(ones ^ _code(code, operand, place)))
-                put(numbers, own + held, falling << _HALF | np.uint64(place - origin))
-                held += 1
-        if sort_numbers(address, numbers, own, held) != 0:
+                falling = np.uint64(narrow(ones ^ _code(code, operand, index)))
+                put(numbers, scratch_start + count_held, falling << _HALF | np.uint64(index - origin))
+                count_held += 1
+        if sort_numbers(address, numbers, scratch_start, count_held) != 0:
             raise MemoryError
         for number in range(k):
-            position = get(numbers, own + number) & _POSITION
-            put(indices, unit * k + number, indices.dtype.type(position))
-        take(operand, origin, k, indices, unit * k, values)
+            position = get(numbers, scratch_start + number) & _POSITION
+            put(indices, work_item * k + number, indices.dtype.type(position))
+        gather_values(operand, origin, k, indices, work_item * k, values)
