@@ -21,7 +21,7 @@ from .inputs import convert_input
 from .ir import Function, Module
 from .kernels.launch.native import alert
 from .kernels.launch.poison import POISON
-from .memory import LEAST_LARGE, RECYCLING, Retention, limited, run_with
+from .memory import MIN_POOLED_BYTES, RECYCLING, Retention, limited, run_with
 from .ops.custom_calls.user_functions import Registry
 from .ops.framework.call_state import needs_call_state, new_call
 from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
@@ -214,7 +214,7 @@ class Executable:
                 types,
                 drops_windows=drops_windows,
                 scatters_by_columns=self._scatters_by_columns,
-                calls_layers=self._calls_layers,
+                outlines_subgraphs=self._calls_layers,
             )
             return self._lowered(function)
         except MemoryError as error:
@@ -333,7 +333,7 @@ class Program:
         self._donated = range(count) if options.donate == "all" else options.donate
         self._has_limits = (options.max_steps, options.max_bytes, options.timeout) != (None, None, None)
         needed = self.memory.results + self.memory.temporaries
-        is_large = needed + self.memory.arguments >= LEAST_LARGE
+        is_large = needed + self.memory.arguments >= MIN_POOLED_BYTES
         self._handler = RECYCLING if is_large or POISON != "0" else None
         self._is_plain = not self._has_call_state and self._handler is None and options.max_bytes is None
         self._retention = Retention(needed, PHYSICAL_MEMORY_BYTES // 4) if self._handler else None

@@ -34,7 +34,7 @@ cdef extern from "numpy/arrayobject.h":
     object PyArray_FromScalar(object scalar, PyObject *dtype)
 
 cdef enum:
-    MOST_STACKED = 16
+    MAX_STACK_ARGUMENTS = 16
     ITERATIONS_BETWEEN_LOOKS = 64
 
 cdef enum Kind:
@@ -359,14 +359,14 @@ cdef int _run_step(_Step step, list frame, Limits limits) except -1:
 
 cdef object _call(_Step step, object function, list frame):
     """What a step's function returns; it is lent the operands, which their slots hold."""
-    cdef PyObject *stack[MOST_STACKED + 2]
+    cdef PyObject *stack[MAX_STACK_ARGUMENTS + 2]
     cdef Py_ssize_t index, count = step.operands.count
     cdef object out
     if step.scalar:
         out = _of_scalars(step.scalar, frame[step.operands.at[0]], frame[step.operands.at[1]])
         if out is not None:
             return out
-    if count > MOST_STACKED:
+    if count > MAX_STACK_ARGUMENTS:
         return _call_with_many(step, function, frame)
     for index in range(count):
         stack[1 + index] = <PyObject *>PyList_GET_ITEM(frame, step.operands.at[index])

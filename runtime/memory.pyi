@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")
 
-LEAST_LARGE: int
+MIN_POOLED_BYTES: int
 RECYCLING: Any
 
 class Retention:

@@ -5,7 +5,7 @@ Pages that the system has just given cost more to touch than most operations cos
 handler below NumPy (NEP 49): it serves temporaries, results, and what kernels and NumPy itself ask for. An array
 holds on to the handler that it came from, and may outlive the run, the program, and be freed by any thread.
 
-Blocks of LEAST_LARGE bytes and more are rounded up to size classes, eight to each power of two. A freed one waits
+Blocks of MIN_POOLED_BYTES bytes and more are rounded up to size classes, eight to each power of two. A freed one waits
 in its class; the one that waits longest is given back to the system once more bytes wait than the greatest need of
 the programs that are alive (`Retention`). A program's need is what its runs were seen to hold. During a run as much may
 wait as makes up, with what is alive, the most that was: a first run uses its memory again, too.
@@ -131,7 +131,7 @@ cdef extern from "numpy/arrayobject.h":
         PyDataMemAllocator allocator
     object PyDataMem_SetHandler(object handler)
 
-LEAST_LARGE = 1 << 16
+MIN_POOLED_BYTES = 1 << 16
 """Bytes from which a block is kept when it is freed."""
 
 cdef bint _poisons = poisoning.POISON != "0"
@@ -139,7 +139,7 @@ cdef bint _is_exact = poisoning.POISON == "exact"
 cdef size_t _guard_bytes = GUARD_BYTES if poisoning.POISON == "1" else 0
 make_patterns()
 
-cdef size_t _LEAST_LARGE = LEAST_LARGE
+cdef size_t _MIN_POOLED_BYTES = MIN_POOLED_BYTES
 cdef size_t _ALIGNMENT = 64
 cdef size_t _HUGE_PAGE = 1 << 21
 # Blocks from the first size on are cut from ground of the third, unless they have the second.
@@ -397,7 +397,7 @@ cdef void *_malloc(void *context, size_t bytes) noexcept nogil:
     cdef void *data = NULL
     if not _enter(<Account *>context, bytes):
         return NULL
-    if bytes < _LEAST_LARGE or _is_exact:
+    if bytes < _MIN_POOLED_BYTES or _is_exact:
         data = _take_small(bytes)
     else:
         data = _take_large(bytes)

@@ -64,7 +64,7 @@ for dtype in (np.float16, ml_dtypes.bfloat16, np.float32, np.float64):
         array[:] = 1
         address, nbytes = array.ctypes.data, array.nbytes
         del array, words
-        if nbytes >= memory.LEAST_LARGE:
+        if nbytes >= memory.MIN_POOLED_BYTES:
             assert ctypes.string_at(address, nbytes) == b"\\xf7\\xff" * (nbytes // 2)
 """
     finished = run(source, POISONED)

@@ -45,7 +45,7 @@ def specialize(
     rewrite: bool = True,
     drops_windows: bool = False,
     scatters_by_columns: bool = True,
-    calls_layers: bool = False,
+    outlines_subgraphs: bool = False,
 ) -> Function:
     """The function `entry` with its calls inlined, sizes and constants known, needless operations removed.
 
@@ -81,10 +81,10 @@ def specialize(
 
             gather_early(function.body)
             remove_dead_code(function.body)
-        if calls_layers and len(function.body.block.operations) >= MIN_OUTLINED_OPERATIONS:
-            from .outlining.outlined_calls import call_layers
+        if outlines_subgraphs and len(function.body.block.operations) >= MIN_OUTLINED_OPERATIONS:
+            from .outlining.outlined_calls import outline_repeated_subgraphs
 
-            function.callees = call_layers(function.body)
+            function.callees = outline_repeated_subgraphs(function.body)
         for part in (function, *function.callees):
             assert part.body is not None
             simplify(part.body, budget, scatters_by_columns=scatters_by_columns)

@@ -147,13 +147,13 @@ def test_a_global_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_attribute_that_changes() -> None:
-    class Layer:
+    class RepeatedSubgraph:
         size = 2.0
 
         def forward(self, x: Any) -> Any:
             return sn_zipmapreduce(lambda attrs, x: x * self.size, [x])
 
-    layer = Layer()
+    layer = RepeatedSubgraph()
     assert layer.forward(X).tolist() == (X * 2).tolist()
     layer.size = 5.0
     assert layer.forward(X).tolist() == (X * 5).tolist()

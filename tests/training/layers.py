@@ -12,7 +12,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-class Layer(NamedTuple):
+class RepeatedSubgraph(NamedTuple):
     """A layer.
 
     Attributes:
@@ -36,16 +36,16 @@ def vector(rng: np.random.Generator, size: int, around: float = 0.0) -> Array:
     return (around + 0.1 * rng.standard_normal(size)).astype(np.float32)
 
 
-def dense(rng: np.random.Generator, size: int, activation: Callable[..., Any] = jnp.tanh) -> Layer:
+def dense(rng: np.random.Generator, size: int, activation: Callable[..., Any] = jnp.tanh) -> RepeatedSubgraph:
     """A product with a matrix, a bias, and an activation: two parameters."""
 
     def apply(w: Any, b: Any, x: Any) -> Any:
         return activation(x @ w + b)
 
-    return Layer([weights(rng, size, size), vector(rng, size)], apply)
+    return RepeatedSubgraph([weights(rng, size, size), vector(rng, size)], apply)
 
 
-def normalization(rng: np.random.Generator, size: int) -> Layer:
+def normalization(rng: np.random.Generator, size: int) -> RepeatedSubgraph:
     """A layer normalization: two parameters."""
 
     def apply(scale: Any, bias: Any, x: Any) -> Any:
@@ -53,10 +53,10 @@ def normalization(rng: np.random.Generator, size: int) -> Layer:
         variance = jnp.square(x - mean).mean(-1, keepdims=True)
         return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * scale + bias
 
-    return Layer([vector(rng, size, 1.0), vector(rng, size)], apply)
+    return RepeatedSubgraph([vector(rng, size, 1.0), vector(rng, size)], apply)
 
 
-def attention(rng: np.random.Generator, size: int, heads: int) -> Layer:
+def attention(rng: np.random.Generator, size: int, heads: int) -> RepeatedSubgraph:
     """Attention of several heads, with a residual: eight parameters."""
 
     def apply(wq: Any, bq: Any, wk: Any, bk: Any, wv: Any, bv: Any, wo: Any, bo: Any, x: Any) -> Any:
@@ -71,22 +71,22 @@ def attention(rng: np.random.Generator, size: int, heads: int) -> Layer:
         return 0.7 * (x + joined @ wo + bo)
 
     parameters = [one for _ in range(4) for one in (weights(rng, size, size), vector(rng, size))]
-    return Layer(parameters, apply)
+    return RepeatedSubgraph(parameters, apply)
 
 
-def mlp(rng: np.random.Generator, size: int, hidden: int) -> Layer:
+def mlp(rng: np.random.Generator, size: int, hidden: int) -> RepeatedSubgraph:
     """Two products with an activation between them, and a residual: four parameters."""
 
     def apply(w: Any, b: Any, v: Any, c: Any, x: Any) -> Any:
         return 0.7 * (x + jax.nn.gelu(x @ w + b) @ v + c)
 
-    return Layer(
+    return RepeatedSubgraph(
         [weights(rng, size, hidden), vector(rng, hidden), weights(rng, hidden, size), vector(rng, size)],
         apply,
     )
 
 
-def mixing(rng: np.random.Generator, length: int, hidden: int) -> Layer:
+def mixing(rng: np.random.Generator, length: int, hidden: int) -> RepeatedSubgraph:
     """Two products along the second dimension but one, and a residual, for each of a batch alone: four
     parameters."""
 
@@ -100,10 +100,10 @@ def mixing(rng: np.random.Generator, length: int, hidden: int) -> Layer:
 
     parameters = [weights(rng, length, hidden).T, vector(rng, hidden)]
     parameters += [weights(rng, hidden, length).T, vector(rng, length)]
-    return Layer([np.ascontiguousarray(one) for one in parameters], apply)
+    return RepeatedSubgraph([np.ascontiguousarray(one) for one in parameters], apply)
 
 
-def whole_normalization(rng: np.random.Generator, length: int, size: int) -> Layer:
+def whole_normalization(rng: np.random.Generator, length: int, size: int) -> RepeatedSubgraph:
     """A normalization of the last two dimensions together: two parameters."""
 
     def apply(scale: Any, bias: Any, x: Any) -> Any:
@@ -111,10 +111,12 @@ def whole_normalization(rng: np.random.Generator, length: int, size: int) -> Lay
         variance = jnp.square(x - mean).mean((-2, -1), keepdims=True)
         return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * scale + bias
 
-    return Layer([1 + 0.1 * weights(rng, 1, length, size)[0], 0.1 * weights(rng, 1, length, size)[0]], apply)
+    return RepeatedSubgraph(
+        [1 + 0.1 * weights(rng, 1, length, size)[0], 0.1 * weights(rng, 1, length, size)[0]], apply
+    )
 
 
-def convolution(rng: np.random.Generator, channels: int, stride: int = 1) -> Layer:
+def convolution(rng: np.random.Generator, channels: int, stride: int = 1) -> RepeatedSubgraph:
     """A convolution of [batch, height, width, channel], a scale and a bias for each channel: three
     parameters."""
 
@@ -124,12 +126,12 @@ def convolution(rng: np.random.Generator, channels: int, stride: int = 1) -> Lay
         )
         return jax.nn.relu(y * scale + bias) + 0.1 * y
 
-    return Layer(
+    return RepeatedSubgraph(
         [weights(rng, 3, 3, channels, channels), vector(rng, channels, 1.0), vector(rng, channels)], apply
     )
 
 
-def recurrence(rng: np.random.Generator, size: int) -> Layer:
+def recurrence(rng: np.random.Generator, size: int) -> RepeatedSubgraph:
     """A recurrent network along the second dimension, as a loop: three parameters."""
 
     def apply(w: Any, u: Any, b: Any, x: Any) -> Any:
@@ -140,20 +142,20 @@ def recurrence(rng: np.random.Generator, size: int) -> Layer:
         _, rows = jax.lax.scan(step, jnp.zeros_like(x[:, 0]), x.transpose(1, 0, 2))
         return rows.transpose(1, 0, 2)
 
-    return Layer([weights(rng, size, size), weights(rng, size, size), vector(rng, size)], apply)
+    return RepeatedSubgraph([weights(rng, size, size), weights(rng, size, size), vector(rng, size)], apply)
 
 
-def embedding(rng: np.random.Generator, rows: int, size: int) -> Layer:
+def embedding(rng: np.random.Generator, rows: int, size: int) -> RepeatedSubgraph:
     """Rows of a table, chosen by what an array holds: one parameter; its gradient is a scatter."""
 
     def apply(table: Any, x: Any) -> Any:
         index = jnp.abs(x[..., 0] * 97).astype(jnp.int32) % rows
         return 0.7 * (x + table[index])
 
-    return Layer([weights(rng, rows, size)], apply)
+    return RepeatedSubgraph([weights(rng, rows, size)], apply)
 
 
-def gate(rng: np.random.Generator, size: int) -> Layer:
+def gate(rng: np.random.Generator, size: int) -> RepeatedSubgraph:
     """A gate that depends on the greatest and the mean value of each row, and on their order: one
     parameter."""
 
@@ -161,4 +163,4 @@ def gate(rng: np.random.Generator, size: int) -> Layer:
         y = x * jax.nn.sigmoid(a) + x.max(-1, keepdims=True) * 0.1
         return jnp.where(y > y.mean(-1, keepdims=True), y, 0.5 * jnp.cumsum(y, -1) / size)
 
-    return Layer([vector(rng, size)], apply)
+    return RepeatedSubgraph([vector(rng, size)], apply)

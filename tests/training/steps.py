@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import layers
-from .layers import Array, Layer
+from .layers import Array, RepeatedSubgraph
 
 
 class TrainingStep(NamedTuple):
@@ -41,7 +41,7 @@ class TrainingStep(NamedTuple):
 
 def training_step(
     rng: np.random.Generator,
-    model: Sequence[Layer],
+    model: Sequence[RepeatedSubgraph],
     inputs: Array,
     *,
     clips: bool = False,
@@ -129,7 +129,7 @@ def small_arrays(count: int, rng: np.random.Generator) -> TrainingStep:
         return jnp.stack(terms) / np.float32(math.sqrt(count))
 
     inputs = rng.standard_normal(13).astype(np.float32)
-    return training_step(rng, [Layer(parameters, apply)], inputs, clips=True)
+    return training_step(rng, [RepeatedSubgraph(parameters, apply)], inputs, clips=True)
 
 
 MODELS: dict[str, Callable[[int, np.random.Generator], TrainingStep]] = {
@@ -147,7 +147,7 @@ def random_step(seed: int, count: int) -> TrainingStep:
     if rng.random() < 0.25:
         # Clusters take moves of 2^15 elements and more.
         batch, length, size = int(rng.choice([16, 64])), int(rng.choice([33, 49])), int(rng.choice([32, 64]))
-    makers: list[Callable[[], Layer]] = [
+    makers: list[Callable[[], RepeatedSubgraph]] = [
         lambda: layers.dense(rng, size),
         lambda: layers.normalization(rng, size),
         lambda: layers.attention(rng, size, 2),
@@ -158,7 +158,7 @@ def random_step(seed: int, count: int) -> TrainingStep:
         lambda: layers.embedding(rng, 11, size),
         lambda: layers.gate(rng, size),
     ]
-    model: list[Layer] = []
+    model: list[RepeatedSubgraph] = []
     while sum(len(layer.parameters) for layer in model) < count:
         # Layers come as equal blocks of some, as in real models.
         block = rng.choice(len(makers), int(rng.integers(1, 5)))

@@ -11,7 +11,7 @@ from ...ir import Operation, Value, captured_values
 from ...ir.record import Record
 from ...ops.control.control import While
 from ...ops.framework.verify import views_under
-from ...specialize.outlining.loop_sharding import Carried, LoopShard, loop_shard
+from ...specialize.outlining.loop_sharding import CarriedSharding, LoopShard, loop_shard
 from ...types import TensorType
 from ..tiering.background import BACKGROUND, Job
 from ..tiering.cost_model import compiler_load_seconds
@@ -69,7 +69,7 @@ class LoopToCompile(Record):
     @property
     def captured(self) -> list[Value]:
         """The values that its regions use from outside: that of a part's first row is the last one."""
-        first = None if self.shard is None else self.shard.first
+        first = None if self.shard is None else self.shard.first_row
         values = [value for value in captured_values(self.operation.regions) if value is not first]
         return values if first is None else [*values, first]
 
@@ -121,7 +121,7 @@ def _writes_only_own_windows(shard: LoopShard) -> bool:
     from ...codegen import native_loop
 
     pairs = zip(shard.carried, shard.operation.operands, strict=True)
-    shared = [operand.type for kind, operand in pairs if kind is Carried.WINDOWS]
+    shared = [operand.type for kind, operand in pairs if kind is CarriedSharding.WINDOWS]
     return all(native_loop.leaves_in_place(shard.operation, type) for type in shared)
 
 
@@ -285,11 +285,11 @@ class NativeLoop:
         return Parts(loop.count, shard.rows, tuple(shard_strides), seconds, self.threads)
 
 
-def _shard_stride(kind: Carried, type: Any) -> int | None:
+def _shard_stride(kind: CarriedSharding, type: Any) -> int | None:
     """The bytes between the memory of parts, whose carried value has that type; None: each has its own."""
-    if kind is Carried.ROWS:
+    if kind is CarriedSharding.ROWS:
         return int(type.size * type.dtype.itemsize)
-    return 0 if kind is Carried.WINDOWS else None
+    return 0 if kind is CarriedSharding.WINDOWS else None
 
 
 def _capture_positions(view: While, loop: LoopToCompile) -> list[int] | None:

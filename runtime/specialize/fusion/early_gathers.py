@@ -15,8 +15,8 @@ from ...ops.framework.declaration import Op, lookup
 from ...ops.indexing.gather import Gather
 from ...ops.indexing.index_space import other_dimensions
 from ...ops.shape.broadcasting import BroadcastInDim
-from ..rewrites.reshaping import spread
-from ..rewrites.slicing import joined, sliced
+from ..rewrites.reshaping import broadcast
+from ..rewrites.slicing import concatenate, sliced
 from ..utils.constants import Budget
 from ..utils.rewriter import Rewriter, dimensions, is_plain, splat, tensor_type, viewed
 from .elementwise import LARGE
@@ -36,7 +36,7 @@ def gather_early(region: Region) -> None:
     left behind."""
     gathers = [operation for operation in region.walk() if operation.name == "stablehlo.gather"]
     if any(_is_computed(operation.operands[0]) for operation in gathers):
-        early = _Early(region)
+        early = _EarlyGathers(region)
         Rewriter({"stablehlo.gather": [early.rewrite]}, {}, {}, Budget()).visit(region)
 
 
@@ -50,7 +50,7 @@ def _is_elementwise(operation: Operation) -> bool:
     return issubclass(known, Elementwise) and not operation.regions and len(operation.results) == 1
 
 
-class _Early:
+class _EarlyGathers:
     """The rewrite, and what it knows of the program as it was."""
 
     def __init__(self, region: Region) -> None:
@@ -72,32 +72,34 @@ class _Early:
             return None
         if self.users.get(operand) != [operation]:
             return None
-        found: dict[Value, bool] = {}
-        if not self._find(operand, found):
+        selected: dict[Value, bool] = {}
+        if not self._select(operand, selected):
             return None
-        taken = _Taken(view, start_indices, rewriter)
-        made: dict[Value, Value] = {}
-        for value, is_here in found.items():
-            made[value] = taken.computed(value, made) if is_here else taken.of(value)
-        return made[operand]
+        gathered = _GatheredElements(view, start_indices, rewriter)
+        gathered_values: dict[Value, Value] = {}
+        for value, is_here in selected.items():
+            gathered_values[value] = (
+                gathered.computed(value, gathered_values) if is_here else gathered.of(value)
+            )
+        return gathered_values[operand]
 
-    def _find(self, value: Value, found: dict[Value, bool]) -> bool:
+    def _select(self, value: Value, selected: dict[Value, bool]) -> bool:
         """Note the values of which elements are to be taken, operands first, and whether they are computed
         for these; False where that does not pay."""
-        if value in found:
+        if value in selected:
             return True
         owner = value.owner
-        found_here = isinstance(owner, Operation) and not self._is_in_memory(value)
-        if isinstance(owner, Operation) and found_here and splat(value) is None:
-            if len(found) >= _MAX_OPERATIONS:
+        is_computed_here = isinstance(owner, Operation) and not self._is_in_memory(value)
+        if isinstance(owner, Operation) and is_computed_here and splat(value) is None:
+            if len(selected) >= _MAX_OPERATIONS:
                 return False
             if not _is_elementwise(owner) and not _repeats(owner):
                 return False
             if _is_elementwise(owner) and not all(
-                self._find(operand, found) for operand in _wide_operands(owner)
+                self._select(operand, selected) for operand in _wide_operands(owner)
             ):
                 return False
-        found[value] = found_here
+        selected[value] = is_computed_here
         return True
 
     def _is_in_memory(self, value: Value) -> bool:
@@ -126,21 +128,21 @@ def _repeats(operation: Operation) -> bool:
     return to == sorted(to)
 
 
-class _Taken:
+class _GatheredElements:
     """The elements that a gather takes, of other values than its operand."""
 
     def __init__(self, view: Gather, start_indices: Value, rewriter: Rewriter) -> None:
         self.view = view
         self.start_indices = start_indices
         self.rewriter = rewriter
-        taken_away = (*view.collapsed_slice_dims, *view.operand_batching_dims)
-        self.windows = other_dimensions(view.operand.rank, taken_away)
+        window_less = (*view.collapsed_slice_dims, *view.operand_batching_dims)
+        self.window_dims = other_dimensions(view.operand.rank, window_less)
 
     def of(self, value: Value) -> Value:
         """Of a value of the operand's shape that lies in memory."""
         return self._gathered(value, list(range(self.view.operand.rank)))
 
-    def computed(self, value: Value, made: Mapping[Value, Value]) -> Value:
+    def computed(self, value: Value, gathered_values: Mapping[Value, Value]) -> Value:
         """Of a value whose operands' elements are there."""
         operation, element = value.owner, splat(value)
         assert isinstance(operation, Operation)
@@ -149,80 +151,103 @@ class _Taken:
             return self.rewriter.constant(type, element)
         if operation.name == BroadcastInDim.name:
             return self._repeated(operation)
-        operands = [made.get(operand, self.rewriter.now(operand)) for operand in operation.operands]
+        operands = [
+            gathered_values.get(operand, self.rewriter.current(operand)) for operand in operation.operands
+        ]
         return self.rewriter.create(operation.name, operands, type, operation.attributes)
 
     def _repeated(self, operation: Operation) -> Value:
         """Of what a broadcast gives the operand's shape: its operand's elements, repeated in the result."""
-        view, operand = self.view, self.rewriter.now(operation.operands[0])
+        view, operand = self.view, self.rewriter.current(operation.operands[0])
         type = tensor_type(operand)
         pairs = zip(type.shape, viewed(operation, BroadcastInDim).broadcast_dimensions, strict=True)
-        kept = [d for size, d in pairs if size != 1]
-        narrow = type.with_shape([view.operand.shape[d] for d in kept])
+        kept_dims = [d for size, d in pairs if size != 1]
+        narrow = type.with_shape([view.operand.shape[d] for d in kept_dims])
         value, result = (
             self.rewriter.create("stablehlo.reshape", [operand], narrow),
             type.with_shape(view.result.shape),
         )
-        if not set(kept).isdisjoint(view.start_index_map):
-            return spread(self._gathered(value, kept), self._left(kept), result, self.rewriter)
+        if not set(kept_dims).isdisjoint(view.start_index_map):
+            return broadcast(
+                self._gathered(value, kept_dims), self._result_dimensions(kept_dims), result, self.rewriter
+            )
         batching = view.operand_batching_dims
         sizes = [
-            size if d in batching else view.slice_sizes[d] for size, d in zip(narrow.shape, kept, strict=True)
+            size if d in batching else view.slice_sizes[d] for size, d in zip(
+                narrow.shape, kept_dims, strict=True
+            )
         ]
-        part = sliced(value, ([0] * len(kept), sizes, [1] * len(kept)), self.rewriter)
-        left = [(d, size) for d, size in zip(kept, sizes, strict=True) if d not in view.collapsed_slice_dims]
-        part = self.rewriter.create("stablehlo.reshape", [part], type.with_shape([size for _, size in left]))
-        return spread(part, [self._place(d) for d, _ in left], result, self.rewriter)
+        sliced_value = sliced(value, ([0] * len(kept_dims), sizes, [1] * len(kept_dims)), self.rewriter)
+        remaining = [
+            (d, size) for d, size in zip(kept_dims, sizes, strict=True) if d not in view.collapsed_slice_dims
+        ]
+        sliced_value = self.rewriter.create(
+            "stablehlo.reshape", [sliced_value], type.with_shape([size for _, size in remaining])
+        )
+        return broadcast(
+            sliced_value, [self._result_dimension(d) for d, _ in remaining], result, self.rewriter
+        )
 
-    def _place(self, dimension: int) -> int:
+    def _result_dimension(self, dimension: int) -> int:
         """The result's dimension that a dimension of the operand becomes, if no index moves along it."""
         view = self.view
-        if dimension in self.windows:
-            return int(view.offset_dims[self.windows.index(dimension)])
+        if dimension in self.window_dims:
+            return int(view.offset_dims[self.window_dims.index(dimension)])
         batch = view.start_indices_batching_dims[view.operand_batching_dims.index(dimension)]
-        number: int = batch - (batch > view.index_vector_dim)
-        return other_dimensions(view.result.rank, view.offset_dims)[number]
+        position_of: int = batch - (batch > view.index_vector_dim)
+        return other_dimensions(view.result.rank, view.offset_dims)[position_of]
 
-    def _left(self, kept: Sequence[int]) -> list[int]:
+    def _result_dimensions(self, kept_dims: Sequence[int]) -> list[int]:
         """The result's dimensions without those of windows along other dimensions of the operand."""
-        gone = {place for d, place in zip(self.windows, self.view.offset_dims, strict=True) if d not in kept}
-        return [d for d in range(self.view.result.rank) if d not in gone]
+        dropped_dims = {
+            result_dim
+            for d, result_dim in zip(self.window_dims, self.view.offset_dims, strict=True)
+            if d not in kept_dims
+        }
+        return [d for d in range(self.view.result.rank) if d not in dropped_dims]
 
-    def _gathered(self, value: Value, kept: list[int]) -> Value:
+    def _gathered(self, value: Value, kept_dims: list[int]) -> Value:
         """What the gather takes of a value that has some of the operand's dimensions."""
         view, rewriter = self.view, self.rewriter
-        number = {d: position for position, d in enumerate(kept)}
-        left = self._left(kept)
+        position_of = {d: position for position, d in enumerate(kept_dims)}
+        remaining = self._result_dimensions(kept_dims)
         batching = zip(view.operand_batching_dims, view.start_indices_batching_dims, strict=True)
-        pairs = [(number[d], other) for d, other in batching if d in number]
+        pairs = [(position_of[d], other) for d, other in batching if d in position_of]
         fields: dict[str, Any] = {
-            "offset_dims": tuple([place for place, d in enumerate(left) if d in view.offset_dims]),
-            "collapsed_slice_dims": tuple([number[d] for d in view.collapsed_slice_dims if d in number]),
+            "offset_dims": tuple(
+                [result_dim for result_dim, d in enumerate(remaining) if d in view.offset_dims]
+            ),
+            "collapsed_slice_dims": tuple(
+                [position_of[d] for d in view.collapsed_slice_dims if d in position_of]
+            ),
             "operand_batching_dims": tuple([d for d, _ in pairs]),
             "start_indices_batching_dims": tuple([other for _, other in pairs]),
-            "start_index_map": tuple([number[d] for d in view.start_index_map if d in number]),
+            "start_index_map": tuple([position_of[d] for d in view.start_index_map if d in position_of]),
             "index_vector_dim": view.index_vector_dim,
         }
-        sizes = [view.slice_sizes[d] for d in kept]
-        shape = [view.result.shape[d] for d in left]
+        sizes = [view.slice_sizes[d] for d in kept_dims]
+        shape = [view.result.shape[d] for d in remaining]
         numbers = StructAttribute("stablehlo", "gather", fields)
         return rewriter.create(
             "stablehlo.gather",
-            [value, self._columns([k for k, d in enumerate(view.start_index_map) if d in number])],
+            [
+                value,
+                self._index_components([k for k, d in enumerate(view.start_index_map) if d in position_of]),
+            ],
             tensor_type(value).with_shape(shape),
             {"dimension_numbers": numbers, **dimensions(slice_sizes=sizes)},
         )
 
-    def _columns(self, numbers: list[int]) -> Value:
+    def _index_components(self, numbers: list[int]) -> Value:
         """Some of the columns of the indices."""
         along, type = self.view.index_vector_dim, tensor_type(self.start_indices)
         if len(numbers) == len(self.view.start_index_map):
             return self.start_indices
         starts, limits = [0] * type.rank, list(type.shape)
         parts = []
-        for number in numbers:
-            starts[along], limits[along] = number, number + 1
+        for position_of in numbers:
+            starts[along], limits[along] = position_of, position_of + 1
             parts.append(
                 sliced(self.start_indices, (list(starts), list(limits), [1] * type.rank), self.rewriter)
             )
-        return joined(parts, along, self.rewriter)
+        return concatenate(parts, along, self.rewriter)

@@ -33,8 +33,8 @@ from .gather_index_map import (
     is_traceable,
 )
 from .movement_index_map import is_movement_op
-from .scheduling import by_use, in_order
-from .shapes import leave_other_shapes
+from .scheduling import order_by_use, topological_order
+from .shapes import drop_other_shapes
 
 Generates = Callable[[Operation], bool]
 """Whether native code can be generated for an operation, by its name and element types."""
@@ -48,9 +48,9 @@ MIN_SMALL_OPERATIONS: Final = 3
 MAX_COPIED: Final = 16
 """How many operations on single elements a cluster may compute once more."""
 
-_JOINING: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
+_JOINING_OPS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
 
-_TAKING_IN_ORDER: Final = frozenset(
+_NEEDS_CONTIGUOUS_OPERAND: Final = frozenset(
     {"chlo.top_k", COMPONENT_SCATTER, ARG_REDUCE, REDUCTION_FUSION, ROW_FUSION}
 ) | frozenset(
     f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter", "sort")
@@ -65,52 +65,56 @@ _EXPENSIVE: Final = frozenset(
     )
 )  # fmt: skip
 
-_ELEMENTWISE, _MOVE, _FREE, _GATHER, _LINES, _SHORT_LINES, _OTHER = range(7)
+(
+    _ELEMENTWISE, _MOVEMENT, _REMATERIALIZABLE, _GATHER, _CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER, _OTHER,
+) = range(7)  # fmt: skip
 """`_GATHER` takes neighbours in the result from different slices; the next two take lines of elements, of
 which short ones are best copied by themselves."""
 _CORES: Final = (_ELEMENTWISE, _GATHER)
-_INDEXED: Final = (_GATHER, _LINES, _SHORT_LINES)
+_INDEXED: Final = (_GATHER, _CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER)
 
 
 def form_fusions(
     region: Region,
     generates: Generates,
-    leave: Generates = lambda _: False,
-    first: Callable[[Block], None] = lambda _: None,
-    saves: Generates = lambda _: False,
+    leaves_alone: Generates = lambda _: False,
+    group_first: Callable[[Block], None] = lambda _: None,
+    pays_alone: Generates = lambda _: False,
 ) -> None:
     """Group the operations of a region and of the control flow in it, in place.
 
     Args:
         generates: see `Generates`.
-        leave: which control flow to leave as it is.
-        first: groups operations of a block in another way before.
-        saves: which operations make up for the call of native code alone.
+        leaves_alone: which control flow to leave as it is.
+        group_first: groups operations of a block in another way before.
+        pays_alone: which operations make up for the call of native code alone.
     """
-    _form(region, generates, leave, first, saves)
+    _form(region, generates, leaves_alone, group_first, pays_alone)
     remove_dead_code(region)
 
 
 def _form(
-    region: Region, generates: Generates, leave: Generates, first: Callable[[Block], None], saves: Generates
+    region: Region, generates: Generates, leaves_alone: Generates, group_first: Callable[
+        [Block], None
+    ], pays_alone: Generates
 ) -> None:
     for operation in region.block.operations:
-        if operation.name in CONTROL_FLOW and not leave(operation):
+        if operation.name in CONTROL_FLOW and not leaves_alone(operation):
             for inner in operation.regions:
-                _form(inner, generates, leave, first, saves)
-    if not _may_pay(region.block, saves):
+                _form(inner, generates, leaves_alone, group_first, pays_alone)
+    if not _may_pay(region.block, pays_alone):
         return
-    first(region.block)
-    grouping = _Grouping(region.block, generates, saves)
-    clusters = grouping.clusters()
-    if clusters:
-        replace(region.block, clusters, grouping.users)
+    group_first(region.block)
+    grouping = _Grouping(region.block, generates, pays_alone)
+    fusions = grouping.fusions()
+    if fusions:
+        replace(region.block, fusions, grouping.users)
 
 
-def _may_pay(block: Block, saves: Generates) -> bool:
+def _may_pay(block: Block, pays_alone: Generates) -> bool:
     """Whether a block holds what a cluster takes at least; else no code generator need be loaded."""
     return len(block.operations) > MIN_SMALL_OPERATIONS or any(
-        saves(operation)
+        pays_alone(operation)
         or any(is_plain_value(value) and _size(value) >= LARGE for value in _written_or_reduced(operation))
         for operation in block.operations
         if operation.name not in TERMINATORS
@@ -130,7 +134,7 @@ class FusionGroup:
         level: see the module's text.
         owned: operations that nothing else needs, or whose results it hands on.
         copied: operations that are computed elsewhere too.
-        made: results, and the operation with these results that was made of them, if one was.
+        operation_and_results: the results, and the fusion operation built for them, if one was.
     """
 
     def __init__(self, size: int, level: int, owned: Iterable[int]) -> None:
@@ -138,7 +142,7 @@ class FusionGroup:
         self.level = level
         self.owned = set(owned)
         self.copied: set[int] = set()
-        self.made: tuple[list[Value], Operation] | None = None
+        self.operation_and_results: tuple[list[Value], Operation] | None = None
 
     @property
     def members(self) -> list[int]:
@@ -149,9 +153,9 @@ class FusionGroup:
 class _Grouping:
     """Finds the clusters of one block."""
 
-    def __init__(self, block: Block, generates: Generates, saves: Generates) -> None:
+    def __init__(self, block: Block, generates: Generates, pays_alone: Generates) -> None:
         self.operations = block.operations
-        self.saves = saves
+        self.pays_alone = pays_alone
         self.position = {operation: index for index, operation in enumerate(self.operations)}
         self.users = users_of(block)
         self.kinds: list[int] = []
@@ -168,11 +172,15 @@ class _Grouping:
             return _OTHER
         if operation.name == "stablehlo.constant":
             value = operation.attributes.get("value")
-            return _FREE if isinstance(value, DenseElementsAttribute) and is_single(value) else _OTHER
+            return (
+                _REMATERIALIZABLE
+                if isinstance(value, DenseElementsAttribute) and is_single(value)
+                else _OTHER
+            )
         if operation.name == "stablehlo.iota":
-            return _FREE
+            return _REMATERIALIZABLE
         if is_movement_op(operation):
-            return _MOVE
+            return _MOVEMENT
         if operation.name in GATHERS:
             return self.kind_of_gather(operation)
         shape = _shape(operation.result)
@@ -184,16 +192,16 @@ class _Grouping:
         """Whether a gather takes elements or lines."""
         if not is_traceable(operation):
             return _OTHER
-        line = contiguous_length(operation)
-        if line == 1:
+        length = contiguous_length(operation)
+        if length == 1:
             return _GATHER
-        return _LINES if line >= MIN_CONTIGUOUS else _SHORT_LINES
+        return _CONTIGUOUS_GATHER if length >= MIN_CONTIGUOUS else _SHORT_CONTIGUOUS_GATHER
 
     def producer(self, value: Value) -> int | None:
         """The position of the operation of this block that defines a value."""
         return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
 
-    def clusters(self) -> list[FusionGroup]:
+    def fusions(self) -> list[FusionGroup]:
         """The clusters that pay."""
         self.find_cores()
         cores: dict[int, FusionGroup] = {}
@@ -203,72 +211,72 @@ class _Grouping:
                 if root not in cores:
                     cores[root] = FusionGroup(_size(self.operations[index].result), self.levels[index], ())
                 cores[root].owned.add(index)
-        found = [*cores.values(), *self.lone_moves(), *self.lone_lines()]
-        found.sort(key=lambda cluster: (cluster.level, max(cluster.owned)), reverse=True)
-        home = {index: cluster for cluster in found for index in cluster.owned}
-        formed_around = [(cluster, frozenset(cluster.owned)) for cluster in found]
-        for cluster in found:
-            self.take_in(cluster, home)
-        for cluster, around in formed_around:
-            leave_other_shapes(cluster, around, self.operations, self.position, self.users)
-        return self.with_one_shape([cluster for cluster in found if self.pays(cluster)])
+        candidates = [*cores.values(), *self.lone_movement_ops(), *self.lone_contiguous_gathers()]
+        candidates.sort(key=lambda group: (group.level, max(group.owned)), reverse=True)
+        fusion_of = {index: group for group in candidates for index in group.owned}
+        formed_around = [(group, frozenset(group.owned)) for group in candidates]
+        for group in candidates:
+            self.absorb_producers(group, fusion_of)
+        for group, initial_cores in formed_around:
+            drop_other_shapes(group, initial_cores, self.operations, self.position, self.users)
+        return self.with_one_shape([group for group in candidates if self.pays(group)])
 
-    def with_one_shape(self, clusters: list[FusionGroup]) -> list[FusionGroup]:
+    def with_one_shape(self, fusions: list[FusionGroup]) -> list[FusionGroup]:
         """The clusters that pay once each hands on values of one shape: the loops of a nest have one.
 
         An operation that a cluster copies may read a value inside another cluster, which then has to hand
         that value on as well. Where the value has another shape than the results there, the operation is not
         copied: its result is what the other cluster hands on.
         """
-        handed_on: dict[int, tuple[FusionGroup, tuple[int, ...]]] = {}
-        for cluster in clusters:
-            results = boundary(self.operations, cluster.owned, cluster.copied, self.users)[1]
-            handed_on.update(dict.fromkeys(cluster.owned, (cluster, _shape(results[0]))))
-        for cluster in clusters:
-            while refused := {
-                index for index in cluster.copied if self.reads_inside(index, cluster, handed_on)
+        result_shapes: dict[int, tuple[FusionGroup, tuple[int, ...]]] = {}
+        for group in fusions:
+            results = boundary(self.operations, group.owned, group.copied, self.users)[1]
+            result_shapes.update(dict.fromkeys(group.owned, (group, _shape(results[0]))))
+        for group in fusions:
+            while rejected := {
+                index for index in group.copied if self.reads_inside(index, group, result_shapes)
             }:
-                cluster.copied = self.needed_copies(cluster, cluster.copied - refused)
-        return [cluster for cluster in clusters if self.pays(cluster)]
+                group.copied = self.needed_copies(group, group.copied - rejected)
+        return [group for group in fusions if self.pays(group)]
 
     def reads_inside(
-        self, index: int, cluster: FusionGroup, handed_on: dict[int, tuple[FusionGroup, tuple[int, ...]]]
+        self, index: int, group: FusionGroup, result_shapes: dict[int, tuple[FusionGroup, tuple[int, ...]]]
     ) -> bool:
         """Whether an operation reads a value inside another cluster whose results have another shape."""
         for operand in self.operations[index].operands:
             producer = self.producer(operand)
-            if producer is not None and producer in handed_on:
-                other, shape = handed_on[producer]
-                if other is not cluster and _shape(operand) != shape:
+            if producer is not None and producer in result_shapes:
+                other, shape = result_shapes[producer]
+                if other is not group and _shape(operand) != shape:
                     return True
         return False
 
-    def needed_copies(self, cluster: FusionGroup, copied: set[int]) -> set[int]:
+    def needed_copies(self, group: FusionGroup, copied: set[int]) -> set[int]:
         """Those of some copied operations that a cluster's own operations need, directly or not."""
         needed: set[int] = set()
-        waiting = list(cluster.owned)
-        while waiting:
-            for producer in self.producers(waiting.pop()):
+        pending = list(group.owned)
+        while pending:
+            for producer in self.producers(pending.pop()):
                 if producer in copied and producer not in needed:
                     needed.add(producer)
-                    waiting.append(producer)
+                    pending.append(producer)
         return needed
 
-    def lone_moves(self) -> list[FusionGroup]:
+    def lone_movement_ops(self) -> list[FusionGroup]:
         """Moves of many elements that have to be made, because what uses them needs them in order."""
-        found = []
+        candidates = []
         for index, kind in enumerate(self.kinds):
             operation = self.operations[index]
-            if kind != _MOVE or _size(operation.result) < LARGE:
+            if kind != _MOVEMENT or _size(operation.result) < LARGE:
                 continue
             users = self.users.get(operation.result, [])
             if operation.name == "stablehlo.reshape":
                 continue
             transposes = operation.name == "stablehlo.transpose"
             needed = any(self.needs_in_order(user, operation.result, transposes) for user in users)
-            if operation.name in _JOINING or needed:
-                found.append(FusionGroup(_size(operation.result), self.levels[index], [index]))
-        return found
+            if operation.name in _JOINING_OPS or needed:
+                candidates.append(FusionGroup(_size(operation.result), self.levels[index], [index]))
+        return candidates
 
     def needs_in_order(self, user: int, value: Value, is_transposed: bool) -> bool:
         """Whether what uses a value needs it in memory, in order; of a reshape, where its result is."""
@@ -277,15 +285,18 @@ class _Grouping:
             users = self.users.get(operation.result, [])
             return any(self.needs_in_order(one, operation.result, is_transposed) for one in users)
         is_array = operation.name in GATHERS and operation.operands[0] is value
-        copies = is_transposed and operation.name in _TAKING_IN_ORDER
+        copies = is_transposed and operation.name in _NEEDS_CONTIGUOUS_OPERAND
         return is_array or copies or operation.name in TERMINATORS
 
-    def lone_lines(self) -> list[FusionGroup]:
+    def lone_contiguous_gathers(self) -> list[FusionGroup]:
         """Gathers of lines that may stay by themselves."""
         return [
             FusionGroup(_size(operation.result), self.levels[index], [index])
             for index, operation in enumerate(self.operations)
-            if self.kinds[index] in (_LINES, _SHORT_LINES) and not copies_contiguous_rows(operation)
+            if (
+                self.kinds[index] in (_CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER)
+                and not copies_contiguous_rows(operation)
+            )
         ]
 
     def find_cores(self) -> None:
@@ -296,7 +307,7 @@ class _Grouping:
             kind = self.kinds[index]
             if kind in _CORES:
                 self.join(index, readers)
-            elif kind != _FREE:
+            elif kind != _REMATERIALIZABLE:
                 values = used_values(operation)
                 level = max([self.level_of(value) for value in values], default=-1)
                 if kind == _OTHER and not has_no_effect(operation):
@@ -312,18 +323,18 @@ class _Grouping:
         """Set the level of a core, and join it with others of the same level and shape."""
         operation = self.operations[index]
         shape = _shape(operation.result)
-        alike: dict[int, int] = {}
+        joinable: dict[int, int] = {}
         level = 0
         array = self.array_of(index)
         for operand in operation.operands:
             producer = self.producer(operand)
-            is_beside = operand is not array and _shape(operand) == shape
-            if is_beside and producer is not None and self.kinds[producer] in _CORES:
-                alike[self.groups.root(producer)] = self.levels[producer]
+            is_elementwise_input = operand is not array and _shape(operand) == shape
+            if is_elementwise_input and producer is not None and self.kinds[producer] in _CORES:
+                joinable[self.groups.root(producer)] = self.levels[producer]
                 level = max(level, self.levels[producer])
             else:
                 level = max(level, self.level_of(operand) + 1)
-        joined = [root for root, other in alike.items() if other == level]
+        joined = [root for root, other in joinable.items() if other == level]
         if 1 + sum(self.groups.size(root) for root in joined) > MAX_OPERATIONS:
             level += 1
             joined = []
@@ -336,29 +347,29 @@ class _Grouping:
                 if _shape(self.operations[other].result) == shape:
                     self.groups.unite(index, other)
 
-    def take_in(self, cluster: FusionGroup, home: dict[int, FusionGroup]) -> None:
+    def absorb_producers(self, group: FusionGroup, fusion_of: dict[int, FusionGroup]) -> None:
         """Take in what a cluster's operands come from, latest first, so that all users are known."""
-        waiting = [-p for index in cluster.owned for p in self.producers(index)]
-        heapq.heapify(waiting)
-        seen = set(cluster.owned)
-        while waiting:
-            index = -heapq.heappop(waiting)
-            if index in seen or self.kinds[index] == _OTHER:
+        pending = [-p for index in group.owned for p in self.producers(index)]
+        heapq.heapify(pending)
+        visited = set(group.owned)
+        while pending:
+            index = -heapq.heappop(pending)
+            if index in visited or self.kinds[index] == _OTHER:
                 continue
-            seen.add(index)
-            alone = cluster.owned.issuperset(self.users[self.operations[index].result])
-            if not self.fits(index, cluster, alone):
+            visited.add(index)
+            is_sole_user = group.owned.issuperset(self.users[self.operations[index].result])
+            if not self.fits(index, group, is_sole_user):
                 continue
-            if alone:
-                cluster.owned.add(index)
-                former = home.get(index)
-                if former is not None and former is not cluster:
+            if is_sole_user:
+                group.owned.add(index)
+                former = fusion_of.get(index)
+                if former is not None and former is not group:
                     former.owned.discard(index)
-                home[index] = cluster
+                fusion_of[index] = group
             else:
-                cluster.copied.add(index)
+                group.copied.add(index)
             for producer in self.producers(index):
-                heapq.heappush(waiting, -producer)
+                heapq.heappush(pending, -producer)
 
     def array_of(self, index: int) -> Value | None:
         """What an operation reads at indices: it has to be in memory, or a view."""
@@ -367,7 +378,7 @@ class _Grouping:
     def is_view(self, value: Value) -> bool:
         """Whether a value can be read at indices without being in memory."""
         producer = self.producer(value)
-        if producer is None or self.kinds[producer] != _MOVE:
+        if producer is None or self.kinds[producer] != _MOVEMENT:
             return False
         return self.operations[producer].name in TRACEABLE_VIEWS
 
@@ -385,44 +396,44 @@ class _Grouping:
         """The operations that one operation's operands come from, but for what has to be in memory."""
         array = self.array_of(index)
         operands = self.operations[index].operands
-        found = [self.producer(one) for one in operands if one is not array or self.is_view(one)]
-        return [producer for producer in found if producer is not None]
+        candidates = [self.producer(one) for one in operands if one is not array or self.is_view(one)]
+        return [producer for producer in candidates if producer is not None]
 
-    def fits(self, index: int, cluster: FusionGroup, alone: bool) -> bool:
-        """Whether a cluster may compute an operation; `alone`: nothing else needs it."""
+    def fits(self, index: int, group: FusionGroup, is_sole_user: bool) -> bool:
+        """Whether a cluster may compute an operation; `is_sole_user`: nothing else needs it."""
         kind, operation = self.kinds[index], self.operations[index]
-        members = cluster.owned | cluster.copied
+        members = group.owned | group.copied
         if self.is_read_at_indices(operation.result, members):
             return self.is_view(operation.result)
-        if kind == _FREE:
+        if kind == _REMATERIALIZABLE:
             return True
         if len(members) >= MAX_OPERATIONS:
             return False
-        if kind == _MOVE:
-            return alone or operation.name not in _JOINING
+        if kind == _MOVEMENT:
+            return is_sole_user or operation.name not in _JOINING_OPS
         size = _size(operation.result)
         if kind in _INDEXED:
-            return alone and size >= cluster.size and kind != _SHORT_LINES
-        if alone:
-            return size >= cluster.size or size == 1 or operation.name not in _EXPENSIVE
-        return size == 1 and operation.name not in _EXPENSIVE and len(cluster.copied) < MAX_COPIED
+            return is_sole_user and size >= group.size and kind != _SHORT_CONTIGUOUS_GATHER
+        if is_sole_user:
+            return size >= group.size or size == 1 or operation.name not in _EXPENSIVE
+        return size == 1 and operation.name not in _EXPENSIVE and len(group.copied) < MAX_COPIED
 
-    def pays(self, cluster: FusionGroup) -> bool:
+    def pays(self, group: FusionGroup) -> bool:
         """Whether a cluster is quicker than its operations one by one."""
-        members = cluster.owned | cluster.copied
-        if not cluster.owned or (len(members) == 1 and self.kinds[max(members)] == _ELEMENTWISE):
+        members = group.owned | group.copied
+        if not group.owned or (len(members) == 1 and self.kinds[max(members)] == _ELEMENTWISE):
             return False
-        operands, results = boundary(self.operations, cluster.owned, cluster.copied, self.users)
+        operands, results = boundary(self.operations, group.owned, group.copied, self.users)
         if len(operands) + len(results) > MAX_ARRAYS or not results:
             return False
-        computed = sum(self.kinds[index] in _CORES for index in cluster.owned)
-        if cluster.size >= LARGE:
-            return computed > 0 or self.kinds[max(cluster.owned)] in (_MOVE, *_INDEXED)
-        if any(self.kinds[index] in _INDEXED for index in cluster.owned):
+        computed = sum(self.kinds[index] in _CORES for index in group.owned)
+        if group.size >= LARGE:
+            return computed > 0 or self.kinds[max(group.owned)] in (_MOVEMENT, *_INDEXED)
+        if any(self.kinds[index] in _INDEXED for index in group.owned):
             return True
         return (
             computed >= MIN_SMALL_OPERATIONS
-            or any(map(self.saves, [self.operations[k] for k in cluster.owned]))
+            or any(map(self.pays_alone, [self.operations[k] for k in group.owned]))
         )
 
 
@@ -455,52 +466,52 @@ def users_of(block: Block) -> dict[Value, list[int]]:
 
 
 def replace(
-    block: Block, clusters: list[FusionGroup], users: dict[Value, list[int]], name: str = FUSION
+    block: Block, fusions: list[FusionGroup], users: dict[Value, list[int]], name: str = FUSION
 ) -> None:
     """Put operations of that name in the place of what clusters own; `users`, of the block, is changed."""
     operations = block.operations
     # What a cluster copies has operands that another cluster may own.
-    for cluster in clusters:
-        for value in boundary(operations, cluster.owned, cluster.copied, users)[0]:
-            users[value].append(max(cluster.owned))
+    for group in fusions:
+        for value in boundary(operations, group.owned, group.copied, users)[0]:
+            users[value].append(max(group.owned))
     replaced: dict[Value, Value] = {}
-    at: dict[int, Operation] = {}
+    inserted: dict[int, Operation] = {}
     removed: set[int] = set()
-    for cluster in clusters:
-        operands, results = boundary(operations, cluster.owned, cluster.copied, users)
-        if cluster.made is not None and cluster.made[0] == results:
-            made = cluster.made[1]
+    for group in fusions:
+        operands, results = boundary(operations, group.owned, group.copied, users)
+        if group.operation_and_results is not None and group.operation_and_results[0] == results:
+            operation_and_results = group.operation_and_results[1]
         else:
-            members = [operations[index] for index in cluster.members]
-            made = fusion_operation(members, operands, results, name)
-        replaced.update(zip(results, made.results, strict=True))
-        at[max(cluster.owned)] = made
-        removed |= cluster.owned
-    kept = []
+            members = [operations[index] for index in group.members]
+            operation_and_results = fusion_operation(members, operands, results, name)
+        replaced.update(zip(results, operation_and_results.results, strict=True))
+        inserted[max(group.owned)] = operation_and_results
+        removed |= group.owned
+    remaining = []
     for index, operation in enumerate(operations):
-        if index in at:
-            kept.append(at[index])
+        if index in inserted:
+            remaining.append(inserted[index])
         elif index not in removed:
-            kept.append(operation)
-    for operation in kept:
+            remaining.append(operation)
+    for operation in remaining:
         for nested in operation.walk() if operation.regions else (operation,):
             if not replaced.keys().isdisjoint(nested.operands):
                 nested.operands = tuple([replaced.get(operand, operand) for operand in nested.operands])
-    block.operations = in_order(kept)
+    block.operations = topological_order(remaining)
 
 
 def fusion_operation(
     members: list[Operation], operands: list[Value], results: list[Value], name: str
 ) -> Operation:
     """The operation that stands for some others; equal ones have equal bodies."""
-    members = by_use(members, results)
+    members = order_by_use(members, results)
     outside = set(operands)
-    taken = _taken(members, outside, apart=name != FUSION)
-    operands = [value for value, _ in taken]
+    inputs = _inputs(members, outside, separate_broadcasts=name != FUSION)
+    operands = [value for value, _ in inputs]
     body = Block([operand.type for operand in operands])
     values: dict[Value, Value] = {}
     own: dict[Operation, Value] = {}
-    for (value, by), argument in zip(taken, body.arguments, strict=True):
+    for (value, by), argument in zip(inputs, body.arguments, strict=True):
         if by is None:
             values[value] = argument
         else:
@@ -522,20 +533,23 @@ def fusion_operation(
     )
 
 
-def _taken(
-    members: list[Operation], outside: set[Value], apart: bool
+def _inputs(
+    members: list[Operation], outside: set[Value], separate_broadcasts: bool
 ) -> list[tuple[Value, Operation | None]]:
     """What operations take from outside, in order, and which of them alone takes it there, if one does.
 
-    `apart`: a value that several take may lie along other dimensions in each broadcast: each has its own.
+    `separate_broadcasts`: each broadcast of a value that several broadcasts read gets an argument of its own,
+    since their dimensions may differ.
     """
     used = [(value, member) for member in members for value in used_values(member) if value in outside]
-    if not apart:
+    if not separate_broadcasts:
         return list(dict.fromkeys([(value, None) for value, _ in used]))
     uses = Counter([value for value, _ in used])
-    alone = [member.name == "stablehlo.broadcast_in_dim" and uses[value] > 1 for value, member in used]
+    is_sole_user = [member.name == "stablehlo.broadcast_in_dim" and uses[value] > 1 for value, member in used]
     return list(
-        dict.fromkeys([(value, by if own else None) for (value, by), own in zip(used, alone, strict=True)])
+        dict.fromkeys(
+            [(value, by if own else None) for (value, by), own in zip(used, is_sole_user, strict=True)]
+        )
     )
 
 

@@ -40,19 +40,19 @@ def reduced_space(operation: Operation) -> ReducedSpace | None:
     return ReducedSpace(tuple(type.shape), dimensions[0], dimensions[-1] + 1)
 
 
-def replace_groups(block: Block, grouping: Grouping, has_form: CanGenerate, name: str) -> None:
+def replace_groups(block: Block, grouping: Grouping, can_generate: CanGenerate, name: str) -> None:
     """Put one operation of that name in the place of each group that has a form."""
-    found = grouping.clusters()
-    if found:
-        forming = _Forming(block, has_form, name)
-        for group in found:
-            wider = grouping.with_broadcasts(group, forming.users)
-            if wider is None or not forming.takes(wider):
-                forming.takes(group)
-        replace(block, forming.groups, forming.users, name)
+    profitable = grouping.fusions()
+    if profitable:
+        fusion_set = _FusionSet(block, can_generate, name)
+        for group in profitable:
+            extended = grouping.with_broadcasts(group, fusion_set.users)
+            if extended is None or not fusion_set.takes(extended):
+                fusion_set.takes(group)
+        replace(block, fusion_set.groups, fusion_set.users, name)
 
 
-class _Forming:
+class _FusionSet:
     """The groups of a block that have a form beside each other.
 
     A group may copy an operation that reads a value inside another group, which has to hand on that value too
@@ -62,42 +62,42 @@ class _Forming:
         users: of each value, those among the groups that read it by way of what they copy included.
     """
 
-    def __init__(self, block: Block, has_form: CanGenerate, name: str) -> None:
+    def __init__(self, block: Block, can_generate: CanGenerate, name: str) -> None:
         self.operations = block.operations
         self.users = users_of(block)
-        self.has_form = has_form
+        self.can_generate = can_generate
         self.name = name
         self.groups: list[FusionGroup] = []
-        self.home: dict[Value, FusionGroup] = {}
+        self.fusion_of: dict[Value, FusionGroup] = {}
 
     def takes(self, group: FusionGroup) -> bool:
         """Take a group if it has a form, and those taken before keep theirs."""
-        if not self.is_formed(group):
+        if not self.can_generate_now(group):
             return False
-        reader = max(group.owned)
-        read = boundary(self.operations, group.owned, group.copied, self.users)[0]
-        for value in read:
-            self.users[value].append(reader)
-        others = {self.home[value]: None for value in read if value in self.home}
-        if not all(map(self.is_formed, others)):
-            for value in read:
+        consumer = max(group.owned)
+        read_values = boundary(self.operations, group.owned, group.copied, self.users)[0]
+        for value in read_values:
+            self.users[value].append(consumer)
+        affected = {self.fusion_of[value]: None for value in read_values if value in self.fusion_of}
+        if not all(map(self.can_generate_now, affected)):
+            for value in read_values:
                 self.users[value].pop()
             return False
         self.groups.append(group)
         for index in group.owned:
-            self.home.update(dict.fromkeys(self.operations[index].results, group))
+            self.fusion_of.update(dict.fromkeys(self.operations[index].results, group))
         return True
 
-    def is_formed(self, group: FusionGroup) -> bool:
+    def can_generate_now(self, group: FusionGroup) -> bool:
         """Whether a group has a form with the results that it has to hand on now; notes its operation."""
         operands, results = boundary(self.operations, group.owned, group.copied, self.users)
-        if group.made is not None and group.made[0] == results:
+        if group.operation_and_results is not None and group.operation_and_results[0] == results:
             return True
         members = [self.operations[index] for index in group.members]
-        made = fusion_operation(members, operands, results, self.name)
-        if not self.has_form(made.regions[0].block):
+        built = fusion_operation(members, operands, results, self.name)
+        if not self.can_generate(built.regions[0].block):
             return False
-        group.made = results, made
+        group.operation_and_results = results, built
         return True
 
 
@@ -123,7 +123,7 @@ class Grouping:
         """Whether a member is in one group with those that use its result."""
         return True
 
-    def pays(self, cluster: FusionGroup) -> bool:
+    def pays(self, fusion: FusionGroup) -> bool:
         """Whether a group with a reduction and something else is quicker than its operations one by one."""
         return True
 
@@ -131,67 +131,70 @@ class Grouping:
         """Whether a reduction with nothing around it is quicker as a group."""
         return False
 
-    def clusters(self) -> list[FusionGroup]:
+    def fusions(self) -> list[FusionGroup]:
         """The groups with a reduction and something around it, or one that pays alone."""
         self.find_levels()
         groups: dict[int, list[int]] = {}
         for index, is_member in enumerate(self.members):
             if is_member:
                 groups.setdefault(self.groups.root(index), []).append(index)
-        found = []
+        profitable = []
         for group in groups.values():
-            cluster = FusionGroup(0, self.levels[group[0]], group)
+            fusion = FusionGroup(0, self.levels[group[0]], group)
             has_reduction = any(self.operations[index].name == Reduce.name for index in group)
-            if has_reduction and (len(group) > 1 or self.pays_alone()) and self.pays(cluster):
-                found.append(self.with_free(cluster))
-        return found
+            if has_reduction and (len(group) > 1 or self.pays_alone()) and self.pays(fusion):
+                profitable.append(self.with_rematerialized(fusion))
+        return profitable
 
-    def with_free(self, cluster: FusionGroup) -> FusionGroup:
+    def with_rematerialized(self, fusion: FusionGroup) -> FusionGroup:
         """The group with the constants and iotas that it uses."""
-        for index in cluster.owned:
+        for index in fusion.owned:
             for operand in self.operations[index].operands:
                 producer = self.producer(operand)
-                if producer is not None and is_free(self.operations[producer]):
-                    cluster.copied.add(producer)
-        return cluster
+                if producer is not None and is_rematerializable(self.operations[producer]):
+                    fusion.copied.add(producer)
+        return fusion
 
-    def with_broadcasts(self, cluster: FusionGroup, users: dict[Value, list[int]]) -> FusionGroup | None:
+    def with_broadcasts(self, fusion: FusionGroup, users: dict[Value, list[int]]) -> FusionGroup | None:
         """The group with the broadcasts that it reads, of which it hands on none; None: nothing changes.
 
         What is read in their place is smaller, and groups that read one broadcast, such as a mask, are equal.
         """
-        wider = FusionGroup(cluster.size, cluster.level, cluster.owned)
-        wider.copied |= cluster.copied
-        waiting = sorted(cluster.owned)
-        while waiting:
-            index = waiting.pop()
+        extended = FusionGroup(fusion.size, fusion.level, fusion.owned)
+        extended.copied |= fusion.copied
+        pending = sorted(fusion.owned)
+        while pending:
+            index = pending.pop()
             result = self.operations[index].results[0]
-            if self.is_broadcast(index) and not cluster.owned.issuperset(users.get(result, ())):
-                wider.owned.discard(index)
-                wider.copied.add(index)
+            if self.is_broadcast(index) and not fusion.owned.issuperset(users.get(result, ())):
+                extended.owned.discard(index)
+                extended.copied.add(index)
             for operand in self.operations[index].operands:
                 producer = self.producer(operand)
-                if producer is None or producer in wider.owned or producer in wider.copied:
+                if producer is None or producer in extended.owned or producer in extended.copied:
                     continue
-                if is_free(self.operations[producer]) or self.is_broadcast(producer):
-                    wider.copied.add(producer)
-                    waiting.append(producer)
-        return wider if wider.copied != cluster.copied else None
+                if is_rematerializable(self.operations[producer]) or self.is_broadcast(producer):
+                    extended.copied.add(producer)
+                    pending.append(producer)
+        return extended if extended.copied != fusion.copied else None
 
     def is_broadcast(self, index: int) -> bool:
         """Whether an operation may be in a group and only makes a value larger."""
         operation = self.operations[index]
         if not self.members[index] or operation.name != "stablehlo.broadcast_in_dim":
             return False
-        given, made = operation.operands[0].type, operation.results[0].type
-        return isinstance(given, TensorType) and isinstance(made, TensorType) and given.size < made.size
+        operand_type, built = operation.operands[0].type, operation.results[0].type
+        return (
+            isinstance(operand_type, TensorType) and isinstance(built, TensorType)
+            and operand_type.size < built.size
+        )
 
     def find_levels(self) -> None:
         latest_effect = -1
         for index, operation in enumerate(self.operations):
             if self.members[index]:
                 self.join(index)
-            elif not is_free(operation):
+            elif not is_rematerializable(operation):
                 values = used_values(operation)
                 level = max([self.level_of(value) for value in values], default=-1)
                 if not has_no_effect(operation):
@@ -200,16 +203,16 @@ class Grouping:
 
     def join(self, index: int) -> None:
         """Set a member's level, and join it with the members of the same level that it uses."""
-        used: dict[int, int] = {}
+        joinable: dict[int, int] = {}
         level = 0
         for operand in self.operations[index].operands:
             producer = self.producer(operand)
             if producer is not None and self.members[producer] and self.joins(producer):
-                used[self.groups.root(producer)] = self.levels[producer]
+                joinable[self.groups.root(producer)] = self.levels[producer]
                 level = max(level, self.levels[producer])
             else:
                 level = max(level, self.level_of(operand) + 1)
-        joined = [root for root, other in used.items() if other == level]
+        joined = [root for root, other in joinable.items() if other == level]
         if 1 + sum(self.groups.size(root) for root in joined) > MAX_MEMBERS:
             level, joined = level + 1, []
         self.levels[index] = level
@@ -224,7 +227,7 @@ class Grouping:
         return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
 
 
-def is_free(operation: Operation) -> bool:
+def is_rematerializable(operation: Operation) -> bool:
     """Whether an operation costs nothing where it is computed again: an iota, a constant of one element."""
     if operation.name == "stablehlo.iota":
         return True

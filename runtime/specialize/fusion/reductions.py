@@ -10,14 +10,14 @@ from ...ops.reduction.reduce import Reduce
 from ...types import TensorType
 from ..utils.rewriter import is_plain
 from .elementwise import LARGE, FusionGroup, Generates
-from .grouping import CanGenerate, Grouping, ReducedSpace, is_free, reduced_space, replace_groups
+from .grouping import CanGenerate, Grouping, ReducedSpace, is_rematerializable, reduced_space, replace_groups
 
 
-def form_reduction_fusions(block: Block, generates: Generates, has_form: CanGenerate) -> None:
+def form_reduction_fusions(block: Block, generates: Generates, can_generate: CanGenerate) -> None:
     """Put one operation in the place of each group: what is reduced is not written to memory."""
     for space in dict.fromkeys(map(reduced_space, block.operations)):
         if space is not None and math.prod(space.shape) >= LARGE:
-            replace_groups(block, _ReductionGrouping(block, space, generates), has_form, REDUCTION_FUSION)
+            replace_groups(block, _ReductionGrouping(block, space, generates), can_generate, REDUCTION_FUSION)
 
 
 class _ReductionGrouping(Grouping):
@@ -29,7 +29,7 @@ class _ReductionGrouping(Grouping):
         super().__init__(block)
 
     def is_member(self, operation: Operation) -> bool:
-        if len(operation.results) != 1 or is_free(operation):
+        if len(operation.results) != 1 or is_rematerializable(operation):
             return False
         if operation.name == Reduce.name:
             return reduced_space(operation) == self.space and not captured_values(operation.regions)
@@ -46,7 +46,7 @@ class _ReductionGrouping(Grouping):
     def joins(self, producer: int) -> bool:
         return self.operations[producer].name != Reduce.name
 
-    def pays(self, cluster: FusionGroup) -> bool:
+    def pays(self, group: FusionGroup) -> bool:
         """Something is computed beside the reductions."""
         bare = (Reduce.name, "stablehlo.broadcast_in_dim")
-        return any(self.operations[index].name not in bare for index in cluster.owned)
+        return any(self.operations[index].name not in bare for index in group.owned)

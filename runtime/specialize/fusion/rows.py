@@ -16,7 +16,7 @@ from ...ops.reduction.reduce import Reduce
 from ...types import TensorType
 from ..utils.rewriter import is_plain
 from .elementwise import LARGE, Generates
-from .grouping import CanGenerate, Grouping, is_free, reduced_space, replace_groups
+from .grouping import CanGenerate, Grouping, is_rematerializable, reduced_space, replace_groups
 
 MIN_ROWS = 16
 """Rows are what threads share."""
@@ -58,10 +58,10 @@ def form_row_fusions(block: Block, generates: Generates, has_row_tiling: CanGene
 
 def space_of(operation: Operation) -> Space | None:
     """The space of a reduction of one operand along trailing dimensions."""
-    found = reduced_space(operation)
-    if found is None or found.last != len(found.shape):
+    reduced = reduced_space(operation)
+    if reduced is None or reduced.last != len(reduced.shape):
         return None
-    return Space(found.shape, found.first)
+    return Space(reduced.shape, reduced.first)
 
 
 class _RowGrouping(Grouping):
@@ -70,7 +70,7 @@ class _RowGrouping(Grouping):
     def __init__(self, block: Block, space: Space, generates: Generates) -> None:
         self.space = space
         self.generates = generates
-        self.held: dict[tuple[int, ...], bool] = {}
+        self.fits_space: dict[tuple[int, ...], bool] = {}
         super().__init__(block)
 
     def pays_alone(self) -> bool:
@@ -82,9 +82,9 @@ class _RowGrouping(Grouping):
         if len(operation.results) != 1:
             return False
         if operation.name == Reduce.name:
-            is_its = space_of(operation) == self.space and is_plain(operation)
-            return is_its and not captured_values(operation.regions)
-        if not self.holds(operation.results[0]) or is_free(operation) or not is_plain(operation):
+            reduces_space = space_of(operation) == self.space and is_plain(operation)
+            return reduces_space and not captured_values(operation.regions)
+        if not self.holds(operation.results[0]) or is_rematerializable(operation) or not is_plain(operation):
             return False
         values = (*operation.operands, operation.result)
         if operation.name == "stablehlo.reshape":
@@ -99,10 +99,10 @@ class _RowGrouping(Grouping):
         type = value.type
         if not isinstance(type, TensorType):
             return False
-        held = self.held.get(type.shape)
-        if held is None:
-            held = self.held[type.shape] = self.space.holds(type.shape)
-        return held
+        fits_space = self.fits_space.get(type.shape)
+        if fits_space is None:
+            fits_space = self.fits_space[type.shape] = self.space.holds(type.shape)
+        return fits_space
 
 
 def _shape(value: Value) -> tuple[int, ...]:

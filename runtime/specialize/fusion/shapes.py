@@ -17,7 +17,7 @@ Users = Mapping[Value, Sequence[int]]
 """The positions of the operations that use each value."""
 
 
-class Owner(Protocol):
+class OperationGroup(Protocol):
     """A group of operations, by their positions in a block.
 
     Attributes:
@@ -29,8 +29,8 @@ class Owner(Protocol):
     copied: set[int]
 
 
-def leave_other_shapes(
-    cluster: Owner,
+def drop_other_shapes(
+    fusion: OperationGroup,
     cores: Collection[int],
     operations: Sequence[Operation],
     position: Mapping[Operation, int],
@@ -43,32 +43,32 @@ def leave_other_shapes(
     to a core of the same cluster.
 
     Args:
-        cluster: changed in place.
+        fusion: changed in place.
         cores: the operations around which it was formed; it may have lost some, or all.
         operations: the block's.
         position: of each operation in the block.
         users: see `Users`.
     """
-    if not cluster.owned:
+    if not fusion.owned:
         return
-    shape = _shape(operations[max(cluster.owned.intersection(cores), default=max(cluster.owned))].result)
-    waiting = [
+    shape = _shape(operations[max(fusion.owned.intersection(cores), default=max(fusion.owned))].result)
+    pending = [
         index
-        for index in cluster.owned
+        for index in fusion.owned
         if _shape(operations[index].result) != shape
-        and not cluster.owned.issuperset(users.get(operations[index].result, ()))
+        and not fusion.owned.issuperset(users.get(operations[index].result, ()))
     ]
-    while waiting:
-        index = waiting.pop()
-        if index in cluster.owned and index not in cores:
-            cluster.owned.discard(index)
-            waiting += _producers(operations[index], position)
+    while pending:
+        index = pending.pop()
+        if index in fusion.owned and index not in cores:
+            fusion.owned.discard(index)
+            pending += _producers(operations[index], position)
 
 
 def _producers(operation: Operation, position: Mapping[Operation, int]) -> list[int]:
     """The positions of the block's operations whose results an operation uses."""
-    owners = [value.owner for value in used_values(operation)]
-    return [position[owner] for owner in owners if isinstance(owner, Operation) and owner in position]
+    definers = [value.owner for value in used_values(operation)]
+    return [position[owner] for owner in definers if isinstance(owner, Operation) and owner in position]
 
 
 def _shape(value: Value) -> tuple[int, ...]:

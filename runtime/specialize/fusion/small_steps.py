@@ -31,26 +31,26 @@ MAX_INLINE_CONSTANT_ELEMENTS: Final = 64
 
 _VIEWS: Final = frozenset({"stablehlo.reshape", "stablehlo.slice", "stablehlo.transpose"})
 """What costs no step its elements: only half of another step."""
-_SLOW: Final = frozenset({"chlo.top_k"})
+_SLOW_OPS: Final = frozenset({"chlo.top_k"})
 """What is slow in NumPy and in a kernel of many elements: worth native code of its own."""
 
 
-def form_step_fusions(region: Region, generates: Generates, leave: Generates) -> None:
+def form_step_fusions(region: Region, generates: Generates, leaves_alone: Generates) -> None:
     """Group the operations of a region and of the control flow in it, in place.
 
     Args:
         generates: whether native code on small arrays can be generated for an operation.
-        leave: which control flow to leave as it is.
+        leaves_alone: which control flow to leave as it is.
     """
     for operation in region.block.operations:
-        if operation.name in CONTROL_FLOW and not leave(operation):
+        if operation.name in CONTROL_FLOW and not leaves_alone(operation):
             for inner in operation.regions:
-                form_step_fusions(inner, generates, leave)
-    if sum(map(_steps, region.block.operations)) >= MIN_STEPS:
+                form_step_fusions(inner, generates, leaves_alone)
+    if sum(map(_cost_in_steps, region.block.operations)) >= MIN_STEPS:
         grouping = _Grouping(region.block, generates)
-        clusters = grouping.clusters()
-        if clusters:
-            replace(region.block, clusters, grouping.users, STEP_FUSION)
+        fusions = grouping.fusions()
+        if fusions:
+            replace(region.block, fusions, grouping.users, STEP_FUSION)
 
 
 class _Grouping:
@@ -66,61 +66,64 @@ class _Grouping:
             if operation.name == "stablehlo.constant"
         }
 
-    def clusters(self) -> list[FusionGroup]:
+    def fusions(self) -> list[FusionGroup]:
         """The clusters that pay."""
-        found: list[FusionGroup] = []
+        groups: list[FusionGroup] = []
         members: list[int] = []
-        made: set[Value] = set()
-        size = bytes_made = 0
+        produced: set[Value] = set()
+        size = result_bytes = 0
         for index, operation in enumerate(self.operations):
             if operation.name in TERMINATORS or operation.name == "stablehlo.constant":
                 continue
-            is_taken = _is_small(operation) and has_no_effect(operation) and self.generates(operation)
-            more, more_bytes = sum(1 for _ in operation.walk()), _bytes_made(operation)
-            fits = size + more <= MAX_OPERATIONS and bytes_made + more_bytes <= MAX_BYTES
-            if not (is_taken and fits) and (is_taken or not made.isdisjoint(used_values(operation))):
-                found += self.closed(members)
-                members, made, size, bytes_made = [], set(), 0, 0
-            if is_taken:
+            can_fuse = _is_small(operation) and has_no_effect(operation) and self.generates(operation)
+            operation_count, operation_bytes = sum(1 for _ in operation.walk()), _result_bytes(operation)
+            fits = size + operation_count <= MAX_OPERATIONS and result_bytes + operation_bytes <= MAX_BYTES
+            if not (can_fuse and fits) and (can_fuse or not produced.isdisjoint(used_values(operation))):
+                groups += self.finished(members)
+                members, produced, size, result_bytes = [], set(), 0, 0
+            if can_fuse:
                 members.append(index)
-                made.update(operation.results)
-                size, bytes_made = size + more, bytes_made + more_bytes
-        return found + self.closed(members)
+                produced.update(operation.results)
+                size, result_bytes = size + operation_count, result_bytes + operation_bytes
+        return groups + self.finished(members)
 
-    def closed(self, members: list[int]) -> list[FusionGroup]:
+    def finished(self, members: list[int]) -> list[FusionGroup]:
         """The cluster of some operations, if it pays."""
-        if sum(_steps(self.operations[index]) for index in members) < MIN_STEPS:
+        if sum(_cost_in_steps(self.operations[index]) for index in members) < MIN_STEPS:
             return []
-        cluster = FusionGroup(0, 0, members)
-        needed = {value for index in members for value in used_values(self.operations[index])}
-        held = [self.constants[value] for value in needed if value in self.constants and _is_held(value)]
-        cluster.copied.update(held)
-        operands, results = boundary(self.operations, cluster.owned, cluster.copied, self.users)
-        return [cluster] if results and len(operands) + len(results) <= MAX_ARRAYS else []
+        group = FusionGroup(0, 0, members)
+        used_by_members = {value for index in members for value in used_values(self.operations[index])}
+        fits_space = [
+            self.constants[value]
+            for value in used_by_members if value in self.constants and _is_inline_constant(value)
+        ]
+        group.copied.update(fits_space)
+        operands, results = boundary(self.operations, group.owned, group.copied, self.users)
+        return [group] if results and len(operands) + len(results) <= MAX_ARRAYS else []
 
 
-def _steps(operation: Operation) -> float:
+def _cost_in_steps(operation: Operation) -> float:
     """What an operation costs beside its elements, in steps."""
     if operation.name in TERMINATORS or operation.name == "stablehlo.constant":
         return 0.0
-    if operation.name in _SLOW:
+    if operation.name in _SLOW_OPS:
         return MIN_STEPS
     return 0.5 if operation.name in _VIEWS else 1.0
 
 
-def _bytes_made(operation: Operation) -> int:
+def _result_bytes(operation: Operation) -> int:
     """Bytes of what an operation makes, all in its regions together."""
-    made = [value.type for inner in operation.walk() for value in inner.results]
-    return sum(type.size * type.dtype.itemsize for type in made if isinstance(type, TensorType))
+    produced = [value.type for inner in operation.walk() for value in inner.results]
+    return sum(type.size * type.dtype.itemsize for type in produced if isinstance(type, TensorType))
 
 
 def _is_small(operation: Operation) -> bool:
     """Whether an operation makes few elements."""
-    made = [value.type for inner in operation.walk() for value in inner.results]
-    return sum(type.size if isinstance(type, TensorType) else 0 for type in made) <= MAX_ELEMENTS
+    produced = [value.type for inner in operation.walk() for value in inner.results]
+    return sum(type.size if isinstance(type, TensorType) else 0 for type in produced) <= MAX_ELEMENTS
 
 
-def _is_held(value: Value) -> bool:
+def _is_inline_constant(value: Value) -> bool:
     """Whether a constant is part of the code: equal clusters share it."""
     assert isinstance(value.owner, Operation) and isinstance(value.type, TensorType)
     attribute = value.owner.attributes.get("value")

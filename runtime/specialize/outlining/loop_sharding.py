@@ -17,12 +17,12 @@ from ...ops.framework.verify import view_of
 from ...types import ELEMENT_TYPES, ElementType, TensorType, Type, storage_range
 from ..utils.effects import has_no_effect
 from ..utils.rewriter import dimensions, tensor_type
-from .sharding_rules import Needed, needed
+from .sharding_rules import OperandSharding, operand_sharding
 
 _INDEX: Final = TensorType((), ELEMENT_TYPES["i64"])
 
 
-class Carried(enum.Enum):
+class CarriedSharding(enum.Enum):
     """What a part's loop has of a carried value.
 
     Attributes:
@@ -40,35 +40,35 @@ class LoopShard(Record):
     Attributes:
         operation: a `while` like it on one part.
         carried: what that has of each carried value.
-        first: stands in its regions for the index of the part's first row, a tensor<i64>.
+        first_row: stands in its regions for the index of the part's first row, a tensor<i64>.
         rows: how many a part has.
         count: how many parts there are.
     """
 
     operation: Operation
-    carried: tuple[Carried, ...]
-    first: Value
+    carried: tuple[CarriedSharding, ...]
+    first_row: Value
     rows: int
     count: int
 
 
-def loop_shard(operation: Operation, most: int) -> LoopShard | None:
-    """One of the parts into which a `while` can be cut: as many of equal size as there are, at most `most`.
+def loop_shard(operation: Operation, max_shards: int) -> LoopShard | None:
+    """One shard of a `while`: the most shards of equal size, at most `max_shards`; None where there are none.
 
-    None where it cannot be cut. A part has two rows at least: a product of a vector adds up its terms in
-    another order than one of matrices.
+    A shard has at least two rows: a matrix-vector product adds its terms up in another order than a
+    matrix-matrix product.
     """
     if not has_no_effect(operation):
         return None
     updates = _updates(operation)
     lengths = {k: _length(type) for k, type in _changed_arrays(operation, updates).items()}
     for length in dict.fromkeys(lengths.values()):
-        sizes = [size for size in range(2, length) if length % size == 0 and length // size <= most]
+        sizes = [size for size in range(2, length) if length % size == 0 and length // size <= max_shards]
         if sizes:
             numbers = [k for k in lengths if lengths[k] == length]
-            cut = _Cut(operation, updates, length, sizes[0], numbers)
-            if cut.is_possible():
-                return _Emission(cut).part()
+            plan = _ShardingPlan(operation, updates, length, sizes[0], numbers)
+            if plan.is_possible():
+                return _Emission(plan).shard()
     return None
 
 
@@ -83,14 +83,14 @@ def _changed_arrays(operation: Operation, updates: Mapping[int, Operation]) -> d
 def _updates(operation: Operation) -> dict[int, Operation]:
     """The updates of windows of carried arrays with which a step does nothing else, by their numbers."""
     cond, body = (region.block for region in operation.regions)
-    used = [value for region in operation.regions for one in region.walk() for value in one.operands]
+    used = [value for region in operation.regions for inner in region.walk() for value in inner.operands]
     updates: dict[int, Operation] = {}
     for k, (argument, value) in enumerate(zip(body.arguments, body.terminator.operands, strict=True)):
         owner = value.owner
         if not isinstance(owner, Operation) or owner.name != "stablehlo.dynamic_update_slice":
             continue
-        is_alone = used.count(argument) == used.count(value) == 1 and cond.arguments[k] not in used
-        if is_alone and owner.operands[0] is argument:
+        is_used_once = used.count(argument) == used.count(value) == 1 and cond.arguments[k] not in used
+        if is_used_once and owner.operands[0] is argument:
             updates[k] = owner
     return updates
 
@@ -104,7 +104,7 @@ def _length(type: TensorType) -> int:
     return type.shape[_dimension(type)]
 
 
-class _Cut:
+class _ShardingPlan:
     """What a part of a `while` needs, cut along some carried arrays.
 
     Args:
@@ -130,7 +130,7 @@ class _Cut:
         self.cond, self.body = (region.block for region in operation.regions)
         self.dims = {k: _dimension(tensor_type(self.body.arguments[k])) for k in numbers}
         self.demands: dict[Value, dict[int | None, None]] = {}
-        self.needs: dict[tuple[Operation, int], Needed] = {}
+        self.needs: dict[tuple[Operation, int], OperandSharding] = {}
 
     def type(self, type: TensorType, dim: int | None) -> TensorType:
         """The type of a part."""
@@ -147,7 +147,10 @@ class _Cut:
                 self.demand_operands(operation)
             elif not self.demand_update(operation):
                 return False
-        used = {value for one in self.operation.regions[0].walk() for value in one.operands}
+        used = {
+            value
+            for inner_operation in self.operation.regions[0].walk() for value in inner_operation.operands
+        }
         return all(
             self.cond.arguments[k] not in used
             and {dim}.issuperset(self.demands.get(self.body.arguments[k], ()))
@@ -179,16 +182,16 @@ class _Cut:
 
     def demand_operands(self, operation: Operation) -> None:
         """Note what is needed for what is needed of an operation's results."""
-        is_whole_needed = False
+        needs_full_value = False
         for dim in self.demanded(operation):
-            found = None if dim is None else self.rule(operation, dim)
-            if dim is None or found is None:
-                is_whole_needed = True
+            needed_parts = None if dim is None else self.rule(operation, dim)
+            if dim is None or needed_parts is None:
+                needs_full_value = True
                 continue
-            self.needs[operation, dim] = found
-            for operand, along in zip(operation.operands, found.dims, strict=True):
+            self.needs[operation, dim] = needed_parts
+            for operand, along in zip(operation.operands, needed_parts.dims, strict=True):
                 self.demand(operand, along)
-        if is_whole_needed:
+        if needs_full_value:
             for value in (*operation.results, *used_values(operation)):
                 self.demand(value, None)
 
@@ -196,133 +199,133 @@ class _Cut:
         """The dimensions along which parts of an operation's results are needed; None: the whole."""
         return list({dim: None for result in operation.results for dim in self.demands.get(result, ())})
 
-    def rule(self, operation: Operation, dim: int) -> Needed | None:
+    def rule(self, operation: Operation, dim: int) -> OperandSharding | None:
         """What a part of an operation's results needs; None where it is cut from the whole."""
         shape, *others = {tensor_type(result).shape for result in operation.results}
         if others or shape[dim] != self.rows:
             return None
-        found = needed(view_of(operation), dim, self.size)
-        if found is None or operation.name != "stablehlo.dynamic_slice":
-            return found
+        needed_parts = operand_sharding(view_of(operation), dim, self.size)
+        if needed_parts is None or operation.name != "stablehlo.dynamic_slice":
+            return needed_parts
         # The elements of a window of the whole are more likely to lie side by side than those of a part's.
         is_cut = operation.operands[0] in {self.body.arguments[k] for k in self.dims}
         if is_cut or not self.are_numbered(operation.operands[1]):
-            return found
-        return Needed((None,) * len(found.dims), found.attributes)
+            return needed_parts
+        return OperandSharding((None,) * len(needed_parts.dims), needed_parts.attributes)
 
 
 class _Emission:
     """Makes the part's loop of what it needs.
 
     Attributes:
-        made: what stands for a part of a value, or for the whole.
+        emitted: what stands for a part of a value, or for the whole.
         outside: its arguments stand for the carried values' first ones, and for the first row's index.
     """
 
-    def __init__(self, cut: _Cut) -> None:
-        self.cut = cut
-        operands = enumerate(cut.operation.operands)
-        types = [cut.type(tensor_type(operand), cut.dims.get(k)) for k, operand in operands]
+    def __init__(self, plan: _ShardingPlan) -> None:
+        self.plan = plan
+        operands = enumerate(plan.operation.operands)
+        types = [plan.type(tensor_type(operand), plan.dims.get(k)) for k, operand in operands]
         self.outside = Block([*types, _INDEX])
-        self.first = self.outside.arguments[-1]
+        self.first_row = self.outside.arguments[-1]
         body = Block(types)
         self.builder = Builder(body)
-        self.made: dict[tuple[Value, int | None], Value] = {
-            (old, cut.dims.get(k)): new
-            for k, (old, new) in enumerate(zip(cut.body.arguments, body.arguments, strict=True))
+        self.emitted: dict[tuple[Value, int | None], Value] = {
+            (old, plan.dims.get(k)): new
+            for k, (old, new) in enumerate(zip(plan.body.arguments, body.arguments, strict=True))
         }
 
-    def part(self) -> LoopShard:
-        cut, operation = self.cut, self.cut.operation
-        for one in cut.body.operations[:-1]:
-            if one in cut.updates.values():
-                self.emit_update(one)
+    def shard(self) -> LoopShard:
+        plan, operation = self.plan, self.plan.operation
+        for inner_operation in plan.body.operations[:-1]:
+            if inner_operation in plan.updates.values():
+                self.emit_update(inner_operation)
                 continue
-            for dim in cut.demanded(one):
+            for dim in plan.demanded(inner_operation):
                 if dim is None:
-                    self.emit_whole(one)
-                elif (one, dim) in cut.needs:
-                    self.emit_part(one, dim)
-        terminator = cut.body.terminator
-        handed_on = [self.get(value, cut.dims.get(k)) for k, value in enumerate(terminator.operands)]
-        self.builder.create(terminator.name, handed_on)
-        (*operands, first) = self.outside.arguments
+                    self.emit_full(inner_operation)
+                elif (inner_operation, dim) in plan.needs:
+                    self.emit_shard(inner_operation, dim)
+        terminator = plan.body.terminator
+        returned = [self.get(value, plan.dims.get(k)) for k, value in enumerate(terminator.operands)]
+        self.builder.create(terminator.name, returned)
+        (*operands, first_row) = self.outside.arguments
         types = [operand.type for operand in operands]
         regions = [Region([self.cond(types)]), Region([self.builder.block])]
         attributes, location = operation.attributes, operation.location
-        looping = Operation(operation.name, operands, types, attributes, regions, location)
+        loop = Operation(operation.name, operands, types, attributes, regions, location)
         carried = tuple([self.carried(k) for k in range(len(operands))])
-        return LoopShard(looping, carried, first, cut.size, cut.rows // cut.size)
+        return LoopShard(loop, carried, first_row, plan.size, plan.rows // plan.size)
 
     def cond(self, types: Sequence[Type]) -> Block:
         """The condition, which uses none of what is cut."""
         block = Block(types)
-        values = dict(zip(self.cut.cond.arguments, block.arguments, strict=True))
-        for operation in self.cut.cond.operations:
+        values = dict(zip(self.plan.cond.arguments, block.arguments, strict=True))
+        for operation in self.plan.cond.operations:
             Builder(block).copy(operation, values)
         return block
 
-    def carried(self, number: int) -> Carried:
-        if number in self.cut.dims:
-            return Carried.ROWS
-        return Carried.WINDOWS if number in self.cut.updates else Carried.ALL
+    def carried(self, number: int) -> CarriedSharding:
+        if number in self.plan.dims:
+            return CarriedSharding.ROWS
+        return CarriedSharding.WINDOWS if number in self.plan.updates else CarriedSharding.ALL
 
     def get(self, value: Value, dim: int | None) -> Value:
         """A part of a value, or the whole."""
-        key = value, dim
-        if key not in self.made:
-            self.made[key] = value if dim is None else self.window(self.get(value, None), dim)
-        return self.made[key]
+        value_and_dim = value, dim
+        if value_and_dim not in self.emitted:
+            self.emitted[value_and_dim] = value if dim is None else self.window(self.get(value, None), dim)
+        return self.emitted[value_and_dim]
 
-    def window(self, whole: Value, dim: int) -> Value:
+    def window(self, full: Value, dim: int) -> Value:
         """The part's window of a whole value."""
-        type = tensor_type(whole)
-        made = self.cut.type(type, dim)
+        type = tensor_type(full)
+        emitted = self.plan.type(type, dim)
         # Along the other dimensions a window as long as the array begins at 0, wherever it is to begin.
-        starts = [self.first] * type.rank
-        sizes = dimensions(slice_sizes=made.shape)
-        return self.builder.create("stablehlo.dynamic_slice", [whole, *starts], [made], sizes).result
+        starts = [self.first_row] * type.rank
+        sizes = dimensions(slice_sizes=emitted.shape)
+        return self.builder.create("stablehlo.dynamic_slice", [full, *starts], [emitted], sizes).result
 
-    def emit_whole(self, operation: Operation) -> None:
+    def emit_full(self, operation: Operation) -> None:
         values = {value: self.get(value, None) for value in used_values(operation)}
-        made = self.builder.copy(operation, values)
-        self.enter(operation, made, None)
+        emitted = self.builder.copy(operation, values)
+        self.enter(operation, emitted, None)
 
-    def emit_part(self, operation: Operation, dim: int) -> None:
+    def emit_shard(self, operation: Operation, dim: int) -> None:
         """An operation on what a part of its results needs."""
-        found = self.cut.needs[operation, dim]
-        pairs = zip(operation.operands, found.dims, strict=True)
+        needed_parts = self.plan.needs[operation, dim]
+        pairs = zip(operation.operands, needed_parts.dims, strict=True)
         operands = [self.get(value, along) for value, along in pairs]
-        if operation.name == "stablehlo.dynamic_slice" and found.dims[0] is None:
+        if operation.name == "stablehlo.dynamic_slice" and needed_parts.dims[0] is None:
             operands[1 + dim] = self.first_as(operands[1 + dim])
-        made = self.builder.create(
+        emitted = self.builder.create(
             operation.name,
             operands,
-            [self.cut.type(tensor_type(result), dim) for result in operation.results],
-            {**operation.attributes, **found.attributes},
+            [self.plan.type(tensor_type(result), dim) for result in operation.results],
+            {**operation.attributes, **needed_parts.attributes},
             [copy_region(region, {}) for region in operation.regions],
             operation.location,
         )
-        self.enter(operation, made, dim)
+        self.enter(operation, emitted, dim)
 
     def emit_update(self, operation: Operation) -> None:
         """The update of the part's window."""
-        dim = self.cut.update_dimension(operation)
+        dim = self.plan.update_dimension(operation)
         assert dim is not None
         operand, update, *starts = operation.operands
         indices = [self.get(start, None) for start in starts]
         indices[dim] = self.first_as(indices[dim])
         operands = [self.get(operand, None), self.get(update, dim), *indices]
-        made = operation.again(tuple(operands))
-        self.builder.block.operations.append(made)
-        self.enter(operation, made, None)
+        emitted = operation.again(tuple(operands))
+        self.builder.block.operations.append(emitted)
+        self.enter(operation, emitted, None)
 
     def first_as(self, index: Value) -> Value:
         """The index of the part's first row, of the type of another index."""
-        if index.type == self.first.type:
-            return self.first
-        return self.builder.create("stablehlo.convert", [self.first], [index.type]).result
+        if index.type == self.first_row.type:
+            return self.first_row
+        return self.builder.create("stablehlo.convert", [self.first_row], [index.type]).result
 
-    def enter(self, operation: Operation, made: Operation, dim: int | None) -> None:
-        for old, new in zip(operation.results, made.results, strict=True):
-            self.made[old, dim] = new
+    def enter(self, operation: Operation, emitted: Operation, dim: int | None) -> None:
+        for old, new in zip(operation.results, emitted.results, strict=True):
+            self.emitted[old, dim] = new

@@ -18,7 +18,7 @@ from ...ir import Operation, Value, captured_values, used_values
 from ...ops.framework.verify import TERMINATORS
 from ...types import TensorType
 from ..fusion.movement_index_map import VIEWS
-from ..utils.cleanup import Kinds
+from ..utils.cleanup import OperationKeys
 from ..utils.effects import CONTROL_FLOW, has_no_effect
 from ..utils.rewriter import is_plain
 
@@ -36,17 +36,17 @@ MAX_COMPARISONS: Final = 4000
 """How often layers are compared before a program is left as it is."""
 
 _PRODUCTS: Final = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"})
-_MADE_AGAIN: Final = frozenset({"stablehlo.constant", "stablehlo.iota", *[view.name for view in VIEWS]})
+_REMATERIALIZED: Final = frozenset({"stablehlo.constant", "stablehlo.iota", *[view.name for view in VIEWS]})
 
 
-class Layer(NamedTuple):
+class RepeatedSubgraph(NamedTuple):
     """Operations in their order, and the values that they take from outside, in the order of first use."""
 
     operations: Sequence[Operation]
     outside: Sequence[Value]
 
 
-class _Form(NamedTuple):
+class _Signature(NamedTuple):
     """What is the same for layers that are equal but for their operands.
 
     Attributes:
@@ -59,7 +59,7 @@ class _Form(NamedTuple):
     types: tuple[object, ...]
 
 
-class _Run(NamedTuple):
+class _RepeatedRun(NamedTuple):
     """Where operations of the same kinds repeat: from where on, after how many, and up to where."""
 
     first: int
@@ -67,80 +67,85 @@ class _Run(NamedTuple):
     end: int
 
 
-def is_made_again(value: Value) -> bool:
+def is_rematerialized(value: Value) -> bool:
     """Whether a value is a constant or a move, which what takes it can make for itself."""
     owner = value.owner
-    return isinstance(owner, Operation) and owner.name in _MADE_AGAIN and is_plain(owner)
+    return isinstance(owner, Operation) and owner.name in _REMATERIALIZED and is_plain(owner)
 
 
-def repeated_layers(operations: Sequence[Operation]) -> list[Layer]:
+def repeated_subgraphs(operations: Sequence[Operation]) -> list[RepeatedSubgraph]:
     """The first layers in a block that are equal; none where there are none, or where it does not pay."""
     products = [number for number, operation in enumerate(operations) if _is_large_product(operation)]
     if len(products) < MIN_REPEATS:
         return []
     numbers: dict[Hashable, int] = {}
-    of = Kinds().of
+    of = OperationKeys().key_of
     kinds = [numbers.setdefault(of(operation), len(numbers)) for operation in operations]
     sources = _sources(operations)
     for run in _runs(kinds, products):
-        begin = _best_begin(operations, sources, run, products)
-        ends = range(begin + run.period, run.end + 1, run.period)
-        alike = _alike([operations[end - run.period : end] for end in ends])
-        pays = _pays(len(alike), run.period) and all(map(_may_be_called, alike[0].operations))
-        if pays and _pass_on(operations, sources, alike):
-            return alike
+        start = _best_start(operations, sources, run, products)
+        ends = range(start + run.period, run.end + 1, run.period)
+        equal_subgraphs = _longest_equal_run([operations[end - run.period : end] for end in ends])
+        pays = (
+            _pays(len(equal_subgraphs), run.period)
+            and all(map(_may_be_outlined, equal_subgraphs[0].operations))
+        )
+        if pays and _passes_values_to_next(operations, sources, equal_subgraphs):
+            return equal_subgraphs
     return []
 
 
-def _runs(kinds: Sequence[int], products: Sequence[int]) -> Iterator[_Run]:
+def _runs(kinds: Sequence[int], products: Sequence[int]) -> Iterator[_RepeatedRun]:
     """Where kinds repeat, beginning at a product."""
-    alike = defaultdict(list)
+    equal_subgraphs = defaultdict(list)
     for number in products:
-        alike[kinds[number]].append(number)
+        equal_subgraphs[kinds[number]].append(number)
     followers = {
         number: numbers[index + 1 : index + 1 + MAX_PERIODS]
-        for numbers in alike.values()
+        for numbers in equal_subgraphs.values()
         for index, number in enumerate(numbers)
     }
-    behind = tries = 0
+    resume_at = comparisons = 0
     for first in products:
-        if first < behind:
+        if first < resume_at:
             continue
-        for following in followers[first]:
-            period = following - first
-            if period < MIN_SUBGRAPH_OPERATIONS or kinds[first + 1] != kinds[following + 1]:
+        for next_match in followers[first]:
+            period = next_match - first
+            if period < MIN_SUBGRAPH_OPERATIONS or kinds[first + 1] != kinds[next_match + 1]:
                 continue
-            tries += 1
-            if tries > MAX_COMPARISONS:
+            comparisons += 1
+            if comparisons > MAX_COMPARISONS:
                 return
-            if kinds[first:following] != kinds[following : following + period]:
+            if kinds[first:next_match] != kinds[next_match : next_match + period]:
                 continue
-            end = following + period
+            end = next_match + period
             while end < len(kinds) and kinds[end] == kinds[end - period]:
                 end += 1
             if _pays((end - first) // period, period):
-                yield _Run(first, period, end)
-                behind = end
+                yield _RepeatedRun(first, period, end)
+                resume_at = end
                 break
 
 
-def _pays(layers: int, operations: int) -> bool:
+def _pays(subgraphs: int, operations: int) -> bool:
     """Whether so many layers of so many operations are worth a function."""
-    return layers >= MIN_REPEATS and (layers - 1) * operations >= MIN_SAVED_OPERATIONS
+    return subgraphs >= MIN_REPEATS and (subgraphs - 1) * operations >= MIN_SAVED_OPERATIONS
 
 
-def _best_begin(
-    operations: Sequence[Operation], sources: Mapping[Value, Value], run: _Run, products: Sequence[int]
+def _best_start(
+    operations: Sequence[Operation], sources: Mapping[
+        Value, Value
+    ], run: _RepeatedRun, products: Sequence[int]
 ) -> int:
     """The product of the first period before which the fewest elements lie that are used behind it."""
     changes = [0] * (len(operations) + 1)
-    for made, used, size in _lives(operations, sources):
-        changes[made + 1] += size
-        changes[used + 1] -= size
+    for defined_at, last_used_at, size in _lives(operations, sources):
+        changes[defined_at + 1] += size
+        changes[last_used_at + 1] -= size
     live = list(itertools.accumulate(changes))
-    begins = [product for product in products if run.first <= product < run.first + run.period]
+    starts = [product for product in products if run.first <= product < run.first + run.period]
     # The first layer may stand after what other ones do not have.
-    return min(begins, key=lambda product: live[product + run.period])
+    return min(starts, key=lambda product: live[product + run.period])
 
 
 def _lives(operations: Sequence[Operation], sources: Mapping[Value, Value]) -> Iterator[tuple[int, int, int]]:
@@ -159,9 +164,9 @@ def _sources(operations: Sequence[Operation]) -> dict[Value, Value]:
     """What moves of a block move in the end; constants are their own."""
     sources: dict[Value, Value] = {}
     for operation in operations:
-        if operation.name in _MADE_AGAIN:
-            moved = (*operation.operands, operation.result)[0]
-            sources[operation.result] = sources.get(moved, moved)
+        if operation.name in _REMATERIALIZED:
+            source_value = (*operation.operands, operation.result)[0]
+            sources[operation.result] = sources.get(source_value, source_value)
     return sources
 
 
@@ -174,40 +179,42 @@ def _is_large_product(operation: Operation) -> bool:
     return math.prod(sizes) >= MIN_PRODUCT_SIZE**2
 
 
-def _may_be_called(operation: Operation) -> bool:
+def _may_be_outlined(operation: Operation) -> bool:
     """Whether an operation may be part of a layer."""
     if operation.name in CONTROL_FLOW or not (is_plain(operation) and has_no_effect(operation)):
         return False
     return not operation.regions or not captured_values(operation.regions)
 
 
-def _alike(layers: Sequence[Sequence[Operation]]) -> list[Layer]:
+def _longest_equal_run(subgraphs: Sequence[Sequence[Operation]]) -> list[RepeatedSubgraph]:
     """The most layers one behind the other that take their operands in the same way."""
-    runs = [list(run) for _, run in itertools.groupby(map(_form, layers), key=lambda found: found[0])]
-    return [layer for _, layer in max(runs, key=len)]
+    runs = [list(run) for _, run in itertools.groupby(map(_signature, subgraphs), key=lambda pair: pair[0])]
+    return [subgraph for _, subgraph in max(runs, key=len)]
 
 
-def _pass_on(
-    operations: Sequence[Operation], sources: Mapping[Value, Value], layers: Sequence[Layer]
+def _passes_values_to_next(
+    operations: Sequence[Operation], sources: Mapping[Value, Value], subgraphs: Sequence[RepeatedSubgraph]
 ) -> bool:
     """Whether what a layer makes is used by the next layer alone, behind the last one, or returned.
 
     What is kept for later, as for gradients, is best made where it is used; of that a function knows nothing.
     """
-    places = {operation: place for place, layer in enumerate(layers) for operation in layer.operations}
+    subgraph_of = {
+        operation: index for index, subgraph in enumerate(subgraphs) for operation in subgraph.operations
+    }
     for operation in operations:
-        if operation.name in _MADE_AGAIN or operation.name in TERMINATORS:
+        if operation.name in _REMATERIALIZED or operation.name in TERMINATORS:
             continue
-        user = places.get(operation, len(layers))
+        user_index = subgraph_of.get(operation, len(subgraphs))
         for value in used_values(operation):
             owner = sources.get(value, value).owner
-            maker = places.get(owner) if isinstance(owner, Operation) else None
-            if maker is not None and user - maker > 1:
+            producer_index = subgraph_of.get(owner) if isinstance(owner, Operation) else None
+            if producer_index is not None and user_index - producer_index > 1:
                 return False
     return True
 
 
-def _form(operations: Sequence[Operation]) -> tuple[_Form, Layer]:
+def _signature(operations: Sequence[Operation]) -> tuple[_Signature, RepeatedSubgraph]:
     inside: dict[Value, int] = {}
     outside: dict[Value, int] = {}
     operands = []
@@ -217,5 +224,5 @@ def _form(operations: Sequence[Operation]) -> tuple[_Form, Layer]:
             operands.append(outside.setdefault(value, len(outside)) if number is None else number)
         for result in operation.results:
             inside[result] = -1 - len(inside)
-    form = _Form(tuple(operands), tuple([value.type for value in outside]))
-    return form, Layer(operations, list(outside))
+    signature = _Signature(tuple(operands), tuple([value.type for value in outside]))
+    return signature, RepeatedSubgraph(operations, list(outside))

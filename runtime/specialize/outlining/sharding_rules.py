@@ -19,7 +19,7 @@ from ...ops.framework.declaration import Op
 from ..utils.rewriter import dimensions, tensor_type
 
 
-class Needed(Record):
+class OperandSharding(Record):
     """What a part of a result needs.
 
     Attributes:
@@ -31,12 +31,12 @@ class Needed(Record):
     attributes: Mapping[str, Attribute] = {}
 
 
-Rule = Callable[[Any, int, int], Needed | None]
+Rule = Callable[[Any, int, int], OperandSharding | None]
 """Of an operation's view, the dimension along which its results are cut, and a part's size: what that needs;
 None: the whole result has to be made."""
 
 
-def needed(view: Op, dim: int, size: int) -> Needed | None:
+def operand_sharding(view: Op, dim: int, size: int) -> OperandSharding | None:
     """What a part of an operation's results needs; None where the whole has to be made.
 
     Args:
@@ -47,83 +47,83 @@ def needed(view: Op, dim: int, size: int) -> Needed | None:
     return rule(view, dim, size) if rule is not None else None
 
 
-def _elementwise(view: Op, dim: int, size: int) -> Needed:
-    return Needed(tuple([dim if operand.type.rank else None for operand in view.operation.operands]))  # type: ignore[union-attr]
+def _elementwise(view: Op, dim: int, size: int) -> OperandSharding:
+    return OperandSharding(tuple([dim if operand.type.rank else None for operand in view.operation.operands]))  # type: ignore[union-attr]
 
 
-def _reshape(view: Any, dim: int, size: int) -> Needed | None:
+def _reshape(view: Any, dim: int, size: int) -> OperandSharding | None:
     """A dimension with as many elements before it, and of the same size, has the same indices."""
     shape, result = view.operand.shape, view.result.shape
     for d, length in enumerate(shape):
         if length == result[dim] and math.prod(shape[:d]) == math.prod(result[:dim]):
-            return Needed((d,))
+            return OperandSharding((d,))
     return None
 
 
-def _transpose(view: Any, dim: int, size: int) -> Needed:
-    return Needed((view.permutation[dim],))
+def _transpose(view: Any, dim: int, size: int) -> OperandSharding:
+    return OperandSharding((view.permutation[dim],))
 
 
-def _broadcast_in_dim(view: Any, dim: int, size: int) -> Needed:
+def _broadcast_in_dim(view: Any, dim: int, size: int) -> OperandSharding:
     sources: Sequence[int] = view.broadcast_dimensions
     source = sources.index(dim) if dim in sources else None
-    return Needed((source if source is not None and view.operand.shape[source] > 1 else None,))
+    return OperandSharding((source if source is not None and view.operand.shape[source] > 1 else None,))
 
 
-def _slice(view: Any, dim: int, size: int) -> Needed | None:
+def _slice(view: Any, dim: int, size: int) -> OperandSharding | None:
     starts, limits, strides = view.ranges()
     if starts[dim] or limits[dim] != view.operand.shape[dim] or strides[dim] != 1:
         return None
-    return Needed((dim,), dimensions(limit_indices=_with(limits, dim, size)))
+    return OperandSharding((dim,), dimensions(limit_indices=_with(limits, dim, size)))
 
 
-def _dynamic_slice(view: Any, dim: int, size: int) -> Needed | None:
+def _dynamic_slice(view: Any, dim: int, size: int) -> OperandSharding | None:
     if view.slice_sizes[dim] != view.operand.shape[dim]:
         return None
     starts = [None] * view.operand.rank
-    return Needed((dim, *starts), dimensions(slice_sizes=_with(view.slice_sizes, dim, size)))
+    return OperandSharding((dim, *starts), dimensions(slice_sizes=_with(view.slice_sizes, dim, size)))
 
 
-def _dot_general(view: Any, dim: int, size: int) -> Needed:
+def _dot_general(view: Any, dim: int, size: int) -> OperandSharding:
     batching, rows = len(view.lhs_batching_dimensions), len(view.lhs_result_dimensions)
     if dim < batching:
-        return Needed((view.lhs_batching_dimensions[dim], view.rhs_batching_dimensions[dim]))
+        return OperandSharding((view.lhs_batching_dimensions[dim], view.rhs_batching_dimensions[dim]))
     if dim < batching + rows:
-        return Needed((view.lhs_result_dimensions[dim - batching], None))
-    return Needed((None, view.rhs_result_dimensions[dim - batching - rows]))
+        return OperandSharding((view.lhs_result_dimensions[dim - batching], None))
+    return OperandSharding((None, view.rhs_result_dimensions[dim - batching - rows]))
 
 
-def _reduce(view: Any, dim: int, size: int) -> Needed:
-    kept = [d for d in range(view.inputs[0].rank) if d not in view.dimensions]
+def _reduce(view: Any, dim: int, size: int) -> OperandSharding:
+    remaining_dims = [d for d in range(view.inputs[0].rank) if d not in view.dimensions]
     count = len(view.inputs)
-    return Needed((*[kept[dim]] * count, *[None] * count))
+    return OperandSharding((*[remaining_dims[dim]] * count, *[None] * count))
 
 
-def _concatenate(view: Any, dim: int, size: int) -> Needed | None:
-    return None if dim == view.dimension else Needed((dim,) * len(view.inputs))
+def _concatenate(view: Any, dim: int, size: int) -> OperandSharding | None:
+    return None if dim == view.dimension else OperandSharding((dim,) * len(view.inputs))
 
 
-def _pad(view: Any, dim: int, size: int) -> Needed | None:
+def _pad(view: Any, dim: int, size: int) -> OperandSharding | None:
     amounts = (view.edge_padding_low, view.edge_padding_high, view.interior_padding)
-    return None if any(amount[dim] for amount in amounts) else Needed((dim, None))
+    return None if any(amount[dim] for amount in amounts) else OperandSharding((dim, None))
 
 
-def _reverse(view: Any, dim: int, size: int) -> Needed | None:
-    return None if dim in view.dimensions else Needed((dim,))
+def _reverse(view: Any, dim: int, size: int) -> OperandSharding | None:
+    return None if dim in view.dimensions else OperandSharding((dim,))
 
 
-def _iota(view: Any, dim: int, size: int) -> Needed | None:
-    return None if dim == view.iota_dimension else Needed(())
+def _iota(view: Any, dim: int, size: int) -> OperandSharding | None:
+    return None if dim == view.iota_dimension else OperandSharding(())
 
 
-def _constant(view: Any, dim: int, size: int) -> Needed | None:
+def _constant(view: Any, dim: int, size: int) -> OperandSharding | None:
     """All elements are one."""
     type, value = tensor_type(view.operation.result), view.operation.attributes["value"]
     if not isinstance(value, DenseElementsAttribute) or not value.is_splat:
         return None
-    part = type.with_shape(_with(type.shape, dim, size))
-    array = np.broadcast_to(value.array.reshape(-1)[:1].reshape(()), part.shape)
-    return Needed((), {"value": DenseElementsAttribute(part, array)})
+    shard = type.with_shape(_with(type.shape, dim, size))
+    array = np.broadcast_to(value.array.reshape(-1)[:1].reshape(()), shard.shape)
+    return OperandSharding((), {"value": DenseElementsAttribute(shard, array)})
 
 
 def _with(sizes: Sequence[int], dim: int, size: int) -> list[int]:

@@ -86,11 +86,11 @@ def add_constants(operation: Operation, rewriter: Rewriter) -> Value | None:
     base, term = inner.operands
     if inner.name == "stablehlo.add" and constant_array(base) is not None:
         base, term = term, base
-    if term not in rewriter.known or rhs not in rewriter.known:
+    if term not in rewriter.known_constants or rhs not in rewriter.known_constants:
         return None
     combined = "stablehlo.add" if inner.name == operation.name else "stablehlo.subtract"
     sum = rewriter.create(combined, [term, rhs], rhs.type)
-    return rewriter.create(inner.name, [base, sum], base.type) if sum in rewriter.known else None
+    return rewriter.create(inner.name, [base, sum], base.type) if sum in rewriter.known_constants else None
 
 
 def subtract_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:

@@ -28,8 +28,8 @@ def _taken(operation: Operation, branch: Region, rewriter: Rewriter) -> Sequence
     if branch.type.results != tuple([result.type for result in operation.results]):
         return None
     block = branch.block
-    rewriter.place_all(block.operations[:-1])
-    return [rewriter.now(value) for value in block.terminator.operands]
+    rewriter.insert_all(block.operations[:-1])
+    return [rewriter.current(value) for value in block.terminator.operands]
 
 
 def element_of_tuple(operation: Operation, rewriter: Rewriter) -> Value | None:

@@ -15,7 +15,7 @@ from ...ops.reduction.reduce import Reduce
 from ...ops.shape.layout import Transpose
 from ...types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, TensorType, storage_range
 from ..utils.rewriter import Rewriter, defined_by, is_plain, is_splat_of, splat, tensor_type, viewed
-from .reshaping import reshaped, spread
+from .reshaping import broadcast, reshaped
 
 
 def dot_of_transpose(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -136,7 +136,7 @@ def reduce_of_nothing(operation: Operation, rewriter: Rewriter) -> Sequence[Valu
     types = [tensor_type(result) for result in operation.results]
     if any(tensor_type(v).element_type != t.element_type for v, t in zip(initial, types, strict=True)):
         return None
-    return [spread(value, (), type, rewriter) for value, type in zip(initial, types, strict=True)]
+    return [broadcast(value, (), type, rewriter) for value, type in zip(initial, types, strict=True)]
 
 
 def _is_neutral(initial: Value, name: str) -> bool:

@@ -35,31 +35,31 @@ def dot_of_components(operation: Operation, rewriter: Rewriter) -> Value | None:
     if not all(type.category & (FLOAT | INTEGER) for type in types):
         return None
     precisions = (algorithm.lhs_precision_type, algorithm.rhs_precision_type)
-    lefts, rights = [
+    lhs_components, rhs_components = [
         _components(operand, precision, algorithm.components, rewriter)
         for operand, precision in zip(operation.operands, precisions, strict=True)
     ]
     multiply = functools.partial(_product, operation, view.matrix_sizes, rewriter)
-    *small, total = [multiply(lefts[i], rights[j]) for i, j in algorithm.pairs]
-    if small:
-        total = _sum(small, total, rewriter)
+    *minor, total = [multiply(lhs_components[i], rhs_components[j]) for i, j in algorithm.pairs]
+    if minor:
+        total = _sum(minor, total, rewriter)
     accumulated = _converted(total, algorithm.accumulation_type, rewriter)
     return _converted(accumulated, _plain_type(operation.result), rewriter)
 
 
 def _components(value: Value, precision: ElementType, count: int, rewriter: Rewriter) -> list[Value]:
     """What `ops.contraction.dot_algorithm` splits an operand into, in the precision's type; tf32 in f32."""
-    rest = _converted(value, working_type(precision), rewriter)
-    parts: list[Value] = []
+    remainder = _converted(value, working_type(precision), rewriter)
+    splits: list[Value] = []
     while True:
-        parts.append(_rounded(rest, precision, rewriter))
-        if len(parts) == count:
-            return parts
-        part, type = _converted(parts[-1], working_type(precision), rewriter), tensor_type(rest)
+        splits.append(_rounded(remainder, precision, rewriter))
+        if len(splits) == count:
+            return splits
+        component, type = _converted(splits[-1], working_type(precision), rewriter), tensor_type(remainder)
         truth = TensorType(type.shape, _BOOLEAN)
-        is_finite = rewriter.create("stablehlo.is_finite", [part], truth)
-        left = rewriter.create("stablehlo.subtract", [rest, part], type)
-        rest = rewriter.create("stablehlo.select", [is_finite, left, rewriter.constant(type, 0)], type)
+        is_finite = rewriter.create("stablehlo.is_finite", [component], truth)
+        left = rewriter.create("stablehlo.subtract", [remainder, component], type)
+        remainder = rewriter.create("stablehlo.select", [is_finite, left, rewriter.constant(type, 0)], type)
 
 
 def _rounded(value: Value, precision: ElementType, rewriter: Rewriter) -> Value:
@@ -81,13 +81,15 @@ def _product(
     return rewriter.create(operation.name, [left, right], type, attributes)
 
 
-def _sum(small: list[Value], total: Value, rewriter: Rewriter) -> Value:
+def _sum(minor: list[Value], total: Value, rewriter: Rewriter) -> Value:
     """The sum of products, in order; where the small ones give NaN, the largest one alone counts."""
     type = tensor_type(total)
-    rest = functools.reduce(lambda a, b: rewriter.create("stablehlo.add", [a, b], type), small)
-    is_nan = rewriter.create("stablehlo.compare", [rest, rest], TensorType(type.shape, _BOOLEAN), _NOT_EQUAL)
-    whole = rewriter.create("stablehlo.add", [rest, total], type)
-    return rewriter.create("stablehlo.select", [is_nan, total, whole], type)
+    remainder = functools.reduce(lambda a, b: rewriter.create("stablehlo.add", [a, b], type), minor)
+    is_nan = rewriter.create(
+        "stablehlo.compare", [remainder, remainder], TensorType(type.shape, _BOOLEAN), _NOT_EQUAL
+    )
+    corrected_sum = rewriter.create("stablehlo.add", [remainder, total], type)
+    return rewriter.create("stablehlo.select", [is_nan, total, corrected_sum], type)
 
 
 def _converted(value: Value, element_type: ElementType, rewriter: Rewriter) -> Value:

@@ -21,8 +21,8 @@ from ...ops.reduction.reduce import Reduce
 from ...ops.shape.broadcasting import BroadcastInDim
 from ...types import BOOLEAN
 from ..utils.rewriter import Rewriter, constant_array, defined_by, dimensions, splat, tensor_type, viewed
-from .index_components import MAX_COMPONENTS, Indices, columns_of, counted_dimension, normalised
-from .reshaping import reshaped, spread
+from .index_components import MAX_COMPONENTS, Indices, counted_dimension, index_components_of, normalised
+from .reshaping import broadcast, reshaped
 from .slicing import sliced
 
 
@@ -36,7 +36,7 @@ def gather_by_columns(operation: Operation, rewriter: Rewriter) -> Value | None:
     indices = _indices_of_gather(view, start_indices, rewriter)
     indices.batch_counted(tensor_type(operand).shape)
     attributes = _column_attributes(view, indices)
-    values = [operand, *[column.value for column in indices.columns]]
+    values = [operand, *[component.value for component in indices.components]]
     return rewriter.create(COMPONENT_GATHER, values, operation.result.type, attributes)
 
 
@@ -48,9 +48,9 @@ def _may_be_taken_apart(view: Gather) -> bool:
 def _indices_of_gather(view: Gather, start_indices: Value, rewriter: Rewriter) -> Indices:
     vector_dim = view.index_vector_dim
     batch = [d - (d > vector_dim) for d in view.start_indices_batching_dims]
-    columns = columns_of(start_indices, vector_dim, rewriter)
+    components = index_components_of(start_indices, vector_dim, rewriter)
     pairs = list(zip(view.operand_batching_dims, batch, strict=True))
-    return Indices(columns, view.start_index_map, view.collapsed_slice_dims, pairs)
+    return Indices(components, view.start_index_map, view.collapsed_slice_dims, pairs)
 
 
 def _column_attributes(view: Gather, indices: Indices) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _column_attributes(view: Gather, indices: Indices) -> dict[str, Any]:
         start_indices_batching_dims=batch_dims,
         start_index_map=indices.index_map,
         slice_sizes=view.slice_sizes,
-        added_to_negative=[column.added for column in indices.columns],
+        added_to_negative=[component.offset for component in indices.components],
     )
 
 
@@ -81,7 +81,7 @@ def select_of_gather(operation: Operation, rewriter: Rewriter) -> Value | None:
         return None
     indices = _indices_of_gather(view, start_indices, rewriter)
     indices.batch_counted(tensor_type(operand).shape)
-    values = [operand, fill_value, *[column.value for column in indices.columns]]
+    values = [operand, fill_value, *[component.value for component in indices.components]]
     return rewriter.create(FILLED_GATHER, values, operation.result.type, _column_attributes(view, indices))
 
 
@@ -163,17 +163,17 @@ class _Bounds:
         if element is not None:
             return [int(element)] * len(self.largest)
         repeated, array = defined_by(value, "stablehlo.broadcast_in_dim"), constant_array(value)
-        along = self.view.index_vector_dim
+        dim = self.view.index_vector_dim
         if repeated is not None:
             array = constant_array(repeated.operands[0])
-            if list(viewed(repeated, BroadcastInDim).broadcast_dimensions) != [along]:
+            if list(viewed(repeated, BroadcastInDim).broadcast_dimensions) != [dim]:
                 return None
             return None if array is None else [int(element) for element in array]
-        if array is None or along >= array.ndim or not array.size:
+        if array is None or dim >= array.ndim or not array.size:
             return None
-        vectors = np.moveaxis(array, along, -1).reshape(-1, array.shape[along])
-        same = bool((vectors == vectors[0]).all())
-        return [int(element) for element in vectors[0]] if same else None
+        vectors = np.moveaxis(array, dim, -1).reshape(-1, array.shape[dim])
+        are_equal = bool((vectors == vectors[0]).all())
+        return [int(element) for element in vectors[0]] if are_equal else None
 
 
 def _conjuncts(value: Value) -> Iterator[Value]:
@@ -200,13 +200,13 @@ def gather_of_one(operation: Operation, rewriter: Rewriter) -> Value | None:
     for number, d in enumerate(view.start_index_map):
         element = sliced(vector, ([number], [number + 1], [1]), rewriter)
         starts[d] = rewriter.create("stablehlo.reshape", [element], scalar)
-    cut = rewriter.create(
+    operand_slice = rewriter.create(
         "stablehlo.dynamic_slice",
         [operand, *starts],
         tensor_type(operand).with_shape(view.slice_sizes),
         dimensions(slice_sizes=view.slice_sizes),
     )
-    return reshaped(cut, operation.result, rewriter)
+    return reshaped(operand_slice, operation.result, rewriter)
 
 
 def gather_counted(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -217,21 +217,21 @@ def gather_counted(operation: Operation, rewriter: Rewriter) -> Value | None:
     if len(view.start_index_map) != 1 or view.operand_batching_dims or not view.result.size:
         return None
     (d,) = view.start_index_map
-    along = counted_dimension(start_indices)
+    dim = counted_dimension(start_indices)
     count = tensor_type(start_indices).size
     if d not in view.collapsed_slice_dims or count > shape[d] or not all(sizes):
         return None
-    if along is None or tensor_type(start_indices).shape[along] != count:
+    if dim is None or tensor_type(start_indices).shape[dim] != count:
         return None
     limits = [count if other == d else size for other, size in enumerate(sizes)]
-    cut = sliced(operand, ([0] * len(shape), limits, [1] * len(shape)), rewriter)
-    kept = [other for other in range(len(shape)) if other == d or other not in view.collapsed_slice_dims]
-    narrow = tensor_type(operand).with_shape([limits[other] for other in kept])
-    value = rewriter.create("stablehlo.reshape", [cut], narrow)
+    operand_slice = sliced(operand, ([0] * len(shape), limits, [1] * len(shape)), rewriter)
+    kept_dims = [other for other in range(len(shape)) if other == d or other not in view.collapsed_slice_dims]
+    narrow = tensor_type(operand).with_shape([limits[other] for other in kept_dims])
+    value = rewriter.create("stablehlo.reshape", [operand_slice], narrow)
     batch_dims = other_dimensions(view.result.rank, view.offset_dims)
-    place = next((axis for axis in batch_dims if view.result.shape[axis] == count), None)
-    if place is None:
+    result_dim = next((axis for axis in batch_dims if view.result.shape[axis] == count), None)
+    if result_dim is None:
         return None
     window = iter(view.offset_dims)
-    to = [place if other == d else next(window) for other in kept]
-    return spread(value, to, tensor_type(operation.result), rewriter)
+    broadcast_dims = [result_dim if other == d else next(window) for other in kept_dims]
+    return broadcast(value, broadcast_dims, tensor_type(operation.result), rewriter)

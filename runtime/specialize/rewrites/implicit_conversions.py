@@ -47,16 +47,16 @@ def _substitute(region: Region, values: dict[Value, Value]) -> None:
 
 def _explicit(operation: Operation, values: dict[Value, Value]) -> list[Operation]:
     """An operation between conversions; `values` gets what stands for its results."""
-    made: list[Operation] = []
+    emitted: list[Operation] = []
     element_types = body_element_types(operation.regions[_BODIES[operation.name]])
     if operation.name != "stablehlo.select_and_scatter":
-        operation.operands = _converted_operands(operation, element_types, made)
+        operation.operands = _converted_operands(operation, element_types, emitted)
     types = [
         _tensor(result).with_element_type(element_type)
         for result, element_type in zip(operation.results, element_types, strict=True)
     ]
     if types == [result.type for result in operation.results]:
-        return [*made, operation]
+        return [*emitted, operation]
     inner = Operation(
         operation.name,
         operation.operands,
@@ -65,47 +65,49 @@ def _explicit(operation: Operation, values: dict[Value, Value]) -> list[Operatio
         operation.regions,
         operation.location,
     )
-    made.append(inner)
-    for result, folded in zip(operation.results, inner.results, strict=True):
-        values[result] = _converted(folded, _tensor(result).element_type, operation, made)
-    return made
+    emitted.append(inner)
+    for result, reduced in zip(operation.results, inner.results, strict=True):
+        values[result] = _converted(reduced, _tensor(result).element_type, operation, emitted)
+    return emitted
 
 
 def _converted_operands(
-    operation: Operation, element_types: Sequence[AnyElementType], made: list[Operation]
+    operation: Operation, element_types: Sequence[AnyElementType], emitted: list[Operation]
 ) -> tuple[Value, ...]:
     """The operands in the body's types, but those which the operation itself promotes."""
     count = len(element_types)
     operands = list(operation.operands)
     start = count if len(operands) == 2 * count else count + 1
     for position, element_type in enumerate(element_types):
-        for place in (position, start + position):
-            source = _tensor(operands[place]).element_type
-            plain = not isinstance(source, QuantizedType) and not isinstance(element_type, QuantizedType)
-            if not plain or not is_promotable(source, element_type):
-                operands[place] = _converted(operands[place], element_type, operation, made)
+        for operand_index in (position, start + position):
+            source = _tensor(operands[operand_index]).element_type
+            both_plain = not isinstance(source, QuantizedType) and not isinstance(element_type, QuantizedType)
+            if not both_plain or not is_promotable(source, element_type):
+                operands[operand_index] = _converted(
+                    operands[operand_index], element_type, operation, emitted
+                )
     return tuple(operands)
 
 
 def _converted(
-    value: Value, target: AnyElementType, operation: Operation, made: list[Operation]
+    value: Value, target: AnyElementType, operation: Operation, emitted: list[Operation]
 ) -> Value:
     """A value in another element type, by the operations that the table of conversions names."""
     source = _tensor(value).element_type
     if source == target:
         return value
     expressed = expressed_type(source), expressed_type(target)
-    steps: list[tuple[str, AnyElementType]] = []
+    conversions: list[tuple[str, AnyElementType]] = []
     if isinstance(source, QuantizedType) and (expressed[0] != expressed[1] or target == expressed[1]):
-        steps.append(("stablehlo.uniform_dequantize", expressed[0]))
+        conversions.append(("stablehlo.uniform_dequantize", expressed[0]))
     if expressed[0] != expressed[1]:
-        steps.append(("stablehlo.convert", expressed[1]))
+        conversions.append(("stablehlo.convert", expressed[1]))
     if isinstance(target, QuantizedType):
-        steps.append(("stablehlo.uniform_quantize", target))
-    for name, element_type in steps:
+        conversions.append(("stablehlo.uniform_quantize", target))
+    for name, element_type in conversions:
         type = _tensor(value).with_element_type(element_type)
-        made.append(Operation(name, [value], [type], {}, (), operation.location))
-        value = made[-1].result
+        emitted.append(Operation(name, [value], [type], {}, (), operation.location))
+        value = emitted[-1].result
     return value
 
 

@@ -34,41 +34,48 @@ MAX_COMPONENTS: Final = 8
 """Longest index vectors that are taken apart."""
 
 
-class Column(NamedTuple):
+class IndexComponent(NamedTuple):
     """One element of all index vectors.
 
     Attributes:
         value: the indices, of the batch's shape.
-        added: what is added to those that are negative.
+        offset: what is added to those that are negative.
     """
 
     value: Value
-    added: int
+    offset: int
 
 
-def columns_of(start_indices: Value, index_vector_dim: int, rewriter: Rewriter) -> list[Column]:
+def index_components_of(
+    start_indices: Value, index_vector_dim: int, rewriter: Rewriter
+) -> list[IndexComponent]:
     """The columns of start indices; index vectors must not be longer than MAX_COMPONENTS."""
-    source, added = _before_normalisation(start_indices, rewriter)
+    source, offset = _before_normalisation(start_indices, rewriter)
     type = tensor_type(source)
     concatenation = defined_by(source, "stablehlo.concatenate")
     if concatenation is not None and viewed(concatenation, Concatenate).dimension == index_vector_dim:
-        parts = [columns_of(part, index_vector_dim, rewriter) for part in concatenation.operands]
-        columns = [column for part in parts for column in part]
-        if not added:
-            return columns
-        if not any(column.added for column in columns):
-            return [Column(column.value, added) for column in columns]
+        nested = [
+            index_components_of(concatenated, index_vector_dim, rewriter)
+            for concatenated in concatenation.operands
+        ]
+        components = [component for concatenated in nested for component in concatenated]
+        if not offset:
+            return components
+        if not any(component.offset for component in components):
+            return [IndexComponent(component.value, offset) for component in components]
     like = type.with_shape([size for d, size in enumerate(type.shape) if d != index_vector_dim])
-    columns = []
+    components = []
     for number in range(type.shape[index_vector_dim] if index_vector_dim < type.rank else 1):
-        cut = cut_column(source, index_vector_dim, number, rewriter)
-        column = rewriter.create("stablehlo.reshape", [cut], like)
-        before, more = (column, added) if added else _before_normalisation(column, rewriter)
-        columns.append(Column(before, more))
-    return columns
+        vector_slice = component_slice(source, index_vector_dim, number, rewriter)
+        component = rewriter.create("stablehlo.reshape", [vector_slice], like)
+        source_value, extra_offset = (
+            (component, offset) if offset else _before_normalisation(component, rewriter)
+        )
+        components.append(IndexComponent(source_value, extra_offset))
+    return components
 
 
-def cut_column(value: Value, index_vector_dim: int, number: int, rewriter: Rewriter) -> Value:
+def component_slice(value: Value, index_vector_dim: int, number: int, rewriter: Rewriter) -> Value:
     """One element of all index vectors, as a slice."""
     type = tensor_type(value)
     if index_vector_dim >= type.rank:
@@ -78,12 +85,12 @@ def cut_column(value: Value, index_vector_dim: int, number: int, rewriter: Rewri
     return sliced(value, (starts, limits, [1] * type.rank), rewriter)
 
 
-_MOVED: Final = frozenset(
+_MOVEMENT_OPS: Final = frozenset(
     {"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.slice", "stablehlo.transpose"}
 )
 
 
-def _moved(value: Value) -> Operation | None:
+def _movement_op(value: Value) -> Operation | None:
     """The operation that made a value of another's elements, or widened them; None where none did."""
     owner = defining_operation(value)
     if owner is None:
@@ -92,29 +99,31 @@ def _moved(value: Value) -> Operation | None:
         source, target = tensor_type(owner.operands[0]).element_type, tensor_type(value).element_type
         widens = source.category == target.category == SIGNED and source.width <= target.width
         return owner if widens else None
-    return owner if owner.name in _MOVED else None
+    return owner if owner.name in _MOVEMENT_OPS else None
 
 
 def _before_normalisation(value: Value, rewriter: Rewriter) -> tuple[Value, int]:
     """The x and n of ``select(x < 0, x + n, x)``, in the value's shape, or (value, 0)."""
-    found = normalised(value)
-    if found is None:
+    match = normalised(value)
+    if match is None:
         return value, 0
-    moves: list[Operation] = []
+    movement_ops: list[Operation] = []
     source = value
-    while (move := _moved(source)) is not None:
-        moves.append(move)
-        source = move.operands[0]
-    before, added = found
-    for move in reversed(moves):
-        before = rewriter.create(move.name, [before], move.result.type, move.attributes)
-    return before, added
+    while (movement_op := _movement_op(source)) is not None:
+        movement_ops.append(movement_op)
+        source = movement_op.operands[0]
+    source_value, offset = match
+    for movement_op in reversed(movement_ops):
+        source_value = rewriter.create(
+            movement_op.name, [source_value], movement_op.result.type, movement_op.attributes
+        )
+    return source_value, offset
 
 
-def normalised(value: Value) -> Column | None:
+def normalised(value: Value) -> IndexComponent | None:
     """The x and n of ``select(x < 0, x + n, x)``, behind operations that only move elements; else None."""
-    while (move := _moved(value)) is not None:
-        value = move.operands[0]
+    while (movement_op := _movement_op(value)) is not None:
+        value = movement_op.operands[0]
     selected = defined_by(value, "stablehlo.select")
     if selected is None:
         return None
@@ -127,10 +136,10 @@ def normalised(value: Value) -> Column | None:
     if comparison.operands[0] is not on_false or not is_splat_of(comparison.operands[1], 0.0):
         return None
     lhs, rhs = addition.operands
-    added = splat(rhs if lhs is on_false else lhs)
-    if on_false not in (lhs, rhs) or added is None or int(added) <= 0:
+    offset = splat(rhs if lhs is on_false else lhs)
+    if on_false not in (lhs, rhs) or offset is None or int(offset) <= 0:
         return None
-    return Column(on_false, int(added))
+    return IndexComponent(on_false, int(offset))
 
 
 def counted_dimension(value: Value) -> int | None:
@@ -146,15 +155,15 @@ def counted_dimension(value: Value) -> int | None:
         inner = counted_dimension(repeated.operands[0])
         if inner is None:
             return None
-        place: int = viewed(repeated, BroadcastInDim).broadcast_dimensions[inner]
-        sizes = tensor_type(repeated.operands[0]).shape[inner], tensor_type(value).shape[place]
-        return place if sizes[0] == sizes[1] else None
+        dim: int = viewed(repeated, BroadcastInDim).broadcast_dimensions[inner]
+        sizes = tensor_type(repeated.operands[0]).shape[inner], tensor_type(value).shape[dim]
+        return dim if sizes[0] == sizes[1] else None
     array = constant_array(value)
     if array is None or not 1 < array.size <= MAX_ELEMENTS or array.dtype.kind not in "iu":
         return None
     for d, size in enumerate(array.shape):
-        along = np.arange(size).reshape([-1 if other == d else 1 for other in range(array.ndim)])
-        if size > 1 and np.array_equal(array, np.broadcast_to(along, array.shape)):
+        counted_dim = np.arange(size).reshape([-1 if other == d else 1 for other in range(array.ndim)])
+        if size > 1 and np.array_equal(array, np.broadcast_to(counted_dim, array.shape)):
             return d
     return None
 
@@ -166,10 +175,10 @@ class Indices:
     """
 
     def __init__(
-        self, columns: Sequence[Column], index_map: Sequence[int], collapsed: Sequence[int],
+        self, components: Sequence[IndexComponent], index_map: Sequence[int], collapsed: Sequence[int],
         batching: Sequence[tuple[int, int]],
     ) -> None:  # fmt: skip
-        self.columns = list(columns)
+        self.components = list(components)
         self.index_map = list(index_map)
         self.collapsed = list(collapsed)
         self.batching = list(batching)
@@ -179,21 +188,21 @@ class Indices:
 
         One column at least stays.
         """
-        found = False
-        for number in range(len(self.columns) - 1, -1, -1):
-            value, d = self.columns[number].value, self.index_map[number]
-            if len(self.columns) == 1 or d not in self.collapsed:
+        match = False
+        for number in range(len(self.components) - 1, -1, -1):
+            value, d = self.components[number].value, self.index_map[number]
+            if len(self.components) == 1 or d not in self.collapsed:
                 continue
-            along = counted_dimension(value)
-            if along is None or along in [axis for _, axis in self.batching]:
+            counted_dim = counted_dimension(value)
+            if counted_dim is None or counted_dim in [axis for _, axis in self.batching]:
                 continue
-            if tensor_type(value).shape[along] != shape[d] or not shape[d]:
+            if tensor_type(value).shape[counted_dim] != shape[d] or not shape[d]:
                 continue
-            del self.columns[number], self.index_map[number]
+            del self.components[number], self.index_map[number]
             self.collapsed.remove(d)
-            self.batching = sorted([*self.batching, (d, along)])
-            found = True
-        return found
+            self.batching = sorted([*self.batching, (d, counted_dim)])
+            match = True
+        return match
 
     @property
     def pairs(self) -> tuple[list[int], list[int]]:

@@ -56,16 +56,16 @@ class Counter:
         index: which of the carried values is the counter.
         limit: what it is compared with; the loop runs while it is smaller.
         inclusive: whether the loop also runs while it is equal.
-        step: what each round adds, more than 0.
+        increment: what each round adds, more than 0.
     """
 
     index: int
     limit: Value
     inclusive: bool
-    step: int
+    increment: int
 
 
-def counter(operation: Operation) -> Counter | None:
+def match_counter(operation: Operation) -> Counter | None:
     """How a loop counts up; None where it does not."""
     cond, body = [region.block for region in operation.regions]
     (verdict,) = cond.terminator.operands
@@ -80,8 +80,12 @@ def counter(operation: Operation) -> Counter | None:
         return None
     if rhs.owner is cond or (rhs.owner in cond.operations and splat(rhs) is None):
         return None
-    step = _added(body.terminator.operands[lhs.index], body.arguments[lhs.index])
-    return Counter(lhs.index, rhs, direction == "LE", step) if step is not None and step > 0 else None
+    increment = _added(body.terminator.operands[lhs.index], body.arguments[lhs.index])
+    return (
+        Counter(lhs.index, rhs, direction == "LE", increment)
+        if increment is not None and increment > 0
+        else None
+    )
 
 
 def _added(value: Value, argument: Value) -> int | None:
@@ -96,53 +100,53 @@ def _added(value: Value, argument: Value) -> int | None:
 
 def declare_counter(operation: Operation, rewriter: Rewriter) -> None:
     """Enter the bounds of a loop's counter within the body."""
-    found = counter(operation)
-    if found is None:
+    loop_counter = match_counter(operation)
+    if loop_counter is None:
         return
-    start = rewriter.interval(operation.operands[found.index])
-    limit = rewriter.interval(rewriter.now(found.limit))
-    argument = operation.regions[1].block.arguments[found.index]
+    start = rewriter.interval(operation.operands[loop_counter.index])
+    limit = rewriter.interval(rewriter.current(loop_counter.limit))
+    argument = operation.regions[1].block.arguments[loop_counter.index]
     element_type = tensor_type(argument).element_type
     if start is None or limit is None or not isinstance(element_type, ElementType):
         return
-    last = limit[1] if found.inclusive else limit[1] - 1
+    last = limit[1] if loop_counter.inclusive else limit[1] - 1
     # A counter that wraps around has no bounds.
-    if start[0] <= last and last + found.step <= storage_range(element_type)[1]:
+    if start[0] <= last and last + loop_counter.increment <= storage_range(element_type)[1]:
         rewriter.intervals.declare(argument, (start[0], last))
 
 
-def rounds(operation: Operation) -> int | None:
+def trip_count(operation: Operation) -> int | None:
     """How often a loop runs that counts from a constant to a constant; None where that is not known."""
-    found = counter(operation)
-    if found is None:
+    loop_counter = match_counter(operation)
+    if loop_counter is None:
         return None
-    start, limit = splat(operation.operands[found.index]), splat(found.limit)
-    element_type = tensor_type(operation.operands[found.index]).element_type
+    start, limit = splat(operation.operands[loop_counter.index]), splat(loop_counter.limit)
+    element_type = tensor_type(operation.operands[loop_counter.index]).element_type
     if start is None or limit is None or not isinstance(element_type, ElementType):
         return None
-    end = int(limit) + found.inclusive
-    count = max(0, -((int(start) - end) // found.step))
-    if int(start) + count * found.step > storage_range(element_type)[1]:
+    end = int(limit) + loop_counter.inclusive
+    count = max(0, -((int(start) - end) // loop_counter.increment))
+    if int(start) + count * loop_counter.increment > storage_range(element_type)[1]:
         return None
     return count
 
 
 def unroll(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
     """A loop of few rounds becomes these rounds, one after the other; one of none is its operands."""
-    count = rounds(operation)
+    count = trip_count(operation)
     cond, body = operation.regions
     if count is None or count > MAX_UNROLLED_ITERATIONS or not is_pure(cond.block):
         return None
     if count * sum(1 for _ in body.walk()) > MAX_UNROLLED_OPERATIONS or not _types_stay(operation):
         return None
-    carried = [rewriter.now(value) for value in operation.operands]
+    carried = [rewriter.current(value) for value in operation.operands]
     for _ in range(count):
         values = dict(zip(body.block.arguments, carried, strict=True))
         copied = Block()
         for inner in body.block.operations[:-1]:
             Builder(copied).copy(inner, values)
-        rewriter.place_all(copied.operations)
-        carried = [rewriter.now(values.get(value, value)) for value in body.block.terminator.operands]
+        rewriter.insert_all(copied.operations)
+        carried = [rewriter.current(values.get(value, value)) for value in body.block.terminator.operands]
     return carried
 
 
@@ -171,30 +175,30 @@ def drop_unchanged(operation: Operation, rewriter: Rewriter) -> Sequence[Value] 
 
 
 def _rebuilt(
-    operation: Operation, kept: Sequence[int], values: Mapping[Value, Value], rewriter: Rewriter
+    operation: Operation, remaining: Sequence[int], values: Mapping[Value, Value], rewriter: Rewriter
 ) -> Sequence[Value]:
     """The loop with some of its carried values only; `values` stand for the others' arguments and results."""
     regions = []
     for region in operation.regions:
         block = region.block
-        new = Block([block.arguments[index].type for index in kept])
-        inside = dict(values)
-        inside.update(zip([block.arguments[index] for index in kept], new.arguments, strict=True))
+        new = Block([block.arguments[index].type for index in remaining])
+        loop_values = dict(values)
+        loop_values.update(zip([block.arguments[index] for index in remaining], new.arguments, strict=True))
         for inner in block.operations:
-            Builder(new).copy(inner, inside)
+            Builder(new).copy(inner, loop_values)
         if region is operation.regions[1]:
             terminator = new.terminator
-            terminator.operands = tuple([terminator.operands[index] for index in kept])
+            terminator.operands = tuple([terminator.operands[index] for index in remaining])
         regions.append(Region([new]))
     loop = Operation(
         operation.name,
-        [operation.operands[index] for index in kept],
-        [operation.results[index].type for index in kept],
+        [operation.operands[index] for index in remaining],
+        [operation.results[index].type for index in remaining],
         operation.attributes,
         regions,
         operation.location,
     )
-    results = dict(zip(kept, rewriter.place(loop), strict=True))
+    results = dict(zip(remaining, rewriter.insert(loop), strict=True))
     return [results.get(index, operand) for index, operand in enumerate(operation.operands)]
 
 
@@ -205,27 +209,27 @@ def hoist(operation: Operation, rewriter: Rewriter) -> None:
     """
     block = operation.regions[1].block
     outside = _Outside(block)
-    moved = [inner for inner in block.operations[:-1] if outside.takes(inner)]
-    for inner in moved:
-        rewriter.place(inner)
-    if moved:
-        taken = set(moved)
-        block.operations = [inner for inner in block.operations if inner not in taken]
+    hoisted = [inner for inner in block.operations[:-1] if outside.contains(inner)]
+    for inner in hoisted:
+        rewriter.insert(inner)
+    if hoisted:
+        hoisted_set = set(hoisted)
+        block.operations = [inner for inner in block.operations if inner not in hoisted_set]
         rewriter.substitute(block)
-        rewriter.changes += 1
+        rewriter.rewrite_count += 1
 
 
 class _Outside:
     """Which operations of a body depend on nothing of it."""
 
     def __init__(self, block: Block) -> None:
-        self.inside: set[Value] = set(block.arguments)
+        self.loop_values: set[Value] = set(block.arguments)
         self.definitions: dict[Value, Operation] = {}
-        self.needed: set[Operation] = set()
+        self.hoistable: set[Operation] = set()
         for operation in block.operations[:-1]:
-            depends = not self.inside.isdisjoint(_used(operation)) or not _may_move(operation)
+            depends = not self.loop_values.isdisjoint(_used(operation)) or not _may_move(operation)
             if depends:
-                self.inside.update(operation.results)
+                self.loop_values.update(operation.results)
                 continue
             self.definitions.update(dict.fromkeys(operation.results, operation))
             if operation.name not in _MADE_WHERE_USED:
@@ -233,16 +237,18 @@ class _Outside:
 
     def need(self, operation: Operation) -> None:
         """Move an operation, and what it uses."""
-        waiting = [operation]
-        while waiting:
-            one = waiting.pop()
-            if one not in self.needed:
-                self.needed.add(one)
-                waiting += [self.definitions[value] for value in _used(one) if value in self.definitions]
+        pending = [operation]
+        while pending:
+            inner_operation = pending.pop()
+            if inner_operation not in self.hoistable:
+                self.hoistable.add(inner_operation)
+                pending += [
+                    self.definitions[value] for value in _used(inner_operation) if value in self.definitions
+                ]
 
-    def takes(self, operation: Operation) -> bool:
+    def contains(self, operation: Operation) -> bool:
         """Whether an operation leaves the loop."""
-        return operation in self.needed
+        return operation in self.hoistable
 
 
 def _used(operation: Operation) -> Iterator[Value]:

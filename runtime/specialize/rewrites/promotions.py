@@ -55,15 +55,15 @@ def _narrow_initial(operation: Operation, users: Counter[Value]) -> Operation | 
     if convert is None or users[convert.result] != 1 or not is_plain(operation):
         return None
     (source,) = convert.operands
-    type, before = tensor_type(source), source.owner
-    is_computed = isinstance(before, Operation) and issubclass(lookup(before.name) or Reduce, Elementwise)
+    type, producer = tensor_type(source), source.owner
+    is_computed = isinstance(producer, Operation) and issubclass(lookup(producer.name) or Reduce, Elementwise)
     if str(type.element_type) not in _NARROW or str(tensor_type(convert.result).element_type) != "f32":
         return None
-    start = splat(operation.operands[1])
-    if is_computed or start is None or monoid(viewed(operation, Reduce).body) is None:
+    init = splat(operation.operands[1])
+    if is_computed or init is None or monoid(viewed(operation, Reduce).body) is None:
         return None
-    narrow = np.asarray(start).astype(type.dtype)
-    if narrow.astype(np.float32).tobytes() != np.asarray(start).tobytes():
+    narrow = np.asarray(init).astype(type.dtype)
+    if narrow.astype(np.float32).tobytes() != np.asarray(init).tobytes():
         return None
     scalar = TensorType((), type.element_type)
     attributes = {"value": DenseElementsAttribute(scalar, narrow)}

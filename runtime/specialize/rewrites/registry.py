@@ -102,7 +102,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.real": (conversions.part_of_complex, conversions.part_of_real),
     "stablehlo.reduce": (
         contractions.reduce_of_nothing,
-        _late("arg_reductions", "reduce_counted", operands=4),
+        _late("arg_reductions", "reduce_with_iota_positions", operands=4),
     ),
     "stablehlo.reshape": (reshaping.reshape_twice, reshaping.reshape_of_spread),
     "stablehlo.reverse": (reshaping.reverse_nothing, reshaping.reverse_twice),
@@ -145,7 +145,7 @@ OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
 LAST_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.gather": (_late("gathers", "gather_by_columns"),),
     "stablehlo.scatter": (_late("scatters", "scatter_by_columns"),),
-    "stablehlo.sort": (_late("arg_reductions", "sort_counted"),),
+    "stablehlo.sort": (_late("arg_reductions", "sort_with_iota_positions"),),
 }
 """Tried with the others when nothing else changes any more: other rewrites look for what these take away."""
 
@@ -174,7 +174,7 @@ def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budge
     for _ in range(MAX_PASSES):
         rewriter = Rewriter(tensor_rewrites, OTHER_REWRITES, PREPARATIONS, budget)
         rewriter.visit(region)
-        if not rewriter.changes:
+        if not rewriter.rewrite_count:
             return
         merged = remove_common_subexpressions(region)
         remove_dead_code(region)

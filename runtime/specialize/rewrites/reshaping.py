@@ -39,7 +39,7 @@ def reshape_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
         return None
     type = tensor_type(operation.result)
     if inner.name == "stablehlo.broadcast_in_dim" and tensor_type(inner.operands[0]).rank == 0:
-        return spread(inner.operands[0], (), type, rewriter)
+        return broadcast(inner.operands[0], (), type, rewriter)
     if inner.name not in ("stablehlo.broadcast_in_dim", "stablehlo.iota"):
         return None
     places = _kept_places(tensor_type(inner.result).shape, type.shape)
@@ -53,7 +53,7 @@ def reshape_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
     if len(kept) < source.rank:
         narrow = source.with_shape([source.shape[d] for d in kept])
         operand = rewriter.create("stablehlo.reshape", [operand], narrow)
-    return spread(operand, [_known(places[to[d]]) for d in kept], type, rewriter)
+    return broadcast(operand, [_known(places[to[d]]) for d in kept], type, rewriter)
 
 
 def _known(place: int | None) -> int:
@@ -90,7 +90,7 @@ def _moved_iota(
     return rewriter.create("stablehlo.iota", (), type, {"iota_dimension": I64.encode(place)})
 
 
-def spread(value: Value, to: Sequence[int], type: TensorType, rewriter: Rewriter) -> Value:
+def broadcast(value: Value, to: Sequence[int], type: TensorType, rewriter: Rewriter) -> Value:
     """The broadcast of a value whose dimension d goes to dimension ``to[d]``."""
     attributes = dimensions(broadcast_dimensions=to)
     return rewriter.create("stablehlo.broadcast_in_dim", [value], type, attributes)
@@ -105,14 +105,14 @@ def broadcast_of_spread(operation: Operation, rewriter: Rewriter) -> Value | Non
         return None
     if inner.name == "stablehlo.broadcast_in_dim":
         between = viewed(inner, BroadcastInDim).broadcast_dimensions
-        return spread(inner.operands[0], [to[d] for d in between], type, rewriter)
+        return broadcast(inner.operands[0], [to[d] for d in between], type, rewriter)
     if inner.name != "stablehlo.reshape":
         return None
     (source,) = inner.operands
     places = _kept_places(tensor_type(source).shape, tensor_type(operand).shape)
     if places is None or None in places:
         return None
-    return spread(source, [to[_known(place)] for place in places], type, rewriter)
+    return broadcast(source, [to[_known(place)] for place in places], type, rewriter)
 
 
 def broadcast_of_iota(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -167,7 +167,7 @@ def transpose_of_moved(operation: Operation, rewriter: Rewriter) -> Value | None
         return rewriter.create(operation.name, inner.operands, type, attributes)
     if inner.name == "stablehlo.broadcast_in_dim":
         to = viewed(inner, BroadcastInDim).broadcast_dimensions
-        return spread(inner.operands[0], [places[d] for d in to], type, rewriter)
+        return broadcast(inner.operands[0], [places[d] for d in to], type, rewriter)
     if inner.name == "stablehlo.iota":
         return _moved_iota(inner, places, type, rewriter)
     return None

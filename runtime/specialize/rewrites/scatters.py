@@ -13,14 +13,14 @@ from ...ops.reduction.bodies import monoid, overwrites
 from ..utils.rewriter import Rewriter, constant_array, defined_by, dimensions, is_plain, tensor_type, viewed
 from .index_components import (
     MAX_COMPONENTS,
-    Column,
+    IndexComponent,
     Indices,
-    columns_of,
+    component_slice,
     counted_dimension,
-    cut_column,
+    index_components_of,
     normalised,
 )
-from .slicing import joined
+from .slicing import concatenate
 
 
 def scatter_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
@@ -30,12 +30,14 @@ def scatter_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value]
     view = viewed(operation, Scatter)
     count, vector_dim = len(view.inputs), view.index_vector_dim
     start_indices, index_map = operation.operands[count], view.scatter_dims_to_operand_dims
-    if not 1 < len(index_map) <= MAX_COMPONENTS or not _has_counted_part(start_indices):
+    if not 1 < len(index_map) <= MAX_COMPONENTS or not _has_iota_component(start_indices):
         return None
     batch = [d - (d > vector_dim) for d in view.scatter_indices_batching_dims]
-    columns = [Column(value, 0) for value in _plain_columns(start_indices, vector_dim, rewriter)]
+    components = [
+        IndexComponent(value, 0) for value in _unnormalized_components(start_indices, vector_dim, rewriter)
+    ]
     pairs = list(zip(view.input_batching_dims, batch, strict=True))
-    indices = Indices(columns, index_map, view.inserted_window_dims, pairs)
+    indices = Indices(components, index_map, view.inserted_window_dims, pairs)
     struct = operation.attributes.get("scatter_dimension_numbers")
     if not isinstance(struct, StructAttribute) or not indices.batch_counted(view.inputs[0].shape):
         return None
@@ -47,17 +49,19 @@ def scatter_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value]
         "scatter_indices_batching_dims": tuple([d + (d >= vector_dim) for d in batch_dims]),
         "scatter_dims_to_operand_dims": tuple(indices.index_map),
     }
-    remaining = _side_by_side([column.value for column in indices.columns], vector_dim, rewriter)
+    remaining_indices = _side_by_side(
+        [component.value for component in indices.components], vector_dim, rewriter
+    )
     numbers = StructAttribute(struct.dialect, struct.mnemonic, fields)
-    made = Operation(
+    replacement = Operation(
         operation.name,
-        [*operation.operands[:count], remaining, *operation.operands[count + 1 :]],
+        [*operation.operands[:count], remaining_indices, *operation.operands[count + 1 :]],
         [result.type for result in operation.results],
         {**operation.attributes, "scatter_dimension_numbers": numbers},
         operation.regions,
         operation.location,
     )
-    return rewriter.place(made)
+    return rewriter.insert(replacement)
 
 
 def scatter_by_columns(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
@@ -73,30 +77,32 @@ def scatter_by_columns(operation: Operation, rewriter: Rewriter) -> Sequence[Val
     if windows < 2 or not view.updates[0].size or not _is_served(view):
         return None
     vector_dim = view.index_vector_dim
-    columns = columns_of(start_indices, vector_dim, rewriter)
+    components = index_components_of(start_indices, vector_dim, rewriter)
     attributes = dimensions(
         update_window_dims=view.update_window_dims,
         inserted_window_dims=view.inserted_window_dims,
         input_batching_dims=view.input_batching_dims,
         scatter_indices_batching_dims=[d - (d > vector_dim) for d in view.scatter_indices_batching_dims],
         scatter_dims_to_operand_dims=index_map,
-        added_to_negative=[column.added for column in columns],
+        added_to_negative=[component.offset for component in components],
     )
-    promises = ("indices_are_sorted", "unique_indices")
-    kept = {name: operation.attributes[name] for name in promises if name in operation.attributes}
-    made = Operation(
+    promise_names = ("indices_are_sorted", "unique_indices")
+    promise_attributes = (
+        {name: operation.attributes[name] for name in promise_names if name in operation.attributes}
+    )
+    replacement = Operation(
         COMPONENT_SCATTER,
         [
             *operation.operands[:count],
-            *[column.value for column in columns],
+            *[component.value for component in components],
             *operation.operands[count + 1 :],
         ],
         [result.type for result in operation.results],
-        {**attributes, **kept},
+        {**attributes, **promise_attributes},
         operation.regions,
         operation.location,
     )
-    return rewriter.place(made)
+    return rewriter.insert(replacement)
 
 
 def _is_served(view: Scatter) -> bool:
@@ -110,7 +116,7 @@ def _is_served(view: Scatter) -> bool:
     return is_computed and monoid(body) is not None
 
 
-def _has_counted_part(start_indices: Value) -> bool:
+def _has_iota_component(start_indices: Value) -> bool:
     """Whether an input of a concatenation counts along a dimension."""
     concatenation = defined_by(start_indices, "stablehlo.concatenate")
     return concatenation is not None and any(
@@ -118,25 +124,27 @@ def _has_counted_part(start_indices: Value) -> bool:
     )
 
 
-def _plain_columns(start_indices: Value, vector_dim: int, rewriter: Rewriter) -> list[Value]:
+def _unnormalized_components(start_indices: Value, vector_dim: int, rewriter: Rewriter) -> list[Value]:
     """The columns of index vectors as they are."""
     type = tensor_type(start_indices)
     like = type.with_shape([size for d, size in enumerate(type.shape) if d != vector_dim])
     cuts = [
-        cut_column(start_indices, vector_dim, number, rewriter) for number in range(type.shape[vector_dim])
+        component_slice(
+            start_indices, vector_dim, number, rewriter
+        ) for number in range(type.shape[vector_dim])
     ]
-    return [rewriter.create("stablehlo.reshape", [cut], like) for cut in cuts]
+    return [rewriter.create("stablehlo.reshape", [vector_slice], like) for vector_slice in cuts]
 
 
-def _side_by_side(columns: Sequence[Value], vector_dim: int, rewriter: Rewriter) -> Value:
+def _side_by_side(components: Sequence[Value], vector_dim: int, rewriter: Rewriter) -> Value:
     """Index vectors of columns."""
     shaped = []
-    for column in columns:
-        shape = list(tensor_type(column).shape)
+    for component in components:
+        shape = list(tensor_type(component).shape)
         shape.insert(vector_dim, 1)
-        type = tensor_type(column).with_shape(shape)
-        shaped.append(rewriter.create("stablehlo.reshape", [column], type))
-    return joined(shaped, vector_dim, rewriter)
+        type = tensor_type(component).with_shape(shape)
+        shaped.append(rewriter.create("stablehlo.reshape", [component], type))
+    return concatenate(shaped, vector_dim, rewriter)
 
 
 def scatter_of_one(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:

@@ -22,7 +22,7 @@ from ..utils.rewriter import (
     tensor_type,
     viewed,
 )
-from .reshaping import spread
+from .reshaping import broadcast
 
 Ranges = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
@@ -88,7 +88,7 @@ def slice_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
         [values[to[d]] if d in kept else default for d in range(len(shape))]
         for values, default in zip(view.ranges(), (0, 1, 1), strict=True)
     ]
-    return spread(sliced(source, (starts, limits, strides), rewriter), to, type, rewriter)
+    return broadcast(sliced(source, (starts, limits, strides), rewriter), to, type, rewriter)
 
 
 def _slice_of_iota(operation: Operation, inner: Operation, rewriter: Rewriter) -> Value | None:
@@ -120,10 +120,10 @@ def slice_of_concatenate(operation: Operation, rewriter: Rewriter) -> Value | No
     if len(touched) == len(inner.operands):
         return None
     starts[dimension], limits[dimension] = low - begin, high - begin
-    return sliced(joined(touched, dimension, rewriter), (starts, limits, strides), rewriter)
+    return sliced(concatenate(touched, dimension, rewriter), (starts, limits, strides), rewriter)
 
 
-def joined(values: Sequence[Value], dimension: int, rewriter: Rewriter) -> Value:
+def concatenate(values: Sequence[Value], dimension: int, rewriter: Rewriter) -> Value:
     """The concatenation of values."""
     if len(values) == 1:
         return values[0]
@@ -147,7 +147,7 @@ def slice_of_pad(operation: Operation, rewriter: Rewriter) -> Value | None:
     limits = [limit - amount for limit, amount in zip(limits, low, strict=True)]
     ranges = list(zip(starts, limits, shape, strict=True))
     if any(limit <= 0 or start >= size for start, limit, size in ranges):
-        return spread(padding_value, (), tensor_type(operation.result), rewriter)
+        return broadcast(padding_value, (), tensor_type(operation.result), rewriter)
     if any(start < 0 or limit > size for start, limit, size in ranges):
         return None
     return sliced(operand, (starts, limits, strides), rewriter)
@@ -176,7 +176,7 @@ def pad_of_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
     operand, padding_value = operation.operands
     if tensor_type(operand).size:
         return None
-    return spread(padding_value, (), tensor_type(operation.result), rewriter)
+    return broadcast(padding_value, (), tensor_type(operation.result), rewriter)
 
 
 def concatenate_few(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -192,7 +192,7 @@ def concatenate_few(operation: Operation, rewriter: Rewriter) -> Value | None:
     if len(inputs) > max(MAX_INPUTS, len(operation.operands)):
         return None
     if len(inputs) == 1 or tuple(inputs) != tuple(operation.operands):
-        return joined(inputs, dimension, rewriter)
+        return concatenate(inputs, dimension, rewriter)
     return None
 
 
@@ -206,7 +206,7 @@ def concatenate_neighbours(operation: Operation, rewriter: Rewriter) -> Value | 
             inputs.append(value)
         else:
             inputs[-1] = pair
-    return joined(inputs, dimension, rewriter) if len(inputs) < len(operation.operands) else None
+    return concatenate(inputs, dimension, rewriter) if len(inputs) < len(operation.operands) else None
 
 
 def _as_one_slice(first: Value, second: Value, dimension: int, rewriter: Rewriter) -> Value | None:
@@ -236,7 +236,7 @@ def concatenate_same(operation: Operation, rewriter: Rewriter) -> Value | None:
         elements.append(inner.operands[0])
     type = tensor_type(operation.result)
     if len(elements) == len(operation.operands) and all(element is elements[0] for element in elements):
-        return spread(elements[0], (), type, rewriter)
+        return broadcast(elements[0], (), type, rewriter)
     splats = [splat(value) for value in operation.operands]
     if any(value is None or value.tobytes() != splats[0].tobytes() for value in splats):
         return None

@@ -10,7 +10,7 @@ from ...ops.framework.op_registry import COMPONENT_SCATTER
 from ...types import ELEMENT_TYPES
 from ..utils.constants import Budget
 from ..utils.rewriter import Rewriter, tensor_type, viewed
-from .slicing import joined
+from .slicing import concatenate
 
 if TYPE_CHECKING:
     from ...ops.internal.component_scatter import ComponentScatter
@@ -48,7 +48,7 @@ def _by_vectors(operation: Operation, view: ComponentScatter, rewriter: Rewriter
         _on_end(_counted_from_start(column, added, rewriter), rewriter)
         for column, added in zip(columns, view.added_to_negative, strict=True)
     ]
-    indices = joined(adjusted, dimension, rewriter)
+    indices = concatenate(adjusted, dimension, rewriter)
     numbers = StructAttribute("stablehlo", "scatter", {name: getattr(view, name) for name in _FIELDS})
     promises = ("indices_are_sorted", "unique_indices")
     kept = {name: operation.attributes[name] for name in promises if name in operation.attributes}
@@ -60,7 +60,7 @@ def _by_vectors(operation: Operation, view: ComponentScatter, rewriter: Rewriter
         operation.regions,
         operation.location,
     )
-    return rewriter.place(made)
+    return rewriter.insert(made)
 
 
 def _counted_from_start(column: Value, added: int, rewriter: Rewriter) -> Value:

@@ -14,18 +14,18 @@ from ...ops.shape.layout import Transpose
 from ..utils.rewriter import dimensions, is_plain, reduced_from, tensor_type, viewed
 
 
-class _Untransposed(NamedTuple):
+class _ReductionOfTranspose(NamedTuple):
     """A reduction without its transpose.
 
     Attributes:
         source: what is transposed.
-        reduced: its dimensions that are reduced.
-        kept: the others, in the result's order.
+        reduced_dims: its dimensions that are reduced.
+        kept_dims: the others, in the result's order.
     """
 
     source: Value
-    reduced: list[int]
-    kept: list[int]
+    reduced_dims: list[int]
+    kept_dims: list[int]
 
 
 def reduce_before_transposing(region: Region) -> None:
@@ -45,38 +45,38 @@ def reduce_before_transposing(region: Region) -> None:
 def _rebuild(block: Block, users: Counter[Value], replaced: dict[Value, Value]) -> None:
     operations: list[Operation] = []
     for operation in block.operations:
-        found = _untransposed(operation, users)
-        if found is None:
+        match = _match(operation, users)
+        if match is None:
             operations.append(operation)
             continue
         type = tensor_type(operation.result)
-        sizes = tensor_type(found.source).shape
-        kept = sorted(found.kept)
-        made = Operation(
+        sizes = tensor_type(match.source).shape
+        kept_dims = sorted(match.kept_dims)
+        rewritten = Operation(
             operation.name,
-            (found.source, operation.operands[1]),
-            [type.with_shape(tuple([sizes[d] for d in kept]))],
-            {**operation.attributes, **dimensions(dimensions=found.reduced)},
+            (match.source, operation.operands[1]),
+            [type.with_shape(tuple([sizes[d] for d in kept_dims]))],
+            {**operation.attributes, **dimensions(dimensions=match.reduced_dims)},
             operation.regions,
             operation.location,
         )
-        operations.append(made)
-        if kept != found.kept:
-            order = dimensions(permutation=[kept.index(d) for d in found.kept])
-            made = Operation(Transpose.name, made.results, [type], order, (), operation.location)
-            operations.append(made)
-        replaced[operation.result] = made.result
+        operations.append(rewritten)
+        if kept_dims != match.kept_dims:
+            order = dimensions(permutation=[kept_dims.index(d) for d in match.kept_dims])
+            rewritten = Operation(Transpose.name, rewritten.results, [type], order, (), operation.location)
+            operations.append(rewritten)
+        replaced[operation.result] = rewritten.result
     block.operations = operations
 
 
-def _untransposed(operation: Operation, users: Counter[Value]) -> _Untransposed | None:
+def _match(operation: Operation, users: Counter[Value]) -> _ReductionOfTranspose | None:
     transpose = reduced_from(operation, Transpose.name)
     if transpose is None or users[transpose.result] != 1 or not is_plain(operation):
         return None
     view, permutation = viewed(operation, Reduce), viewed(transpose, Transpose).permutation
-    taken = sorted(view.dimensions)
-    reduced = [permutation[d] for d in taken]
-    if reduced != sorted(reduced) and not view.analysis.is_exact:
+    reduced_result_dims = sorted(view.dimensions)
+    reduced_dims = [permutation[d] for d in reduced_result_dims]
+    if reduced_dims != sorted(reduced_dims) and not view.analysis.is_exact:
         return None
-    kept = [permutation[d] for d in range(len(permutation)) if d not in taken]
-    return _Untransposed(transpose.operands[0], sorted(reduced), kept)
+    kept_dims = [permutation[d] for d in range(len(permutation)) if d not in reduced_result_dims]
+    return _ReductionOfTranspose(transpose.operands[0], sorted(reduced_dims), kept_dims)

@@ -51,7 +51,7 @@ def take_indices_that_fit(scatter: Operation, rewriter: Rewriter) -> None:
         operands = list(scatter.operands)
         operands[position] = moved.operands[1]
         scatter.operands = tuple(operands)
-        rewriter.changes += 1
+        rewriter.rewrite_count += 1
 
 
 def _fits(moved: Operation, rewriter: Rewriter) -> bool:

@@ -40,59 +40,59 @@ class _Cleaner:
 
     def __init__(self) -> None:
         self.values: dict[Value, Value] = {}
-        self.kinds = Kinds()
+        self.kinds = OperationKeys()
 
-    def visit(self, region: Region, seen: dict[Hashable, Operation]) -> None:
-        """Clean a region; `seen` are the operations visible around it (it is left as it was)."""
-        own: list[Hashable] = []
+    def visit(self, region: Region, visible: dict[Hashable, Operation]) -> None:
+        """Clean a region; `visible` are the operations visible around it (it is left as it was)."""
+        added: list[Hashable] = []
         key: Hashable
-        kept: list[Operation] = []
+        referenced: list[Operation] = []
         values = self.values
         for operation in region.block.operations:
             if not values.keys().isdisjoint(operation.operands):
                 operation.operands = tuple([values.get(value, value) for value in operation.operands])
             if operation.name not in TERMINATORS and operation.results:
-                key = operation.operands, self.kinds.of(operation)
-                earlier = seen.get(key)
-                if earlier is not None:
-                    values.update(zip(operation.results, earlier.results, strict=True))
+                key = operation.operands, self.kinds.key_of(operation)
+                equal_operation = visible.get(key)
+                if equal_operation is not None:
+                    values.update(zip(operation.results, equal_operation.results, strict=True))
                     continue
                 if has_no_effect(operation):
-                    seen[key] = operation
-                    own.append(key)
+                    visible[key] = operation
+                    added.append(key)
             for inner in operation.regions:
-                self.visit(inner, seen)
-            kept.append(operation)
-        for key in own:
-            del seen[key]
-        region.block.operations = kept
+                self.visit(inner, visible)
+            referenced.append(operation)
+        for key in added:
+            del visible[key]
+        region.block.operations = referenced
 
 
-class Kinds:
+class OperationKeys:
     """What operations compute from their operands."""
 
     def __init__(self) -> None:
         self.numbers: dict[Hashable, int] = {}
-        self.known: dict[int, int] = {}
-        self.kept: list[object] = []
+        self.number_by_id: dict[int, int] = {}
+        self.referenced: list[object] = []
 
-    def of(self, operation: Operation) -> Hashable:
+    def key_of(self, operation: Operation) -> Hashable:
         """What two operations that compute the same from the same operands have in common."""
-        known, attributes = self.known, operation.attributes
+        number_by_id, attributes = self.number_by_id, operation.attributes
         return (
             operation.name,
-            known.get(id(attributes)) or self.number(attributes, _frozen_attributes(attributes)),
-            *[known.get(id(one.type)) or self.number(one.type, one.type) for one in operation.results],
+            number_by_id.get(id(attributes)) or self.number(attributes, _frozen_attributes(attributes)),
+            *[number_by_id.get(id(one.type)) or self.number(one.type, one.type) for one in operation.results],
             *[self.region_key(region) for region in operation.regions],
         )
 
-    def number(self, item: object, form: Hashable) -> int:
-        """A number for an object, the same for all of that form; `known` has it by the object's identity.
+    def number(self, item: object, hashable: Hashable) -> int:
+        """A number for an object, the same for all objects of equal `hashable`; cached by the identity.
 
         Operations share types and attributes: this takes less time than comparing them again and again.
         """
-        number = self.known[id(item)] = self.numbers.setdefault(form, len(self.numbers) + 1)
-        self.kept.append(item)  # so that nothing else gets its identity
+        number = self.number_by_id[id(item)] = self.numbers.setdefault(hashable, len(self.numbers) + 1)
+        self.referenced.append(item)  # so that nothing else gets its identity
         return number
 
     def region_key(self, region: Region) -> Hashable:
@@ -139,20 +139,20 @@ def _frozen(attribute: Attribute) -> Hashable:
 
 def remove_dead_code(region: Region) -> None:
     """Remove the operations whose results nothing uses and that have no effect, in place."""
-    _mark(region, set())
+    _remove_unused(region, set())
 
 
-def _mark(region: Region, used: set[Value]) -> None:
+def _remove_unused(region: Region, used: set[Value]) -> None:
     """Walk a region backwards; `used` collects what is used, from outside of it too."""
-    kept: list[Operation] = []
+    referenced: list[Operation] = []
     for operation in reversed(region.block.operations):
-        needed = operation.name in TERMINATORS or not used.isdisjoint(operation.results)
-        if not needed and has_no_effect(operation):
+        is_needed = operation.name in TERMINATORS or not used.isdisjoint(operation.results)
+        if not is_needed and has_no_effect(operation):
             continue
         drop_unused_results(operation, used)
         used.update(operation.operands)
         for inner in operation.regions:
-            _mark(inner, used)
-        kept.append(operation)
-    kept.reverse()
-    region.block.operations = kept
+            _remove_unused(inner, used)
+        referenced.append(operation)
+    referenced.reverse()
+    region.block.operations = referenced

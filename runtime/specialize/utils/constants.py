@@ -53,31 +53,31 @@ class Budget:
     """
 
     def __init__(self, work: int = MAX_WORK, evaluate: Evaluate | None = None) -> None:
-        self.left = work
+        self.remaining_work = work
         self.evaluate = evaluate
         self.folded: dict[tuple[Any, ...], tuple[object, DenseElementsAttribute | None]] = {}
 
     def take(self, work: int) -> bool:
         """Whether that much is left; if so, it is used."""
-        if work > self.left:
+        if work > self.remaining_work:
             return False
-        self.left -= work
+        self.remaining_work -= work
         return True
 
 
-def fold(operation: Operation, known: Known, budget: Budget) -> DenseElementsAttribute | None:
+def fold(operation: Operation, known_constants: Known, budget: Budget) -> DenseElementsAttribute | None:
     """The constant that the operation computes, or None.
 
     Args:
         operation: any operation.
-        known: the constants among the values in sight.
+        known_constants: the constants among the values in sight.
         budget: bounds the work; what costs more than is left stays.
     """
     declaration = lookup(operation.name)
     sizes = declaration if declaration is not None and declaration.reads_sizes else None
     if sizes is None:
         for operand in operation.operands:
-            if operand not in known:
+            if operand not in known_constants:
                 return None
     if len(operation.results) != 1 or not operation.name.startswith(_FOLDED_DIALECTS):
         return None
@@ -88,15 +88,15 @@ def fold(operation: Operation, known: Known, budget: Budget) -> DenseElementsAtt
         return None
     if sizes is not None:
         return _sizes(sizes(operation), type)
-    operands = [known[operand] for operand in operation.operands]
+    operands = [known_constants[operand] for operand in operation.operands]
     if operation.regions:
         return _computed(operation, type, operands, budget)
-    kept = (operation.attributes, type, *operands)
-    key = (operation.name, *map(id, kept))
-    found = budget.folded.get(key)
-    if found is None:
-        found = budget.folded[key] = kept, _computed(operation, type, operands, budget)
-    return found[1]
+    inputs = (operation.attributes, type, *operands)
+    key = (operation.name, *map(id, inputs))
+    cached = budget.folded.get(key)
+    if cached is None:
+        cached = budget.folded[key] = inputs, _computed(operation, type, operands, budget)
+    return cached[1]
 
 
 def _computed(
@@ -109,7 +109,7 @@ def _computed(
     if operation.name in _NEVER_FOLDED or not has_no_effect(operation):
         return None
     if operation.name in _VIEWS and budget.evaluate is None and _is_one_element(constants[0]) and type.size:
-        return _spread(constants[0], type)
+        return _splat(constants[0], type)
     work = _work(operation.name, type, constants)
     if work > ALWAYS_FOLDED and not budget.take(work):
         return None
@@ -144,7 +144,7 @@ def _is_one_element(constant: DenseElementsAttribute) -> bool:
     return constant.is_splat or constant.array.size == 1
 
 
-def _spread(constant: DenseElementsAttribute, type: TensorType) -> DenseElementsAttribute | None:
+def _splat(constant: DenseElementsAttribute, type: TensorType) -> DenseElementsAttribute | None:
     """A constant of that type whose elements are all the one that another holds, where there is one."""
     if constant.array.dtype != type.dtype:
         return None

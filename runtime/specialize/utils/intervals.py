@@ -29,7 +29,7 @@ _SAME_ELEMENTS: Final = frozenset(
 )
 """Operations whose elements are among those of the first operand."""
 
-_JOINING: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
+_JOINING_OPS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
 """Operations whose elements are among those of all operands."""
 
 
@@ -40,31 +40,31 @@ class Intervals:
     """
 
     def __init__(self) -> None:
-        self._found: dict[Value, Interval] = {}
+        self._cache: dict[Value, Interval] = {}
 
     def declare(self, value: Value, interval: Interval) -> None:
         """Say what is known of a value."""
-        self._found[value] = interval
+        self._cache[value] = interval
 
     def of(self, value: Value, depth: int = 0) -> Interval | None:
         """The least and the greatest value; None where the value is no integer tensor.
 
         A tensor without elements has the bounds of its element type.
         """
-        found = self._found.get(value)
-        if found is not None:
-            return found
+        cached = self._cache.get(value)
+        if cached is not None:
+            return cached
         element_type = _integer_type(value)
         if element_type is None:
             return None
-        whole = storage_range(element_type)
+        type_range = storage_range(element_type)
         owner = value.owner
         if not isinstance(owner, Operation) or depth > MAX_DEPTH:
-            return whole
-        low, high = self._derived(owner, element_type, depth) or whole
+            return type_range
+        low, high = self._derived(owner, element_type, depth) or type_range
         # What may leave the type's range wraps around: nothing is known of it.
-        interval = (low, high) if whole[0] <= low <= high <= whole[1] else whole
-        self._found[value] = interval
+        interval = (low, high) if type_range[0] <= low <= high <= type_range[1] else type_range
+        self._cache[value] = interval
         return interval
 
     def along(self, value: Value, dimension: int, index: int, depth: int = 0) -> Interval | None:
@@ -78,12 +78,12 @@ class Intervals:
         owner, element_type = value.owner, _integer_type(value)
         if element_type is None or not isinstance(owner, Operation) or depth > MAX_DEPTH:
             return self.of(value, depth)
-        whole = storage_range(element_type)
-        low, high = self._derived_along(owner, dimension, index, depth) or whole
-        least, most = self.of(value, depth) or whole
-        if not whole[0] <= low <= high <= whole[1]:
-            return least, most
-        return max(low, least), min(high, most)
+        type_range = storage_range(element_type)
+        low, high = self._derived_along(owner, dimension, index, depth) or type_range
+        min_value, max_value = self.of(value, depth) or type_range
+        if not type_range[0] <= low <= high <= type_range[1]:
+            return min_value, max_value
+        return max(low, min_value), min(high, max_value)
 
     def _derived_along(self, operation: Operation, dimension: int, index: int, depth: int) -> Interval | None:
         """What the operation says of the elements there, before it wraps around."""
@@ -91,8 +91,8 @@ class Intervals:
         if name == "stablehlo.constant":
             return _of_constant(operation, (slice(None),) * dimension + (slice(index, index + 1),))
         if name == "stablehlo.concatenate":
-            part = _joined(operation, dimension, index)
-            return None if part is None else self.along(*part, depth + 1)
+            selection = _concatenate_source(operation, dimension, index)
+            return None if selection is None else self.along(*selection, depth + 1)
         if name == "stablehlo.broadcast_in_dim":
             source = _broadcast_from(operation, dimension, index)
             return None if source is None else self.along(*source, depth + 1)
@@ -103,10 +103,10 @@ class Intervals:
         if any(operand.type.rank == 0 for operand in operands if isinstance(operand.type, TensorType)):
             return None
         intervals = [self.along(operand, dimension, index, depth + 1) for operand in operands]
-        known = [interval for interval in intervals if interval is not None]
-        if len(known) < len(intervals):
+        known_intervals = [interval for interval in intervals if interval is not None]
+        if len(known_intervals) < len(intervals):
             return None
-        return _union(known) if rule is None else rule(known)
+        return _union(known_intervals) if rule is None else rule(known_intervals)
 
     def _derived(self, operation: Operation, element_type: ElementType, depth: int) -> Interval | None:
         """What the operation says, before it wraps around."""
@@ -120,14 +120,14 @@ class Intervals:
         if name in _SAME_ELEMENTS or name == "stablehlo.convert":
             return self.of(operation.operands[0], depth + 1)
         rule = _RULES.get(name)
-        if rule is None and name not in _JOINING and name != "stablehlo.select":
+        if rule is None and name not in _JOINING_OPS and name != "stablehlo.select":
             return None
         operands = operation.operands[1:] if name == "stablehlo.select" else operation.operands
         intervals = [self.of(operand, depth + 1) for operand in operands]
-        known = [interval for interval in intervals if interval is not None]
-        if len(known) < len(intervals):
+        known_intervals = [interval for interval in intervals if interval is not None]
+        if len(known_intervals) < len(intervals):
             return None
-        return _union(known) if rule is None else rule(known)
+        return _union(known_intervals) if rule is None else rule(known_intervals)
 
 
 def _integer_type(value: Value) -> ElementType | None:
@@ -137,7 +137,7 @@ def _integer_type(value: Value) -> ElementType | None:
     return type.element_type if isinstance(type.element_type, ElementType) else None
 
 
-def _joined(operation: Operation, dimension: int, index: int) -> tuple[Value, int, int] | None:
+def _concatenate_source(operation: Operation, dimension: int, index: int) -> tuple[Value, int, int] | None:
     """The operand of `concatenate` that holds an index of a dimension, the dimension, and the index in it."""
     along = operation.attributes.get("dimension")
     if not isinstance(along, IntegerAttribute) or along.value != dimension:
@@ -164,12 +164,12 @@ def _broadcast_from(operation: Operation, dimension: int, index: int) -> tuple[V
     return operand, source, index if operand.type.shape[source] != 1 else 0
 
 
-def _of_constant(operation: Operation, part: tuple[slice, ...] = ()) -> Interval | None:
+def _of_constant(operation: Operation, selection: tuple[slice, ...] = ()) -> Interval | None:
     """Bounds of a constant's elements, or of those in a part of it."""
     attribute = operation.attributes.get("value")
     if not isinstance(attribute, DenseElementsAttribute) or not attribute.array.size:
         return None
-    array = attribute.array[part]
+    array = attribute.array[selection]
     if not array.size:
         return None
     if attribute.is_splat:
@@ -231,18 +231,18 @@ def _and(operands: Sequence[Interval]) -> Interval | None:
 
 def _remainder(operands: Sequence[Interval]) -> Interval | None:
     """It has the dividend's sign, and is smaller than the divisor, which must be positive."""
-    (low, high), (least, most) = operands
-    if least <= 0:
+    (low, high), (min_value, max_value) = operands
+    if min_value <= 0:
         return None
-    return max(low, 1 - most) if low < 0 else 0, min(high, most - 1) if high > 0 else 0
+    return max(low, 1 - max_value) if low < 0 else 0, min(high, max_value - 1) if high > 0 else 0
 
 
 def _shift_right(operands: Sequence[Interval]) -> Interval | None:
     """Of values that are not negative, shifted by a known amount below the width."""
-    (low, high), (least, most) = operands
-    if low < 0 or least != most or not 0 <= least < 64:
+    (low, high), (min_value, max_value) = operands
+    if low < 0 or min_value != max_value or not 0 <= min_value < 64:
         return None
-    return low >> least, high >> least
+    return low >> min_value, high >> min_value
 
 
 _RULES: Final[dict[str, Callable[[Sequence[Interval]], Interval | None]]] = {

@@ -41,9 +41,9 @@ class Rewriter:
         budget: for folding.
 
     Attributes:
-        known: the constants in sight.
+        known_constants: the constants in sight.
         intervals: what is known of the values of integers.
-        changes: how many operations a rewrite has replaced.
+        rewrite_count: how many operations a rewrite has replaced.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Rewriter:
         preparations: Mapping[str, Preparation],
         budget: Budget,
     ) -> None:
-        self.known: dict[Value, DenseElementsAttribute] = {}
+        self.known_constants: dict[Value, DenseElementsAttribute] = {}
         self.intervals = Intervals()
-        self.changes = 0
+        self.rewrite_count = 0
         self._tensor_rewrites = tensor_rewrites
         self._other_rewrites = other_rewrites
         self._preparations = preparations
@@ -70,10 +70,10 @@ class Rewriter:
         outer, self._block = self._block, region.block
         operations, self._block.operations = self._block.operations, []
         for operation in operations:
-            self.place(operation)
+            self.insert(operation)
         self._block = outer
 
-    def place(self, operation: Operation) -> Sequence[Value]:
+    def insert(self, operation: Operation) -> Sequence[Value]:
         """Append an operation, or what is simpler; what stands for its results."""
         values = self._values
         if not values.keys().isdisjoint(operation.operands):
@@ -85,25 +85,25 @@ class Rewriter:
             self._preparations[operation.name](operation, self)
         for region in operation.regions:
             self.visit(region)
-        results = self._simpler(operation)
+        results = self._simplified(operation)
         if results is None:
-            self._append(operation)
+            self._append_unchanged(operation)
             return operation.results
         self._values.update(zip(operation.results, results, strict=True))
         return results
 
-    def place_all(self, operations: Iterable[Operation]) -> None:
+    def insert_all(self, operations: Iterable[Operation]) -> None:
         """Append operations."""
         for operation in operations:
-            self.place(operation)
+            self.insert(operation)
 
     def substitute(self, block: Block) -> None:
         """Let the operations of a block that was rebuilt before use what stands for their operands now."""
         for top in block.operations:
             for operation in top.walk():
-                operation.operands = tuple([self.now(operand) for operand in operation.operands])
+                operation.operands = tuple([self.current(operand) for operand in operation.operands])
 
-    def now(self, value: Value) -> Value:
+    def current(self, value: Value) -> Value:
         """What stands for a value."""
         return self._values.get(value, value)
 
@@ -117,7 +117,7 @@ class Rewriter:
         """Append an operation with one result, or what is simpler; returns the result."""
         assert self._current is not None
         operation = Operation(name, operands, [type], attributes, (), self._current.location)
-        (result,) = self.place(operation)
+        (result,) = self.insert(operation)
         return result
 
     def constant(self, type: TensorType, value: Any) -> Value:
@@ -139,14 +139,14 @@ class Rewriter:
             return self.interval(indices)
         return self.intervals.along(indices, index_vector_dim, component)
 
-    def _append(self, operation: Operation) -> None:
+    def _append_unchanged(self, operation: Operation) -> None:
         if operation.name == "stablehlo.constant":
             value = operation.attributes.get("value")
             if isinstance(value, DenseElementsAttribute):
-                self.known[operation.result] = value
+                self.known_constants[operation.result] = value
         self._block.operations.append(operation)
 
-    def _simpler(self, operation: Operation) -> Sequence[Value] | None:
+    def _simplified(self, operation: Operation) -> Sequence[Value] | None:
         """What stands for the operation's results where a rewrite applies."""
         name = operation.name
         rewrites = self._other_rewrites.get(name, ())
@@ -157,21 +157,21 @@ class Rewriter:
         outer, self._current = self._current, operation
         self._nested += 1
         try:
-            known = self._folded(operation) or self._without_elements(operation)
-            return known or self._rewritten(operation, rewrites)
+            known_constants = self._folded(operation) or self._without_elements(operation)
+            return known_constants or self._rewritten(operation, rewrites)
         finally:
             self._current = outer
             self._nested -= 1
 
     def _rewritten(self, operation: Operation, rewrites: Sequence[Rewrite]) -> Sequence[Value] | None:
         for rewrite in rewrites:
-            found = rewrite(operation, self)
-            if found is None:
+            replacement = rewrite(operation, self)
+            if replacement is None:
                 continue
-            results = (found,) if isinstance(found, Value) else found
+            results = (replacement,) if isinstance(replacement, Value) else replacement
             # A body may promote its operands: what has another type cannot stand for a result.
             if all(old.type == new.type for old, new in zip(operation.results, results, strict=True)):
-                self.changes += 1
+                self.rewrite_count += 1
                 return results
         return None
 
@@ -184,20 +184,20 @@ class Rewriter:
                 return None
         if not (is_plain(operation) and has_no_effect(operation)):
             return None
-        self.changes += 1
+        self.rewrite_count += 1
         return [self.constant(tensor_type(result), 0) for result in operation.results]
 
     def _folded(self, operation: Operation) -> Sequence[Value] | None:
         """The constant that an operation on constants computes."""
         for operand in operation.operands:
-            if operand not in self.known:
+            if operand not in self.known_constants:
                 return None
         if not operation.operands:
             return None
-        value = fold(operation, self.known, self._budget)
+        value = fold(operation, self.known_constants, self._budget)
         if value is None:
             return None
-        self.changes += 1
+        self.rewrite_count += 1
         return (self.constant(value.type, value.array),)
 
 
@@ -275,8 +275,8 @@ def is_splat_of(value: Value, number: float) -> bool:
     element = splat(value)
     if element is None or element.dtype.kind == "c":
         return False
-    found = float(element)
-    return found == number and np.signbit(found) == np.signbit(number)
+    replacement = float(element)
+    return replacement == number and np.signbit(replacement) == np.signbit(number)
 
 
 def dimensions(**values: Sequence[int]) -> dict[str, Attribute]:

@@ -28,13 +28,13 @@ def _reaching(blocks: Sequence[Block], roots: Sequence[Value]) -> set[Value]:
         for result in operation.results
     }
     reached: set[Value] = set()
-    waiting = list(roots)
-    while waiting:
-        value = waiting.pop()
+    pending = list(roots)
+    while pending:
+        value = pending.pop()
         if value not in reached:
             reached.add(value)
             if value in definitions:
-                waiting += _uses(definitions[value])
+                pending += _uses(definitions[value])
     return reached
 
 
@@ -43,12 +43,12 @@ def _uses(operation: Operation) -> Iterator[Value]:
         yield from inner.operands
 
 
-def kept_values(items: Sequence[Value], indices: Sequence[int]) -> tuple[Value, ...]:
+def select_values(items: Sequence[Value], indices: Sequence[int]) -> tuple[Value, ...]:
     """Some of an owner's results or arguments, numbered anew."""
-    kept = tuple([items[index] for index in indices])
-    for index, value in enumerate(kept):
+    selected = tuple([items[index] for index in indices])
+    for index, value in enumerate(selected):
         value.index = index
-    return kept
+    return selected
 
 
 def _keep_operands(operation: Operation, indices: Sequence[int]) -> None:
@@ -67,20 +67,20 @@ def _while(operation: Operation, used: Container[Value]) -> None:
     while True:
         returned = [body.terminator.operands[index] for index in live]
         reached = _reaching(blocks, [*roots, *returned])
-        found = live | {
+        extended = live | {
             index for block in blocks for index, argument in enumerate(block.arguments) if argument in reached
         }
-        if found == live:
+        if extended == live:
             break
-        live = found
+        live = extended
     if not live or len(live) == len(operation.results):
         return
     indices = sorted(live)
     _keep_operands(operation, indices)
     _keep_operands(body.terminator, indices)
-    operation.results = kept_values(operation.results, indices)
+    operation.results = select_values(operation.results, indices)
     for block in blocks:
-        block.arguments = kept_values(block.arguments, indices)
+        block.arguments = select_values(block.arguments, indices)
 
 
 def _branches(operation: Operation, used: Container[Value]) -> None:
@@ -88,7 +88,7 @@ def _branches(operation: Operation, used: Container[Value]) -> None:
     indices = [index for index, result in enumerate(operation.results) if result in used]
     for region in operation.regions:
         _keep_operands(region.block.terminator, indices)
-    operation.results = kept_values(operation.results, indices)
+    operation.results = select_values(operation.results, indices)
 
 
 def _sort(operation: Operation, used: Container[Value]) -> None:
@@ -103,8 +103,10 @@ def _sort(operation: Operation, used: Container[Value]) -> None:
     if not indices:
         return
     _keep_operands(operation, indices)
-    operation.results = kept_values(operation.results, indices)
-    block.arguments = kept_values(block.arguments, [2 * index + side for index in indices for side in (0, 1)])
+    operation.results = select_values(operation.results, indices)
+    block.arguments = select_values(
+        block.arguments, [2 * index + side for index in indices for side in (0, 1)]
+    )
 
 
 def _position_sort(operation: Operation, used: Container[Value]) -> None:
@@ -116,7 +118,7 @@ def _position_sort(operation: Operation, used: Container[Value]) -> None:
         **operation.attributes,
         **dimensions(kept=[view.kept[index] for index in indices]),
     }
-    operation.results = kept_values(operation.results, [*indices, last])
+    operation.results = select_values(operation.results, [*indices, last])
 
 
 def _reduce(operation: Operation, used: Container[Value]) -> None:
@@ -127,20 +129,20 @@ def _reduce(operation: Operation, used: Container[Value]) -> None:
     live = {index for index, result in enumerate(operation.results) if result in used}
     while True:
         reached = _reaching([block], [block.terminator.operands[index] for index in live])
-        found = live | {
+        extended = live | {
             index % count for index, argument in enumerate(block.arguments) if argument in reached
         }
-        if found == live:
+        if extended == live:
             break
-        live = found
+        live = extended
     if not live or len(live) == count:
         return
     indices = sorted(live)
-    both = [*indices, *[count + index for index in indices]]
-    _keep_operands(operation, both)
+    body_arguments = [*indices, *[count + index for index in indices]]
+    _keep_operands(operation, body_arguments)
     _keep_operands(block.terminator, indices)
-    operation.results = kept_values(operation.results, indices)
-    block.arguments = kept_values(block.arguments, both)
+    operation.results = select_values(operation.results, indices)
+    block.arguments = select_values(block.arguments, body_arguments)
 
 
 _RULES: Final[Mapping[str, Callable[[Operation, Container[Value]], None]]] = {

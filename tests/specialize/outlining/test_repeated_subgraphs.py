@@ -112,7 +112,7 @@ def model(count: int) -> tuple[Text, str]:
 def called(text: str) -> Function:
     module = parse(text)
     verify(module)
-    return specialize(module, "main", calls_layers=True)
+    return specialize(module, "main", outlines_subgraphs=True)
 
 
 def names(function: Function) -> list[str]:
@@ -294,7 +294,7 @@ def test_what_calls_share_is_compiled_and_counted_together() -> None:
     function = Generated(lambda: None, lambda: Code(), 1e-3, 1.0, ())  # type: ignore[arg-type, return-value]
     other = Generated(lambda: None, lambda: Code(), 1e-3, 1.0, ())  # type: ignore[arg-type, return-value]
     share_profiles([function, other, function, function])
-    assert function.heat is other.heat and function.heat.expected == pytest.approx(4e-3)
+    assert function.profile is other.profile and function.profile.expected == pytest.approx(4e-3)
 
 
 def random_model(seed: int) -> tuple[str, list[np.ndarray[Any, Any]]]:
