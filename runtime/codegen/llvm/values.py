@@ -40,8 +40,8 @@ _NEGATIVE_NAN: Final = 0xFFC00000
 def stored_type(element_type: ElementType) -> ir.Type:
     """The LLVM type of an element in memory; narrow floats are integers of their codes."""
     if element_type.category == COMPLEX:
-        part = F32 if element_type.width == 64 else F64
-        return ir.LiteralStructType((part, part))
+        component = F32 if element_type.width == 64 else F64
+        return ir.LiteralStructType((component, component))
     if element_type.category == FLOAT and element_type.width >= 32:
         return F32 if element_type.width == 32 else F64
     return ir.IntType(8 * element_type.dtype.itemsize)
@@ -62,23 +62,23 @@ def load(builder: ir.IRBuilder, element_type: ElementType, pointer: ir.Value) ->
     """The element at `pointer`, in computed form."""
     stored = stored_type(element_type)
     if element_type.category == COMPLEX:
-        first, second = _part_pointers(builder, stored, pointer)
-        part = stored.elements[0]
-        return (builder.load(first, typ=part), builder.load(second, typ=part))
+        first, second = _component_pointers(builder, stored, pointer)
+        component = stored.elements[0]
+        return (builder.load(first, typ=component), builder.load(second, typ=component))
     return (to_register(builder, element_type, builder.load(pointer, typ=stored)),)
 
 
 def store(builder: ir.IRBuilder, element_type: ElementType, value: Value, pointer: ir.Value) -> None:
     """Write an element to `pointer`."""
     if element_type.category == COMPLEX:
-        pointers = _part_pointers(builder, stored_type(element_type), pointer)
-        for part, target in zip(value, pointers, strict=True):
-            builder.store(part, target)
+        pointers = _component_pointers(builder, stored_type(element_type), pointer)
+        for component, target in zip(value, pointers, strict=True):
+            builder.store(component, target)
         return
     builder.store(to_memory(builder, element_type, value[0]), pointer)
 
 
-def _part_pointers(
+def _component_pointers(
     builder: ir.IRBuilder, stored: ir.LiteralStructType, pointer: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
     zero, one = ir.Constant(I32, 0), ir.Constant(I32, 1)
@@ -92,8 +92,8 @@ def constant(element_type: ElementType, value: Any) -> Value:
     """A NumPy or Python scalar as an element in computed form."""
     scalar = np.asarray(value).astype(element_type.dtype)
     if element_type.category == COMPLEX:
-        part = value_types(element_type)[0]
-        return (floating(part, float(scalar.real)), floating(part, float(scalar.imag)))
+        component = value_types(element_type)[0]
+        return (floating(component, float(scalar.real)), floating(component, float(scalar.imag)))
     (type,) = value_types(element_type)
     if element_type.category == FLOAT:
         return (floating(type, float(scalar)),)

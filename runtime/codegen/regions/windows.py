@@ -109,59 +109,64 @@ class _Windows:
         self.add = self.onto("add", I64(stride))
         self.function = self.generate()
 
-    def columns(self, part: LoopFunction, first: int) -> OperandArrays:
+    def columns(self, loop_function: LoopFunction, first: int) -> OperandArrays:
         """The arrays, one for each input, whose pointers a function takes from a number on."""
-        return OperandArrays(part.builder, self.types, part.pointers[first : first + self.count])
+        return OperandArrays(
+            loop_function.builder, self.types, loop_function.pointers[first : first + self.count]
+        )
 
     def onto(self, name: str, stride: ir.Value) -> ir.Function:
         """`void (i64 count, values..., folded...)`: combines folded values with values `stride` apart."""
-        part = LoopFunction(self.module, name, 1, 2 * self.count, self.passed)
-        builder = part.builder
-        values, folded = self.columns(part, 0), self.columns(part, self.count)
-        (count,) = part.integers
+        loop_function = LoopFunction(self.module, name, 1, 2 * self.count, self.passed)
+        builder = loop_function.builder
+        values, folded = self.columns(loop_function, 0), self.columns(loop_function, self.count)
+        (count,) = loop_function.integers
         is_some = builder.icmp_signed(">", count, I64(0))
         with builder.if_then(is_some), Loop(builder, I64(0), count) as index:
             arguments = [*folded.load(index), *values.load(builder.mul(index, stride))]
-            folded.store(index, self.body.on_scalars(builder, arguments, part.passed))
+            folded.store(index, self.body.on_scalars(builder, arguments, loop_function.passed))
         builder.ret_void()
-        return part.in_one_place()
+        return loop_function.in_one_place()
 
     def generate(self) -> ir.Function:
         count = self.count
-        part = LoopFunction(self.module, "line", 1, 3 * count + len(self.passed))
-        builder = part.builder
+        loop_function = LoopFunction(self.module, "line", 1, 3 * count + len(self.passed))
+        builder = loop_function.builder
         *outer_counts, last_count = self.view.num_windows()
-        line = part.integers[0]
+        line = loop_function.integers[0]
         indices: list[ir.Value] = []
         for size in reversed(outer_counts):
             indices.insert(0, builder.urem(line, I64(size)))
             line = builder.udiv(line, I64(size))
-        results = self.columns(part, 2 * count + len(self.passed))
-        results = results.moved(builder.mul(part.integers[0], I64(last_count)))
+        results = self.columns(loop_function, 2 * count + len(self.passed))
+        results = results.moved(builder.mul(loop_function.integers[0], I64(last_count)))
         tile = min(_TILE, last_count)
-        scratch_buffers = [part.room(stored_type(type), tile) for type in self.types]
-        folded, initial = OperandArrays(builder, self.types, scratch_buffers), self.columns(part, count)
+        scratch_buffers = [loop_function.room(stored_type(type), tile) for type in self.types]
+        folded, initial = (
+            OperandArrays(builder, self.types, scratch_buffers),
+            self.columns(loop_function, count),
+        )
         with Loop(builder, I64(0), I64(-(-last_count // tile))) as number:
             first = builder.mul(number, I64(tile))
             width = min_index(builder, I64(tile), builder.sub(I64(last_count), first))
             with Loop(builder, I64(0), width) as index:
                 folded.copy(index, initial, I64(0))
-            self.positions(part, indices, first, width, folded)
+            self.positions(loop_function, indices, first, width, folded)
             with Loop(builder, I64(0), width) as index:
                 results.copy(builder.add(first, index), folded, index)
         builder.ret_void()
-        return part.function
+        return loop_function.function
 
     def positions(
         self,
-        part: LoopFunction,
+        loop_function: LoopFunction,
         indices: Sequence[ir.Value],
         first: ir.Value,
         width: ir.Value,
         folded: OperandArrays,
     ) -> None:
         """Combine with each position of the windows, in row-major order."""
-        builder, windows = part.builder, self.view.windows
+        builder, windows = loop_function.builder, self.view.windows
         strides = row_major_strides(self.shape)
         with ExitStack() as loops:
             position, inside = I64(0), _TRUE
@@ -170,32 +175,32 @@ class _Windows:
                 offset, is_element = _place(builder, window, size, index, at)
                 inside = builder.and_(inside, is_element)
                 position = builder.add(position, builder.mul(offset, I64(stride)))
-            values = self.columns(part, 0).moved(builder.select(inside, position, I64(0)))
+            values = self.columns(loop_function, 0).moved(builder.select(inside, position, I64(0)))
             at = loops.enter_context(Loop(builder, I64(0), I64(windows[-1].size)))
             with builder.if_else(inside) as (elements, padding):
                 with elements:
                     if windows[-1].base_dilation == 1:
-                        self.neighbours(part, values, at, first, width, folded)
+                        self.neighbours(loop_function, values, at, first, width, folded)
                     else:
-                        self.one_by_one(part, values, at, first, width, folded)
+                        self.one_by_one(loop_function, values, at, first, width, folded)
                 with padding:
-                    self.call(part, self.pad, width, self.columns(part, self.count), folded)
+                    self.call(loop_function, self.pad, width, self.columns(loop_function, self.count), folded)
 
     def call(
         self,
-        part: LoopFunction,
+        loop_function: LoopFunction,
         function: ir.Function,
         count: ir.Value,
         values: OperandArrays,
         folded: OperandArrays,
     ) -> None:
         first = 2 * self.count
-        outside = part.pointers[first : first + len(self.passed)]
-        part.builder.call(function, [count, *values.pointers, *folded.pointers, *outside])
+        outside = loop_function.pointers[first : first + len(self.passed)]
+        loop_function.builder.call(function, [count, *values.pointers, *folded.pointers, *outside])
 
     def neighbours(
         self,
-        part: LoopFunction,
+        loop_function: LoopFunction,
         values: OperandArrays,
         at: ir.Value,
         first: ir.Value,
@@ -203,17 +208,17 @@ class _Windows:
         folded: OperandArrays,
     ) -> None:
         """Windows along the line: those whose position is before the operand, within, and behind it."""
-        builder, window, size = part.builder, self.view.windows[-1], self.shape[-1]
-        initial = self.columns(part, self.count)
+        builder, window, size = loop_function.builder, self.view.windows[-1], self.shape[-1]
+        initial = self.columns(loop_function, self.count)
         offset, _ = _place(builder, window, size, first, at)
         begin = self.reached(builder, builder.sub(I64(0), offset), width)
         end = self.reached(builder, builder.sub(I64(size), offset), width)
-        self.call(part, self.pad, begin, initial, folded)
+        self.call(loop_function, self.pad, begin, initial, folded)
         start = builder.add(offset, builder.mul(begin, I64(window.stride)))
         # Without windows within, nothing is read.
         source = values.moved(builder.select(builder.icmp_signed("<", begin, end), start, I64(0)))
-        self.call(part, self.add, builder.sub(end, begin), source, folded.moved(begin))
-        self.call(part, self.pad, builder.sub(width, end), initial, folded.moved(end))
+        self.call(loop_function, self.add, builder.sub(end, begin), source, folded.moved(begin))
+        self.call(loop_function, self.pad, builder.sub(width, end), initial, folded.moved(end))
 
     def reached(self, builder: ir.IRBuilder, distance: ir.Value, width: ir.Value) -> ir.Value:
         """The first of `width` windows that lies at least so far behind the first one."""
@@ -224,7 +229,7 @@ class _Windows:
 
     def one_by_one(
         self,
-        part: LoopFunction,
+        loop_function: LoopFunction,
         values: OperandArrays,
         at: ir.Value,
         first: ir.Value,
@@ -232,7 +237,7 @@ class _Windows:
         folded: OperandArrays,
     ) -> None:
         """Windows along a line that has holes."""
-        builder, initial = part.builder, self.columns(part, self.count)
+        builder, initial = loop_function.builder, self.columns(loop_function, self.count)
         with Loop(builder, I64(0), width) as index:
             offset, inside = _place(
                 builder, self.view.windows[-1], self.shape[-1], builder.add(first, index), at
@@ -240,9 +245,9 @@ class _Windows:
             one = folded.moved(index)
             with builder.if_else(inside) as (element, hole):
                 with element:
-                    self.call(part, self.add, I64(1), values.moved(offset), one)
+                    self.call(loop_function, self.add, I64(1), values.moved(offset), one)
                 with hole:
-                    self.call(part, self.pad, I64(1), initial, one)
+                    self.call(loop_function, self.pad, I64(1), initial, one)
 
 
 class _Selections:
@@ -254,25 +259,25 @@ class _Selections:
         targets = [element_type_of(view.scatter.block.arguments[0])]
         self.select = RegionFunction(module, view.select, passed, view_of)
         self.scatter = RegionFunction(module, view.scatter, passed, view_of)
-        part = LoopFunction(module, "slice", 1, 4 + len(passed))
-        self.builder = builder = part.builder
-        operand, source, initial, *outside, result = part.pointers
-        self.passed = part.read(passed, outside)
+        loop_function = LoopFunction(module, "slice", 1, 4 + len(passed))
+        self.builder = builder = loop_function.builder
+        operand, source, initial, *outside, result = loop_function.pointers
+        self.passed = loop_function.read(passed, outside)
         self.operand, self.source = (
             OperandArrays(builder, kinds, [operand]),
             OperandArrays(builder, targets, [source]),
         )
         self.result = OperandArrays(builder, targets, [result])
-        self.selected = part.variable(I64(-1))
+        self.selected = loop_function.variable(I64(-1))
         first = _leading(view)
         size = math.prod(view.operand.shape[first:])
-        number = part.integers[0]
+        number = loop_function.integers[0]
         start = builder.mul(number, I64(size))
         with Loop(builder, start, builder.add(start, I64(size))) as index:
             self.result.copy(index, OperandArrays(builder, targets, [initial]), I64(0))
         self.generate(first, start, builder.mul(number, I64(math.prod(view.source.shape[first:]))))
         builder.ret_void()
-        self.function = part.function
+        self.function = loop_function.function
 
     def generate(self, first: int, start: ir.Value, position: ir.Value) -> None:
         """Scatter the values of a slice: the operand's and the source's parts start there."""
