@@ -411,9 +411,17 @@ def prepare_scaling(
     *,
     threads: int | None = None,
 ) -> Convolution:
-    """Make a depthwise convolution: each feature of lhs is a group with one output feature; rhs is finite.
+    """Prepare a depthwise convolution: each feature of lhs is a group and gives one feature of the result.
 
-    Arguments and errors are those of `prepare`.
+    Args:
+        shapes: of lhs, rhs and the result.
+        axes: the window along each spatial dimension.
+        numbers: which dimension of lhs, rhs and the result is which.
+        dtype: of both operands and the result; elements of rhs are finite.
+        threads: most threads to use; None: all.
+
+    Raises:
+        ValueError: as `prepare`.
     """
     problem = _problem(shapes, axes, numbers, np.dtype(dtype), (1, 1), threads)
 

@@ -1,4 +1,4 @@
-/* Comparisons for grouped_spread.h of the type GROUPED_VALUE, whose bits are a GROUPED_WORD; in a name GROUPED_NAME. */
+/* Comparisons for schedule_differences.h of the type GROUPED_VALUE, whose bits are a GROUPED_WORD; in a name GROUPED_NAME. */
 
 /* For each schedule the first element that differs, the one that differs most, their places, and by how much. */
 struct GROUPED_NAME(grouped_found) {

@@ -1,4 +1,4 @@
-/* Comparisons for grouped_spread.h on machines with AVX-512. */
+/* Comparisons for schedule_differences.h on machines with AVX-512. */
 
 #include "simd/unroll.h"
 

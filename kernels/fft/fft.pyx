@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Fourier transforms along the last dimensions of arrays, compiled ahead of time: `fourier.h` holds the tasks."""
+"""Fourier transforms along the last dimensions of arrays, compiled ahead of time: `fft.h` holds the tasks."""
 
 cimport numpy as cnp
 from cpython.ref cimport Py_INCREF
@@ -159,7 +159,7 @@ cdef class _Line:
     """How the lines along one dimension are transformed.
 
     Args:
-        kind: one of the kinds in `fourier.h`.
+        kind: one of the kinds in `fft.h`.
         size: of a line; that of the real one where a side is real.
         item: bytes of a real number.
         is_inverse: whether the roots are conjugated and results are divided by the size.
@@ -184,9 +184,9 @@ cdef class _Line:
         self.fourier.table = cnp.PyArray_DATA(<cnp.ndarray>self.table)
         if by_pairs:
             self.halves = _halves(size, dtype)
-            self.fourier.halves = cnp.PyArray_DATA(<cnp.ndarray>self.halves)
+            self.fft.halves = cnp.PyArray_DATA(<cnp.ndarray>self.halves)
         self.fourier.is_inverse = is_inverse
-        self.fourier.has_real_target = kind == FOURIER_TO_REAL and not by_pairs
+        self.fft.has_real_target = kind == FOURIER_TO_REAL and not by_pairs
 
     cdef int run(
         self, cnp.ndarray source, cnp.ndarray target, int axis, bint is_spaced, bint is_whole, threads

@@ -1,4 +1,4 @@
-/* The transforms of LANES lines side by side, included by fourier.h for each kind of vectors. It takes ITEM, LANES,
+/* The transforms of LANES lines side by side, included by fft.h for each kind of vectors. It takes ITEM, LANES,
    CODE and NAME, FOR_LANES where there are several, and STREAM where a vector is a line of the caches, and ends their
    definitions.
 

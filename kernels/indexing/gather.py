@@ -243,11 +243,23 @@ def prepare(
     indices_are_sorted: bool = False,
     threads: int | None = None,
 ) -> PreparedGather:
-    """Choose how to gather from arrays of these shapes; compiles nothing yet.
+    """Decide how to gather from arrays of these shapes; nothing is compiled yet.
 
-    The attributes are the specification's, and must meet its constraints. `item_size` is the size of an
-    element in bytes: 1, 2, 4, 8 or 16. The kernel does not use `indices_are_sorted`: any order is as fast.
-    Raises ValueError if the slices do not fit the operand, or for another item size.
+    The dimension numbers are the specification's, and are taken to meet its constraints.
+
+    Args:
+        operand_shape, start_indices_shape: sizes of the operand and of the index array.
+        item_size: bytes of an element: 1, 2, 4, 8 or 16.
+        index_dtype: the integer type of the start indices.
+        offset_dims, collapsed_slice_dims, operand_batching_dims, start_indices_batching_dims,
+        start_index_map, index_vector_dim, slice_sizes: as the operation's attributes.
+        indices_are_sorted: a promise that these loops do not need: any order is as fast.
+        threads: most threads to use; None: all.
+
+    Raises:
+        ValueError: the slices do not fit the operand, or the item size is another.
+
+    Source: specification, section "gather".
     """
     batch_shape, _, length, _ = index_vector_layout(start_indices_shape, index_vector_dim)
     if len(start_index_map) != length:
@@ -286,15 +298,21 @@ def prepare_components(
     is_filled: bool = False,
     threads: int | None = None,
 ) -> ComponentGather:
-    """Choose how to gather with an index array for each component of an index vector.
+    """Decide how to gather where each component of the index vectors has an array of its own.
 
     Args:
-        batch_shape: the shape of each index array.
-        batching_dims: the dimensions of the index arrays that match `operand_batching_dims`.
+        operand_shape: sizes of the operand.
+        batch_shape: the shape of each array of index components.
+        item_size, index_dtype: as for `prepare`.
+        offset_dims, collapsed_slice_dims, operand_batching_dims, start_index_map, slice_sizes: as the
+            operation's attributes.
+        batching_dims: the dimensions of the index arrays that go with `operand_batching_dims`.
         added_to_negative: for each component what is added to negative indices before anything else.
-        is_filled: whether calls pass a `fill_value`.
+        is_filled: whether calls give a `fill_value`.
+        threads: most threads to use; None: all.
 
-    The rest is as for `prepare`.
+    Raises:
+        ValueError: as `prepare`.
     """
     if item_size not in UNSIGNED_BY_SIZE:
         raise ValueError(f"item_size is {item_size}, but must be one of {sorted(UNSIGNED_BY_SIZE)}")

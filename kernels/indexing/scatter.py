@@ -236,17 +236,30 @@ def prepare(
     schedule: np.ndarray | None = None,
     threads: int | None = None,
 ) -> PreparedScatter:
-    """Choose how to scatter arrays of these shapes; compiles nothing yet.
+    """Decide how to scatter arrays of these shapes; nothing is compiled yet.
 
-    `dtypes` has the element type of each input; `combiner` is one of COMBINERS for all inputs or a list with
-    one each. The attributes are the specification's, and must meet its constraints. If `index_vector_dim` is
-    the rank of the indices, each component of the index vectors has an array of that shape.
-    `added_to_negative` of a component is added to its negative indices before anything else. `schedule` is
-    the order in which updates are applied, an int64 permutation of the linear indices of the updates; None is
-    lexicographic order. Kernels rely on `unique_indices` and `indices_are_sorted`: if indices are not unique,
-    the order of an element's updates is undefined and updates may be lost; if they are not sorted, updates
-    may be skipped. Raises ValueError for shapes that do not fit, a combiner that `supports` denies, or a
-    schedule of another size.
+    The dimension numbers are the specification's, and are taken to meet its constraints.
+
+    Args:
+        input_shape, scatter_indices_shape, updates_shape: sizes of each input, of the index array and of each
+            array of updates. Where `index_vector_dim` is the rank of the indices, each component of the index
+            vectors has an array of `scatter_indices_shape`.
+        dtypes: the element type of each input.
+        index_dtype: the integer type of the indices.
+        combiner: one of COMBINERS, for all inputs or for each.
+        update_window_dims, inserted_window_dims, input_batching_dims, scatter_indices_batching_dims,
+        scatter_dims_to_operand_dims, index_vector_dim: as the operation's attributes.
+        added_to_negative: for each index component what is added to negative indices before anything else.
+        indices_are_sorted, unique_indices: promises that are relied upon: where they do not hold, some
+            updates may not be applied, and which update of an element comes last is not known.
+        schedule: the order in which updates are applied, an int64 permutation of the numbers of the updates'
+            index space in lexicographic order; None is that order itself.
+        threads: most threads to use; None: all.
+
+    Raises:
+        ValueError: shapes that do not fit, a combiner that `supports` denies, or a schedule of another size.
+
+    Source: specification, section "scatter".
     """
     shapes = (tuple(input_shape), tuple(scatter_indices_shape), tuple(updates_shape))
     types = [np.dtype(dtype) for dtype in dtypes]

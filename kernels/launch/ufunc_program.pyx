@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Programs that run loops of NumPy's on one row after another: `row_programs.h`.
+"""Programs that run loops of NumPy's on one row after another: `ufunc_program.h`.
 
 Such a program needs no compiler. Its results have the bits that the same functions of NumPy give on whole arrays.
 """

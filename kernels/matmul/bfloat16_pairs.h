@@ -1,8 +1,8 @@
-/* Products of bf16 by vectors of pairs (VDPBF16PS); `narrow_product.h` includes this.
+/* Products of bf16 by vectors of pairs (VDPBF16PS); `low_precision_matmul.h` includes this.
 
    The instruction adds the product of the high halves of two words to a sum, then that of the low halves, each by
    fused multiply-add to nearest, ties to even; so the first of two terms lies in the high half. The order is that of
-   `matrix_product.h`: PAIR_STEPS steps of each element's sum at a time are added from the first term to the last, from
+   `matmul.h`: PAIR_STEPS steps of each element's sum at a time are added from the first term to the last, from
    0 on, and these sums one after another. So products of bf16 have the bits of those of f32. */
 
 /* Steps of a part; rows of a tile, whose sums registers hold; words of a line in a step; most blocks of rows beside

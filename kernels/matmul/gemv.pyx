@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Products of matrices of f32 and of f64, of which one is a vector.
 
-`vector_product.h` holds the tasks and states the order in which terms are added, which hangs on the number of terms
-alone. As for other products, BLAS is not called (`matrix_product.pyx`).
+`gemv.h` holds the tasks and states the order in which terms are added, which hangs on the number of terms
+alone. As for other products, BLAS is not called (`matmul.pyx`).
 """
 
 cimport numpy as cnp

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Products of stacks of matrices of bytes and of bf16, by instructions that add up several products.
 
-All is compiled ahead of time: nothing here waits for a compiler. `narrow_product.h` holds the tasks, and says where
+All is compiled ahead of time: nothing here waits for a compiler. `low_precision_matmul.h` holds the tasks, and says where
 the ways state the order in which floats are added, which hangs on the number of terms alone: rows, columns, batches,
 layouts and threads change no bits. These instructions take subnormal numbers as zeros, so a product of bf16 is
 computed only where none can occur: where the product of the least numbers of both operands, zeros apart, is so large

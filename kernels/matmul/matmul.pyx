@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Products of stacks of matrices of f32 and of f64, and of complex numbers of these.
 
-All is compiled ahead of time: nothing here waits for a compiler. `matrix_product.h` holds the tasks and states the
+All is compiled ahead of time: nothing here waits for a compiler. `matmul.h` holds the tasks and states the
 order in which terms are added, which hangs on the number of terms alone. BLAS is not called: its threads wait for each
 other, and for what comes next, by spinning, which costs milliseconds where other work uses the processors; and
 its order differs from one version, processor and shape to another.

@@ -1,4 +1,4 @@
-/* Products by the processor's matrix unit (Intel's AMX); `narrow_product.h` includes this.
+/* Products by the processor's matrix unit (Intel's AMX); `low_precision_matmul.h` includes this.
 
    The order of floats. In each step of 32 terms the products with even numbers are added from the first to the
    last, as are those with odd numbers; the sum of both is added to the sum of the part, which has 16 steps. The

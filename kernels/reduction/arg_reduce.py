@@ -42,11 +42,21 @@ def prepare_arg(
     *,
     threads: int | None = None,
 ) -> ArgReduction:
-    """A function `(operand, indices, init_value, init_index) -> (value, index)`.
+    """Prepare a search for extremes, `(operand, indices, init_value, init_index) -> (value, index)`.
 
-    `direction` is "maximum" or "minimum". `indices` has the operand's shape and `index_dtype`; None stands
-    for the row-major index within the reduced dimensions, which is not read from memory. Raises ValueError if
-    there is no kernel. Source: the specification's section on reduce.
+    Args:
+        shape: sizes of the operand and of `indices`. Where a call gives None for `indices`, the index is the
+            position in row-major order of the reduced dimensions, and nothing is read.
+        dtype: the operand's element type.
+        index_dtype: the integer type of the indices.
+        dimensions: what is reduced.
+        direction: "maximum" or "minimum".
+        threads: most threads to use; None: all.
+
+    Raises:
+        ValueError: no kernel serves.
+
+    Source: specification, section "reduce".
     """
     check_dimensions(shape, dimensions)
     if direction not in ("maximum", "minimum"):

@@ -74,12 +74,22 @@ def prepare(
     result_dtype: Any = None,
     threads: int | None = None,
 ) -> Reduction:
-    """A function `(operand, init_value) -> result` that reduces `dimensions` of an operand of this shape.
+    """Prepare a reduction, `(operand, init_value) -> result`.
 
-    The result has the operand's element type, or `result_dtype` (`supports_result`), and the operand's other
-    dimensions, in row-major order. `supports_tree` accepts `tree`; `accumulate` is as in
-    `monoids.normalized`. Raises ValueError if there is no kernel. Source: the specification's section on
-    reduce.
+    Args:
+        shape: sizes of the operand; the result has those of the dimensions that stay, in row-major order.
+        dtype: the operand's element type.
+        dimensions: what is reduced.
+        monoid: the name of the combining function (`monoids`).
+        tree: the order of combining, one that `supports_tree` accepts.
+        accumulate: the type of the sums, as in `monoids.normalized`.
+        result_dtype: the result's element type (`supports_result`); None: the operand's.
+        threads: most threads to use; None: all.
+
+    Raises:
+        ValueError: no kernel serves.
+
+    Source: specification, section "reduce".
     """
     check_dimensions(shape, dimensions)
     result_dtype = dtype if result_dtype is None else result_dtype

@@ -109,9 +109,22 @@ def prepare(
     accumulate: str = "wide",
     threads: int | None = None,
 ) -> WindowReduction:
-    """A function `(operand, init_value) -> result` that reduces windows of an operand of this shape.
+    """Prepare a reduction of windows, `(operand, init_value) -> result`.
 
-    Raises ValueError if there is no kernel. Source: the specification's section on reduce_window.
+    Args:
+        shape: sizes of the operand.
+        dtype: element type of the operand and the result.
+        monoid: the name of the combining function (`monoids`).
+        window_dimensions: size of the window along each dimension.
+        window_strides, base_dilations, window_dilations: for each dimension; None: ones.
+        padding: (low, high) for each dimension; None: none.
+        accumulate: the type of the sums, as in `monoids.normalized`.
+        threads: most threads to use; None: all.
+
+    Raises:
+        ValueError: no kernel serves.
+
+    Source: specification, section "reduce_window".
     """
     axes = axes_of(shape, window_dimensions, window_strides, base_dilations, window_dilations, padding)
     if accumulate == "wide" and cumulative_axis(axes) is not None:

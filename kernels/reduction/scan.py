@@ -48,7 +48,14 @@ def _pads(kind: Combination, initial: np.ndarray, size: int, reverse: bool) -> n
 
 
 def prepare(kind: Combination, outer: int, size: int, inner: int, reverse: bool, threads: int | None) -> Scan:
-    """A function `(operand, initial, result)` on flat arrays that scans the middle one of three sizes."""
+    """Prepare a scan, `(operand, initial, result)` on flat arrays of `outer * size * inner` elements.
+
+    Args:
+        kind: the combining function and the element types.
+        outer, size, inner: the scan runs along `size`, the middle of these three sizes in row-major order.
+        reverse: whether it begins with the last element.
+        threads: most threads to use; None: all.
+    """
     if inner > 1:
         return _columns(kind, outer, size, inner, reverse, threads)
     row_panels = -(-outer // SCAN_LANES) * -(-size // SCAN_LANES)

@@ -35,7 +35,7 @@ def scan_group(
     between rows.
 
     From `at` on, `prefixes` has the columns' totals of the block's groups before, unless `groups` is 0, and
-    SCAN_CHUNK further on of the blocks before, unless `blocks` is 0. The kernel adds this group to the
+    SCAN_CHUNK further on of the blocks before, unless `block_sizes` is 0. The kernel adds this group to the
     former. Pads begin at `pad`, with the stride `step` between rows.
     """
     kind, is_reverse = Combination(literal(element), literal(monoid)), literal(reverse)

@@ -61,11 +61,25 @@ def prepare(
     accumulate: str = "wide",
     threads: int | None = None,
 ) -> SelectAndScatter:
-    """A function `(operand, source, init_value) -> result`; operand and result have this shape.
+    """Prepare `(operand, source, init_value) -> result`.
 
-    `comparison_direction` is "GE", "GT", "LE" or "LT". A source value whose window holds no element is
-    dropped. Raises ValueError if there is no kernel. Source: the specification's section on
-    select_and_scatter.
+    A source value whose window holds no element is dropped.
+
+    Args:
+        shape: sizes of the operand and of the result.
+        dtype: element type of all arrays.
+        comparison_direction: of the selection: "GE", "GT", "LE" or "LT".
+        monoid: the name of the function that combines scattered values (`monoids`).
+        window_dimensions: size of the window along each dimension.
+        window_strides: for each dimension; None: ones.
+        padding: (low, high) for each dimension; None: none.
+        accumulate: the type of the sums, as in `monoids.normalized`.
+        threads: most threads to use; None: all.
+
+    Raises:
+        ValueError: no kernel serves.
+
+    Source: specification, section "select_and_scatter".
     """
     if not supports(dtype, comparison_direction, monoid):
         raise ValueError(

@@ -41,7 +41,7 @@ INTEGERS: Final[dict[str, tuple[int, str]]] = {
     "stablehlo.xor": (BOOLEAN | INTEGER, "bitwise_xor"),
     "chlo.mulhi": (INTEGER, "multiply_high"),
 }
-"""On booleans and integers of these categories, by functions of `elementwise_integers`, which take it."""
+"""On booleans and integers of these categories, by functions of `elementwise/integers.py`, which take it."""
 
 FLOATS: Final[dict[str, str]] = {
     "stablehlo.abs": "absolute",
@@ -64,7 +64,7 @@ FLOATS: Final[dict[str, str]] = {
     "chlo.conj": "same",
     "chlo.square": "square",
 }
-"""On floats in their carriers, by functions of `elementwise_floats`; the result is rounded to their type."""
+"""On floats in their carriers, by functions of `elementwise/floats.py`; results are rounded to the type."""
 
 PREDICATES: Final[dict[str, str]] = {
     "stablehlo.is_finite": "is_finite",
@@ -72,7 +72,7 @@ PREDICATES: Final[dict[str, str]] = {
     "chlo.is_neg_inf": "is_negative_infinity",
     "chlo.is_pos_inf": "is_positive_infinity",
 }
-"""On floats, by functions of `elementwise_floats`; the result is a boolean."""
+"""On floats, by functions of `elementwise/floats.py`; the result is a boolean."""
 
 COMPLEX_NUMBERS: Final[dict[str, str]] = {
     "stablehlo.add": "add_complex",
@@ -86,7 +86,7 @@ COMPLEX_NUMBERS: Final[dict[str, str]] = {
     "chlo.conj": "conjugate",
     "chlo.square": "square_complex",
 }
-"""On complex values, by functions of `elementwise_floats`."""
+"""On complex values, by functions of `elementwise/floats.py`."""
 
 SINGLE_COMPLEX: Final[dict[str, str]] = {
     "stablehlo.abs": "absolute",
@@ -97,7 +97,7 @@ SINGLE_COMPLEX: Final[dict[str, str]] = {
     "stablehlo.sign": "sign",
     "stablehlo.sqrt": "sqrt",
 }
-"""On values of complex<f32>, by functions of `elementwise_complex`."""
+"""On values of complex<f32>, by functions of `elementwise/complex64.py`."""
 
 MATHEMATICS: Final[dict[str, str]] = {
     "stablehlo.atan2": "trigonometry.atan2",

@@ -1,6 +1,6 @@
 """Functions of complex<f32> values, all but one computed in f64.
 
-Those that take roots and quotients alone do the same steps as `ops/single_complex.py`.
+Those that take roots and quotients alone do the same steps as `ops/complex64_functions.py`.
 
 Source: specification, section "Ops"; C99, annex G, for values that are not finite.
 """

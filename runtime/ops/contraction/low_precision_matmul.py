@@ -2,7 +2,7 @@
 
 They add in f32. The matrix unit's order is its own, so references and kernels call the same function: which
 products it is given hangs on their shapes, their least numbers and the processor. Pairs of bf16 are added in
-the order of `float_products`, which multiplies numbers so small that these instructions would lose them.
+the order of `float_matmul`, which multiplies numbers so small that these instructions would lose them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BF16: Final = ELEMENT_TYPES["bf16"]
 _F32: Final = ELEMENT_TYPES["f32"]
 
 _LEAST_TERMS: Final = 1 << 12
-"""Smaller products of matrices are left to `float_products` by the matrix unit."""
+"""Smaller products of matrices are left to `float_matmul` by the matrix unit."""
 _MIN_K_OF_PAIRS: Final = 1 << 10
 """The same where pairs are multiplied."""
 
@@ -43,7 +43,7 @@ def way() -> str | None:
 
 
 def has_order_of_f32() -> bool:
-    """Whether results are those of `float_products` for matrices to the bit: terms are added in its order."""
+    """Whether results are those of `float_matmul` for matrices to the bit: terms are added in its order."""
     from ...kernels.matmul import low_precision_matmul
 
     return way() == low_precision_matmul.BY_PAIRS

@@ -3,8 +3,9 @@
 Products are exact and sums are made in: f32 for floats up to f32, f64 for f64, the result's own type
 for complex numbers, integers modulo two to the result's width; each result is rounded once. Where
 `precision_config` allows less, this is still what happens. Matrices of floats are multiplied as
-`float_products` says, those of bf16 and narrower ones by the processor's instructions for them
-(`narrow_products`), the matrix unit's only where `precision_config` is DEFAULT. Products of complex matrices
+`float_matmul` says, those of bf16 and narrower ones by the processor's instructions for them
+(`low_precision_matmul`), the matrix unit's only
+where `precision_config` is DEFAULT. Products of complex matrices
 are products of floats with twice as many terms (`kernels/matmul/matmul.pyx`).
 
 Source: specification, sections "dot_general" and "convolution".
@@ -43,7 +44,7 @@ PRECISION_CONFIG: Final = ArrayOf(Enum("precision", Precision))
 
 
 def is_narrow(view: Any) -> bool:
-    """Whether `narrow_products` may multiply the operands: they ask for no more precision than it has."""
+    """Whether `low_precision_matmul` may multiply the operands: it has the precision that they ask for."""
     precisions = getattr(view, "precision_config", None) or ()
     types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
     is_default = all(precision is Precision.DEFAULT for precision in precisions)
@@ -62,7 +63,7 @@ def multiplier(
     Args:
         lhs, rhs, result: the element types.
         product: multiplies matrices of f32 or f64, or of complex numbers where the result has such.
-        is_narrow: whether `narrow_products` may multiply what it can.
+        is_narrow: whether `low_precision_matmul` may multiply what it can.
 
     Returns:
         A function of two arrays, or None where operands of such types have no product in `result`.

@@ -134,4 +134,4 @@ SHARDING_ATTRIBUTES: Final = frozenset(
         "sdy.block_arg_propagation_edges",
     }
 )
-"""Attributes of the sdy dialect that any operation may have; `sharding_verify` checks them."""
+"""Attributes of the sdy dialect that any operation may have; `sharding/verify.py` checks them."""

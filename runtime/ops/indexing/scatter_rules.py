@@ -77,7 +77,7 @@ class ScatterRules(Op):
 
     def schedule(self, size: int) -> Array | None:
         """The order of so many updates under `Options(scatter_schedule=...)`; None: the lexicographic one, in
-        which a shuffled schedule starts too (`shuffling`).
+        which a shuffled schedule starts too (`shuffled_schedule`).
 
         Raises:
             UnsupportedError: the schedule is a permutation of another size.

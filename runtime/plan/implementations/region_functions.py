@@ -1,6 +1,6 @@
 """Operations with regions as native loops around the regions' native functions.
 
-`RegionCode` is what all of them share; `region_codes` has a class for each operation.
+`RegionCode` is what all of them share; `region_kernels` has a class for each operation.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finds the layers of a model: operations that repeat but for their operands.
 
-They become calls of one function (`layer_calls`), so that rewrites, clusters and the plan look at one layer
+They become calls of one function (`outlined_calls`), so that rewrites, fusion and the plan look at one layer
 instead of all of them. A layer begins at a large product of matrices or a convolution, which no cluster joins
 with what stands before it, and where little passes from each layer to the next: it becomes the same steps as
 among the others.

@@ -28,7 +28,7 @@ SHAPES = [
 
 
 def in_order(lhs, rhs):
-    """The sums in the order that `vector_product.h` states, for short numbers."""
+    """The sums in the order that `gemv.h` states, for short numbers."""
     chains, total = gemv.CHAIN_BYTES // lhs.itemsize, None
     for start in range(0, lhs.shape[-1], PART):
         sums = np.zeros((chains, *lhs.shape[:-1], rhs.shape[-1]), lhs.dtype)

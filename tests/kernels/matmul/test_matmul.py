@@ -68,7 +68,7 @@ def assert_in_order(multiply, in_order, batch, rows, terms, columns, dtype):
 
 
 def in_order(lhs, rhs):
-    """The sums in the order that `matrix_product.h` states, for short numbers."""
+    """The sums in the order that `matmul.h` states, for short numbers."""
     total = None
     for start in range(0, lhs.shape[-1], PART):
         part = np.zeros((*lhs.shape[:-1], rhs.shape[-1]), lhs.dtype)
