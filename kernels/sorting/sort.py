@@ -58,13 +58,21 @@ def prepare(
     positions: Any = None,
     threads: int | None = None,
 ) -> Sorting:
-    """A function `(*operands) -> results` that sorts operands of one shape along `dimension`, stably.
+    """Prepare a stable sort, `(*operands) -> results`.
 
     Args:
+        shape: sizes of every operand.
+        dtypes: the element type of each operand.
+        dimension: the one along which elements are sorted.
+        order: the operands that are compared, the most significant first, each with its order.
         kept: the operands whose sorted elements are results; None: all.
-        positions: an integer type; if given, one more result has the elements' original positions.
+        positions: an integer type: one more result has the positions at which the elements were.
+        threads: most threads to use; None: all.
 
-    Raises ValueError if there is no kernel. Source: the specification's section on sort.
+    Raises:
+        ValueError: no kernel serves.
+
+    Source: specification, section "sort".
     """
     types = [np.dtype(dtype) for dtype in dtypes]
     if not -len(shape) <= dimension < len(shape):

@@ -36,10 +36,16 @@ def supports(dtype: Any) -> bool:
 
 
 def prepare(shape: Sequence[int], dtype: Any, k: int, *, threads: int | None = None) -> TopK:
-    """A function `operand -> (values, indices)`, both of the operand's shape with `k` as the last size;
-    indices are int32.
+    """Prepare a search for the greatest elements of rows, `operand -> (values, indices)`.
 
-    Raises ValueError if there is no kernel, or the last dimension has fewer than `k` elements.
+    Args:
+        shape: sizes of the operand; both results have `k` as the last size instead. Indices are int32.
+        dtype: the operand's element type.
+        k: how many elements of each row are wanted.
+        threads: most threads to use; None: all.
+
+    Raises:
+        ValueError: no kernel serves, or rows have fewer than `k` elements.
     """
     dtype = np.dtype(dtype)
     if not supports(dtype) or not shape or shape[-1] >= _MAX_POSITIONS:
