@@ -56,12 +56,12 @@ def encode(code: Any, operand: Any, start: int, count: int, target: Any, at: int
     narrow = target.dtype.type
     mode, ones, sign = np.int64(code[0]), narrow(code[1]), narrow(code[2])
     infinity, flip, nan = narrow(code[3]), narrow(code[4]), narrow(code[5])
-    found = False
-    for step in range(count):
-        bits = get(operand, start + step)
-        put(target, at + step, narrow(code_of(mode, ones, sign, infinity, flip, nan, bits)))
-        found |= shares_code(sign, infinity, ones, bits)
-    return found and mode == CANONICAL
+    has_shared_code = False
+    for i in range(count):
+        bits = get(operand, start + i)
+        put(target, at + i, narrow(code_of(mode, ones, sign, infinity, flip, nan, bits)))
+        has_shared_code |= shares_code(sign, infinity, ones, bits)
+    return has_shared_code and mode == CANONICAL
 
 
 @kernel
@@ -69,12 +69,12 @@ def copy(code: Any, operand: Any, start: int, count: int, target: Any, at: int) 
     """Write neighbouring elements; whether different ones may have one code."""
     narrow = target.dtype.type
     mode, ones, sign, infinity = np.int64(code[0]), narrow(code[1]), narrow(code[2]), narrow(code[3])
-    found = False
-    for step in range(count):
-        bits = get(operand, start + step)
-        put(target, at + step, bits)
-        found |= shares_code(sign, infinity, ones, bits)
-    return found and mode == CANONICAL
+    has_shared_code = False
+    for i in range(count):
+        bits = get(operand, start + i)
+        put(target, at + i, bits)
+        has_shared_code |= shares_code(sign, infinity, ones, bits)
+    return has_shared_code and mode == CANONICAL
 
 
 @kernel
@@ -82,8 +82,8 @@ def decode(code: Any, numbers: Any, at: int, count: int, result: Any, start: int
     """Write the elements of neighbouring codes."""
     narrow = result.dtype.type
     mode, ones, sign, flip = np.int64(code[0]), narrow(code[1]), narrow(code[2]), narrow(code[4])
-    for step in range(count):
-        put(result, start + step, narrow(bits_of(mode, ones, sign, flip, get(numbers, at + step))))
+    for i in range(count):
+        put(result, start + i, narrow(bits_of(mode, ones, sign, flip, get(numbers, at + i))))
 
 
 @kernel
@@ -115,14 +115,14 @@ def sort_values(
     run: int,
     length: int,
     address: int,
-    as_they_are: bool,
+    sorts_elements: bool,
     code: Any,
     operand: Any,
     numbers: Any,
     mixed: Any,
 ) -> None:
     """Sort the codes of each run of each row; where a run is a row, make them its elements, unless these are
-    sorted `as_they_are`.
+    sorted `sorts_elements`.
 
     `mixed` notes runs in which different elements may have one code.
     """
@@ -130,19 +130,19 @@ def sort_values(
         row = work_item // runs
         start = row * length + (work_item - row * runs) * run
         count = min(run, (row + 1) * length - start)
-        if as_they_are:
-            found = copy(code, operand, start, count, numbers, start)
+        if sorts_elements:
+            has_shared_code = copy(code, operand, start, count, numbers, start)
         else:
-            found = encode(code, operand, start, count, numbers, start)
+            has_shared_code = encode(code, operand, start, count, numbers, start)
         if sort_numbers(address, numbers, start, count) != 0:
             raise MemoryError
         if runs == 1:
-            if not as_they_are:
+            if not sorts_elements:
                 decode(code, numbers, start, count, numbers, start)
-            if found:
+            if has_shared_code:
                 restore_row(code, operand, start, count, numbers)
         else:
-            put(mixed, work_item, np.uint8(found))
+            put(mixed, work_item, np.uint8(has_shared_code))
 
 
 @kernel(parallel=True)
@@ -170,8 +170,8 @@ def _shape_of_numbers(position_bits: int) -> tuple[Any, Any, Any]:
     """By how much a key is shifted, the bits of a place, and what is set besides: numbers with short places
     are positive normal ones as float64 as well, and these are sorted more quickly."""
     bits = np.uint64(position_bits)
-    besides = np.uint64(1) << np.uint64(62) if position_bits == SHORT_POSITION_BITS else np.uint64(0)
-    return bits, (np.uint64(1) << bits) - np.uint64(1), besides
+    exponent_bits = np.uint64(1) << np.uint64(62) if position_bits == SHORT_POSITION_BITS else np.uint64(0)
+    return bits, (np.uint64(1) << bits) - np.uint64(1), exponent_bits
 
 
 @kernel
