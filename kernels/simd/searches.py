@@ -112,25 +112,25 @@ def first_equal(typing_context: Any, element: Any, array: Any, start: Any, end: 
     return types.intp(element, array, *numbers, computed_type(name)), generate
 
 
-def _comparable(builder: Any, array: Any, data: Any, start: Any, flipped: Any, folds: bool) -> Any:
+def _comparable(builder: Any, array: Any, data: Any, start: Any, flipped: Any, total_order: bool) -> Any:
     """`SEARCH_BLOCK` elements as signed integers of the same order; prefetches the elements that follow."""
     item = ir.IntType(array.dtype.bitwidth)
     ReadAhead(builder, f"uint{item.width}", data, start, SEARCH_BLOCK).after_step()
     address = builder.bitcast(builder.gep(data, [start]), ir.VectorType(item, SEARCH_BLOCK).as_pointer())
     code = builder.xor(builder.load(address, align=item.width // 8), splat(builder, flipped, SEARCH_BLOCK))
-    if not folds:
+    if not total_order:
         return code
     last, others = item(item.width - 1), item(2 ** (item.width - 1) - 1)
     signs = builder.ashr(code, splat(builder, last, SEARCH_BLOCK))
     return builder.xor(code, builder.and_(signs, splat(builder, others, SEARCH_BLOCK)))
 
 
-def _which_above(folds: bool) -> Any:
+def _which_above(total_order: bool) -> Any:
     @intrinsic
     def which(typing_context: Any, array: Any, start: Any, flipped: Any, limit: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = context.make_array(array)(context, builder, arguments[0]).data
-            code = _comparable(builder, array, data, arguments[1], arguments[2], folds)
+            code = _comparable(builder, array, data, arguments[1], arguments[2], total_order)
             return builder.bitcast(
                 builder.icmp_signed(">", code, splat(builder, arguments[3], SEARCH_BLOCK)), I64
             )
@@ -140,15 +140,15 @@ def _which_above(folds: bool) -> Any:
     return which
 
 
-which_above = _which_above(folds=False)
+which_above = _which_above(total_order=False)
 """A bit mask of the `SEARCH_BLOCK` elements from `start` on that, XORed with `flipped`, exceed `limit` as
 signed integers."""
-which_above_in_total_order = _which_above(folds=True)
+which_above_in_total_order = _which_above(total_order=True)
 """Like `which_above`, in the total order of floats: all bits but the sign of negative values are flipped. The
 result is the same for a limit that is not negative."""
 
 
-def _max_of_groups(folds: bool) -> Any:
+def _max_of_groups(total_order: bool) -> Any:
     @intrinsic
     def maximum(
         typing_context: Any, array: Any, start: Any, count: Any, flipped: Any, sign: Any, groups: Any, at: Any
@@ -162,11 +162,11 @@ def _max_of_groups(folds: bool) -> Any:
             )
             start, end = arguments[1], builder.add(arguments[1], arguments[2])
             best = cgutils.alloca_once_value(
-                builder, _comparable(builder, array, data, start, arguments[3], folds)
+                builder, _comparable(builder, array, data, start, arguments[3], total_order)
             )
             second, step = builder.add(start, I64(SEARCH_BLOCK)), I64(SEARCH_BLOCK)
             with cgutils.for_range_slice(builder, second, end, step, intp=I64, inc=True) as (place, _):
-                item = _comparable(builder, array, data, place, arguments[3], folds)
+                item = _comparable(builder, array, data, place, arguments[3], total_order)
                 held = builder.load(best)
                 builder.store(builder.select(builder.icmp_signed(">", item, held), item, held), best)
             codes = builder.xor(builder.load(best), splat(builder, arguments[4], SEARCH_BLOCK))
@@ -181,13 +181,13 @@ def _max_of_groups(folds: bool) -> Any:
     return maximum
 
 
-max_of_groups = _max_of_groups(folds=False)
+max_of_groups = _max_of_groups(total_order=False)
 """Write the maximum of each of `SEARCH_BLOCK` groups to `groups[at:]`, as unsigned integers.
 
 Group g has the elements `start + g + i * SEARCH_BLOCK` of `count` elements, a multiple of `SEARCH_BLOCK`.
 Elements are XORed with `flipped` and compared as signed integers; XOR with `sign`, the highest bit, makes
 them unsigned."""
-max_of_groups_in_total_order = _max_of_groups(folds=True)
+max_of_groups_in_total_order = _max_of_groups(total_order=True)
 """Like `max_of_groups`, in the order of `which_above_in_total_order`."""
 
 
