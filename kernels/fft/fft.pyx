@@ -184,9 +184,9 @@ cdef class _Line:
         self.fourier.table = cnp.PyArray_DATA(<cnp.ndarray>self.table)
         if by_pairs:
             self.halves = _halves(size, dtype)
-            self.fft.halves = cnp.PyArray_DATA(<cnp.ndarray>self.halves)
+            self.fourier.halves = cnp.PyArray_DATA(<cnp.ndarray>self.halves)
         self.fourier.is_inverse = is_inverse
-        self.fft.has_real_target = kind == FOURIER_TO_REAL and not by_pairs
+        self.fourier.has_real_target = kind == FOURIER_TO_REAL and not by_pairs
 
     cdef int run(
         self, cnp.ndarray source, cnp.ndarray target, int axis, bint is_spaced, bint is_whole, threads
