@@ -25,9 +25,10 @@ def divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @pytest.fixture(params=["variable", "errstate"])
 def way(request, monkeypatch):
     """NumPy's context variable, and `numpy.errstate` where there is none."""
-    assert float_errors._SETTING is not None, "this NumPy has another way: `without_warnings` is slow with it"
+    reason = "this NumPy has another way: `without_warnings` is slow with it"
+    assert float_errors._ERRORS_IGNORED is not None, reason
     if request.param == "errstate":
-        monkeypatch.setattr(float_errors, "_SETTING", None)
+        monkeypatch.setattr(float_errors, "_ERRORS_IGNORED", None)
 
 
 @pytest.mark.usefixtures("way")
@@ -72,7 +73,7 @@ def test_another_thread_and_another_context():
 
 
 def test_it_is_numpys_own_setting():
-    variable, value = float_errors._SETTING
+    variable, value = float_errors._ERRORS_IGNORED
     assert "ufunc" in variable.name
     with np.errstate(all="ignore"):
         assert type(variable.get()) is type(value)

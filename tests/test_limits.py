@@ -279,15 +279,15 @@ def doubled(value):
 
 run(1, None)
 assert doubled(4) == 8
-print(*[size for _, size in store.usage().kinds.values()])
+print(*[size for _, size in cache_files.usage().kinds.values()])
 for value in range(2, 10):
     run(value, 30000)
 for thread in threading.enumerate():
     if thread.name == "nimblehlo-cache":
         thread.join()
-print(sum(size for _, size in store.usage().kinds.values()))
+print(sum(size for _, size in cache_files.usage().kinds.values()))
 run(100, 0)
-print(store.usage().refusal)
+print(cache_files.usage().refusal)
 """
     environment = {**os.environ, "NIMBLEHLO_CACHE_DIR": str(tmp_path)}
     child = subprocess.run(

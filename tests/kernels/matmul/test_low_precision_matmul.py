@@ -261,13 +261,15 @@ def test_nothing_is_compiled():
         import sys
         import numpy as np
         from nimblehlo.kernels.matmul import low_precision_matmul
-        if narrow_product.BY_UNIT in narrow_product.available():
+        if low_precision_matmul.BY_UNIT in low_precision_matmul.available():
             a = np.ones((1, 300, 300), np.int8)
-            assert (narrow_product.Product(a.shape, a.shape, "int8", "int8", "int32")(a, a) == 300).all()
-        if narrow_product.available():
+            product = low_precision_matmul.Product(a.shape, a.shape, "int8", "int8", "int32")
+            assert (product(a, a) == 300).all()
+        if low_precision_matmul.available():
             import ml_dtypes
             b = np.ones((1, 300, 300), ml_dtypes.bfloat16)
-            assert (narrow_product.Product(b.shape, b.shape, b.dtype, b.dtype, "float32")(b, b) == 300).all()
+            product = low_precision_matmul.Product(b.shape, b.shape, b.dtype, b.dtype, "float32")
+            assert (product(b, b) == 300).all()
         print([name for name in ("numba", "llvmlite") if name in sys.modules])
     """
     finished = subprocess.run(

@@ -139,7 +139,7 @@ import numpy as np
 from nimblehlo.kernels.matmul import matmul
 generator = np.random.default_rng(8)
 lhs, rhs = (generator.standard_normal(shape).astype(np.float32) for shape in ((1500, 530), (530, 400)))
-one, *others = [matrix_product.multiply(lhs, rhs, threads) for threads in (1, 2, 3, 4, 5, 7)]
+one, *others = [matmul.multiply(lhs, rhs, threads) for threads in (1, 2, 3, 4, 5, 7)]
 assert all(one.tobytes() == other.tobytes() for other in others)
 """
     environment = {**os.environ, "NUMBA_NUM_THREADS": "7"}

@@ -31,7 +31,8 @@ def test_the_thread_ends_with_the_jobs_and_starts_again() -> None:
         background.wait()
         while background.is_busy:
             time.sleep(0.001)
-        assert job.ended and sys.getswitchinterval() == interval
+        # Python keeps whole microseconds, and cuts the rest off each time.
+        assert job.ended and sys.getswitchinterval() == pytest.approx(interval, abs=3e-6)
 
 
 def test_whoever_needs_a_job_waits_for_it_or_does_it() -> None:

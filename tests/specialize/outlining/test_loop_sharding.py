@@ -11,7 +11,7 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.kernels.launch import threads
 from nimblehlo.plan.implementations import native_loops
-from nimblehlo.specialize.outlining.loop_sharding import Carried
+from nimblehlo.specialize.outlining.loop_sharding import CarriedSharding
 from tests.codegen.test_native_loop import counted, form_of
 from tests.running import run_every_way, same_bits
 
@@ -118,7 +118,7 @@ def test_rows_that_do_not_depend_on_each_other(name: str) -> None:
     )
     part = part_of(text)
     assert part is not None and part.rows == 2
-    assert part.carried[1:] == (Carried.ROWS,)
+    assert part.carried[1:] == (CarriedSharding.ROWS,)
     check_parts(text, floats(8, 6), floats(8, 6), 0.4 * floats(6, 6))
 
 
@@ -167,7 +167,7 @@ def test_scans_update_windows_of_what_they_write() -> None:
     carried = {"x": ("x0", X), "ys": ("ys0", "tensor<9x8x6xf32>")}
     text = counted(9, SCAN, carried, "%y, %z", more="%xs : tensor<9x8x6xf32>")
     part = part_of(text)
-    assert part is not None and part.carried[1:] == (Carried.ROWS, Carried.WINDOWS)
+    assert part is not None and part.carried[1:] == (CarriedSharding.ROWS, CarriedSharding.WINDOWS)
     check_parts(text, floats(8, 6), floats(9, 8, 6), floats(9, 8, 6))
 
 
@@ -193,7 +193,8 @@ def test_what_all_rows_share_is_computed_by_each_part() -> None:
     carried = {"x": ("x0", X), "v": ("v0", "tensor<6xf32>"), "s": ("s0", "tensor<f32>")}
     text = counted(20, body, carried, "%y, %v2, %s2")
     part = part_of(text)
-    assert part is not None and part.carried[1:] == (Carried.ROWS, Carried.ALL, Carried.ALL)
+    sharding = (CarriedSharding.ROWS, CarriedSharding.ALL, CarriedSharding.ALL)
+    assert part is not None and part.carried[1:] == sharding
     check_parts(text, floats(8, 6), floats(6), np.float32(1e-3))
 
 
