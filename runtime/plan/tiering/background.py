@@ -20,6 +20,10 @@ _SWITCH_SECONDS = 2e-4
 """How long Python's lock stays with the thread of jobs while callers want it. By default it is 25 times as
 long, and a call that gives the lock away with each step would wait for it each time."""
 
+_HALF_A_MICROSECOND = 5e-7
+"""Python keeps the interval in whole microseconds and cuts off what is left of one, which a number that it
+has returned may fall short of by a rounding error."""
+
 _MODULES_WITH_FORK_HOOKS = ("concurrent.futures.thread", "logging", "nimblehlo.codegen.llvm.machine")
 
 
@@ -111,14 +115,14 @@ class Background:
     def work(self) -> None:
         """What the thread does."""
         interval = sys.getswitchinterval()
-        sys.setswitchinterval(min(interval, _SWITCH_SECONDS))
+        sys.setswitchinterval(min(interval, _SWITCH_SECONDS) + _HALF_A_MICROSECOND)
         while True:
             with self.changed:
                 while self.holds:
                     self.changed.wait()
                 if not self.waiting or not threading.main_thread().is_alive():
                     self.thread = None
-                    sys.setswitchinterval(interval)
+                    sys.setswitchinterval(interval + _HALF_A_MICROSECOND)
                     self.changed.notify_all()
                     return
                 job = next((one for one in self.waiting if one.is_quick), self.waiting[0])

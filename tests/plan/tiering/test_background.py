@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from nimblehlo.plan.tiering.background import Background, Job
+from nimblehlo.plan.tiering.background import BACKGROUND, Background, Job
 
 
 def test_jobs_are_done_in_order_quick_ones_first() -> None:
@@ -25,14 +25,32 @@ def test_jobs_are_done_in_order_quick_ones_first() -> None:
 
 
 def test_the_thread_ends_with_the_jobs_and_starts_again() -> None:
+    while BACKGROUND.is_busy:
+        time.sleep(0.001)
     background, interval = Background(), sys.getswitchinterval()
     for _ in range(2):
         job = background.submit(Job(lambda: time.sleep(0.01), is_quick=True))
         background.wait()
         while background.is_busy:
             time.sleep(0.001)
-        # Python keeps whole microseconds, and cuts the rest off each time.
-        assert job.ended and sys.getswitchinterval() == pytest.approx(interval, abs=3e-6)
+        assert job.ended and sys.getswitchinterval() == interval
+
+
+@pytest.mark.parametrize("microseconds", [1, 199, 200, 201, 5000, 123_457])
+def test_the_switch_interval_of_python_is_restored(microseconds: int) -> None:
+    while BACKGROUND.is_busy:
+        time.sleep(0.001)
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval((microseconds + 0.5) * 1e-6)
+        background, interval = Background(), sys.getswitchinterval()
+        for _ in range(3):
+            background.submit(Job(lambda: None, is_quick=True))
+            while background.is_busy:
+                time.sleep(0.001)
+        assert sys.getswitchinterval() == interval
+    finally:
+        sys.setswitchinterval(before + 5e-7)
 
 
 def test_whoever_needs_a_job_waits_for_it_or_does_it() -> None:
