@@ -334,10 +334,13 @@ def _within_transform(operation: Operation, operand: Array, want: Array, got: Ar
     sums = np.abs(operand.astype(_wide(operand))).sum(axis=axes, keepdims=True)
     if str(attribute(operation, "fft_type")).startswith("I"):
         sums = 2 * sums / count
-    # The interpreter multiplies by roots whose angles, up to 2 pi count, are rounded.
-    bound = (8 * (1 + np.log2(count)) + 2 * np.pi * count) * _accumulated(want) * sums
+    bound = 4 * (1 + np.log2(count)) * _accumulated(want) * 2 * sums
     overflow = ~(sums < float(ml_dtypes.finfo(want.real.dtype).max) / 4)
     allowed: Array = (_distance(want, got) <= bound) | overflow
+    if not allowed.all():
+        # The interpreter's roots are of rounded angles, up to 2 pi count: the definition decides.
+        exact = _transform(operation, operand)[..., : want.shape[-1]].astype(_wide(want))
+        allowed |= _distance(exact if want.dtype.kind == "c" else exact.real, got) <= bound
     return np.broadcast_to(allowed, want.shape)
 
 
