@@ -13,6 +13,7 @@ from ...ir import Value as IrValue
 from ..blocks import Bound, Elements, Storage
 from ..coverage import ViewOf, emits
 from ..elementwise.elementwise import emit
+from ..llvm.functions import opaque
 from ..llvm.values import I64, Value, constant, constant_element
 from .chains import is_splat
 from .emitter import ELEMENTWISE, EMIT_RULES, ArrayEmitter, EmitRule, is_single
@@ -72,7 +73,7 @@ def constant_array(emitter: ArrayEmitter, kind: Any, array: Any) -> Bound:
     data = ir.GlobalVariable(module, type, module.get_unique_name("data"))
     data.linkage, data.global_constant, data.initializer = "internal", True, ir.Constant(type, content)
     data.align = 64
-    return Storage(kind, emitter.builder.gep(data, [I64(0), I64(0)], inbounds=True))
+    return Storage(kind, opaque(emitter.builder.gep(data, [I64(0), I64(0)], inbounds=True)))
 
 
 EMIT_RULES[ELEMENTWISE] = EmitRule(_problem, _emit)

@@ -17,7 +17,7 @@ from ..blocks import BlockEmitter, Bound, Elements, Emitter, Storage, is_plain
 from ..blocks.elements import as_int64, element_count, load_elements, store_elements
 from ..coverage import ViewOf
 from ..description import operations_description
-from ..llvm.functions import aligned_scratch
+from ..llvm.functions import aligned_scratch, opaque
 from ..llvm.values import I64, POINTER, Value, stored_type
 from .chains import chain, fused_into_users, is_splat
 
@@ -348,9 +348,7 @@ class ArrayEmitter(Emitter):
             return Storage(type, place)
         stored = stored_type(element_type_of(type))
         with self.builder.goto_entry_block():
-            pointer = aligned_scratch(self.builder, stored, max(element_count(type), 1))
-        # Vectors are stored there as well as elements.
-        pointer.type = POINTER
+            pointer = opaque(aligned_scratch(self.builder, stored, max(element_count(type), 1)))
         return Storage(type, pointer)
 
     def allocate_result(self, value: IrValue) -> Storage:

@@ -28,6 +28,12 @@ def internal_function(module: ir.Module, name: str, integers: int, pointers: int
 
 def aligned_scratch(builder: ir.IRBuilder, type: ir.Type, count: int) -> ir.Value:
     """Memory on the stack for so many elements, which begins at a cache line."""
-    room = builder.alloca(ir.ArrayType(type, count))
-    room.align = _ALIGNMENT
-    return builder.gep(room, [I64(0), I64(0)], inbounds=True)
+    memory = builder.alloca(ir.ArrayType(type, count))
+    memory.align = _ALIGNMENT
+    return builder.gep(memory, [I64(0), I64(0)], inbounds=True)
+
+
+def opaque(pointer: ir.Value) -> ir.Value:
+    """The pointer without its type: vectors, or elements of other types, are read and written there too."""
+    pointer.type = POINTER
+    return pointer

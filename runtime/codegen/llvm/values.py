@@ -61,7 +61,6 @@ def value_types(element_type: ElementType) -> tuple[ir.Type, ...]:
 def load(builder: ir.IRBuilder, element_type: ElementType, pointer: ir.Value) -> Value:
     """The element at `pointer`, in computed form."""
     stored = stored_type(element_type)
-    pointer = _pointer_to(builder, stored, pointer)
     if element_type.category == COMPLEX:
         first, second = _component_pointers(builder, stored, pointer)
         component = stored.elements[0]
@@ -71,28 +70,19 @@ def load(builder: ir.IRBuilder, element_type: ElementType, pointer: ir.Value) ->
 
 def store(builder: ir.IRBuilder, element_type: ElementType, value: Value, pointer: ir.Value) -> None:
     """Write an element to `pointer`."""
-    stored = stored_type(element_type)
-    pointer = _pointer_to(builder, stored, pointer)
     if element_type.category == COMPLEX:
-        pointers = _component_pointers(builder, stored, pointer)
+        pointers = _component_pointers(builder, stored_type(element_type), pointer)
         for component, target in zip(value, pointers, strict=True):
             builder.store(component, target)
         return
     builder.store(to_memory(builder, element_type, value[0]), pointer)
 
 
-def _pointer_to(builder: ir.IRBuilder, stored: ir.Type, pointer: ir.Value) -> ir.Value:
-    """A pointer to an element: one into scratch memory on the stack, allocated in bytes, points to bytes."""
-    if pointer.type.is_opaque or pointer.type.pointee == stored:
-        return pointer
-    return builder.bitcast(pointer, stored.as_pointer())
-
-
 def _component_pointers(
     builder: ir.IRBuilder, stored: ir.LiteralStructType, pointer: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
     zero, one = ir.Constant(I32, 0), ir.Constant(I32, 1)
-    # A pointer to the stack has a type, which the pointers to the components would keep.
+    # A pointer to the stack has a type, which the pointers to the parts would keep.
     source = stored if pointer.type.is_opaque else None
     first = builder.gep(pointer, [zero, zero], inbounds=True, source_etype=source)
     return first, builder.gep(pointer, [zero, one], inbounds=True, source_etype=source)

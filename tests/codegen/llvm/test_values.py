@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from llvmlite import binding, ir
 
 from nimblehlo.codegen.llvm import values
 from nimblehlo.ops.numerics import element_types
@@ -107,17 +106,3 @@ def test_constants(type):
         emit = lambda builder, _, scalar=want[0]: values.constant(type, scalar)  # noqa: E731
         got = looped(emit, [type], type)(np.zeros(1, type.dtype))
         assert same_bits(got, want), scalar
-
-
-@pytest.mark.parametrize("name", ["complex<f32>", "complex<f64>", "f64", "i1", "bf16"])
-def test_elements_in_scratch_memory_that_is_allocated_in_bytes(name):
-    """A pointer into such memory is typed as one to bytes, whatever the element type."""
-    module = ir.Module()
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), []), "copied")
-    builder = ir.IRBuilder(function.append_basic_block())
-    scratch = builder.alloca(ir.ArrayType(values.I8, 64))
-    pointer = builder.gep(scratch, [values.I64(0), values.I64(16)], inbounds=True)
-    element = values.load(builder, ELEMENT_TYPES[name], pointer)
-    values.store(builder, ELEMENT_TYPES[name], element, pointer)
-    builder.ret_void()
-    binding.parse_assembly(str(module)).verify()

@@ -11,6 +11,7 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.codegen.steps import steps_module
 from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.types import ELEMENT_TYPES
 from tests.running import run_every_way
 from tests.specialize.simplified import simplified
 
@@ -63,6 +64,20 @@ def test_small_steps_become_one(flag: bool) -> None:
     assert steps_of(STEPS) == ["nimblehlo.step_cluster"]
     indices = np.array([[4], [-7], [2**31 - 1]], np.int32)
     run_every_way(STEPS, floats(5, 6), floats(6, 4), indices, np.array(flag))
+
+
+@pytest.mark.parametrize("kind", ["complex<f32>", "complex<f64>"])
+def test_constants_of_complex_numbers_are_reduced(kind: str) -> None:
+    elements = ", ".join([f"[({k}.0, -1.0), (0.25, {k}.5)]" for k in range(17)])
+    reduced = f"""%values = stablehlo.constant dense<[{elements}]> : tensor<17x2x{kind}>
+      %q = stablehlo.reduce(%values init: %z) applies stablehlo.add across dimensions = [0, 1]
+        : (tensor<17x2x{kind}>, tensor<{kind}>) -> tensor<{kind}>"""
+    text = STEPS.replace("%f: tensor<i1>)", f"%f: tensor<i1>, %z: tensor<{kind}>)")
+    text = text.replace("-> (tensor<3x4xf32>, ", f"-> (tensor<{kind}>, tensor<3x4xf32>, ")
+    text = text.replace("return %g, %r, %u, %c : ", f"{reduced}\n  return %q, %g, %r, %u, %c : tensor<{kind}>, ")
+    assert steps_of(text) == ["nimblehlo.step_cluster"]
+    init_value = np.array(1 - 2j, ELEMENT_TYPES[kind].dtype)
+    run_every_way(text, floats(5, 6), floats(6, 4), np.zeros((3, 1), np.int32), np.array(True), init_value)
 
 
 def test_results_that_are_special_values() -> None:
