@@ -1,7 +1,7 @@
 """The layers of the project: an import may only point downwards.
 
 ARCHITECTURE.md tells what each layer is for. A module or package that is new at the top of runtime/ has to be
-given its place in `MAY_IMPORT`; a folder or module that is new in a package of several folders, in `ROOMS`.
+given its place in `MAY_IMPORT`; a folder or module that is new in a package of several folders, in `FOLDERS`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ TOP = {
 }
 
 # For each folder or module of a package what it may import of that package, itself apart.
-ROOMS: dict[str, dict[str, set[str]]] = {
+FOLDERS: dict[str, dict[str, set[str]]] = {
     "kernels": {
         "launch": set(),
         "math": set(),
@@ -149,24 +149,24 @@ def violations(root: Path) -> list[str]:
     return found
 
 
-def room_violations(root: Path) -> list[str]:
-    """The imports from one folder of a package to another that `ROOMS` does not list."""
+def folder_violations(root: Path) -> list[str]:
+    """The imports from one folder of a package to another that `FOLDERS` does not list."""
     found = []
     for path, module in sources(root):
-        package, room = _room_of(module)
-        if room is None:
+        package, folder = _folder_of(module)
+        if folder is None:
             continue
         for name in imports(path, module):
-            target = _room_of(name)
-            if target[0] == package and target[1] not in {None, room, *ROOMS[package].get(room, set())}:
-                found.append(f"{path.relative_to(root)} ({package}.{room}) imports {name} ({target[1]})")
+            target = _folder_of(name)
+            if target[0] == package and target[1] not in {None, folder, *FOLDERS[package].get(folder, set())}:
+                found.append(f"{path.relative_to(root)} ({package}.{folder}) imports {name} ({target[1]})")
     return found
 
 
-def _room_of(module: str) -> tuple[str, str | None]:
-    """The package of `ROOMS` that a module belongs to, "" for none, and its folder or module there."""
-    _, package, room, *_ = [*module.split("."), "", ""]
-    return (package, room or None) if package in ROOMS else ("", None)
+def _folder_of(module: str) -> tuple[str, str | None]:
+    """The package of `FOLDERS` that a module belongs to, "" for none, and its folder or module there."""
+    _, package, folder, *_ = [*module.split("."), "", ""]
+    return (package, folder or None) if package in FOLDERS else ("", None)
 
 
 def test_imports_point_downwards(project_root: Path) -> None:
@@ -182,14 +182,14 @@ def test_native_code_of_references_is_named(project_root: Path) -> None:
 
 
 def test_folders_of_a_package_import_what_the_table_lists(project_root: Path) -> None:
-    assert not room_violations(project_root), "\n".join(room_violations(project_root))
+    assert not folder_violations(project_root), "\n".join(folder_violations(project_root))
 
 
 def test_every_folder_of_a_package_has_its_place(project_root: Path) -> None:
-    for package, rooms in ROOMS.items():
+    for package, rooms in FOLDERS.items():
         folder = project_root / ("kernels" if package == "kernels" else f"runtime/{package}")
         names = {path.name.split(".")[0] for path in folder.iterdir() if path.suffix != ".pxi"}
-        assert names - {"__init__", "__pycache__"} == set(rooms), f"compare with ROOMS[{package!r}]"
+        assert names - {"__init__", "__pycache__"} == set(rooms), f"compare with FOLDERS[{package!r}]"
 
 
 def test_no_modules_import_each_other_in_a_circle(project_root: Path) -> None:
@@ -257,7 +257,7 @@ def test_an_import_that_a_folder_may_not_have_is_found(
 ) -> None:
     (tmp_path / folder).mkdir(parents=True)
     (tmp_path / folder / "module.py").write_text(text)
-    (found, *_) = room_violations(tmp_path)
+    (found, *_) = folder_violations(tmp_path)
     assert told in found
 
 

@@ -91,7 +91,7 @@ MOST_AXES = CONV_MOST_AXES
 cdef dict _KINDS = {"float32": 0, "float64": 1, "int32": 2, "int64": 3}
 
 cdef enum:
-    MOST_TASKS = 128
+    MAX_TASKS = 128
     # Bytes that a task packs at least.
     PACKED_TASK_BYTES = 1 << 17
 
@@ -179,7 +179,7 @@ cdef class Products:
             strips = p.part_count * p.groups * p.strips
             self.panel_bytes = -(-p.terms * p.groups * p.padded * self.item // 64) * 64
             p.pack_tasks = divided(strips, self.panel_bytes // PACKED_TASK_BYTES, &p.pack_size)
-        self.tasks = divided(p.units, MOST_TASKS, &p.size)
+        self.tasks = divided(p.units, MAX_TASKS, &p.size)
         p.slot_bytes = CONV_MOST_WIDTH * CONV_PART * self.item + CONV_PART * CONV_BLOCK * 8
         p.slot_bytes += -(-(p.groups * p.features + CONV_PART) * self.item // 64) * 64
 
@@ -222,7 +222,7 @@ cdef class Scaling:
         p.run_count, p.positions = len(tables["runs"]), len(tables["along"])
         (p.channels, p.lines, p.line_blocks, p.line_block, p.channel_blocks, p.channel_block) = layout["blocks"]
         (p.by_channels, p.lhs_channel_step, p.result_channel_step, p.units, p.streams) = layout["steps"]
-        self.tasks = divided(p.units, MOST_TASKS, &p.size)
+        self.tasks = divided(p.units, MAX_TASKS, &p.size)
 
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """The same; what rhs has for one position lies side by side."""
@@ -234,6 +234,6 @@ cdef class Scaling:
 
 cdef int64_t divided(int64_t units, int64_t worth, int64_t *size) noexcept:
     """How many tasks do so many units, whose work is worth so many tasks; `size` is the units of each."""
-    cdef int64_t tasks = max(1, min(units, min(worth, MOST_TASKS)))
+    cdef int64_t tasks = max(1, min(units, min(worth, MAX_TASKS)))
     size[0] = (units + tasks - 1) // tasks
     return (units + size[0] - 1) // size[0]

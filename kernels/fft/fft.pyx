@@ -54,7 +54,7 @@ cdef enum:
     MOST_RANK = 64
     # Longer lines would leave the second cache.
     MOST_SIZE = 8192
-    MOST_TASKS = 64
+    MAX_TASKS = 64
     # Bytes of a result from which on it is written past the caches: such ones rarely wait there for their reader.
     LARGE = 1 << 22
 
@@ -226,7 +226,7 @@ cdef class _Line:
         values = _vector_bytes // item
         run.blocks = (run.lines + values - 1) // values
         seconds = <double>run.lines * fourier.length * (fourier.passes + 3) * item * _SECONDS_A_BYTE / _vector_bytes
-        tasks = max(1, min(min(run.blocks, MOST_TASKS), <int64_t>(seconds / _TASK_SECONDS)))
+        tasks = max(1, min(min(run.blocks, MAX_TASKS), <int64_t>(seconds / _TASK_SECONDS)))
         run.size = (run.blocks + tasks - 1) // tasks
         tasks = (run.blocks + run.size - 1) // run.size
         run.places = 1

@@ -33,6 +33,6 @@ class NativeFunction:
         launches: Iterable[Launch],
         threads: int | None = None,
         may_overwrite: Iterable[tuple[int, int]] = (),
-        rooms: Sequence[tuple[Iterable[int], Any]] = (),
+        scratch: Sequence[tuple[Iterable[int], Any]] = (),
     ) -> None: ...
     def __call__(self, *operands: Any, out: Any = None) -> Any: ...

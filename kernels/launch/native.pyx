@@ -389,7 +389,7 @@ cdef class NativeFunction:
         launches: what to run.
         threads: most threads that it may use; None: all.
         may_overwrite: pairs of an operand and a result that may be the same memory.
-        rooms: shape and element type of memory that is needed beside; the launches number it after the results.
+        scratch: shape and element type of memory that is needed beside; the launches number it after the results.
 
     Attributes:
         accepts_out: it takes `out`, for each result None or an array to write to: C-contiguous, of its shape and
@@ -405,10 +405,10 @@ cdef class NativeFunction:
     cdef readonly tuple may_overwrite
     cdef readonly bint accepts_out
 
-    def __init__(self, operands, results, launches, threads=None, may_overwrite=(), rooms=()):
+    def __init__(self, operands, results, launches, threads=None, may_overwrite=(), scratch=()):
         self.operands = tuple(operands)
         self.results = len(results)
-        made = [*results, *rooms]
+        made = [*results, *scratch]
         self.shapes = tuple([tuple(shape) for shape, _ in made])
         self.dtypes = tuple([np.dtype(dtype) for _, dtype in made])
         self.launches = [launch for launch in launches]

@@ -112,7 +112,7 @@ def prepare_launches(
     def function() -> NativeFunction:
         launches = [_launch(call) for call in calls()]
         scratch_arrays = [(_shape(shape), dtype) for shape, dtype in scratch]
-        return NativeFunction(operands, results, launches, threads, rooms=scratch_arrays)
+        return NativeFunction(operands, results, launches, threads, scratch=scratch_arrays)
 
     return lambda *arrays, out=None: function()(*arrays, out=out)
 

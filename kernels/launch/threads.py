@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 TASK_BYTES = 1 << 17
-MOST_TASKS = 128
+MAX_TASKS = 128
 
 LEAST_SECONDS = 3e-5
 """Shorter launches of generated code run on the calling thread: a parallel launch costs 5 to 9 us."""
@@ -38,7 +38,7 @@ class Division(NamedTuple):
     size: int
 
 
-def division(total: int, item_bytes: float, max_tasks: int = MOST_TASKS) -> Division:
+def division(total: int, item_bytes: float, max_tasks: int = MAX_TASKS) -> Division:
     """Divide `total` items into tasks by their number and the bytes that one moves, not by the thread count.
 
     A task moves at least `TASK_BYTES`, because a parallel launch costs some microseconds. A single task runs

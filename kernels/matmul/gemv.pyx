@@ -53,7 +53,7 @@ cdef enum:
     LINES = 8
     # Bytes of matrices that a unit and a task read, at least.
     TASK_BYTES = 1 << 16
-    MOST_TASKS = 128
+    MAX_TASKS = 128
     # So large matrices are read from memory; lines of their units where these lie side by side, at least, and a number
     # of which they are a multiple.
     FAR_BYTES = 1 << 24
@@ -133,7 +133,7 @@ cdef int run(VectorProduct *product, cnp.ndarray result, object threads) except 
         product.block = VECTOR_PRODUCT_COLUMNS if bytes_read < FAR_BYTES else far_columns(product, threads)
     product.blocks = (product.lines + product.block - 1) // product.block
     product.units = product.batch * product.parts * product.blocks
-    tasks = max(1, min(product.units, <int64_t>min(bytes_read / TASK_BYTES, MOST_TASKS)))
+    tasks = max(1, min(product.units, <int64_t>min(bytes_read / TASK_BYTES, MAX_TASKS)))
     product.size = (product.units + tasks - 1) // tasks
     tasks = (product.units + product.size - 1) // product.size
     if product.parts > 1:

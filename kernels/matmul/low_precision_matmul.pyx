@@ -87,7 +87,7 @@ cdef enum:
     PANEL_BYTES = 1 << 25
     # Bytes that a task packs at least, and most tasks.
     PACKED_TASK_BYTES = 1 << 18
-    MOST_TASKS = 128
+    MAX_TASKS = 128
 
 # Terms and bytes that one thread does in a second, about.
 cdef double _BYTE_TERMS = 1e12, _FLOAT_TERMS = 5e11, _PAIR_TERMS = 1e11, _PACKED_BYTES = 1e10
@@ -239,6 +239,6 @@ cdef int64_t packed_groups(int64_t blocks) noexcept:
 
 cdef int64_t divided(int64_t units, int64_t worth, int64_t *size) noexcept:
     """How many tasks do so many units, whose work is worth so many tasks; `size` is the units of each."""
-    cdef int64_t tasks = max(1, min(units, min(worth, MOST_TASKS)))
+    cdef int64_t tasks = max(1, min(units, min(worth, MAX_TASKS)))
     size[0] = (units + tasks - 1) // tasks
     return (units + size[0] - 1) // size[0]

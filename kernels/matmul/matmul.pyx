@@ -86,7 +86,7 @@ cdef enum:
     LEAST_DIRECT_ROWS = 12
     # Blocks of rows of a symmetric product, unless they were larger than others.
     MOST_MIRRORED = 8
-    MOST_TASKS = 128
+    MAX_TASKS = 128
     # Complex matrices with at most this many products are multiplied where they are.
     SMALL_COMPLEX = 512
 
@@ -315,7 +315,7 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
     cdef AlignedMemory work
     cdef double seconds = seconds_of(product, batch)
     divide(product, batch, blocks_of_threads(product, batch, threads))
-    tasks = max(1, min(product.units, min(batch * (terms + MATRIX_TERMS) // UNIT_TERMS, MOST_TASKS)))
+    tasks = max(1, min(product.units, min(batch * (terms + MATRIX_TERMS) // UNIT_TERMS, MAX_TASKS)))
     product.size = (product.units + tasks - 1) // tasks
     tasks = (product.units + product.size - 1) // product.size
     product.pack_tasks = product.packed_bytes = product.finished = 0
@@ -400,7 +400,7 @@ cdef void share_rows(MatrixProduct *product, int64_t batch) noexcept:
         return
     product.pack_shares = max(1, min(shares, product.row_block // SHARE_ROWS))
     product.pack_units = batch * product.row_blocks * product.pack_shares
-    tasks = min(product.pack_units, MOST_TASKS)
+    tasks = min(product.pack_units, MAX_TASKS)
     product.pack_size = (product.pack_units + tasks - 1) // tasks
     product.pack_tasks = (product.pack_units + product.pack_size - 1) // product.pack_size
 
@@ -416,7 +416,7 @@ cdef void divide(MatrixProduct *product, int64_t batch, int64_t row_blocks) noex
     cdef int64_t rows = product.rows, columns = product.columns, terms = batch * rows * columns * product.terms
     cdef int64_t down = max((rows + ROW_BLOCK - 1) // ROW_BLOCK, row_blocks)
     cdef int64_t across = ((rows + down - 1) // down * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
-    cdef int64_t wanted = max(min(UNITS, terms // UNIT_TERMS), min(MOST_TASKS, terms // LARGE_UNIT_TERMS))
+    cdef int64_t wanted = max(min(UNITS, terms // UNIT_TERMS), min(MAX_TASKS, terms // LARGE_UNIT_TERMS))
     cdef int64_t least_rows = LEAST_ROWS if rows > PRODUCT_DIRECT_ROWS else LEAST_DIRECT_ROWS
     cdef bint flat = row_blocks or is_flat(product, batch)
     product.is_symmetric = rows >= 2 * LEAST_ROWS and is_by_own_transpose(product)

@@ -83,7 +83,7 @@ MATRICES: dict[str, Cases] = {
     f"{_P}:LARGE_UNIT_TERMS": lambda n, t, o: [op.dot(t, o, 1, 256, n // 65536 + k, 256) for k in (-1, 0, 1)],
     f"{_P}:LEAST_ROWS": lambda n, t, o: [op.dot(t, o, 1, 2 * k, 70, 64) for k in around(n)],
     f"{_P}:LEAST_DIRECT_ROWS": lambda n, t, o: [op.dot(t, o, 1, 2 * k, 300, 300) for k in around(n)],
-    f"{_P}:MOST_TASKS": lambda n, t, o: [op.dot(t, o, k, 64, 64, 64) for k in around(n)],
+    f"{_P}:MAX_TASKS": lambda n, t, o: [op.dot(t, o, k, 64, 64, 64) for k in around(n)],
     f"{_P}:SMALL_COMPLEX": lambda n, t, o: [
         op.dot("complex<f32>" if t == "f32" else "complex<f64>", o, 1, n // 64 + k, 8, 8) for k in (-1, 0, 1)
     ],
@@ -149,7 +149,7 @@ NARROW: dict[str, Cases] = {
     f"{_N}:PACKED_TASK_BYTES": _halves(lambda k: (1, 256, k // 512, 256)),
     f"{_N}:PAIR_GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
     f"{_N}:GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
-    f"{_N}:MOST_TASKS": _halves(lambda k: (k, 64, 256, 64)),
+    f"{_N}:MAX_TASKS": _halves(lambda k: (k, 64, 256, 64)),
     "kernels/matmul/integer_matmul.py:_K_BLOCK": lambda n, t, o: [
         op.dot("i32", o, 1, 9, k, 40) for k in around(n)
     ],
@@ -274,7 +274,7 @@ CONVOLUTIONS: dict[str, Cases] = {
     f"{_C}:CONV_LINES": lambda n, t, o: [op.convolution(t, o, k, 50, 4, 3, 4, 4) for k in around(n)],
     f"{_C}:CONV_FEW": lambda n, t, o: [op.convolution(t, o, 1, k + 2, 2 * 64, 3, 64, 64) for k in around(n)],
     f"{_C}:CONV_ENTRIES": lambda n, t, o: [op.convolution(t, o, 1, 400, 3, k, 3, 3) for k in around(n)],
-    "kernels/convolution/convolution_tasks.pyx:MOST_TASKS": lambda n, t, o: [
+    "kernels/convolution/convolution_tasks.pyx:MAX_TASKS": lambda n, t, o: [
         op.convolution(t, o, 8 * k, 9, 1, 3, 1, 1) for k in around(n)
     ],
     "kernels/convolution/convolution_tasks.pyx:PACKED_TASK_BYTES": lambda n, t, o: [
@@ -295,7 +295,7 @@ TRANSFORMS: dict[str, Cases] = {
     "kernels/fft/fft.pyx:MOST_SIZE": lambda n, t, o: [
         op.fft(t, o, (2, k), kind) for k in around(n) for kind in KINDS
     ],
-    "kernels/fft/fft.pyx:MOST_TASKS": lambda n, t, o: [op.fft(t, o, (16 * k, 240)) for k in around(n)],
+    "kernels/fft/fft.pyx:MAX_TASKS": lambda n, t, o: [op.fft(t, o, (16 * k, 240)) for k in around(n)],
     "kernels/fft/fft.pyx: radix = 3 if twos == 3 or twos > 4 else 2 if twos > 1 else 1": lambda n, t, o: [
         op.fft(t, o, (3, 2**k), kind) for k in range(1, 10) for kind in KINDS
     ],

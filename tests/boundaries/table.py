@@ -20,8 +20,8 @@ from pathlib import Path
 
 FIXED = """
 kernels/simd/atomics.py:_BYTES
-kernels/indexing/scatter.py:_LEAST_INDEX
-kernels/reduction/select_and_scatter_rows.py:NOTHING
+kernels/indexing/scatter.py:_MIN_INDEX
+kernels/reduction/select_and_scatter_rows.py:NO_CHOICE
 kernels/reduction/select_and_scatter_loops.py:_FIELDS
 kernels/reduction/select_and_scatter.py:_CHOICE_BYTES
 kernels/launch/cache_files.py:_DIGEST_BYTES
@@ -57,7 +57,6 @@ LIMITS = """
 kernels/simd/vectors.py:_MAX_LANES
 runtime/codegen/arrays/*.py:MAX_*
 runtime/codegen/blocks/*.py:MAX_*
-runtime/codegen/region_*.py:MOST_*
 runtime/codegen/reductions/row_tiling.py:MAX_ROW_BUFFER_BYTES
 runtime/codegen/nests/loop_schedule.py:MAX_*
 runtime/codegen/reductions/reduction_tiling.py:MAX_*
@@ -69,7 +68,7 @@ runtime/plan/implementations/quantized_sums.py:*
 runtime/plan/implementations/region_functions.py:MAX_SMALL_ELEMENTS
 runtime/specialize/*.py:MAX_*
 runtime/ops/reduction/window_reduce.py:MAX_GATHERED
-runtime/ops/reduction/reduction_tree.py:MOST_*
+runtime/ops/reduction/reduction_tree.py:MAX_*
 """
 """Numbers that may be smaller, but not larger: memory on the stack, what code is made for."""
 
@@ -85,12 +84,12 @@ kernels/indexing/scatter_slices.py:*
 kernels/indexing/scatter_tables.py:*
 kernels/indexing/scatter_buckets.py:*
 kernels/simd/searches.py:*
-kernels/sorting/runs.py:MERGED
+kernels/sorting/runs.py:MERGE_BLOCK
 kernels/reduction/select_and_scatter_rows.py:*
-kernels/sorting/sort.py:_MOST_POSITIONS
+kernels/sorting/sort.py:_MAX_POSITIONS
 kernels/matmul/integer_matmul_tiles.py:*
-kernels/sorting/top_k.py:_MOST_POSITIONS
-kernels/sorting/top_k.py:_SPARE
+kernels/sorting/top_k.py:_MAX_POSITIONS
+kernels/sorting/top_k.py:_SPARE_CAPACITY
 kernels/reduction/reduce_window.py:CHUNK
 runtime/codegen/llvm/functions.py:*
 runtime/codegen/nests/contiguous_copy.py:*

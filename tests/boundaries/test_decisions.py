@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import json
 import os
 import subprocess
@@ -28,6 +29,12 @@ def test_every_decision_has_a_crossing() -> None:
 def test_the_table_has_nothing_else() -> None:
     stale = sorted(table.crossings().keys() - sources.decisions().keys())
     assert stale == [], "tests/boundaries/decisions.toml has lines for what the sources hold no more"
+
+
+def test_every_pattern_of_a_kind_matches_a_decision() -> None:
+    names = sources.decisions().keys()
+    patterns = f"{table.FIXED} {table.BOUNDS} {table.LIMITS}".split()
+    assert [pattern for pattern in patterns if not fnmatch.filter(names, pattern)] == []
 
 
 def test_sizes_are_those_of_the_table() -> None:

@@ -14,8 +14,8 @@ NAMES = [(family, name) for family, table in FAMILIES.items() for name in table]
 LONG = frozenset(
     f"kernels/{name}"
     for name in (
-        "matmul/low_precision_matmul.pyx:MOST_TASKS",
-        "matmul/matmul.pyx:MOST_TASKS",
+        "matmul/low_precision_matmul.pyx:MAX_TASKS",
+        "matmul/matmul.pyx:MAX_TASKS",
         "matmul/low_precision_matmul.pyx:UNITS",
         "matmul/matrix_unit.h:UNIT_PART",
         "indexing/scatter_loops.py:FAR_BYTES",

@@ -26,7 +26,7 @@ WORD = 0x7FF5
 _PROT_READ_AND_WRITE, _MAP_PRIVATE_ANONYMOUS, _MAP_FIXED_NOREPLACE = 3, 0x22, 0x100000
 _I64, _BYTE_POINTER = ir.IntType(64), ir.IntType(8).as_pointer()
 _alloca = ir.IRBuilder.alloca
-_room = ArrayEmitter.room
+_allocate_scratch = ArrayEmitter.allocate_scratch
 
 
 def poison_scratch() -> None:
@@ -44,7 +44,7 @@ def poison_scratch() -> None:
     words = (ctypes.c_uint16 * (BYTES // 2)).from_address(ADDRESS)
     np.frombuffer(words, np.uint16)[:] = WORD
     ir.IRBuilder.alloca = _filled
-    ArrayEmitter.room = _filled_room  # type: ignore[method-assign]
+    ArrayEmitter.allocate_scratch = _filled_scratch  # type: ignore[method-assign]
 
 
 def _filled(builder: ir.IRBuilder, type: Any, size: Any = None, name: str = "") -> Any:
@@ -57,9 +57,9 @@ def _filled(builder: ir.IRBuilder, type: Any, size: Any = None, name: str = "") 
     return room
 
 
-def _filled_room(emitter: ArrayEmitter, type: TensorType) -> Storage:
-    """What `ArrayEmitter.room` gives, filled each time an array is made there: in a loop, at each step."""
-    storage = _room(emitter, type)
+def _filled_scratch(emitter: ArrayEmitter, type: TensorType) -> Storage:
+    """The storage that `ArrayEmitter.allocate_scratch` gives, filled again at each step of a loop."""
+    storage = _allocate_scratch(emitter, type)
     _fill(emitter.builder, storage.pointer, type.size * type.dtype.itemsize)
     return storage
 

@@ -93,16 +93,16 @@ def test_an_update_in_place_of_what_is_read_later_is_found(monkeypatch: pytest.M
 @pytest.mark.parametrize("generate", [generate_steps, generate_loop])
 def test_two_arrays_in_one_place_are_found(generate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each array of a size gets the first one's memory, though that is still read."""
-    room = ArrayEmitter.room
-    rooms: dict[Any, Any] = {}
+    allocate = ArrayEmitter.allocate_scratch
+    allocated: dict[Any, Any] = {}
 
     def same(self: ArrayEmitter, type: Any) -> Any:
         key = (id(self), type.size)
-        found = rooms.setdefault(key, None) or room(self, type)
-        rooms[key] = found
+        found = allocated.setdefault(key, None) or allocate(self, type)
+        allocated[key] = found
         return found.__class__(type, found.pointer)
 
-    monkeypatch.setattr(ArrayEmitter, "room", same)
-    monkeypatch.setattr(ArrayEmitter, "allocate_result", lambda self, value: self.room(value.type))
+    monkeypatch.setattr(ArrayEmitter, "allocate_scratch", same)
+    monkeypatch.setattr(ArrayEmitter, "allocate_result", lambda emitter, value: same(emitter, value.type))
     with pytest.raises(InvalidPlan, match="in memory that holds another value"):
         generate()

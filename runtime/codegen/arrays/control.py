@@ -126,9 +126,9 @@ def _kept(emitter: ArrayEmitter, bound: Bound, homes: Sequence[Storage]) -> Boun
     """What is handed on: a copy where it lies in the memory of another carried value."""
     if not isinstance(bound, Storage) or all(bound.pointer is not home.pointer for home in homes):
         return bound
-    room = emitter.room(bound.type)
-    copy_all(emitter, room, bound)
-    return room
+    buffer = emitter.allocate_scratch(bound.type)
+    copy_all(emitter, buffer, bound)
+    return buffer
 
 
 class _Carried:
@@ -151,7 +151,7 @@ class _Carried:
         if is_single(home.type):
             self.variable = Variable(emitter, emitter.loaded(home).scalar)
         elif computed is not None:
-            self.variable = Variable(emitter, (home.pointer, emitter.room(home.type).pointer))
+            self.variable = Variable(emitter, (home.pointer, emitter.allocate_scratch(home.type).pointer))
 
     def read(self) -> Bound:
         if self.variable is None:
@@ -223,8 +223,8 @@ def _emit_branches(
     end = builder.append_basic_block("joined")
 
     def branch(region: Region) -> None:
-        for room, bound in zip(scratch_buffers, emitter.emit_block(region.block, []), strict=True):
-            copy_all(emitter, room, bound)
+        for buffer, bound in zip(scratch_buffers, emitter.emit_block(region.block, []), strict=True):
+            copy_all(emitter, buffer, bound)
         builder.branch(end)
 
     for condition, region in zip(conditions, operation.regions, strict=False):
@@ -235,7 +235,7 @@ def _emit_branches(
         builder.position_at_end(otherwise)
     branch(operation.regions[-1])
     builder.position_at_end(end)
-    return [emitter.result(room) for room in scratch_buffers]
+    return [emitter.result(buffer) for buffer in scratch_buffers]
 
 
 def _emit_cluster(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:

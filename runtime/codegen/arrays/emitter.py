@@ -193,10 +193,11 @@ def bytes_of(block: Block) -> int:
     """
     making = [operation for operation in _walk(block) if operation.name not in CONSTANTS]
     computed = [value.type for operation in making for value in operation.results]
-    return sum(_room_bytes(type) for type in computed if isinstance(type, TensorType) and not is_large(type))
+    tensors = [type for type in computed if isinstance(type, TensorType) and not is_large(type)]
+    return sum(_scratch_bytes(type) for type in tensors)
 
 
-def _room_bytes(type: TensorType) -> int:
+def _scratch_bytes(type: TensorType) -> int:
     """Bytes of memory for an array, in whole cache lines."""
     return -(-type.size * type.dtype.itemsize // _LINE) * _LINE
 
@@ -214,7 +215,7 @@ class Workspace:
 
     def taken(self, builder: ir.IRBuilder, type: TensorType) -> ir.Value | None:
         """Memory for an array; None where it is used up."""
-        size, place = _room_bytes(type), self.used
+        size, place = _scratch_bytes(type), self.used
         if size > self.left:
             return None
         self.left, self.used = self.left - size, place + size
@@ -340,7 +341,7 @@ class ArrayEmitter(Emitter):
         """Write an element to a position."""
         store_elements(self.builder, storage, [position], Elements((value,)))
 
-    def room(self, type: TensorType) -> Storage:
+    def allocate_scratch(self, type: TensorType) -> Storage:
         """Memory for a tensor."""
         with self.builder.goto_entry_block():
             place = self.workspace.taken(self.builder, type) if self.workspace is not None else None
@@ -354,7 +355,7 @@ class ArrayEmitter(Emitter):
     def allocate_result(self, value: IrValue) -> Storage:
         """Memory for a result: where the caller wants it, or of its own."""
         result_storage = self.result_storage.get(value)
-        return self.room(value.type) if result_storage is None else result_storage  # type: ignore[arg-type]
+        return self.allocate_scratch(value.type) if result_storage is None else result_storage  # type: ignore[arg-type]
 
     def result(self, storage: Storage) -> Bound:
         """What a result that was written to memory is bound to."""

@@ -117,7 +117,7 @@ def _in_order(emitter: ArrayEmitter, storage: Storage, dimensions: Sequence[int]
     kind = storage.type.with_shape(tuple(sizes))
     if _is_in_order(shape, dimensions):
         return Storage(kind, storage.pointer)
-    computed, strides = emitter.room(kind), row_major_strides(shape)
+    computed, strides = emitter.allocate_scratch(kind), row_major_strides(shape)
     source = Side(storage, I64(0), [strides[d] for d in dimensions])
     copy(emitter, Side(computed, I64(0), row_major_strides(sizes)), source, sizes)
     return computed

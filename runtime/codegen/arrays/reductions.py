@@ -96,7 +96,7 @@ class _Fold:
             return storage
         shape, strides = storage.type.shape, row_major_strides(storage.type.shape)
         sizes = [shape[d] for d in permutation]
-        computed = emitter.room(storage.type.with_shape(tuple(sizes)))
+        computed = emitter.allocate_scratch(storage.type.with_shape(tuple(sizes)))
         source = Side(storage, I64(0), [strides[d] for d in permutation])
         copy(emitter, Side(computed, I64(0), row_major_strides(sizes)), source, sizes)
         return computed
@@ -107,7 +107,7 @@ class _Fold:
         outer, _, inner = self.sizes
         half = -(-length // 2)
         scratch_buffers = [
-            emitter.room(column.type.with_shape((outer, half, inner)))  # type: ignore[union-attr]
+            emitter.allocate_scratch(column.type.with_shape((outer, half, inner)))  # type: ignore[union-attr]
             for column in columns
         ]
         with ExitStack() as loops:

@@ -1,4 +1,4 @@
-"""A loop over a range of indices, in LLVM IR."""
+"""Loops over ranges of indices, and prefetches, in LLVM IR."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from .values import I64, POINTER
 
 DISTINCT_LOOP = "loop"
 """Stands in a loop's metadata for that itself, which makes it distinct and which llvmlite cannot say."""
+_CACHE_LINE, _MAX_UNROLLED_PREFETCHES = 64, 16
+"""Bytes of a cache line; more lines than this are prefetched by a loop."""
+_READ, _WRITE, _SECOND_LEVEL, _DATA = 0, 1, 2, 1
+"""Operands of `llvm.prefetch`."""
 
 
 def with_distinct_loops(text: str) -> str:
@@ -60,12 +64,6 @@ class GuardedLoop:
         return branch
 
 
-_LINE, _FETCHED_LINES = 64, 16
-"""Bytes that a processor fetches at once; so many times it is asked to without a loop."""
-_READ, _WRITTEN, _SECOND_LEVEL, _DATA = 0, 1, 2, 1
-"""How `llvm.prefetch` names them."""
-
-
 def min_index(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
     """The lesser of two indices."""
     return builder.select(builder.icmp_signed("<", a, b), a, b)
@@ -73,6 +71,8 @@ def min_index(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
 
 class Loop:
     """A loop over [first, last), at least one step; the builder stands in its body, then behind it.
+
+    Unlike `GuardedLoop` it tests no range before its first step.
 
     Args:
         rolled: whether it stays so. To unroll the many short ones of a fold takes LLVM as long as all else.
@@ -127,16 +127,16 @@ def prefetch_ahead(
     prefetch = builder.module.declare_intrinsic(
         "llvm.prefetch.p0", (), ir.FunctionType(ir.VoidType(), [POINTER, flag, flag, flag])
     )
-    lines, use = -(-size // _LINE), flag(_WRITTEN if is_written else _READ)
+    cache_lines, use = -(-size // _CACHE_LINE), flag(_WRITE if is_written else _READ)
 
     def fetch(number: ir.Value) -> None:
-        place = builder.add(I64(distance), builder.mul(number, I64(_LINE)))
-        address = builder.gep(row, [place], source_etype=ir.IntType(8))
+        offset = builder.add(I64(distance), builder.mul(number, I64(_CACHE_LINE)))
+        address = builder.gep(row, [offset], source_etype=ir.IntType(8))
         builder.call(prefetch, [address, use, flag(_SECOND_LEVEL), flag(_DATA)])
 
-    if lines <= _FETCHED_LINES:
-        for number in range(lines):
+    if cache_lines <= _MAX_UNROLLED_PREFETCHES:
+        for number in range(cache_lines):
             fetch(I64(number))
         return
-    with Loop(builder, I64(0), I64(lines), rolled=True) as number:
+    with Loop(builder, I64(0), I64(cache_lines), rolled=True) as number:
         fetch(number)

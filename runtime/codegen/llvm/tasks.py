@@ -32,5 +32,5 @@ def begin_task(module: ir.Module, name: str, count: int) -> tuple[ir.IRBuilder, 
     task = ir.Function(module, TASK_TYPE, name)
     builder = ir.IRBuilder(task.append_basic_block("entry"))
     number, pointers = task.args
-    places = [address_of(builder, pointers, I64(k), POINTER) for k in range(count)]
-    return builder, number, [builder.load(place, typ=POINTER) for place in places]
+    addresses = [address_of(builder, pointers, I64(k), POINTER) for k in range(count)]
+    return builder, number, [builder.load(address, typ=POINTER) for address in addresses]

@@ -101,9 +101,9 @@ class _Scans:
         builder.ret_void()
         return self.function.function
 
-    def room(self) -> OperandArrays:
+    def allocate_scratch(self) -> OperandArrays:
         """Room for one value, which becomes registers."""
-        scratch_buffers = [self.function.room(stored_type(type), 1) for type in self.types]
+        scratch_buffers = [self.function.allocate_scratch(stored_type(type), 1) for type in self.types]
         return OperandArrays(self.builder, self.types, scratch_buffers)
 
     def line(self) -> ir.Function:
@@ -115,8 +115,8 @@ class _Scans:
         start = builder.mul(outer, I64(plan.length * plan.inner))
         start = builder.add(start, builder.urem(number, I64(plan.inner)))
         sizes = [size for size in (plan.group, plan.block) if size < plan.length]
-        prefix = self.room()
-        levels = [(self.room(), self.room(), self.room()) for _ in sizes]
+        prefix = self.allocate_scratch()
+        levels = [(self.allocate_scratch(), self.allocate_scratch(), self.allocate_scratch()) for _ in sizes]
         with Loop(builder, I64(0), I64(plan.length)) as index:
             along = builder.sub(I64(plan.length - 1), index) if plan.is_reverse else index
             offset = builder.add(start, builder.mul(along, I64(plan.inner)))

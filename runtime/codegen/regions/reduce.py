@@ -183,10 +183,9 @@ class _Reduction:
         leaves = builder.udiv(builder.add(count, I64(leaf - 1)), I64(leaf))
         longest = max(plan.chunk, plan.chunks)
         levels = (-(-longest // leaf)).bit_length()
-        stack = OperandArrays(
-            builder, self.types, [function.room(stored_type(type), levels * plan.tile) for type in self.types]
-        )
-        scratch_buffers = self._rooms(function) if plan.inner == 1 else []
+        buffers = [function.allocate_scratch(stored_type(type), levels * plan.tile) for type in self.types]
+        stack = OperandArrays(builder, self.types, buffers)
+        scratch_buffers = self._allocate_levels(function) if plan.inner == 1 else []
         with Loop(builder, I64(0), leaves) as number:
             first = builder.mul(number, I64(leaf))
             length = min_index(builder, I64(leaf), builder.sub(count, first))
@@ -199,14 +198,13 @@ class _Reduction:
         builder.ret_void()
         return function.in_one_place()
 
-    def _rooms(self, function: LoopFunction) -> list[OperandArrays]:
+    def _allocate_levels(self, function: LoopFunction) -> list[OperandArrays]:
         """Two buffers for levels of a block."""
-        return [
-            OperandArrays(
-                function.builder, self.types, [function.room(stored_type(type), size) for type in self.types]
-            )
-            for size in (_BLOCK // 2, _BLOCK // 4)
-        ]
+        levels = []
+        for size in (_BLOCK // 2, _BLOCK // 4):
+            buffers = [function.allocate_scratch(stored_type(type), size) for type in self.types]
+            levels.append(OperandArrays(function.builder, self.types, buffers))
+        return levels
 
     def _leaf_of_one(
         self,
@@ -360,7 +358,7 @@ class _Reduction:
         builder.call(self.fold, [count, width, *values.pointers, *target.pointers, *outside])
         if not with_init:
             return
-        scratch_buffers = [function.room(stored_type(type), plan.tile) for type in self.types]
+        scratch_buffers = [function.allocate_scratch(stored_type(type), plan.tile) for type in self.types]
         initial, row = self.columns(function, self.count), OperandArrays(builder, self.types, scratch_buffers)
         with Loop(builder, I64(0), width) as index:
             row.copy(index, initial, I64(0))

@@ -211,7 +211,7 @@ class LoopFunction:
         self.function.attributes.add("noduplicate")
         return self.function
 
-    def room(self, type: ir.Type, count: int) -> ir.Value:
+    def allocate_scratch(self, type: ir.Type, count: int) -> ir.Value:
         """Memory on the stack for so many elements."""
         with self.builder.goto_entry_block():
             return aligned_scratch(self.builder, type, count)
@@ -219,23 +219,23 @@ class LoopFunction:
     def variable(self, initial: ir.Value) -> Variable:
         """A variable of an integer, which becomes a register."""
         with self.builder.goto_entry_block():
-            room = self.builder.alloca(initial.type)
-        return Variable(self.builder, room, initial)
+            pointer = self.builder.alloca(initial.type)
+        return Variable(self.builder, pointer, initial)
 
 
 class Variable:
     """An integer that changes."""
 
-    def __init__(self, builder: ir.IRBuilder, room: ir.Value, initial: ir.Value) -> None:
+    def __init__(self, builder: ir.IRBuilder, pointer: ir.Value, initial: ir.Value) -> None:
         self.builder = builder
-        self.room = room
+        self.pointer = pointer
         self.set(initial)
 
     def get(self) -> ir.Value:
-        return self.builder.load(self.room)
+        return self.builder.load(self.pointer)
 
     def set(self, value: ir.Value) -> None:
-        self.builder.store(value, self.room)
+        self.builder.store(value, self.pointer)
 
 
 class While:

@@ -219,7 +219,7 @@ class _Points:
     ) -> None:
         self.function = function
         self.types = types
-        self.places = [function.room(I64, _BATCH) for _ in range(2)]
+        self.places = [function.allocate_scratch(I64, _BATCH) for _ in range(2)]
         for number in range(_BATCH):
             place = address_of(function.builder, self.places[0], I64(number), I64)
             function.builder.store(I64(-1), place)
@@ -282,7 +282,7 @@ class _Points:
         else:
             with builder.if_else(self._differ(function, positions, count)) as (differ, meet):
                 with differ:
-                    scratch_buffers = [self._room(function), self._room(function)]
+                    scratch_buffers = [self._allocate_updates(function), self._allocate_updates(function)]
                     with Loop(builder, I64(0), count) as index:
                         scratch_buffers[0].copy(index, results, at(positions, index))
                         scratch_buffers[1].copy(index, updates, at(places, index))
@@ -295,9 +295,9 @@ class _Points:
         builder.ret_void()
         return function.in_one_place()
 
-    def _room(self, function: LoopFunction) -> OperandArrays:
+    def _allocate_updates(self, function: LoopFunction) -> OperandArrays:
         """Memory on the stack for the values of updates that are made side by side."""
-        scratch_buffers = [function.room(stored_type(type), _BATCH) for type in self.types]
+        scratch_buffers = [function.allocate_scratch(stored_type(type), _BATCH) for type in self.types]
         return OperandArrays(function.builder, self.types, scratch_buffers)
 
     def _differ(self, function: LoopFunction, positions: ir.Value, count: ir.Value) -> ir.Value:

@@ -105,7 +105,7 @@ class _Sort:
         function = LoopFunction(self.module, "search", 4, self.count + 1, self.passed)
         builder, places = function.builder, function.pointers[-1]
         start, middle, end, steps = function.integers
-        lows, highs = function.room(_PLACE, _BATCH), function.room(_PLACE, _BATCH)
+        lows, highs = function.allocate_scratch(_PLACE, _BATCH), function.allocate_scratch(_PLACE, _BATCH)
         greatest = function.variable(start)
         count = builder.sub(end, middle)
         blocks = builder.udiv(builder.add(count, I64(_BATCH - 1)), I64(_BATCH))

@@ -141,7 +141,7 @@ class _Windows:
         results = self.columns(loop_function, 2 * count + len(self.passed))
         results = results.moved(builder.mul(loop_function.integers[0], I64(last_count)))
         tile = min(_TILE, last_count)
-        scratch_buffers = [loop_function.room(stored_type(type), tile) for type in self.types]
+        scratch_buffers = [loop_function.allocate_scratch(stored_type(type), tile) for type in self.types]
         folded, initial = (
             OperandArrays(builder, self.types, scratch_buffers),
             self.columns(loop_function, count),

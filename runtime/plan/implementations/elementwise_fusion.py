@@ -319,7 +319,7 @@ def _nests_and_keys(block: Block, box: Box | None) -> tuple[Sequence[Any], Seque
 
 _CachedNests = tuple[Sequence[Any], Sequence[str], list[object]]
 _nest_cache: Recent[tuple[tuple[object, ...], Box | None], _CachedNests] = Recent(64)
-"""By a block's likeness and the box: nests, keys, and what the likeness stands for."""
+"""By a block's structural key and the box: nests, keys, and the objects that the key refers to."""
 
 MAX_NAMES = 12
 """How many operations of a block `Executable.explain` lists."""

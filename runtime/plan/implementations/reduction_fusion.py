@@ -144,7 +144,7 @@ class LoopCode:
                 for name, tasks, seconds in lowered.launches
             ],
             self.threads,
-            rooms=lowered.scratch,
+            scratch=lowered.scratch,
         )
 
     def address(self, name: str) -> int:
@@ -219,7 +219,7 @@ _by_description: Recent[str, _Shared] = Recent(MAX_CACHED)
 """By the name of the class and the block's description."""
 
 _by_structural_key: Recent[tuple[str, tuple[object, ...]], tuple[_Shared, list[object]]] = Recent(MAX_CACHED)
-"""By the name of the class and the block's likeness, with what that stands for."""
+"""By the class's name and the block's structural key, with the objects that the key refers to by identity."""
 
 
 def _tensor(type: Any) -> TensorType:

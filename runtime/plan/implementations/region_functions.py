@@ -193,7 +193,8 @@ class RegionCode:
             ) for name, tasks, seconds in lowered.launches
         ]
         sizes = [type.size * type.dtype.itemsize for type in types]
-        return self.wrap_native(NativeFunction(sizes, results, launches, self.threads, rooms=lowered.scratch))
+        function = NativeFunction(sizes, results, launches, self.threads, scratch=lowered.scratch)
+        return self.wrap_native(function)
 
     def address(self, name: str) -> int:
         """Where one of its functions is, compiled by now."""

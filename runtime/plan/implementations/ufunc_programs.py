@@ -71,7 +71,7 @@ def row_program(block: Block, threads: int | None, reference_seconds: float) -> 
 
 
 _program_cache: Recent[tuple[Hashable, int | None], tuple[RowProgram | None, list[object]]] = Recent(64)
-"""By a block's likeness and the threads, with what that stands for: layers have equal clusters."""
+"""By a block's structural key and the threads, with the objects that the key refers to."""
 
 
 def _function(block: Block, threads: int | None, seconds: float) -> NativeFunction | None:

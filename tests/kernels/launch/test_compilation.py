@@ -239,7 +239,7 @@ def test_division_covers_everything_once():
     for total in (0, 1, 2, 7, 127, 128, 129, 1000, 10**9):
         for item_bytes in (0.5, 1, 64, 10**6):
             tasks, size = threads.division(total, item_bytes)
-            assert tasks <= threads.MOST_TASKS
+            assert tasks <= threads.MAX_TASKS
             assert (tasks - 1) * size < total <= tasks * size or total == tasks == 0
     assert threads.division(100, 1).tasks == 1
 

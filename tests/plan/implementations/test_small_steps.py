@@ -74,7 +74,7 @@ def test_constants_of_complex_numbers_are_reduced(kind: str) -> None:
         : (tensor<17x2x{kind}>, tensor<{kind}>) -> tensor<{kind}>"""
     text = STEPS.replace("%f: tensor<i1>)", f"%f: tensor<i1>, %z: tensor<{kind}>)")
     text = text.replace("-> (tensor<3x4xf32>, ", f"-> (tensor<{kind}>, tensor<3x4xf32>, ")
-    text = text.replace("return %g, %r, %u, %c : ", f"{reduced}\n  return %q, %g, %r, %u, %c : tensor<{kind}>, ")
+    text = text.replace("return %g, %r, %u, %c : ", f"{reduced} return %q, %g, %r, %u, %c : tensor<{kind}>, ")
     assert steps_of(text) == ["nimblehlo.step_cluster"]
     init_value = np.array(1 - 2j, ELEMENT_TYPES[kind].dtype)
     run_every_way(text, floats(5, 6), floats(6, 4), np.zeros((3, 1), np.int32), np.array(True), init_value)
