@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..ir import DenseElementsAttribute, DenseResourceAttribute, DenseStringsAttribute
+from ..ops.framework.memory_limit import is_addressable
 from ..ops.numerics.element_types import rounding
 from ..types import (
     BOOLEAN,
@@ -43,7 +44,6 @@ _STRUCTURE: Final = Pattern(r"[^\[\](),]++")
 _BRACKETS: Final = str.maketrans("[]()", "    ")
 _WIDE_INTEGER: Final = Pattern(r"\d{19}")
 _COMPONENT_TYPES: Final = {"complex<f32>": element_type("f32"), "complex<f64>": element_type("f64")}
-_MAX_BYTES: Final = 2**62
 
 
 class DenseParser(LocationParser):
@@ -97,7 +97,7 @@ class DenseParser(LocationParser):
     def _static(self, type: Type, position: int) -> TensorType:
         if not isinstance(type, TensorType) or not type.is_static:
             self.fail("a tensor type whose sizes are all known", position)
-        if math.prod(max(size, 1) for size in type.shape) > _MAX_BYTES // max(type.dtype.itemsize, 1):
+        if not is_addressable(type):
             self.fail_with(f"{type} has more elements than memory can have", position)
         return type
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..errors import ExecutionError, NimbleError, VerifyError
 from ..ir import Builder, DenseElementsAttribute, Operation, Region, Value, copy_region
-from ..ops.framework.memory_limit import require_memory
+from ..ops.framework.memory_limit import require_addressable, require_memory
 from ..ops.framework.verify import TERMINATORS, verify_inferred, view_of
 from ..ops.shape.static_forms import STATIC_FORMS, constant_sizes, static_operation
 from ..types import Type
@@ -55,6 +55,8 @@ class _Pass:
             if self.sizes_bound:
                 self.bind_sizes(operation)
                 require_memory(operation, *(result.type for result in operation.results))
+            else:
+                require_addressable(operation, (result.type for result in operation.results))
             same, holds = operand_that_is_result(operation), asserted(operation)
             if same is not None:
                 self.values[operation.result] = same

@@ -100,7 +100,6 @@ runtime/codegen/nests/nontemporal_stores.py:BUFFER_BYTES
 runtime/codegen/nests/transposition.py:*
 runtime/codegen/reductions/vector_reduce.py:VECTOR_BYTES
 runtime/codegen/llvm/vector_variants.py:*
-runtime/frontend/dense.py:_MAX_BYTES
 runtime/frontend/lexer.py:MAX_NESTING
 runtime/frontend/lexer.py:MAX_INTEGER_DIGITS
 runtime/frontend/type_parser.py:*

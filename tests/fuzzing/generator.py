@@ -22,6 +22,7 @@ from nimblehlo.ir import (
     Value,
 )
 from nimblehlo.ops import lookup
+from nimblehlo.ops.framework.memory_limit import is_addressable
 from nimblehlo.types import (
     BOOLEAN,
     COMPLEX,
@@ -202,7 +203,7 @@ class Generator:
 
     def constant(self, type: TensorType, array: Array | None = None) -> Value:
         """A new constant, of random values unless they are given."""
-        if type.size > 10 * self.largest:
+        if type.size > 10 * self.largest or not is_addressable(type):
             raise Unsuitable("large")
         array = self.array(type) if array is None else np.array(array, type.dtype).reshape(type.shape)
         return self.add("stablehlo.constant", [], [type], value=DenseElementsAttribute(type, array))[0]
@@ -271,8 +272,9 @@ class Generator:
         Raises:
             Unsuitable: the operation is legal, but not offered.
         """
-        if any(isinstance(type, TensorType) and type.size > 20 * self.largest for type in result_types):
-            raise Unsuitable("large")
+        for type in result_types:
+            if not is_addressable(type) or (isinstance(type, TensorType) and type.size > 20 * self.largest):
+                raise Unsuitable("large")
         operation = Operation(name, operands, result_types, encoded(name, attributes), regions)
         declaration = lookup(name)
         assert declaration is not None, name

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -22,6 +24,9 @@ def _machine_bytes() -> int:
 
 PHYSICAL_MEMORY_BYTES: Final = _machine_bytes()
 """The largest tensor that is computed."""
+MAX_ELEMENTS: Final = 2**57
+"""Bytes that an address of any processor reaches. Up to here, a count of elements times the
+bytes of the widest element fits into 64 bits."""
 
 
 def bytes_of(type: Type) -> int:
@@ -31,12 +36,35 @@ def bytes_of(type: Type) -> int:
     return type.size * type.dtype.itemsize
 
 
+def is_addressable(type: Type) -> bool:
+    """Whether an array can have a type's dimension sizes: sizes of 0 do not make the others any smaller."""
+    if not isinstance(type, TensorType) or not type.is_static:
+        return True
+    return 0 < type.size <= MAX_ELEMENTS or math.prod([max(size, 1) for size in type.shape]) <= MAX_ELEMENTS
+
+
+def require_addressable(operation: Operation, types: Iterable[Type]) -> None:
+    """There must be arrays of the types of an operation's results.
+
+    Raises:
+        ExecutionError: none can have one of them.
+    """
+    for type in types:
+        if not is_addressable(type):
+            raise ExecutionError(
+                f"the result {type} has more elements than memory can have",
+                operation=operation.name,
+                location=operation.location,
+            )
+
+
 def require_memory(operation: Operation, *types: Type) -> None:
     """Results of an operation must fit into memory.
 
     Raises:
         ExecutionError: one does not.
     """
+    require_addressable(operation, types)
     for type in types:
         needed = bytes_of(type)
         if needed > PHYSICAL_MEMORY_BYTES:
