@@ -303,9 +303,15 @@ def _to_odd(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 def _to_odd_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """The same for what is rounded to f16 then: where f32 has no normal number f16 has zero or infinity."""
     bits, dropped = bits_of(builder, value), integer(I64, (1 << 29) - 1)
+    absolute = builder.and_(bits, integer(I64, (1 << 63) - 1))
     # A carry sets the last bit that is kept where one is set below it.
-    odd = builder.or_(bits, builder.add(builder.and_(bits, dropped), dropped))
-    return builder.fptrunc(float_of(builder, builder.and_(odd, integer(I64, -1 << 29))), F32)
+    odd = builder.or_(absolute, builder.add(builder.and_(absolute, dropped), dropped))
+    nearest = builder.fptrunc(float_of(builder, builder.and_(odd, integer(I64, -1 << 29))), F32)
+    # LLVM looks for the sign of a half in the value that was rounded to it. A double it would round once more, by
+    # a function of compiler-rt that the process need not have; so the sign is joined as an integer.
+    high = builder.trunc(builder.lshr(bits, integer(I64, 32)), I32)
+    sign = builder.and_(high, integer(I32, 1 << 31))
+    return float_of(builder, builder.or_(bits_of(builder, nearest), sign))
 
 
 def _rounded_bf16(builder: ir.IRBuilder, value: ir.Value, any_nan: bool) -> ir.Value:
