@@ -307,7 +307,7 @@ def _to_odd_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     # A carry sets the last bit that is kept where one is set below it.
     odd = builder.or_(absolute, builder.add(builder.and_(absolute, dropped), dropped))
     nearest = builder.fptrunc(float_of(builder, builder.and_(odd, integer(I64, -1 << 29))), F32)
-    # LLVM looks for the sign of a half in the value that was rounded to it. A double it would round once more,
+    # LLVM looks for the sign of a half in the value that was rounded to it. A double it would round again,
     # by a function of compiler-rt that the process need not have; so the sign is joined as an integer.
     high = builder.trunc(builder.lshr(bits, integer(I64, 32)), I32)
     sign = builder.and_(high, integer(I32, 1 << 31))
