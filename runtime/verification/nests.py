@@ -14,6 +14,7 @@ import numpy as np
 
 from ..codegen.nests.nest import Access, Gather, Load, Nest
 from ..ir import Block, Function
+from ..ir.affine import AffineExpr, index_range
 from ..ops.framework.verify import view_of
 from ..options import Options
 from ..plan.implementations.elementwise_fusion import Code, block_of, is_generated, may_overwrite
@@ -72,20 +73,9 @@ def _verify_bounds(nest: Nest, sizes: Sequence[int], where: str) -> None:
             # Lines are copied; the indices that choose them are single elements.
             widths[node.access] = nest.slice_length
     for access, more, width in zip(nest.accesses, reach, widths, strict=True):
-        item, steps = (
-            access.element_type.dtype.itemsize,
-            list(zip(access.index_map.strides, nest.sizes, strict=True)),
-        )
-        first = (
-            access.index_map.offset
-            + sum(min(0, stride * (size - 1)) for stride, size in steps)
-            + min(0, more)
-        )
-        last = (
-            access.index_map.offset
-            + sum(max(0, stride * (size - 1)) for stride, size in steps)
-            + max(0, more)
-        )
+        item = access.element_type.dtype.itemsize
+        first, last = index_range(access.index_map, [(0, size) for size in nest.sizes])
+        first, last = first + min(0, more), last + max(0, more)
         if first < 0 or (last + width) * item > sizes[access.array]:
             message = f"bytes {first * item} to {(last + width) * item} of the {sizes[access.array]} of array"
             raise InvalidPlan(f"{where}: a loop nest uses {message} {access.array}")
@@ -103,9 +93,8 @@ def _verify_overwrites(nest: Nest, pairs: Sequence[tuple[int, int]], count: int,
                 )
 
 
-def _bytes_at(access: Access) -> tuple[int, tuple[int, ...]]:
-    item = access.element_type.dtype.itemsize
-    return access.index_map.offset * item, tuple([stride * item for stride in access.index_map.strides])
+def _bytes_at(access: Access) -> AffineExpr:
+    return access.index_map.scaled(access.element_type.dtype.itemsize)
 
 
 def _verify_written_once(nests: Sequence[Nest], array: int, size: int, where: str) -> None:
@@ -118,17 +107,10 @@ def _verify_written_once(nests: Sequence[Nest], array: int, size: int, where: st
             width = nest.slice_length * access.element_type.dtype.itemsize
             total += math.prod(nest.sizes) * width
             if written.size:
-                np.add.at(written, _positions(nest, access)[..., np.newaxis] + np.arange(width), 1)
+                # The first byte that the access touches at each index of the loops.
+                first = _bytes_at(access).values(nest.sizes)
+                np.add.at(written, first[..., np.newaxis] + np.arange(width), 1)
     if total != size or (written != 1).any():
         raise InvalidPlan(
             f"{where}: {total} bytes are written of the {size} of array {array}, or some more than once"
         )
-
-
-def _positions(nest: Nest, access: Access) -> Any:
-    """The first byte that an access touches at each index of the loops."""
-    item = access.element_type.dtype.itemsize
-    positions = np.array(access.index_map.offset * item)
-    for stride, size in zip(access.index_map.strides, nest.sizes, strict=True):
-        positions = positions[..., np.newaxis] + stride * item * np.arange(size)
-    return positions

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import nimblehlo
-from nimblehlo.codegen.nests.nest import Access, AffineMap, Nest
+from nimblehlo.codegen.nests.nest import Access, Nest
 from nimblehlo.frontend import parse
 from nimblehlo.ir import Block
+from nimblehlo.ir.affine import AffineExpr
 from nimblehlo.ops.framework.verify import verify
 from nimblehlo.options import Options
 from nimblehlo.plan.implementations.elementwise_fusion import Code
@@ -70,7 +71,7 @@ def test_what_is_written_twice_or_never_is_rejected() -> None:
         verify_nests(block, [], "here")
     with pytest.raises(InvalidPlan, match="768 bytes are written"):
         verify_nests(block, [nest, nest], "here")
-    assert isinstance(nest.accesses[-1].index_map, AffineMap)
+    assert isinstance(nest.accesses[-1].index_map, AffineExpr)
 
 
 def test_results_of_several_shapes_would_be_found() -> None:

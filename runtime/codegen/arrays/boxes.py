@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
+from ...ir.affine import row_major_strides
 from ...types import ElementType
 from ..blocks import Bound, Elements, Storage
-from ..blocks.elements import element_pointer, row_major_strides
+from ..blocks.elements import element_pointer
 from ..llvm.values import BIT, I64, POINTER, stored_type
 from .emitter import ArrayEmitter, element_type_of
 

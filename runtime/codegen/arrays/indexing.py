@@ -10,8 +10,9 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ...ir import Value as IrValue
+from ...ir.affine import row_major_strides
 from ..blocks import Bound, Storage
-from ..blocks.elements import as_int64, clamped, element_pointer, row_major_strides
+from ..blocks.elements import as_int64, clamped, element_pointer
 from ..blocks.indexing import body_type_problem
 from ..coverage import ViewOf
 from ..llvm.values import I64

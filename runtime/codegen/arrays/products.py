@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from ...ir import Operation
+from ...ir.affine import row_major_strides
 from ...kernels.launch.processor import register_bytes
 from ...types import FLOAT
 from ..blocks import Bound, Storage
-from ..blocks.elements import element_pointer, row_major_strides
+from ..blocks.elements import element_pointer
 from ..coverage import ViewOf
 from ..llvm.values import I64, stored_type
 from ..nests.contiguous_copy import splat

@@ -9,8 +9,8 @@ from typing import Any
 from llvmlite import ir
 
 from ...ir import Operation
+from ...ir.affine import row_major_strides
 from ..blocks import Bound, Elements
-from ..blocks.elements import row_major_strides
 from ..blocks.reductions import order_problem
 from ..coverage import ViewOf
 from ..llvm.values import I64, Value

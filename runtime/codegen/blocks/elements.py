@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 
+from ...ir.affine import AffineExpr, row_major_strides
 from ...ir.record import Record
 from ...types import SIGNED, UNSIGNED, ElementType, TensorType, Type
 from ..llvm.values import I64, Value, load, store, stored_type
@@ -51,18 +51,14 @@ def is_small(type: Type) -> bool:
     return is_plain(type) and 0 < element_count(type) <= MAX_ELEMENTS
 
 
-def row_major_strides(shape: Sequence[int]) -> list[int]:
-    """How many elements lie between neighbours along each dimension."""
-    return [math.prod(shape[d + 1 :]) for d in range(len(shape))]
-
-
 def window_offsets(shape: Sequence[int], sizes: Sequence[int]) -> list[int]:
     """Where the elements of a window at the origin lie in a flattened tensor, in the window's order."""
-    offsets = np.zeros((1,) * len(sizes), np.int64)
-    for d, (size, stride) in enumerate(zip(sizes, row_major_strides(shape), strict=True)):
-        along = [-1 if other == d else 1 for other in range(len(sizes))]
-        offsets = offsets + (np.arange(size) * stride).reshape(along)
-    return [int(offset) for offset in offsets.reshape(-1)]
+    return offsets(AffineExpr(0, tuple(row_major_strides(shape))), sizes)
+
+
+def offsets(expr: AffineExpr, sizes: Sequence[int]) -> list[int]:
+    """The values of an affine function in a box, in row-major order."""
+    return [int(offset) for offset in expr.values(sizes).reshape(-1)]
 
 
 def element_pointer(builder: ir.IRBuilder, storage: Storage, position: ir.Value) -> ir.Value:

@@ -1,7 +1,6 @@
 """The frame in which blocks of scalar work become straight LLVM code.
 
-Operations that only move elements run their reference on the elements' numbers, so that no rule of theirs is
-written here. Callers hand in `view_of`, which gives an operation's declared view (its attributes under the
+Callers hand in `view_of`, which gives an operation's declared view (its attributes under the
 specification's names), so that this layer needs to know no declaration.
 """
 
@@ -17,6 +16,7 @@ from ...ir import Value as IrValue
 from ...ir.record import Record
 from ...types import TensorType
 from ..coverage import MATHEMATICS, ViewOf
+from ..llvm.values import I64, Value
 from . import elements as tensors
 from .elements import Elements, Storage, is_small
 
@@ -129,6 +129,12 @@ class BlockEmitter(Emitter):
         """What a small tensor is bound to."""
         bound = self.bound[value]
         return bound if isinstance(bound, Elements) else tensors.all_elements(self.builder, bound)
+
+    def at(self, bound: Bound, position: int) -> Value:
+        """One element of a tensor of any size."""
+        if isinstance(bound, Elements):
+            return bound.values[position]
+        return tensors.load_elements(self.builder, bound, [I64(position)]).scalar
 
     def index(self, value: IrValue) -> ir.Value:
         """A 0-dimensional integer tensor as i64."""

@@ -10,6 +10,7 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ...ir import Value as IrValue
+from ...ir.affine import row_major_strides
 from ..coverage import ViewOf
 from ..llvm.values import I64
 from . import elements as tensors
@@ -33,7 +34,7 @@ def _start(
         starts: the start along each dimension that has one; along others it is 0.
     """
     builder = emitter.builder
-    strides = tensors.row_major_strides(shape)
+    strides = row_major_strides(shape)
     position: ir.Value = I64(0)
     for d, start in starts.items():
         index = tensors.clamped(builder, start, shape[d] - sizes[d])
@@ -127,7 +128,7 @@ def _emit_scatter(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound
     sizes = [1] * len(shape)
     for d, d_update in zip(kept, view.update_window_dims, strict=True):
         sizes[d] = view.updates[0].shape[d_update]
-    strides = tensors.row_major_strides(shape)
+    strides = row_major_strides(shape)
     for offsets, value in zip(np.ndindex(*sizes), emitter.elements(update).values, strict=True):
         position: ir.Value = I64(sum(o * s for o, s in zip(offsets, strides, strict=True)))
         inside: ir.Value = ir.IntType(1)(1)

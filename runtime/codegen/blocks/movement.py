@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from ...ir import Operation
-from ...ir import Value as IrValue
+from ...ir.affine import AffineExpr, row_major_offset
 from ..coverage import ViewOf, emits
 from ..elementwise.elementwise import emit
-from ..llvm.values import I64, Value, constant
+from ..llvm.values import Value, constant
 from . import elements as tensors
 from .elements import Elements, is_plain
 from .emitter import ELEMENTWISE, EMIT_RULES, BlockEmitter, Bound, EmitRule, all_small
 
-_MOVES = frozenset(
+MOVES = frozenset(
     f"stablehlo.{name}"
     for name in (
-        "broadcast",
-        "broadcast_in_dim",
-        "concatenate",
-        "pad",
-        "reshape",
-        "reverse",
-        "slice",
-        "transpose",
+        "broadcast", "broadcast_in_dim", "concatenate", "pad", "reverse", "slice", "transpose",
     )
-)
+)  # fmt: skip
 """Operations whose result's elements are elements of their operands, whatever the values."""
-
-MAX_NUMBERED_ELEMENTS = 1 << 16
-"""An operand with more elements is not numbered to find out where its elements go."""
 
 
 def _elementwise_problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -69,34 +57,57 @@ def _results_small(operation: Operation, view_of: ViewOf) -> str | None:
 
 
 def _move_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    counts = [tensors.element_count(operand.type) for operand in operation.operands if is_plain(operand.type)]
-    if len(counts) < len(operation.operands) or sum(counts) > MAX_NUMBERED_ELEMENTS:
-        return "moves elements of a large tensor"
+    if not all(is_plain(operand.type) for operand in operation.operands):
+        return "has elements or sizes that are not generated"
     return all_small(operation.results)
 
 
 def _emit_move(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
-    numbered, first = [], 0
-    sources: list[tuple[IrValue, int]] = []
-    for operand in operation.operands:
-        kind: Any = operand.type
-        count = tensors.element_count(kind)
-        numbered.append(np.arange(first, first + count).reshape(kind.shape))
-        sources += [(operand, position) for position in range(count)]
-        first += count
-    moved = np.asarray(emitter.view_of(operation).reference(*numbered)).reshape(-1)
-    return [Elements(tuple([_element(emitter, *sources[number]) for number in moved]))]
+    values: dict[int, Value] = {}
+    for box in boxes(emitter.view_of(operation)):
+        bound = emitter.bound[operation.operands[box.operand]]
+        sources = tensors.offsets(box.source, box.sizes)
+        for target, source in zip(tensors.offsets(box.target, box.sizes), sources, strict=True):
+            values[target] = emitter.at(bound, source)
+    return [Elements(tuple([values[position] for position in range(len(values))]))]
 
 
-def _element(emitter: BlockEmitter, value: IrValue, position: int) -> Value:
-    """One element of a tensor of any size."""
-    bound = emitter.bound[value]
-    if isinstance(bound, Elements):
-        return bound.values[position]
-    return tensors.load_elements(emitter.builder, bound, [I64(position)]).scalar
+class MovedBox(NamedTuple):
+    """A box of elements that are copied from an operand.
+
+    Attributes:
+        operand: its number.
+        sizes: of the box.
+        target, source: offsets in the result and in the operand.
+    """
+
+    operand: int
+    sizes: tuple[int, ...]
+    target: AffineExpr
+    source: AffineExpr
+
+
+def boxes(view: Any) -> list[MovedBox]:
+    """The boxes of which the result of a data-movement operation is made; later ones overwrite earlier."""
+    operands, shape = view.operation.operands, view.operation.result.type.shape
+    return [
+        MovedBox(
+            one.operand,
+            one.sizes,
+            row_major_offset(shape, one.result_indices, len(shape)),
+            row_major_offset(operands[one.operand].type.shape, one.indices, len(shape)),
+        )
+        for one in reversed(view.movement_maps())
+        if 0 not in one.sizes
+    ]
+
+
+def _emit_reshape(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
+    return [emitter.elements(operation.operands[0])]
 
 
 EMIT_RULES[ELEMENTWISE] = EmitRule(_elementwise_problem, _emit_elementwise)
 EMIT_RULES["stablehlo.constant"] = EmitRule(_results_small, _emit_constant)
 EMIT_RULES["stablehlo.iota"] = EmitRule(_results_small, _emit_iota)
-EMIT_RULES.update(dict.fromkeys(_MOVES, EmitRule(_move_problem, _emit_move)))
+EMIT_RULES["stablehlo.reshape"] = EmitRule(_move_problem, _emit_reshape)
+EMIT_RULES.update(dict.fromkeys(MOVES, EmitRule(_move_problem, _emit_move)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...ir.affine import AffineExpr
 from ...types import ELEMENT_TYPES
 from .contiguous_copy import can_fill
 from .nest import (
     MAX_CONSTANT_STRIDE,
     Access,
-    AffineMap,
     Apply,
     Constant,
     Gather,
@@ -46,7 +46,7 @@ def schedule_loops(nest: Nest) -> Nest:
         if nest.sizes[-1] < MIN_INNERMOST_SIZE and not nest.gathers and not is_transposition(nest):
             nest = nest.with_order(_longest_last(nest.sizes))
     missing = max(0, 2 - len(nest.sizes))
-    index_maps = [AffineMap(one.offset, (0,) * missing + one.strides) for one in nest.all_maps]
+    index_maps = [AffineExpr(one.offset, (0,) * missing + one.strides) for one in nest.all_maps]
     return nest.with_loops((1,) * missing + nest.sizes, index_maps)
 
 
@@ -80,7 +80,7 @@ def _collapse_loops(nest: Nest) -> Nest:
             sizes[d : d + 2] = [sizes[d] * sizes[d + 1]]
             for own in strides:
                 del own[d]
-    index_maps = [AffineMap(one.offset, tuple(own)) for one, own in zip(nest.all_maps, strides, strict=True)]
+    index_maps = [AffineExpr(one.offset, tuple(own)) for one, own in zip(nest.all_maps, strides, strict=True)]
     return nest.with_loops(sizes, index_maps)
 
 
@@ -96,7 +96,7 @@ def _widen_elements(nest: Nest) -> Nest:
     if any(step % count for step in offsets):
         return nest
     wide_accesses = [
-        Access(array, bits, AffineMap(old.offset // count, tuple([s // count for s in old.strides[:-1]])))
+        Access(array, bits, AffineExpr(old.offset // count, tuple([s // count for s in old.strides[:-1]])))
         for array, _, old in accesses
     ]
     return nest._replace(sizes=nest.sizes[:-1], accesses=tuple(wide_accesses))
@@ -120,7 +120,7 @@ def _unroll_innermost(nest: Nest) -> Nest:
     iterations = []
     for index in range(size):
         index_maps = [
-            AffineMap(old.offset + index * old.strides[-1], old.strides[:-1]) for old in nest.all_maps
+            AffineExpr(old.offset + index * old.strides[-1], old.strides[:-1]) for old in nest.all_maps
         ]
         iterations.append(nest.with_loops(nest.sizes[:-1], index_maps))
     return _collapse_loops(_merge_nests(iterations))
@@ -199,7 +199,7 @@ def _interleaving_key(nest: Nest) -> object:
 def _merge_nests(nests: Sequence[Nest]) -> Nest:
     """Merge nests with the same loops into one that computes common nodes once."""
     accesses: dict[Access, int] = {}
-    iota_maps: dict[AffineMap, int] = {}
+    iota_maps: dict[AffineExpr, int] = {}
     start_indices: dict[StartIndex, int] = {}
     nodes: list[Node] = []
     node_numbers: dict[object, int] = {}
@@ -234,7 +234,7 @@ def _renumber_node(
     nest: Nest,
     numbers: Sequence[int],
     accesses: dict[Access, int],
-    iota_maps: dict[AffineMap, int],
+    iota_maps: dict[AffineExpr, int],
     start_indices: dict[StartIndex, int],
 ) -> Node:
     """A node with its references to nodes, accesses and maps renumbered for the merged nest."""

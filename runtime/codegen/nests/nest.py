@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ir import Operation
+from ...ir.affine import AffineExpr
 from ...ir.printer import Printer
 from ...kernels.launch.processor import nontemporal_store_bytes
 from ...types import ElementType, TensorType
@@ -25,19 +26,12 @@ MAX_CONSTANT_STRIDE = 7
 """Innermost strides up to this one are constants in the code: LLVM then loads whole vectors and shuffles."""
 
 
-class AffineMap(NamedTuple):
-    """`offset + sum(index * stride)` over the loops, outermost first."""
-
-    offset: int
-    strides: tuple[int, ...]
-
-
 class Access(NamedTuple):
     """An access to an array; `index_map` is in elements. Operands are numbered before results."""
 
     array: int
     element_type: ElementType
-    index_map: AffineMap
+    index_map: AffineExpr
 
 
 class Load(NamedTuple):
@@ -123,14 +117,14 @@ class Nest(NamedTuple):
 
     sizes: tuple[int, ...]
     accesses: tuple[Access, ...]
-    iota_maps: tuple[AffineMap, ...]
+    iota_maps: tuple[AffineExpr, ...]
     nodes: tuple[Node, ...]
     stores: tuple[int, ...]
     start_indices: tuple[StartIndex, ...] = ()
     slice_length: int = 1
 
     @property
-    def all_maps(self) -> list[AffineMap]:
+    def all_maps(self) -> list[AffineExpr]:
         """The maps of all accesses and iotas."""
         return [*(access.index_map for access in self.accesses), *self.iota_maps]
 
@@ -144,7 +138,7 @@ class Nest(NamedTuple):
         """Whether a node is a `Gather`."""
         return any(isinstance(node, Gather) for node in self.nodes)
 
-    def with_loops(self, sizes: Sequence[int], all_maps: Sequence[AffineMap]) -> Nest:
+    def with_loops(self, sizes: Sequence[int], all_maps: Sequence[AffineExpr]) -> Nest:
         """The nest with other loops."""
         pairs = zip(self.accesses, all_maps[: len(self.accesses)], strict=True)
         accesses = tuple([access._replace(index_map=index_map) for access, index_map in pairs])
@@ -154,7 +148,7 @@ class Nest(NamedTuple):
 
     def with_order(self, order: Sequence[int]) -> Nest:
         """The nest with those of its loops, in that order; the others must have size 1."""
-        all_maps = [AffineMap(one.offset, tuple([one.strides[d] for d in order])) for one in self.all_maps]
+        all_maps = [AffineExpr(one.offset, tuple([one.strides[d] for d in order])) for one in self.all_maps]
         return self.with_loops([self.sizes[d] for d in order], all_maps)
 
 
@@ -426,7 +420,7 @@ def stride_kind(stride: int) -> str:
     return str(stride) if abs(stride) <= MAX_CONSTANT_STRIDE else "s"
 
 
-def access_kind(index_map: AffineMap) -> str:
+def access_kind(index_map: AffineExpr) -> str:
     """The part of a map that the code depends on: "." if constant, else the kind of its innermost stride."""
     return stride_kind(index_map.strides[-1]) if any(index_map.strides) else "."
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from ...ir import Block, DenseElementsAttribute, Operation, Value
+from ...ir.affine import row_major_strides
 from ...types import COMPLEX, FLOAT, INTEGER, ElementType, TensorType
 from ..coverage import ViewOf, emits
 
@@ -45,10 +46,10 @@ def is_computed(operation: Operation) -> bool:
 def strides_of(value: Value, index_map: IndexMap, rank: int) -> tuple[int, ...]:
     """The strides of a value, in elements, by dimension of the iteration space."""
     strides = [0] * rank
-    shape = shape_of(value)
+    row_major = row_major_strides(shape_of(value))
     for d, axis in enumerate(index_map):
         if axis is not None:
-            strides[axis] = math.prod(shape[d + 1 :])
+            strides[axis] = row_major[d]
     return tuple(strides)
 
 
@@ -188,13 +189,14 @@ class IterationSpace:
         operand, result = operation.operands[0], operation.result
         index_map = self.index_maps.get(result)
         if index_map is not None:
-            self._set(operand, [index_map[d] for d in self.view_of(operation).broadcast_dimensions])
+            (movement_map,) = self.view_of(operation).movement_maps()
+            result_dims = movement_map.result_dims
+            self._set(operand, [None if d is None else index_map[d] for d in result_dims])
 
     def _reshape(self, operation: Operation) -> None:
         """Only dimensions of size 1 come and go."""
         operand, result = operation.operands[0], operation.result
-        sizes = [[size for size in shape_of(value) if size != 1] for value in (operand, result)]
-        if sizes[0] != sizes[1]:
+        if self.view_of(operation).kept_dims() is None:
             raise ValueError
         for source, target in ((operand, result), (result, operand)):
             if source in self.index_maps:

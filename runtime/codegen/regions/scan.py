@@ -14,9 +14,10 @@ from typing import Any
 from llvmlite import ir
 
 from ...ir import Value as IrValue
+from ...ir.affine import row_major_strides
 from ...types import TensorType
 from ..blocks import Elements, Storage, all_elements, store_elements
-from ..blocks.elements import element_count, load_elements, positions_from, row_major_strides, window_offsets
+from ..blocks.elements import element_count, load_elements, positions_from, window_offsets
 from ..coverage import ViewOf
 from ..llvm.loops import Loop
 from ..llvm.tasks import define_task

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from ...ir import Value as IrValue
+from ...ir.affine import row_major_strides
 from ...types import ElementType
-from ..blocks.elements import as_int64, row_major_strides
+from ..blocks.elements import as_int64
 from ..blocks.emitter import instructions
 from ..coverage import ViewOf
 from ..llvm.loops import Loop, address_of, min_index

@@ -21,7 +21,7 @@ from typing import Any
 from llvmlite import ir
 
 from ...ir import Value as IrValue
-from ..blocks.elements import row_major_strides
+from ...ir.affine import row_major_strides
 from ..coverage import ViewOf
 from ..llvm.loops import Loop, min_index
 from ..llvm.tasks import define_task

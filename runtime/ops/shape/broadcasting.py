@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.affine import AffineExpr, identity_map
 from ...types import DYNAMIC, TENSOR, TensorType, Type
 from ..framework import rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from .movement import MovementMap, MovementOp
 
 COPIED_ELEMENTS = 4096
 """A broadcast of at most this many elements is a copy (1 µs); a larger one is a view."""
@@ -95,6 +97,7 @@ class BroadcastRules(Op):
 
 class BroadcastInDim(
     BroadcastRules,
+    MovementOp,
     name="stablehlo.broadcast_in_dim",
     assembly="$operand , dims = $broadcast_dimensions attr-dict : functional-type",
 ):
@@ -105,6 +108,11 @@ class BroadcastInDim(
     operand = Operand(TENSOR)
     broadcast_dimensions = Attribute(DIMENSIONS)
     result = Result(TENSOR)
+
+    def movement_maps(self) -> list[MovementMap]:
+        identity, zero = identity_map(self.result.rank), AffineExpr(0, (0,) * self.result.rank)
+        pairs = zip(self.operand.shape, self.broadcast_dimensions, strict=True)
+        return self.element_map([zero if size == 1 else identity[d] for size, d in pairs])
 
     def reference(self, operand: Array) -> Array:
         rules.judge_unknown_sizes(self, operand)
@@ -165,7 +173,7 @@ def bind_broadcast(
 
 
 class Broadcast(
-    Op,
+    MovementOp,
     name="stablehlo.broadcast",
     assembly="$operand , sizes = $broadcast_sizes attr-dict : functional-type",
 ):
@@ -193,6 +201,9 @@ class Broadcast(
 
     def infer(self) -> list[Type]:
         return [self.operand.with_shape((*self.broadcast_sizes, *self.operand.shape))]
+
+    def movement_maps(self) -> list[MovementMap]:
+        return self.element_map(identity_map(self.result.rank)[len(self.broadcast_sizes) :])
 
     def reference(self, operand: Array) -> Array:
         return np.broadcast_to(operand, (*self.broadcast_sizes, *operand.shape))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.affine import AffineExpr, identity_map
 from ...types import (
     COMPLEX,
     DYNAMIC,
@@ -26,10 +27,11 @@ from ...types import (
 from ..framework import rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from .movement import MovementMap, MovementOp, kept_dims, reshape_groups
 
 
 class Concatenate(
-    Op,
+    MovementOp,
     name="stablehlo.concatenate",
     assembly="custom(variadic_operand_with_attribute) dim = $dimension attr-dict : functional-type",
 ):
@@ -105,6 +107,16 @@ class Concatenate(
     def infer(self) -> list[Type]:
         return [self.inputs[0].with_shape(self.joined_shape())]
 
+    def movement_maps(self) -> list[MovementMap]:
+        maps, start = [], 0
+        for number, type in enumerate(self.inputs):
+            starts = [start if d == self.dimension else 0 for d in range(type.rank)]
+            maps.append(
+                MovementMap(number, identity_map(type.rank), type.shape, tuple(starts), (1,) * type.rank)
+            )
+            start += type.shape[self.dimension]
+        return maps
+
     def reference(self, *inputs: Array) -> Array:
         rules.judge_unknown_sizes(self, *inputs)
         return np.concatenate(inputs, self.dimension)
@@ -162,13 +174,34 @@ def _sizes_around(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
     return math.prod(shape[:axis]), math.prod(shape[axis : axis + 1]), math.prod(shape[axis + 1 :])
 
 
-class Reshape(ReshapeRules, name="stablehlo.reshape", assembly="operands attr-dict : functional-type"):
+class Reshape(
+    ReshapeRules, MovementOp, name="stablehlo.reshape", assembly="operands attr-dict : functional-type"
+):
     """Keeps the elements in row-major order under another shape."""
 
     binds_by_types = True
 
     operand = Operand(TENSOR)
     result = Result(TENSOR)
+
+    def dimension_groups(self) -> list[tuple[list[int], list[int]]] | None:
+        """See `reshape_groups`."""
+        return reshape_groups(self.operand.shape, self.result.shape)
+
+    def kept_dims(self) -> dict[int, int] | None:
+        """See `kept_dims`."""
+        return kept_dims(self.operand.shape, self.result.shape)
+
+    def movement_maps(self) -> list[MovementMap] | None:
+        """None where dimensions are merged."""
+        groups, shape = self.dimension_groups(), self.result.shape
+        if groups is None or 0 in shape or any(len(dims) > 1 for dims, _ in groups):
+            return None
+        indices = [AffineExpr(0, (0,) * len(shape))] * self.operand.rank
+        for (dim,), result_dims in groups:
+            for d in result_dims:
+                indices[dim] = indices[dim].scaled(shape[d]).plus(identity_map(len(shape))[d])
+        return self.element_map(indices)
 
     def reference(self, operand: Array) -> Array:
         shape = self.result.shape
@@ -190,7 +223,9 @@ class Reshape(ReshapeRules, name="stablehlo.reshape", assembly="operands attr-di
         return operator.methodcaller("reshape", self.result.shape)
 
 
-class Reverse(Op, name="stablehlo.reverse", assembly="$operand , dims = $dimensions attr-dict : same-type"):
+class Reverse(
+    MovementOp, name="stablehlo.reverse", assembly="$operand , dims = $dimensions attr-dict : same-type"
+):
     """Turns the order of elements around along some dimensions."""
 
     binds_by_types = True
@@ -217,6 +252,12 @@ class Reverse(Op, name="stablehlo.reverse", assembly="$operand , dims = $dimensi
     def infer(self) -> list[Type]:
         return [self.operand]
 
+    def movement_maps(self) -> list[MovementMap]:
+        indices = list(identity_map(self.operand.rank))
+        for d in self.dimensions:
+            indices[d] = indices[d].scaled(-1, self.operand.shape[d] - 1)
+        return self.element_map(indices)
+
     def slices(self) -> tuple[slice, ...]:
         """What `operand` is indexed with."""
         return tuple([slice(None, None, -1 if d in self.dimensions else 1) for d in range(self.operand.rank)])
@@ -238,7 +279,9 @@ class Reverse(Op, name="stablehlo.reverse", assembly="$operand , dims = $dimensi
 
 
 class Transpose(
-    Op, name="stablehlo.transpose", assembly="$operand , dims = $permutation attr-dict : functional-type"
+    MovementOp,
+    name="stablehlo.transpose",
+    assembly="$operand , dims = $permutation attr-dict : functional-type",
 ):
     """Permutes dimensions: dimension d of the result is dimension ``permutation[d]`` of the operand."""
 
@@ -302,6 +345,10 @@ class Transpose(
                 self.permutation.index(axis),
             )
         return [TensorType(self.permuted_shape(), element_type)]
+
+    def movement_maps(self) -> list[MovementMap]:
+        identity = identity_map(self.operand.rank)
+        return self.element_map([identity[self.permutation.index(d)] for d in range(self.operand.rank)])
 
     def reference(self, operand: Array) -> Array:
         return operand.transpose(self.permutation)

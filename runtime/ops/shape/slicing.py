@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.affine import identity_map
 from ...types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
 from ..framework import rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from .movement import MovementMap, MovementOp, whole_map
 
 AMOUNTS = ("edge_padding_low", "edge_padding_high", "interior_padding")
 RANGES = ("start_indices", "limit_indices", "strides")
@@ -79,6 +81,7 @@ class PadRules(Op):
 
 class Pad(
     PadRules,
+    MovementOp,
     name="stablehlo.pad",
     assembly=(
         "$operand , $padding_value , low = $edge_padding_low , high = $edge_padding_high , "
@@ -104,6 +107,22 @@ class Pad(
 
     def infer(self) -> list[Type]:
         return [self.operand.with_shape(self.padded_shape(self.amounts()))]
+
+    def movement_maps(self) -> list[MovementMap]:
+        """Of the operand, and then of the padding value, which is everywhere else."""
+        low, interior, result_shape = self.edge_padding_low, self.interior_padding, self.result.shape
+        pairs = list(map(_kept_and_into, self.operand.shape, result_shape, low, interior))
+        indices = zip(identity_map(self.operand.rank), pairs, strict=True)
+        return [
+            MovementMap(
+                0,
+                tuple([index.scaled(1, kept.start) for index, (kept, _) in indices]),
+                tuple([kept.stop - kept.start for kept, _ in pairs]),
+                tuple([target.start for _, target in pairs]),
+                tuple([target.step for _, target in pairs]),
+            ),
+            whole_map(1, (), self.result),
+        ]
 
     def reference(self, operand: Array, padding_value: Array) -> Array:
         rules.judge_unknown_sizes(self, operand, padding_value)
@@ -208,7 +227,10 @@ def sliced_shape(
 
 
 class Slice(
-    SliceRules, name="stablehlo.slice", assembly="$operand custom(slice_ranges) attr-dict : functional-type"
+    SliceRules,
+    MovementOp,
+    name="stablehlo.slice",
+    assembly="$operand custom(slice_ranges) attr-dict : functional-type",
 ):
     """Takes every stride-th element between two indices, along each dimension."""
 
@@ -228,6 +250,10 @@ class Slice(
 
     def infer(self) -> list[Type]:
         return [self.operand.with_shape(sliced_shape(*self.ranges()))]
+
+    def movement_maps(self) -> list[MovementMap]:
+        ranges = zip(identity_map(self.operand.rank), self.strides, self.start_indices, strict=True)
+        return self.element_map([index.scaled(stride, start) for index, stride, start in ranges])
 
     def slices(self) -> tuple[slice, ...]:
         """What `operand` is indexed with."""

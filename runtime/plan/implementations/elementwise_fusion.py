@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ExecutionError, NimbleError, failure
 from ...ir import Block, Builder, Function, Operation, Value
+from ...ir.affine import Box
 from ...ir.structural_key import structural_key
 from ...ops.control.control import While
 from ...ops.elementwise.base import Elementwise
@@ -20,7 +21,6 @@ from ...options import Options, Ordering
 from ...recent import Recent
 from ...specialize.fusion.elementwise import LARGE, form_fusions
 from ...specialize.fusion.gather_index_map import copies_contiguous_rows, is_traceable
-from ...specialize.fusion.movement_index_map import Box
 from ...specialize.fusion.reductions import form_reduction_fusions
 from ...specialize.fusion.rows import form_row_fusions
 from ...specialize.fusion.small_steps import form_step_fusions

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from ...codegen.nests.loop_schedule import merge_interleaved_stores
 from ...codegen.nests.nest import (
     Access,
-    AffineMap,
     Apply,
     Constant,
     Gather,
@@ -23,17 +21,10 @@ from ...codegen.nests.nest import (
     StartIndex,
 )
 from ...ir import Block, DenseElementsAttribute, Operation, Value
+from ...ir.affine import AffineExpr, Box, identity_map, index_range, row_major_offset
 from ...ops.framework.verify import view_of
 from ...specialize.fusion.gather_index_map import GATHERS, GatherMap, read_through_views, trace_gather
-from ...specialize.fusion.movement_index_map import (
-    MOVES,
-    AffineExpr,
-    Box,
-    InseparableLoops,
-    LoopSplit,
-    index_range,
-    source,
-)
+from ...specialize.fusion.movement_index_map import MOVES, InseparableLoops, LoopSplit, source
 from ...types import SIGNED, ElementType, TensorType
 from ..tiering.tiers import NoCode
 
@@ -44,8 +35,6 @@ _Element = tuple[Value, tuple[AffineExpr, ...]]
 
 _NARROW = 1 << 31
 """Elements of an array from which on places in it do not fit 32 bits."""
-
-_MOVES = frozenset(move.name for move in MOVES)
 
 
 def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
@@ -93,16 +82,13 @@ class _BoxNest:
         self.nodes: list[Node] = []
         self.node_ids: dict[Any, int] = {}
         self.accesses: list[Access] = []
-        self.iota_maps: list[AffineMap] = []
+        self.iota_maps: list[AffineExpr] = []
         self.start_indices: list[StartIndex] = []
         results = block.terminator.operands
-        loops = len(box)
-        identity_maps = [
-            AffineExpr(0, tuple([int(d == loop) for loop in range(loops)])) for d in range(loops)
-        ]
-        stores = [self.node_of(result, tuple(identity_maps)) for result in results]
+        identity = identity_map(len(box))
+        stores = [self.node_of(result, identity) for result in results]
         for number, result in enumerate(results, len(block.arguments)):
-            self.add_access(number, result, identity_maps)
+            self.add_access(number, result, identity)
         self.nest = Nest(
             tuple([stop - first for first, stop in box]),
             tuple(self.accesses),
@@ -133,9 +119,8 @@ class _BoxNest:
         owner = value.owner
         if value in self.arguments or not isinstance(owner, Operation):
             return []
-        if owner.name in _MOVES:
-            number, source_coordinates = source(view_of(owner), coordinates, self.box)
-            return [(owner.operands[number], source_coordinates)]
+        if owner.name in MOVES:
+            return [source(owner, coordinates, self.box)]
         if owner.name in GATHERS:
             return _index_elements(trace_gather(owner, coordinates, len(self.box)))
         return [(operand, coordinates if _type(operand).shape else ()) for operand in owner.operands]
@@ -147,7 +132,7 @@ class _BoxNest:
             return self.node(Load(self.add_access(self.arguments[value], value, coordinates)))
         operation = value.owner
         assert isinstance(operation, Operation)
-        if operation.name in _MOVES:
+        if operation.name in MOVES:
             return self.node_ids[operands[0]]
         if operation.name in GATHERS:
             return self.gather(operation, trace_gather(operation, coordinates, len(self.box)))
@@ -164,7 +149,8 @@ class _BoxNest:
         """The node of a gather's element."""
         array, coordinates = read_through_views(operation.operands[0], gather_map, self.box, self.arguments)
         loops = len(self.box)
-        full_map = self.linear_index(array, coordinates, loops + len(gather_map.dynamic_indices))
+        dimensions = loops + len(gather_map.dynamic_indices)
+        full_map = row_major_offset(_type(array).shape, coordinates, dimensions)
         expr = self.relative_to_box(AffineExpr(full_map.offset, full_map.strides[:loops]))
         dynamic_indices: list[GatherIndex] = []
         for index, stride in zip(gather_map.dynamic_indices, full_map.strides[loops:], strict=True):
@@ -176,7 +162,7 @@ class _BoxNest:
                     GatherIndex(number, _element_type(index.value), len(self.start_indices) - 1)
                 )
             else:
-                expr = AffineMap(*AffineExpr(*expr).plus(constant_map.scaled(stride)))
+                expr = expr.plus(constant_map.scaled(stride))
         self.accesses.append(Access(self.arguments[array], _element_type(array), expr))
         access = len(self.accesses) - 1
         if not dynamic_indices:
@@ -193,7 +179,7 @@ class _BoxNest:
             return AffineExpr(index, (0,) * loops) if 0 <= index <= largest else None
         if not isinstance(node, Iota):
             return None
-        expr = AffineExpr(*self.iota_maps[node.index_map])
+        expr = self.iota_maps[node.index_map]
         min_index, max_index = index_range(expr, [(0, stop - first) for first, stop in self.box])
         width = node.element_type.width - (node.element_type.category == SIGNED)
         return expr if min_index >= 0 and max_index <= largest and max_index < 1 << width else None
@@ -204,24 +190,16 @@ class _BoxNest:
 
     def add_access(self, array: int, value: Value, coordinates: Sequence[AffineExpr]) -> int:
         """A place in an array that lies in row-major order."""
-        expr = self.linear_index(value, coordinates, len(self.box))
+        expr = row_major_offset(_type(value).shape, coordinates, len(self.box))
         self.accesses.append(Access(array, _element_type(value), self.relative_to_box(expr)))
         return len(self.accesses) - 1
 
-    def linear_index(self, value: Value, coordinates: Sequence[AffineExpr], loops: int) -> AffineExpr:
-        """A place in the elements of an array, which lie in row-major order, over so many loops."""
-        shape = _type(value).shape
-        expr = AffineExpr(0, (0,) * loops)
-        for d, dimension_map in enumerate(coordinates):
-            expr = expr.plus(dimension_map.scaled(math.prod(shape[d + 1 :])))
-        return expr
-
-    def relative_to_box(self, expr: AffineExpr) -> AffineMap:
+    def relative_to_box(self, expr: AffineExpr) -> AffineExpr:
         """A place with the loops counted from the box's corner."""
         offset = expr.offset
         for stride, (first, _) in zip(expr.strides, self.box, strict=True):
             offset += stride * first
-        return AffineMap(offset, expr.strides)
+        return expr._replace(offset=offset)
 
 
 def _type(value: Value) -> TensorType:

@@ -7,6 +7,7 @@ from collections.abc import Container, Sequence
 from typing import Any, Final, NamedTuple
 
 from ...ir import Operation, Value
+from ...ir.affine import AffineExpr, Box
 from ...ops.framework.op_registry import COMPONENT_GATHER, FILLED_GATHER
 from ...ops.framework.verify import view_of
 from ...ops.indexing.index_space import other_dimensions
@@ -14,7 +15,7 @@ from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.layout import Reverse
 from ...ops.shape.slicing import Slice
 from ..utils.rewriter import is_plain
-from .movement_index_map import AffineExpr, Box, source
+from .movement_index_map import source
 
 _COMPONENT_GATHERS: Final = frozenset({COMPONENT_GATHER, FILLED_GATHER})
 GATHERS: Final = _COMPONENT_GATHERS | {"stablehlo.gather"}
@@ -110,8 +111,8 @@ def read_through_views(
     extended_box = (*box, *[(0, index.largest + 1) for index in traced.dynamic_indices])
     while array not in memory:
         assert isinstance(array.owner, Operation)
-        number, source_coordinates = source(view_of(array.owner), coordinates, extended_box)
-        array, coordinates = array.owner.operands[number], list(source_coordinates)
+        array, source_coordinates = source(array.owner, coordinates, extended_box)
+        coordinates = list(source_coordinates)
     return array, coordinates
 
 

@@ -36,7 +36,7 @@ MAX_COMPARISONS: Final = 4000
 """How often layers are compared before a program is left as it is."""
 
 _PRODUCTS: Final = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"})
-_REMATERIALIZED: Final = frozenset({"stablehlo.constant", "stablehlo.iota", *[view.name for view in VIEWS]})
+_REMATERIALIZED: Final = VIEWS | {"stablehlo.constant", "stablehlo.iota"}
 
 
 class RepeatedSubgraph(NamedTuple):

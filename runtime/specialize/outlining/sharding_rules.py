@@ -6,16 +6,19 @@ operand that has no such dimension it needs the whole.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from ...ir import Attribute, DenseElementsAttribute
+from ...ir.affine import identity_map
 from ...ir.record import Record
 from ...ops.elementwise.base import Elementwise
 from ...ops.framework.declaration import Op
+from ...ops.shape.layout import Reshape
+from ...ops.shape.movement import MovementOp
+from ...ops.shape.slicing import Slice
 from ..utils.rewriter import dimensions, tensor_type
 
 
@@ -51,30 +54,34 @@ def _elementwise(view: Op, dim: int, size: int) -> OperandSharding:
     return OperandSharding(tuple([dim if operand.type.rank else None for operand in view.operation.operands]))  # type: ignore[union-attr]
 
 
-def _reshape(view: Any, dim: int, size: int) -> OperandSharding | None:
-    """A dimension with as many elements before it, and of the same size, has the same indices."""
-    shape, result = view.operand.shape, view.result.shape
-    for d, length in enumerate(shape):
-        if length == result[dim] and math.prod(shape[:d]) == math.prod(result[:dim]):
-            return OperandSharding((d,))
+def _movement(view: MovementOp, dim: int, size: int) -> OperandSharding | None:
+    """An operand is cut along its dimension that has the same indices as the result's."""
+    maps, length = view.movement_maps(), tensor_type(view.operation.result).shape[dim]
+    dims: list[int | None] = []
+    for one in maps or ():
+        depending = one.depends_on(dim)
+        if (one.starts[dim], one.strides[dim], one.sizes[dim]) != (0, 1, length) or len(depending) > 1:
+            return None
+        for d in depending:
+            operand = tensor_type(view.operation.operands[one.operand])
+            if one.indices[d] != identity_map(len(one.sizes))[dim] or operand.shape[d] != length:
+                return None
+        dims.append(next(iter(depending), None))
+    return OperandSharding(tuple(dims)) if maps else None
+
+
+def _reshape(view: Reshape, dim: int, size: int) -> OperandSharding | None:
+    """Other dimensions may be merged."""
+    for dims, result_dims in view.dimension_groups() or ():
+        if result_dims == [dim] and len(dims) == 1:
+            return OperandSharding(tuple(dims))
     return None
 
 
-def _transpose(view: Any, dim: int, size: int) -> OperandSharding:
-    return OperandSharding((view.permutation[dim],))
-
-
-def _broadcast_in_dim(view: Any, dim: int, size: int) -> OperandSharding:
-    sources: Sequence[int] = view.broadcast_dimensions
-    source = sources.index(dim) if dim in sources else None
-    return OperandSharding((source if source is not None and view.operand.shape[source] > 1 else None,))
-
-
-def _slice(view: Any, dim: int, size: int) -> OperandSharding | None:
-    starts, limits, strides = view.ranges()
-    if starts[dim] or limits[dim] != view.operand.shape[dim] or strides[dim] != 1:
-        return None
-    return OperandSharding((dim,), dimensions(limit_indices=_with(limits, dim, size)))
+def _slice(view: Slice, dim: int, size: int) -> OperandSharding | None:
+    cut = _movement(view, dim, size)
+    limits = dimensions(limit_indices=_with(view.limit_indices, dim, size))
+    return None if cut is None else OperandSharding(cut.dims, limits)
 
 
 def _dynamic_slice(view: Any, dim: int, size: int) -> OperandSharding | None:
@@ -99,19 +106,6 @@ def _reduce(view: Any, dim: int, size: int) -> OperandSharding:
     return OperandSharding((*[remaining_dims[dim]] * count, *[None] * count))
 
 
-def _concatenate(view: Any, dim: int, size: int) -> OperandSharding | None:
-    return None if dim == view.dimension else OperandSharding((dim,) * len(view.inputs))
-
-
-def _pad(view: Any, dim: int, size: int) -> OperandSharding | None:
-    amounts = (view.edge_padding_low, view.edge_padding_high, view.interior_padding)
-    return None if any(amount[dim] for amount in amounts) else OperandSharding((dim, None))
-
-
-def _reverse(view: Any, dim: int, size: int) -> OperandSharding | None:
-    return None if dim in view.dimensions else OperandSharding((dim,))
-
-
 def _iota(view: Any, dim: int, size: int) -> OperandSharding | None:
     return None if dim == view.iota_dimension else OperandSharding(())
 
@@ -132,16 +126,16 @@ def _with(sizes: Sequence[int], dim: int, size: int) -> list[int]:
 
 
 _RULES: Final[Mapping[str, Rule]] = {
-    "stablehlo.broadcast_in_dim": _broadcast_in_dim,
-    "stablehlo.concatenate": _concatenate,
+    "stablehlo.broadcast_in_dim": _movement,
+    "stablehlo.concatenate": _movement,
     "stablehlo.constant": _constant,
     "stablehlo.dot_general": _dot_general,
     "stablehlo.dynamic_slice": _dynamic_slice,
     "stablehlo.iota": _iota,
-    "stablehlo.pad": _pad,
+    "stablehlo.pad": _movement,
     "stablehlo.reduce": _reduce,
     "stablehlo.reshape": _reshape,
-    "stablehlo.reverse": _reverse,
+    "stablehlo.reverse": _movement,
     "stablehlo.slice": _slice,
-    "stablehlo.transpose": _transpose,
+    "stablehlo.transpose": _movement,
 }

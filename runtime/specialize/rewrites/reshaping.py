@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...ir import Operation, Value
 from ...ops.framework.attribute_kinds import I64
 from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.creation import Iota
 from ...ops.shape.layout import Reverse, Transpose
+from ...ops.shape.movement import kept_dims
 from ...types import TensorType
 from ..utils.rewriter import Rewriter, defined_by, defining_operation, dimensions, tensor_type, viewed
 
@@ -42,49 +43,24 @@ def reshape_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
         return broadcast(inner.operands[0], (), type, rewriter)
     if inner.name not in ("stablehlo.broadcast_in_dim", "stablehlo.iota"):
         return None
-    places = _kept_places(tensor_type(inner.result).shape, type.shape)
+    places = kept_dims(tensor_type(inner.result).shape, type.shape)
     if places is None:
         return None
     if inner.name == "stablehlo.iota":
         return _moved_iota(inner, places, type, rewriter)
     (operand,) = inner.operands
     source, to = tensor_type(operand), viewed(inner, BroadcastInDim).broadcast_dimensions
-    kept = [d for d in range(source.rank) if places[to[d]] is not None]
+    kept = [d for d in range(source.rank) if to[d] in places]
     if len(kept) < source.rank:
         narrow = source.with_shape([source.shape[d] for d in kept])
         operand = rewriter.create("stablehlo.reshape", [operand], narrow)
-    return broadcast(operand, [_known(places[to[d]]) for d in kept], type, rewriter)
-
-
-def _known(place: int | None) -> int:
-    assert place is not None
-    return place
-
-
-def _kept_places(shape: Sequence[int], target: Sequence[int]) -> list[int | None] | None:
-    """For each dimension of `shape` its place in `target`; None for one of size 1 that is dropped.
-
-    None where the two differ in more than dimensions of size 1.
-    """
-    if [size for size in shape if size != 1] != [size for size in target if size != 1]:
-        return None
-    places: list[int | None] = []
-    place = 0
-    for size in shape:
-        if size == 1:
-            places.append(None)
-            continue
-        while target[place] == 1:
-            place += 1
-        places.append(place)
-        place += 1
-    return places
+    return broadcast(operand, [places[to[d]] for d in kept], type, rewriter)
 
 
 def _moved_iota(
-    inner: Operation, places: Sequence[int | None], type: TensorType, rewriter: Rewriter
+    inner: Operation, places: Mapping[int, int], type: TensorType, rewriter: Rewriter
 ) -> Value | None:
-    place = places[viewed(inner, Iota).iota_dimension]
+    place = places.get(viewed(inner, Iota).iota_dimension)
     if place is None:
         return rewriter.constant(type, 0)
     return rewriter.create("stablehlo.iota", (), type, {"iota_dimension": I64.encode(place)})
@@ -109,10 +85,10 @@ def broadcast_of_spread(operation: Operation, rewriter: Rewriter) -> Value | Non
     if inner.name != "stablehlo.reshape":
         return None
     (source,) = inner.operands
-    places = _kept_places(tensor_type(source).shape, tensor_type(operand).shape)
-    if places is None or None in places:
+    places = kept_dims(tensor_type(source).shape, tensor_type(operand).shape)
+    if places is None or len(places) < tensor_type(source).rank:
         return None
-    return broadcast(source, [to[_known(place)] for place in places], type, rewriter)
+    return broadcast(source, [to[places[d]] for d in range(len(places))], type, rewriter)
 
 
 def broadcast_of_iota(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -124,7 +100,7 @@ def broadcast_of_iota(operation: Operation, rewriter: Rewriter) -> Value | None:
     dimension, type = viewed(inner, Iota).iota_dimension, tensor_type(operation.result)
     if tensor_type(inner.result).shape[dimension] != type.shape[to[dimension]]:
         return rewriter.constant(type, 0)
-    return _moved_iota(inner, to, type, rewriter)
+    return _moved_iota(inner, dict(enumerate(to)), type, rewriter)
 
 
 def broadcast_to_same(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -169,7 +145,7 @@ def transpose_of_moved(operation: Operation, rewriter: Rewriter) -> Value | None
         to = viewed(inner, BroadcastInDim).broadcast_dimensions
         return broadcast(inner.operands[0], [places[d] for d in to], type, rewriter)
     if inner.name == "stablehlo.iota":
-        return _moved_iota(inner, places, type, rewriter)
+        return _moved_iota(inner, dict(enumerate(places)), type, rewriter)
     return None
 
 

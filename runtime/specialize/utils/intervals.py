@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 from ...ir import DenseElementsAttribute, IntegerAttribute, Operation, Value
-from ...ops.framework.attribute_kinds import DIMENSIONS
+from ...ops.framework.verify import view_of
+from ...ops.shape.movement import MovementOp
 from ...types import BOOLEAN, INTEGER, ElementType, TensorType, storage_range
 from .constants import MAX_ELEMENTS
 
@@ -90,11 +91,8 @@ class Intervals:
         name = operation.name
         if name == "stablehlo.constant":
             return _of_constant(operation, (slice(None),) * dimension + (slice(index, index + 1),))
-        if name == "stablehlo.concatenate":
-            selection = _concatenate_source(operation, dimension, index)
-            return None if selection is None else self.along(*selection, depth + 1)
-        if name == "stablehlo.broadcast_in_dim":
-            source = _broadcast_from(operation, dimension, index)
+        if name in ("stablehlo.concatenate", "stablehlo.broadcast_in_dim"):
+            source = _source_along(operation, dimension, index)
             return None if source is None else self.along(*source, depth + 1)
         rule = _RULES.get(name)
         if rule is None and name not in ("stablehlo.convert", "stablehlo.select"):
@@ -137,31 +135,24 @@ def _integer_type(value: Value) -> ElementType | None:
     return type.element_type if isinstance(type.element_type, ElementType) else None
 
 
-def _concatenate_source(operation: Operation, dimension: int, index: int) -> tuple[Value, int, int] | None:
-    """The operand of `concatenate` that holds an index of a dimension, the dimension, and the index in it."""
-    along = operation.attributes.get("dimension")
-    if not isinstance(along, IntegerAttribute) or along.value != dimension:
+def _source_along(operation: Operation, dimension: int, index: int) -> tuple[Value, int, int] | None:
+    """The operand that has all elements at an index of a dimension, and the dimension and index there."""
+    type = operation.result.type
+    if not all(isinstance(one.type, TensorType) and one.type.is_static for one in operation.operands):
         return None
-    for operand in operation.operands:
-        if not isinstance(operand.type, TensorType) or not operand.type.is_static:
-            return None
-        size = operand.type.shape[dimension]
-        if index < size:
-            return operand, dimension, index
-        index -= size
+    view = view_of(operation)
+    assert isinstance(view, MovementOp) and isinstance(type, TensorType)
+    for one in view.movement_maps() or ():
+        k = index - one.starts[dimension]
+        if 0 <= k < one.sizes[dimension]:
+            sizes = (*one.sizes[:dimension], type.shape[dimension], *one.sizes[dimension + 1 :])
+            depending = one.depends_on(dimension)
+            if sizes != type.shape or len(depending) != 1:
+                return None
+            (d,) = depending
+            source = one.indices[d]
+            return operation.operands[one.operand], d, source.offset + source.strides[dimension] * k
     return None
-
-
-def _broadcast_from(operation: Operation, dimension: int, index: int) -> tuple[Value, int, int] | None:
-    """What `broadcast_in_dim` has at an index of a dimension: its operand, a dimension of it and an index."""
-    operand, attribute = operation.operands[0], operation.attributes.get("broadcast_dimensions")
-    if attribute is None or not isinstance(operand.type, TensorType):
-        return None
-    dimensions = DIMENSIONS.decode(attribute)
-    if dimension not in dimensions:
-        return None
-    source = dimensions.index(dimension)
-    return operand, source, index if operand.type.shape[source] != 1 else 0
 
 
 def _of_constant(operation: Operation, selection: tuple[slice, ...] = ()) -> Interval | None:
