@@ -167,7 +167,7 @@ class _Machine:
 def _folder(target: str) -> str | None:
     """The name of the folder for this version and CPU; None where the sources cannot be read."""
     try:
-        sources = digest_of_sources(pathlib.Path(__file__).parent)
+        sources = digest_of_sources(pathlib.Path(__file__).parents[1])
     except OSError:
         return None
     return _FOLDERS + digest(sources, target.encode()).hex()[:32]

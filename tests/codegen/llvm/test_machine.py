@@ -9,6 +9,7 @@ import textwrap
 
 import pytest
 
+import nimblehlo
 from nimblehlo.codegen.llvm import machine
 
 PRELUDE = """
@@ -79,6 +80,13 @@ def test_whether_there_may_be_code_is_seen_without_a_compiler(tmp_path):
     assert run(tmp_path, asked) == "False False"
     assert run(tmp_path, "call(); print(machine.may_be_quick())") == "True"
     assert run(tmp_path, asked) == "True False"
+
+
+def test_code_is_kept_for_the_sources_of_all_generators(monkeypatch):
+    folders = []
+    monkeypatch.setattr(machine, "digest_of_sources", lambda *sources: folders.extend(sources) or b"")
+    machine._folder("a processor")
+    assert folders == [pathlib.Path(nimblehlo.__file__).parent / "codegen"]
 
 
 def test_many_threads_and_a_fork(tmp_path):
