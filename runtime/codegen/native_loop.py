@@ -23,21 +23,17 @@ from .arrays import (
     MAX_OPERATIONS,
     ArrayEmitter,
     Workspace,
-    emit_while,
     products_of,
     updated_in_place,
     while_problem,
     workspace_bytes,
 )
 from .blocks import (
-    BlockEmitter,
-    Bound,
     Elements,
+    Emitter,
     Storage,
-    all_elements,
-    emit_loop,
+    emit_while,
     is_plain,
-    is_small,
     loop_problem,
     store_elements,
     updates_problem,
@@ -107,34 +103,23 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
     homes = [_storage(builder, state, k, operand) for k, operand in enumerate(operation.operands)]
     around = [_storage(builder, outside, k, value) for k, value in enumerate(captured)]
     if _scalar_problem(operation, view_of) is None:
-        environment = {value: _bound(builder, home) for value, home in zip(captured, around, strict=True)}
-        goes_on = _scalar_loop(BlockEmitter(builder, view_of, environment), operation, homes, max_steps)
+        emitter = Emitter(builder, view_of)
     else:
         with builder.goto_entry_block():
             place = _pointer(builder, outside, len(captured))
         workspace = Workspace(place, workspace_bytes(operation))
-        emitter = ArrayEmitter(builder, view_of, None, workspace, updated_in_place(operation))
-        emitter.bound.update(zip(captured, map(emitter.result, around), strict=True))
+        emitter = ArrayEmitter(builder, view_of, workspace, updated_in_place(operation))
         emitter.unchanging.update(captured)
-        goes_on = emit_while(emitter, operation, homes, max_steps)
-    builder.ret(builder.zext(goes_on, I64))
-    return module
-
-
-def _scalar_loop(
-    emitter: BlockEmitter, operation: Operation, homes: Sequence[Storage], max_steps: ir.Value
-) -> ir.Value:
-    """A loop of scalar work; returns whether `cond` still holds at its end."""
-    builder = emitter.builder
-    results, goes_on = emit_loop(emitter, operation, [_bound(builder, home) for home in homes], max_steps)
+    emitter.bound.update(zip(captured, map(emitter.result, around), strict=True))
+    results, goes_on = emit_while(emitter, operation, [emitter.result(home) for home in homes], max_steps)
     body = operation.regions[1].block
-    for home, result, handed_on, argument in zip(
-        homes, results, body.terminator.operands, body.arguments, strict=True
-    ):
-        if isinstance(result, Elements) and handed_on is not argument:
+    handed_on = zip(body.terminator.operands, body.arguments, strict=True)
+    for home, result, (value, argument) in zip(homes, results, handed_on, strict=True):
+        if isinstance(result, Elements) and value is not argument:
             positions = [I64(k) for k in range(len(result.values))]
             store_elements(builder, home, positions, result)
-    return goes_on
+    builder.ret(builder.zext(goes_on, I64))
+    return module
 
 
 def _storage(builder: ir.IRBuilder, pointers: ir.Value, number: int, value: IrValue) -> Storage:
@@ -147,7 +132,3 @@ def _pointer(builder: ir.IRBuilder, pointers: ir.Value, number: int) -> ir.Value
     """An element of an array of pointers."""
     place = builder.gep(pointers, [I64(number)], inbounds=True, source_etype=POINTER)
     return builder.load(place, typ=POINTER)
-
-
-def _bound(builder: ir.IRBuilder, storage: Storage) -> Bound:
-    return all_elements(builder, storage) if is_small(storage.type) else storage

@@ -11,9 +11,9 @@ from llvmlite import ir
 
 from ..ir import Block, Operation, Value
 from .arrays import ArrayEmitter, block_problem
-from .arrays.boxes import copy_all
 from .arrays.emitter import is_array
 from .blocks import Storage
+from .blocks.boxes import copy_all
 from .coverage import ViewOf
 from .llvm.tasks import define_task
 from .regions.region_function import LoopFunction

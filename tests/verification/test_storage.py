@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from nimblehlo.codegen.arrays import ArrayEmitter, indexing
+from nimblehlo.codegen.arrays import ArrayEmitter
+from nimblehlo.codegen.blocks.emitter import EMIT_RULES
 from nimblehlo.codegen.native_loop import native_loop, native_loop_problem
 from nimblehlo.codegen.steps import steps_module, steps_problem
 from nimblehlo.frontend import parse
@@ -82,9 +83,11 @@ def test_code_as_it_is_generated_is_accepted(generate: Any) -> None:
 
 
 def test_an_update_in_place_of_what_is_read_later_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "_own", lambda emitter, operation: emitter.bound[operation.operands[0]])
     monkeypatch.setattr(
-        ArrayEmitter, "emit_outlined", lambda self, one: indexing.EMIT_RULES[one.name].emit(self, one)
+        ArrayEmitter, "updated", lambda emitter, operation: emitter.bound[operation.operands[0]]
+    )
+    monkeypatch.setattr(
+        ArrayEmitter, "emit_outlined", lambda self, one: EMIT_RULES[one.name].emit(self, one)
     )
     with pytest.raises(InvalidPlan, match="reads tensor<8xf32> in memory that holds another value"):
         generate_steps()

@@ -5,15 +5,13 @@ elements are only read, or updated in place where a loop carries them. `block_pr
 be generated; an `ArrayEmitter` generates it.
 """
 
-from . import control, elementwise, indexing, movement, products, reductions, selection
-from .control import emit_while, updated_in_place, while_problem, workspace_bytes
+from . import products, selection
+from .control import updated_in_place, while_problem, workspace_bytes
 from .emitter import (
     MAX_OPERATIONS,
     ArrayEmitter,
     Workspace,
     block_problem,
-    is_large,
-    is_single,
     products_of,
     step_problem,
 )
@@ -23,16 +21,8 @@ __all__ = [
     "ArrayEmitter",
     "Workspace",
     "block_problem",
-    "control",
-    "elementwise",
-    "emit_while",
-    "indexing",
-    "is_large",
-    "is_single",
-    "movement",
     "products",
     "products_of",
-    "reductions",
     "selection",
     "step_problem",
     "updated_in_place",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...ir import Block, DenseElementsAttribute, Operation
+from ...ir import Block, Operation
 from ...ir import Value as IrValue
 
 MAX_OPERATIONS = 24
@@ -46,14 +46,6 @@ def fused_into_users(block: Block, is_elementwise: IsElementwise, updates: froze
             last[operation] = end
             lengths[end] += 1
     return {operation for operation, end in last.items() if end is not operation}
-
-
-def is_splat(operation: Operation) -> bool:
-    """Whether an operation is a constant whose elements are equal: loops need not read them."""
-    if operation.name != "stablehlo.constant":
-        return False
-    value = operation.attributes["value"]
-    return isinstance(value, DenseElementsAttribute) and value.is_splat
 
 
 def chain(operation: Operation, is_made: Callable[[Operation], bool]) -> list[Operation]:

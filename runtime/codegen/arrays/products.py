@@ -17,12 +17,13 @@ from ...ir.affine import row_major_strides
 from ...kernels.launch.processor import register_bytes
 from ...types import FLOAT
 from ..blocks import Bound, Storage
+from ..blocks.boxes import Side, copy, window
 from ..blocks.elements import element_pointer
+from ..blocks.emitter import EMIT_RULES, EmitRule, Mode
 from ..coverage import ViewOf
 from ..llvm.values import I64, stored_type
 from ..nests.contiguous_copy import splat
-from .boxes import Side, copy
-from .emitter import EMIT_RULES, ArrayEmitter, EmitRule
+from .emitter import ArrayEmitter
 from .vector_products import VectorProduct, fused_function
 
 MAX_ELEMENTS = 1 << 14
@@ -41,7 +42,7 @@ class _Sizes(NamedTuple):
     columns: int
 
 
-def _problem(operation: Operation, view_of: ViewOf) -> str | None:
+def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     view = view_of(operation)
     types = {type.element_type for type in (view.lhs, view.rhs, view.result)}
     (type,) = types if len(types) == 1 else (None,)
@@ -119,8 +120,7 @@ def _in_order(emitter: ArrayEmitter, storage: Storage, dimensions: Sequence[int]
     if _is_in_order(shape, dimensions):
         return Storage(kind, storage.pointer)
     computed, strides = emitter.allocate_scratch(kind), row_major_strides(shape)
-    source = Side(storage, I64(0), [strides[d] for d in dimensions])
-    copy(emitter, Side(computed, I64(0), row_major_strides(sizes)), source, sizes)
+    copy(emitter, window(computed, sizes), Side(storage, 0, [strides[d] for d in dimensions]), sizes)
     return computed
 
 
@@ -141,17 +141,17 @@ class _Product:
 
     def emit(self, part: int) -> None:
         builder, sizes = self.builder, self.sizes
-        with self.emitter.loop(sizes.batch) as number:
+        for number in self.emitter.loop(sizes.batch):
             left = builder.mul(number, I64(sizes.rows * sizes.terms))
             right = builder.mul(number, I64(sizes.terms * sizes.columns))
             result = builder.mul(number, I64(sizes.rows * sizes.columns))
             for row, rows, row_tiles in _tiles(sizes.rows, self.row_sizes):
-                with self.emitter.loop(row_tiles) as at_row:
+                for at_row in self.emitter.loop(row_tiles):
                     first_row = builder.add(builder.mul(at_row, I64(rows)), I64(row))
                     start = builder.add(left, builder.mul(first_row, I64(sizes.terms)))
                     line = builder.add(result, builder.mul(first_row, I64(sizes.columns)))
                     for column, lanes, tiles in _tiles(sizes.columns, _halves(self.tile_items // rows)):
-                        with self.emitter.loop(tiles) as at:
+                        for at in self.emitter.loop(tiles):
                             first = builder.add(builder.mul(at, I64(lanes)), I64(column))
                             self.tile(
                                 rows, lanes, part, start, builder.add(right, first), builder.add(line, first)
@@ -171,7 +171,7 @@ class _Product:
             before = [builder.load(room, typ=type) for room in sums] if start else []
             for room in sums:
                 builder.store(zero, room)
-            with self.emitter.loop(min(start + part, sizes.terms), I64(start)) as term:
+            for term in self.emitter.loop(min(start + part, sizes.terms), start):
                 place = builder.add(right, builder.mul(term, I64(sizes.columns)))
                 values = self.load(self.right, place, type)
                 for row, room in enumerate(sums):

@@ -10,17 +10,18 @@ from llvmlite import ir
 from ...ir import Operation
 from ...types import FLOAT, SIGNED, ElementType
 from ..blocks import Bound
+from ..blocks.emitter import EMIT_RULES, EmitRule, Mode, Variable
 from ..coverage import ViewOf
 from ..elementwise.elementwise import total_order
 from ..llvm.values import I64, Value
 from ..regions.region_function import While
-from .emitter import EMIT_RULES, ArrayEmitter, EmitRule, Variable
+from .emitter import ArrayEmitter
 
 MAX_COMPARISONS = 1 << 15
 """Elements times those that are kept."""
 
 
-def _problem(operation: Operation, view_of: ViewOf) -> str | None:
+def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     view = view_of(operation)
     type = view.operand.element_type
     if type.category == FLOAT and type.name not in ("f32", "f64", "bf16"):
@@ -35,12 +36,12 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     length, k = view.operand.shape[-1], view.k
     operand = emitter.storage(operation.operands[0])
     values, indices = map(emitter.allocate_result, operation.results)
-    with emitter.loop(view.operand.size // length) as row:
+    for row in emitter.loop(view.operand.size // length):
         first, kept = builder.mul(row, I64(length)), builder.mul(row, I64(k))
         selection = _Selection(emitter, view.operand.element_type, k, indices, kept)
-        with emitter.loop(length) as index:
+        for index in emitter.loop(length):
             selection.take(emitter.at(operand, builder.add(first, index)), index)
-        with emitter.loop(k) as number:
+        for number in emitter.loop(k):
             offset = builder.add(kept, number)
             (index,) = emitter.at(indices, offset)
             value = emitter.at(operand, builder.add(first, builder.sext(index, I64)))

@@ -48,14 +48,14 @@ class VectorProduct:
     def emit_dots(self) -> None:
         """Where the terms of a line lie side by side: a lane is a chain."""
         builder = self.builder
-        with self.emitter.loop(self.batch) as number:
+        for number in self.emitter.loop(self.batch):
             vector = builder.mul(number, I64(self.terms))
             matrix = builder.mul(number, I64(self.lines * self.terms))
             result = builder.mul(number, I64(self.lines))
             whole = self.lines // _LINES * _LINES
             for first, count, step in ((0, whole // _LINES, _LINES), (whole, self.lines - whole, 1)):
                 if count:
-                    with self.emitter.loop(count) as tile:
+                    for tile in self.emitter.loop(count):
                         line = builder.add(builder.mul(tile, I64(step)), I64(first))
                         start = builder.add(matrix, builder.mul(line, I64(self.terms)))
                         self.dots(step, vector, start, builder.add(result, line))
@@ -72,7 +72,7 @@ class VectorProduct:
                 self.add_to(room, factors, self.load(self.matrix, offset, count, self.chains))
 
         if whole:
-            with self.emitter.loop(whole // self.chains) as step:
+            for step in self.emitter.loop(whole // self.chains):
                 add(builder.mul(step, I64(self.chains)), self.chains)
         if whole < self.terms:
             add(I64(whole), self.terms - whole)
@@ -89,7 +89,7 @@ class VectorProduct:
         """Where lines lie side by side: a lane is a line, and each chain has a vector."""
         builder, rest = self.builder, self.lines
         lanes = register_bytes() // 32 // self.item
-        with self.emitter.loop(self.batch) as number:
+        for number in self.emitter.loop(self.batch):
             vector = builder.mul(number, I64(self.terms))
             matrix = builder.mul(number, I64(self.lines * self.terms))
             result = builder.mul(number, I64(self.lines))
@@ -97,7 +97,7 @@ class VectorProduct:
             while rest:
                 count = rest // lanes
                 if count:
-                    with self.emitter.loop(count) as tile:
+                    for tile in self.emitter.loop(count):
                         line = builder.add(builder.mul(tile, I64(lanes)), I64(first))
                         self.columns(lanes, vector, builder.add(matrix, line), builder.add(result, line))
                 first, rest, lanes = first + count * lanes, rest % lanes, lanes // 2
@@ -116,7 +116,7 @@ class VectorProduct:
                 self.add_to(room, lanes_of(builder, factor, [0] * lanes), line)
 
         if whole:
-            with self.emitter.loop(whole // self.chains) as step:
+            for step in self.emitter.loop(whole // self.chains):
                 add(builder.mul(step, I64(self.chains)), self.chains)
         if whole < self.terms:
             add(I64(whole), self.terms - whole)

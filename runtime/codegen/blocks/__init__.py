@@ -1,31 +1,28 @@
 """Blocks of scalar work as straight LLVM code: bodies of loops, reducers, scatters and comparators.
 
 Small tensors are LLVM values, one for each element; larger ones are arrays in memory, which are read by index
-and updated in place. `block_problem` and `updates_problem` say why a block cannot be generated; a
-`BlockEmitter` generates it.
+and updated in place. `block_problem` and `updates_problem` say why a block cannot be generated; an `Emitter`
+generates it.
 """
 
 from . import control, indexing, movement, reductions
 from .arrays import IsArray, updates_problem
-from .control import case_conditions, count_limit, emit_cluster, emit_loop, emit_steps, loop_problem
+from .control import count_limit, emit_while, loop_problem
 from .elements import Elements, Storage, all_elements, is_plain, is_small, store_elements
-from .emitter import BlockEmitter, Bound, Emitter, block_problem
+from .emitter import Bound, Emitter, Mode, block_problem
 
 __all__ = [
-    "BlockEmitter",
     "Bound",
     "Elements",
     "Emitter",
     "IsArray",
+    "Mode",
     "Storage",
     "all_elements",
     "block_problem",
-    "case_conditions",
     "control",
     "count_limit",
-    "emit_cluster",
-    "emit_loop",
-    "emit_steps",
+    "emit_while",
     "indexing",
     "is_plain",
     "is_small",

@@ -1,69 +1,93 @@
-"""Branches and loops within blocks."""
+"""Branches, loops and clusters within blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 from llvmlite import ir
 
-from ...ir import DenseElementsAttribute, EnumAttribute, Operation, Region
+from ...ir import Block, DenseElementsAttribute, EnumAttribute, Operation, Region, captured_values
 from ...ir import Value as IrValue
 from ...types import SIGNED, TensorType
 from ..coverage import ViewOf
 from ..llvm.values import I64, Value
-from .elements import Elements, Storage, is_plain, is_small
-from .emitter import EMIT_RULES, BlockEmitter, Bound, EmitRule, Emitter, block_problem, instructions
+from .arrays import CLUSTERS
+from .boxes import copy_all
+from .elements import Elements, Storage, is_plain
+from .emitter import (
+    EMIT_RULES,
+    Bound,
+    EmitRule,
+    Emitter,
+    Mode,
+    Variable,
+    block_problem,
+    instructions,
+    regions_problem,
+)
+
+MAX_INSTRUCTIONS = 4000
+"""A loop of scalar work with more would take seconds to compile."""
+MAX_INNER_TRIPS = 1 << 12
+"""A loop within a block on arrays that may take more is left to the plan: native code is not interrupted
+there."""
 
 
-def _branches_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    if not is_small(operation.operands[0].type):
-        return "selects by what is no small tensor"
-    for region in operation.regions:
-        reason = block_problem(region.block, view_of)
-        if reason is not None:
-            return reason
-    return None
+def body_problem(region: Region, view_of: ViewOf, mode: Mode) -> str | None:
+    """Why the body of a reduction or an update of single elements cannot be generated.
+
+    In blocks on arrays it may stand in a function of its own.
+    """
+    block = region.block
+    if mode is Mode.ARRAYS:
+        for value in (*block.arguments, *block.terminator.operands):
+            if not mode.holds(value.type):
+                return f"its body has {value.type}"
+        if captured_values([region]):
+            return "its body uses values from outside"
+    return block_problem(block, view_of)
 
 
-def _emit_if(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
-    (condition,) = emitter.elements(operation.operands[0]).scalar
-    return _emit_branches(emitter, operation, [condition], operation.regions)
+def _emit_if(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+    return _emit_branches(emitter, operation, list(emitter.element(operation.operands[0])))
 
 
-def _emit_case(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
-    (index,) = emitter.elements(operation.operands[0]).scalar
-    chosen = case_conditions(emitter.builder, index, operation)
-    return _emit_branches(emitter, operation, chosen, operation.regions)
+def _emit_case(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+    """Where no other region is chosen, the last one is."""
+    (index,) = emitter.element(operation.operands[0])
+    numbers = range(len(operation.regions) - 1)
+    chosen = [emitter.builder.icmp_signed("==", index, index.type(number)) for number in numbers]
+    return _emit_branches(emitter, operation, chosen)
 
 
-def case_conditions(builder: ir.IRBuilder, index: ir.Value, operation: Operation) -> list[ir.Value]:
-    """Whether each region of a `case` but the last is chosen; where none of them is, that one."""
-    return [
-        builder.icmp_signed("==", index, index.type(number)) for number in range(len(operation.regions) - 1)
-    ]
-
-
-def _emit_branches(
-    emitter: BlockEmitter, operation: Operation, conditions: Sequence[ir.Value], regions: Sequence[Region]
-) -> Sequence[Bound]:
+def _emit_branches(emitter: Emitter, operation: Operation, conditions: Sequence[ir.Value]) -> Sequence[Bound]:
     """The first region whose condition holds, or the last one; each ends in a common block."""
     builder = emitter.builder
     end = builder.append_basic_block("joined")
     arrivals: list[tuple[list[Bound], ir.Block]] = []
-    for number, region in enumerate(regions):
+    targets = [
+        emitter.allocate_result(result) if emitter.makes(result.type) else None
+        for result in operation.results
+    ]
+    for number, region in enumerate(operation.regions):
         otherwise = None
         if number < len(conditions):
             here = builder.append_basic_block("branch")
             otherwise = builder.append_basic_block("otherwise")
             builder.cbranch(conditions[number], here, otherwise)
             builder.position_at_end(here)
-        arrivals.append((emitter.emit_block(region.block, []), builder.block))
+        bounds = emitter.emit_block(region.block, [])
+        for k, target in enumerate(targets):
+            if target is not None:
+                copy_all(emitter, target, bounds[k])
+                bounds[k] = emitter.result(target)
+        arrivals.append((bounds, builder.block))
         builder.branch(end)
         if otherwise is not None:
             builder.position_at_end(otherwise)
     builder.position_at_end(end)
-    columns = [[results[k] for results, _ in arrivals] for k in range(len(operation.results))]
+    columns = [[bounds[k] for bounds, _ in arrivals] for k in range(len(operation.results))]
     blocks = [block for _, block in arrivals]
     return [_joined(builder, column, blocks) for column in columns]
 
@@ -86,29 +110,27 @@ def _joined(builder: ir.IRBuilder, column: Sequence[Bound], blocks: Sequence[ir.
     return Elements(tuple(values))
 
 
-MAX_INSTRUCTIONS = 4000
-"""A loop with more would take seconds to compile."""
-
-
 def loop_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    """Why a `while` cannot be generated, or None where it can; updates of arrays apart."""
+    """Why a `while` cannot be generated as scalar work, or None where it can; updates of arrays apart."""
     for operand in operation.operands:
         if not is_plain(operand.type):
             return f"carries {operand.type}"
-    for region in operation.regions:
-        reason = block_problem(region.block, view_of)
-        if reason is not None:
-            return reason
-    if sum(instructions(region.block) for region in operation.regions) > MAX_INSTRUCTIONS:
+    reason = regions_problem(operation, view_of, Mode.SCALARS)
+    if reason is None and sum(instructions(region.block) for region in operation.regions) > MAX_INSTRUCTIONS:
         return "is too much code"
-    return None
+    return reason
 
 
-def _inner_loop_problem(operation: Operation, view_of: ViewOf) -> str | None:
+def _inner_loop_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     """Native code is not interrupted within a step of the outermost loop: each must come to an end."""
-    if count_limit(operation) is None:
+    limit = count_limit(operation)
+    if limit is None:
         return "an inner loop has no known number of steps"
-    return loop_problem(operation, view_of)
+    if mode is Mode.SCALARS:
+        return loop_problem(operation, view_of)
+    if limit > MAX_INNER_TRIPS:
+        return "an inner loop has a great number of steps"
+    return regions_problem(operation, view_of, mode)
 
 
 def count_limit(operation: Operation) -> int | None:
@@ -142,119 +164,153 @@ def _integer(value: IrValue) -> int | None:
     return int(attribute.array.flat[0]) if type.category == SIGNED and attribute.array.size == 1 else None
 
 
-def emit_loop(
-    emitter: BlockEmitter, operation: Operation, initial: Sequence[Bound], budget: ir.Value | None = None
+def emit_while(
+    emitter: Emitter, operation: Operation, initial: Sequence[Bound], budget: ir.Value | None = None
 ) -> tuple[list[Bound], ir.Value]:
-    """Generate a `while`.
+    """Generate a `while` that has no problem.
 
     Args:
-        initial: what its operands are bound to.
+        initial: what its operands are bound to: arrays in memory that takes the carried values.
         budget: most steps to do, as i64; None: no limit.
 
     Returns:
-        What the results are bound to, and whether `cond` holds for them: whether steps are left to do.
-    """
-    carried = [_Carried(emitter.builder, bound) for bound in initial]
-    holds = emit_steps(emitter, operation, carried, budget)
-    return [one.read() for one in carried], holds
-
-
-class Carried(Protocol):
-    """A value that a loop carries."""
-
-    def read(self) -> Bound: ...
-
-    def write(self, bound: Bound) -> None: ...
-
-
-def emit_steps(
-    emitter: Emitter,
-    operation: Operation,
-    carried: Sequence[Carried],
-    budget: ir.Value | None,
-    settled: Callable[[list[Bound]], list[Bound]] = list,
-) -> ir.Value:
-    """Generate the steps of a `while`; returns whether `cond` still holds after them.
-
-    Args:
-        carried: the values that it carries: at first those that it starts with, then the last ones.
-        budget: most steps to do, as i64; None: no limit.
-        settled: makes what `body` hands on such that its values can be written one after the other.
+        What the results are bound to, and whether `cond` still holds for them: whether steps are left to do.
     """
     builder = emitter.builder
     cond, body = (region.block for region in operation.regions)
-    left = None if budget is None else _Carried(builder, Elements(((budget,),)))
+    carried = [
+        _Carried(emitter, bound, _array_made(emitter, body, number)) for number, bound in enumerate(initial)
+    ]
+    left = None if budget is None else Variable(emitter, (budget,))
     head, step, end = (builder.append_basic_block(name) for name in ("cond", "body", "end"))
     builder.branch(head)
     builder.position_at_end(head)
     (condition,) = emitter.emit_block(cond, [one.read() for one in carried])
-    assert isinstance(condition, Elements)
-    (holds,) = condition.scalar
+    (holds,) = emitter.at(condition, 0)
     goes_on = holds
     if left is not None:
-        goes_on = builder.and_(holds, builder.icmp_signed(">", left.read().scalar[0], I64(0)))
+        goes_on = builder.and_(holds, builder.icmp_signed(">", left.get()[0], I64(0)))
     builder.cbranch(goes_on, step, end)
     builder.position_at_end(step)
-    handed_on = settled(emitter.emit_block(body, [one.read() for one in carried]))
-    for one, bound in zip(carried, handed_on, strict=True):
+    handed_on = emitter.emit_block(body, [one.read() for one in carried])
+    places = [one.now for one in carried]
+    settled = [
+        _kept(emitter, bound, [place for place in places if place is not None and place is not one.now])
+        for one, bound in zip(carried, handed_on, strict=True)
+    ]
+    for one, bound in zip(carried, settled, strict=True):
         one.write(bound)
     if left is not None:
-        left.write(Elements(((builder.sub(left.read().scalar[0], I64(1)),),)))
+        left.set((builder.sub(left.get()[0], I64(1)),))
     builder.branch(head)
     builder.position_at_end(end)
-    return holds
+    return [one.last() for one in carried], holds
+
+
+def _array_made(emitter: Emitter, body: Block, number: int) -> IrValue | None:
+    """The array that a body's operations make and hand on at a position, if they do so there first."""
+    handed_on = body.terminator.operands
+    value = handed_on[number]
+    if not emitter.makes(value.type) or value.owner not in body.operations:
+        return None
+    return value if handed_on.index(value) == number else None
+
+
+def _kept(emitter: Emitter, bound: Bound, homes: Sequence[Storage]) -> Bound:
+    """What is handed on: a copy where it lies in the memory of another carried value."""
+    if not isinstance(bound, Storage) or all(bound.pointer is not home.pointer for home in homes):
+        return bound
+    buffer = emitter.allocate_scratch(bound.type)
+    copy_all(emitter, buffer, bound)
+    return emitter.result(buffer)
 
 
 class _Carried:
-    """A value that a loop carries: elements on the stack, which become registers; arrays in place."""
+    """A value that a loop carries: elements in registers, an array in its home.
 
-    def __init__(self, builder: ir.IRBuilder, initial: Bound) -> None:
-        self.builder = builder
-        self.array = initial if isinstance(initial, Storage) else None
-        self.scratch_buffers: list[list[ir.Value]] = []
+    An array that each step makes anew takes turns between its home and another place: one step's is read
+    while the next one's is written, and none is copied.
+
+    Args:
+        initial: what it is bound to at first; an array's memory is its home, where it is left at last.
+        computed: the array that a step makes; None: it makes none.
+
+    Attributes:
+        now: where the array lies that the step reads.
+    """
+
+    def __init__(self, emitter: Emitter, initial: Bound, computed: IrValue | None) -> None:
+        self.emitter, self.computed = emitter, computed
+        self.home = self.now = initial if isinstance(initial, Storage) else None
+        self.elements: list[Variable] = []
         if isinstance(initial, Elements):
-            with builder.goto_entry_block():
-                self.scratch_buffers = [
-                    [builder.alloca(part.type) for part in value] for value in initial.values
-                ]
-            self.write(initial)
+            self.elements = [Variable(emitter, value) for value in initial.values]
+        elif computed is not None:
+            other: Any = emitter.allocate_scratch(initial.type)
+            self.turns = Variable(emitter, (initial.pointer, other.pointer))
 
-    def read(self) -> Any:
-        if self.array is not None:
-            return self.array
-        return Elements(
-            tuple(
-                [
-                    tuple([self.builder.load(room) for room in scratch_buffers])
-                    for scratch_buffers in self.scratch_buffers
-                ]
-            )
-        )
+    def read(self) -> Bound:
+        if self.home is None:
+            return Elements(tuple([element.get() for element in self.elements]))
+        if self.computed is None:
+            return self.home
+        now, following = [Storage(self.home.type, pointer) for pointer in self.turns.get()]
+        self.now, self.emitter.result_storage[self.computed] = now, following
+        return now
 
     def write(self, bound: Bound) -> None:
-        if isinstance(bound, Storage):
+        if self.now is None:
+            assert isinstance(bound, Elements)
+            for element, value in zip(self.elements, bound.values, strict=True):
+                element.set(value)
             return
-        for scratch_buffers, value in zip(self.scratch_buffers, bound.values, strict=True):
-            for room, part in zip(scratch_buffers, value, strict=True):
-                self.builder.store(part, room)
+        following = None if self.computed is None else self.emitter.result_storage[self.computed]
+        pointer = bound.pointer if isinstance(bound, Storage) else None
+        if following is not None and pointer is following.pointer:
+            self.turns.set((following.pointer, self.now.pointer))
+        elif pointer is not self.now.pointer:
+            copy_all(self.emitter, self.now, bound)
+
+    def last(self) -> Bound:
+        """What the last value is bound to: an array's lies in its home."""
+        if self.home is None or self.computed is None:
+            return self.read()
+        builder, (place, _) = self.emitter.builder, self.turns.get()
+        with builder.if_then(builder.icmp_unsigned("!=", place, self.home.pointer)):
+            copy_all(self.emitter, self.home, Storage(self.home.type, place))
+        return self.home
 
 
-def _emit_inner_loop(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
-    results, _ = emit_loop(emitter, operation, [emitter.bound[operand] for operand in operation.operands])
-    return results
+def _emit_inner_loop(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+    initial: list[Bound] = []
+    for operand, result in zip(operation.operands, operation.results, strict=True):
+        initial.append(emitter.bound[operand])
+        if emitter.makes(result.type):
+            home = emitter.allocate_result(result)
+            copy_all(emitter, home, initial[-1])
+            initial[-1] = emitter.result(home)
+    return emit_while(emitter, operation, initial)[0]
 
 
-def _cluster_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    return block_problem(operation.regions[0].block, view_of)
+def _emit_cluster(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+    """Its operations one by one; what they make for its results goes where those are wanted."""
+    block = operation.regions[0].block
+    for value, result in zip(block.terminator.operands, operation.results, strict=True):
+        if result in emitter.result_storage:
+            emitter.result_storage[value] = emitter.result_storage[result]
+    return emitter.emit_block(block, [emitter.bound[operand] for operand in operation.operands])
 
 
-def emit_cluster(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
-    """The operations of a cluster, one by one."""
-    operands = [emitter.bound[operand] for operand in operation.operands]
-    return emitter.emit_block(operation.regions[0].block, operands)
+def _chosen_by(operation: Operation) -> Sequence[IrValue]:
+    return operation.operands[:1]
 
 
-EMIT_RULES["nimblehlo.cluster"] = EmitRule(_cluster_problem, emit_cluster)
-EMIT_RULES["stablehlo.while"] = EmitRule(_inner_loop_problem, _emit_inner_loop)
-EMIT_RULES["stablehlo.if"] = EmitRule(_branches_problem, _emit_if)
-EMIT_RULES["stablehlo.case"] = EmitRule(_branches_problem, _emit_case)
+def _nothing(operation: Operation) -> Sequence[IrValue]:
+    return ()
+
+
+EMIT_RULES.update(dict.fromkeys(CLUSTERS, EmitRule(regions_problem, _emit_cluster, is_outlined=False)))
+EMIT_RULES["nimblehlo.cluster"] = EmitRule(regions_problem, _emit_cluster, _nothing, is_outlined=False)
+EMIT_RULES["stablehlo.while"] = EmitRule(_inner_loop_problem, _emit_inner_loop, _nothing, is_outlined=False)
+EMIT_RULES["stablehlo.if"] = EmitRule(regions_problem, _emit_if, _chosen_by, is_outlined=False)
+EMIT_RULES["stablehlo.case"] = EmitRule(regions_problem, _emit_case, _chosen_by, is_outlined=False)

@@ -15,6 +15,8 @@ from ..llvm.values import I64, Value, load, store, stored_type
 
 MAX_ELEMENTS = 16
 """Tensors with at most as many elements are held as LLVM values, each element one."""
+MAX_MADE_ELEMENTS = 1 << 14
+"""Arrays with more elements are not made."""
 
 
 class Elements(Record):
@@ -46,19 +48,25 @@ def element_count(type: Any) -> int:
     return math.prod(type.shape)
 
 
+def is_large(type: Type) -> bool:
+    """Whether tensors of a type are never made anew."""
+    return is_plain(type) and element_count(type) > MAX_MADE_ELEMENTS
+
+
 def is_small(type: Type) -> bool:
     """Whether tensors of a type are held as `Elements`."""
     return is_plain(type) and 0 < element_count(type) <= MAX_ELEMENTS
 
 
+def flat(bound: Elements | Storage) -> list[ir.Value]:
+    """The LLVM values that stand for a tensor: its elements, or where it lies."""
+    return [bound.pointer] if isinstance(bound, Storage) else [part for one in bound.values for part in one]
+
+
 def window_offsets(shape: Sequence[int], sizes: Sequence[int]) -> list[int]:
     """Where the elements of a window at the origin lie in a flattened tensor, in the window's order."""
-    return offsets(AffineExpr(0, tuple(row_major_strides(shape))), sizes)
-
-
-def offsets(expr: AffineExpr, sizes: Sequence[int]) -> list[int]:
-    """The values of an affine function in a box, in row-major order."""
-    return [int(offset) for offset in expr.values(sizes).reshape(-1)]
+    offsets = AffineExpr(0, tuple(row_major_strides(shape))).values(sizes)
+    return [int(offset) for offset in offsets.reshape(-1)]
 
 
 def element_pointer(builder: ir.IRBuilder, storage: Storage, position: ir.Value) -> ir.Value:

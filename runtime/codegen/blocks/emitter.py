@@ -1,12 +1,17 @@
-"""The frame in which blocks of scalar work become straight LLVM code.
+"""The frame in which blocks of operations become LLVM code, one rule for each operation.
 
-Callers hand in `view_of`, which gives an operation's declared view (its attributes under the
-specification's names), so that this layer needs to know no declaration.
+An `Emitter` generates blocks of scalar work: tensors of few elements are LLVM values, and loops over elements
+are unrolled. `nimblehlo.codegen.arrays.ArrayEmitter` generates blocks on small arrays, which lie in memory,
+by the same rules: a rule asks its emitter for the elements of tensors, for memory and for loops.
+
+Callers hand in `view_of`, which gives an operation's declared view (its attributes under the specification's
+names), so that this layer needs to know no declaration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import enum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from llvmlite import ir
@@ -14,35 +19,69 @@ from llvmlite import ir
 from ...ir import Block, Operation
 from ...ir import Value as IrValue
 from ...ir.record import Record
-from ...types import TensorType
+from ...types import TensorType, Type
 from ..coverage import MATHEMATICS, ViewOf
 from ..llvm.values import I64, Value
 from . import elements as tensors
-from .elements import Elements, Storage, is_small
+from .elements import MAX_ELEMENTS, Elements, Storage, is_large, is_plain, is_small
 
 Bound = Elements | Storage
+Index = Any
+"""An offset or an index: an int where loops are unrolled, else an LLVM value."""
+
+
+class Registers:
+    """The elements of a tensor that is being made, as LLVM values."""
+
+    def __init__(self, type: TensorType) -> None:
+        self.values: list[Any] = [None] * type.size
+
+
+Target = Registers | Storage
+"""Where an operation's result is made."""
+
+
+class Mode(enum.Enum):
+    """What a block works on; the value is up to how many elements of a tensor are LLVM values."""
+
+    SCALARS = MAX_ELEMENTS
+    ARRAYS = 1
+
+    def holds(self, type: Type) -> bool:
+        """Whether tensors of a type are LLVM values, each element one."""
+        return is_plain(type) and 0 < tensors.element_count(type) <= self.value
 
 
 class EmitRule(Record):
     """How operations of one kind are generated.
 
     Attributes:
-        problem: why an operation cannot be generated, or None; called with the operation and its view.
+        problem: why an operation whose types are generated cannot be, or None.
         emit: generates it; returns what its results are bound to.
+        small_values: its operands and results that have to be small in blocks of scalar work; None: it is
+            generated in blocks on arrays alone.
+        is_outlined: whether it becomes a function of its own in blocks on arrays, which equal operations
+            share: LLVM takes much longer for one function that is long than for some that are short.
+        work: about how many products it multiplies.
+        alias: where its result lies without anything being made, or None; asked in blocks on arrays.
     """
 
-    problem: Callable[[Operation, ViewOf], str | None]
-    emit: Callable[[BlockEmitter, Operation], Sequence[Bound]]
+    problem: Callable[[Operation, ViewOf, Mode], str | None]
+    emit: Callable[[Any, Operation], Sequence[Bound]]
+    small_values: Callable[[Operation], Iterable[IrValue]] | None = None
+    is_outlined: bool = True
+    work: Callable[[Operation, ViewOf], int] = lambda operation, view_of: 0
+    alias: Callable[[Any, Operation], Storage | None] = lambda emitter, operation: None
 
 
 MATHEMATICAL = 40
 """About how many instructions a mathematical function has."""
 
 EMIT_RULES: dict[str, EmitRule] = {}
-"""The forms of operations by name; the modules of this folder enter theirs."""
+"""The rules of operations by name; the modules of this folder and of `arrays` enter theirs."""
 
 ELEMENTWISE = ""
-"""Under this name stands the form of all other operations."""
+"""Under this name stands the rule of all other operations."""
 
 
 def emit_rule_of(operation: Operation) -> EmitRule:
@@ -67,16 +106,22 @@ class Watch(Protocol):
 
 
 class Emitter:
-    """Generates the code of blocks at the place where a builder stands; what their values are bound to.
+    """Generates blocks of scalar work at the place where a builder stands, in a function whose entry block
+    ends in a branch; arrays are read where they lie, and updated in place.
 
     Args:
         builder: where to generate.
         view_of: gives an operation's view.
         environment: what the values that blocks use from outside are bound to.
+
+    Attributes:
+        bound: what the values of blocks are bound to.
+        result_storage: memory of their own for some results, where they are wanted.
     """
 
     watch: ClassVar[Watch | None] = None
     """What sees the memory that blocks read and write as they are generated: tests verify it."""
+    mode: ClassVar[Mode] = Mode.SCALARS
 
     def __init__(
         self, builder: ir.IRBuilder, view_of: ViewOf, environment: Mapping[IrValue, Bound] | None = None
@@ -84,6 +129,7 @@ class Emitter:
         self.builder = builder
         self.view_of = view_of
         self.bound: dict[IrValue, Bound] = dict(environment or {})
+        self.result_storage: dict[IrValue, Storage] = {}
 
     def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
         """Generate a block's operations; returns what its terminator hands on."""
@@ -108,7 +154,42 @@ class Emitter:
 
     def emit_operation(self, operation: Operation) -> Sequence[Bound]:
         """Generate an operation; returns what its results are bound to."""
-        raise NotImplementedError
+        return emit_rule_of(operation).emit(self, operation)
+
+    def chain(self, operation: Operation) -> list[Operation]:
+        """The operations that an operation's loop makes, it last, each behind those that it uses."""
+        return [operation]
+
+    def makes(self, type: Type) -> bool:
+        """Whether operations make arrays of a type anew."""
+        return False
+
+    def applied(self, block: Block, items: Sequence[Value]) -> list[Value]:
+        """What a body of single elements makes of some."""
+        results = self.emit_block(block, [Elements((item,)) for item in items])
+        return [result.scalar for result in results if isinstance(result, Elements)]
+
+    def element(self, value: IrValue) -> Value:
+        """What a tensor of one element is bound to."""
+        return self.at(self.bound[value], 0)
+
+    def indices(self, values: Iterable[IrValue]) -> list[ir.Value]:
+        """Integer tensors of one element as i64."""
+        return [tensors.as_int64(self.builder, element_type(value), self.element(value)) for value in values]
+
+    def at(self, bound: Bound | Target, offset: Index) -> Value:
+        """The element of a tensor at an offset; of a single one, that."""
+        if isinstance(bound, Storage):
+            return tensors.load_elements(self.builder, bound, [as_value(offset)]).scalar
+        value: Value = bound.values[0 if len(bound.values) == 1 else offset]
+        return value
+
+    def put(self, target: Target, offset: Index, value: Value) -> None:
+        """Write an element at an offset."""
+        if isinstance(target, Storage):
+            tensors.store_elements(self.builder, target, [as_value(offset)], Elements((value,)))
+        else:
+            target.values[offset] = value
 
     def storage(self, value: IrValue) -> Storage:
         """A tensor in memory: where it is, or a copy of a small one on the stack."""
@@ -118,44 +199,144 @@ class Emitter:
         assert isinstance(value.type, TensorType)
         return tensors.spilled(self.builder, value.type, bound)
 
+    def updated(self, operation: Operation) -> Storage:
+        """The memory of an operation's first operand that it updates, or of a copy."""
+        return self.storage(operation.operands[0])
 
-class BlockEmitter(Emitter):
-    """Generates blocks of scalar work: small tensors are LLVM values, one for each element."""
+    def allocate_scratch(self, type: TensorType) -> Target:
+        """Where a tensor can be made."""
+        return Registers(type)
 
-    def emit_operation(self, operation: Operation) -> Sequence[Bound]:
-        return emit_rule_of(operation).emit(self, operation)
+    def allocate_result(self, value: IrValue) -> Target:
+        """Where a result is made: where the caller wants it, or on its own."""
+        return self.allocate_scratch(value.type)  # type: ignore[arg-type]
 
-    def elements(self, value: IrValue) -> Elements:
-        """What a small tensor is bound to."""
-        bound = self.bound[value]
-        return bound if isinstance(bound, Elements) else tensors.all_elements(self.builder, bound)
+    def result(self, target: Target) -> Bound:
+        """What a tensor that was made is bound to."""
+        if isinstance(target, Registers):
+            return Elements(tuple(target.values))
+        return tensors.all_elements(self.builder, target) if self.mode.holds(target.type) else target
 
-    def at(self, bound: Bound, position: int) -> Value:
-        """One element of a tensor of any size."""
-        if isinstance(bound, Elements):
-            return bound.values[position]
-        return tensors.load_elements(self.builder, bound, [I64(position)]).scalar
+    def loop(self, count: int, first: int = 0) -> Iterator[Any]:
+        """A loop over [first, count), at least one step; its body is generated at each index."""
+        yield from range(first, count)
 
-    def index(self, value: IrValue) -> ir.Value:
-        """A 0-dimensional integer tensor as i64."""
-        return self.indices(value)[0]
+    def box(self, sizes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """Loops over the indices of a box."""
+        if not sizes:
+            yield ()
+            return
+        for index in self.loop(sizes[0]):
+            for others in self.box(sizes[1:]):
+                yield (index, *others)
 
-    def indices(self, value: IrValue) -> list[ir.Value]:
-        """The elements of an integer tensor as i64."""
-        kind: Any = value.type
-        return [
-            tensors.as_int64(self.builder, kind.element_type, element)
-            for element in self.elements(value).values
-        ]
+    def add(self, *terms: Index) -> Index:
+        """The sum of indices."""
+        constant = sum([term for term in terms if isinstance(term, int)])
+        total: ir.Value = None
+        for term in terms:
+            if not isinstance(term, int):
+                total = term if total is None else self.builder.add(total, term)
+        if total is None:
+            return constant
+        return self.builder.add(total, I64(constant)) if constant else total
+
+    def offset(self, indices: Sequence[Index], strides: Sequence[int], first: Index = 0) -> Index:
+        """`first + sum(index * stride)`."""
+        terms = [first]
+        for index, stride in zip(indices, strides, strict=True):
+            if isinstance(index, int):
+                terms.append(index * stride)
+            elif stride:
+                terms.append(index if stride == 1 else self.builder.mul(index, I64(stride)))
+        return self.add(*terms)
 
 
-def block_problem(block: Block, view_of: ViewOf) -> str | None:
-    """Why a block of operations cannot be generated, or None where it can."""
+class Variable:
+    """An element that changes: memory on the stack, which becomes registers."""
+
+    def __init__(self, emitter: Emitter, initial: Value) -> None:
+        self.builder = emitter.builder
+        with self.builder.goto_entry_block():
+            self.scratch_buffers = [self.builder.alloca(part.type) for part in initial]
+        self.set(initial)
+
+    def get(self) -> Value:
+        return tuple([self.builder.load(room) for room in self.scratch_buffers])
+
+    def set(self, value: Value) -> None:
+        for room, part in zip(self.scratch_buffers, value, strict=True):
+            self.builder.store(part, room)
+
+
+def as_value(index: Index) -> ir.Value:
+    """An index as an LLVM value."""
+    return I64(index) if isinstance(index, int) else index
+
+
+def element_type(value: IrValue) -> Any:
+    """The element type of a tensor."""
+    return value.type.element_type  # type: ignore[union-attr]
+
+
+def no_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+    """The problem of operations that are always generated."""
+    return None
+
+
+def block_problem(
+    block: Block, view_of: ViewOf, mode: Mode = Mode.SCALARS, in_place: frozenset[str] = frozenset()
+) -> str | None:
+    """Why a block of operations cannot be generated, or None where it can.
+
+    Args:
+        in_place: names of operations that give large arrays in blocks on arrays: those of their operands.
+    """
     for operation in block.operations[:-1]:
-        rule = emit_rule_of(operation)
-        reason = rule.problem(operation, view_of)
+        reason = operation_problem(operation, view_of, mode, in_place)
         if reason is not None:
             return f"{operation.name}: {reason}"
+    return None
+
+
+def operation_problem(
+    operation: Operation, view_of: ViewOf, mode: Mode, in_place: frozenset[str] = frozenset()
+) -> str | None:
+    """Why an operation cannot be generated within a block; see `block_problem`."""
+    rule = emit_rule_of(operation)
+    is_scalar = mode is Mode.SCALARS
+    reason = _scalars_problem(operation, rule) if is_scalar else types_problem(operation, in_place)
+    return reason or rule.problem(operation, view_of, mode)
+
+
+def regions_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+    """Why the blocks of an operation's regions cannot be generated within another block."""
+    reasons = (block_problem(region.block, view_of, mode) for region in operation.regions)
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _scalars_problem(operation: Operation, rule: EmitRule) -> str | None:
+    """Why an operation's types are none that are generated in blocks of scalar work."""
+    if rule.small_values is None:
+        return "is not generated"
+    for value in rule.small_values(operation):
+        if not is_small(value.type):
+            return f"{value.type} is not small"
+    for value in operation.operands:
+        if not is_plain(value.type):
+            return f"{value.type} is not generated"
+    return None
+
+
+def types_problem(operation: Operation, in_place: frozenset[str] = frozenset()) -> str | None:
+    """Why an operation's types are none that are generated in blocks on arrays."""
+    for value in (*operation.operands, *operation.results):
+        if not is_plain(value.type) or not tensors.element_count(value.type):
+            return f"{value.type} is not generated"
+    if operation.name not in in_place:
+        for value in operation.results:
+            if is_large(value.type):
+                return f"{value.type} is not small"
     return None
 
 
@@ -173,8 +354,6 @@ def instructions(block: Block) -> int:
     return total
 
 
-def all_small(values: Iterable[IrValue]) -> str | None:
-    for value in values:
-        if not is_small(value.type):
-            return f"{value.type} is not small"
-    return None
+def all_values(operation: Operation) -> Sequence[IrValue]:
+    """The operands and results of an operation."""
+    return (*operation.operands, *operation.results)

@@ -1,11 +1,10 @@
-"""Reading and updating arrays by index: slices, gathers and scatters of one window."""
+"""Reading and updating windows of tensors at indices: slices, gathers and scatters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 
 from ...ir import Operation
@@ -13,101 +12,130 @@ from ...ir import Value as IrValue
 from ...ir.affine import row_major_strides
 from ..coverage import ViewOf
 from ..llvm.values import I64
-from . import elements as tensors
-from .elements import Elements, Storage, is_plain, is_small
-from .emitter import EMIT_RULES, BlockEmitter, Bound, EmitRule, all_small, block_problem
+from .boxes import Side, copy, window
+from .control import body_problem
+from .elements import Storage, as_int64, clamped, element_count, element_pointer
+from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Index, Mode, as_value, element_type, no_problem
 
 
-def _indexed_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    """Reading a small window of a tensor of any size."""
-    if not is_plain(operation.operands[0].type):
-        return "has elements or sizes that are not generated"
-    return all_small((*operation.operands[1:], *operation.results))
-
-
-def _start(
-    emitter: BlockEmitter, shape: Sequence[int], sizes: Sequence[int], starts: Mapping[int, ir.Value]
-) -> ir.Value:
-    """The position of a window's first element, its start clamped so that it lies within `shape`.
+def _window_start(
+    emitter: Emitter, shape: Sequence[int], sizes: Sequence[int], starts: Mapping[int, ir.Value]
+) -> Index:
+    """The offset of a window's first element, its start clamped so that it lies within `shape`.
 
     Args:
         starts: the start along each dimension that has one; along others it is 0.
     """
-    builder = emitter.builder
     strides = row_major_strides(shape)
-    position: ir.Value = I64(0)
-    for d, start in starts.items():
-        index = tensors.clamped(builder, start, shape[d] - sizes[d])
-        position = builder.add(position, builder.mul(index, I64(strides[d])))
-    return position
+    indices = [clamped(emitter.builder, start, shape[d] - sizes[d]) for d, start in starts.items()]
+    return emitter.offset(indices, [strides[d] for d in starts])
 
 
-def _emit_dynamic_slice(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
+def _emit_dynamic_slice(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     operand, *starts = operation.operands
-    view = emitter.view_of(operation)
-    return [_window(emitter, operand, view.slice_sizes, dict(enumerate(map(emitter.index, starts))))]
+    storage, target = emitter.storage(operand), emitter.allocate_result(operation.result)
+    shape, sizes = storage.type.shape, emitter.view_of(operation).slice_sizes
+    first = _window_start(emitter, shape, sizes, dict(enumerate(emitter.indices(starts))))
+    copy(emitter, window(target, sizes), window(storage, shape, first), sizes)
+    return [emitter.result(target)]
 
 
-def _window(
-    emitter: BlockEmitter, operand: IrValue, sizes: Sequence[int], starts: Mapping[int, ir.Value]
-) -> Elements:
-    """The elements of a window of a tensor."""
-    kind: Any = operand.type
-    start = _start(emitter, kind.shape, sizes, starts)
-    offsets = tensors.window_offsets(kind.shape, sizes)
-    positions = tensors.positions_from(emitter.builder, start, offsets)
-    return tensors.load_elements(emitter.builder, emitter.storage(operand), positions)
+def _window_in_place(emitter: Any, operation: Operation) -> Storage | None:
+    """The window where it lies, if its elements lie side by side in memory that nothing changes."""
+    operand, *starts = operation.operands
+    sizes = emitter.view_of(operation).slice_sizes
+    bound, kind = emitter.bound[operand], operation.result.type
+    if operand not in emitter.unchanging or not isinstance(bound, Storage) or emitter.mode.holds(kind):
+        return None
+    shape = bound.type.shape
+    outer = next((d for d, size in enumerate(sizes) if size > 1), len(shape))
+    if tuple(sizes[outer + 1 :]) != tuple(shape[outer + 1 :]):
+        return None
+    emitter.unchanging.add(operation.result)
+    first = _window_start(emitter, shape, sizes, dict(enumerate(emitter.indices(starts))))
+    return Storage(kind, element_pointer(emitter.builder, bound, as_value(first)))  # type: ignore[arg-type]
 
 
-def _emit_dynamic_update_slice(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
-    operand, update, *starts = operation.operands
-    kind: Any = operand.type
-    sizes: Any = update.type
-    storage = emitter.storage(operand)
-    start = _start(emitter, kind.shape, sizes.shape, dict(enumerate(map(emitter.index, starts))))
-    positions = tensors.positions_from(
-        emitter.builder, start, tensors.window_offsets(kind.shape, sizes.shape)
-    )
-    tensors.store_elements(emitter.builder, storage, positions, emitter.elements(update))
-    return [_as_result(emitter, operation, storage)]
+def _emit_dynamic_update_slice(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+    _, update, *starts = operation.operands
+    sizes: Sequence[int] = update.type.shape  # type: ignore[union-attr]
+    storage = emitter.updated(operation)
+    shape = storage.type.shape
+    first = _window_start(emitter, shape, sizes, dict(enumerate(emitter.indices(starts))))
+    copy(emitter, window(storage, shape, first), window(emitter.bound[update], sizes), sizes)
+    return [emitter.result(storage)]
 
 
-def _as_result(emitter: BlockEmitter, operation: Operation, storage: Storage) -> Bound:
-    """Storage that was updated in place, as what the operation's result is bound to."""
-    return tensors.all_elements(emitter.builder, storage) if is_small(operation.results[0].type) else storage
+def _index_vector(
+    emitter: Emitter, indices: IrValue, vector_dim: int, dims: Sequence[int], at: Mapping[int, Index]
+) -> dict[int, ir.Value]:
+    """The elements of an index vector as i64, by the dimensions that they are for.
+
+    Args:
+        at: the index along each dimension of the indices but that of the vectors.
+    """
+    shape: Sequence[int] = indices.type.shape  # type: ignore[union-attr]
+    strides = row_major_strides(shape)
+    first = emitter.offset(list(at.values()), [strides[d] for d in at])
+    stride = strides[vector_dim] if vector_dim < len(shape) else 1
+    bound, type = emitter.bound[indices], element_type(indices)
+    return {
+        d: as_int64(emitter.builder, type, emitter.at(bound, emitter.add(first, number * stride)))
+        for number, d in enumerate(dims)
+    }
 
 
-def _update_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    if not is_plain(operation.operands[0].type):
-        return "has elements or sizes that are not generated"
-    return all_small(operation.operands[1:])
+def _one_vector_problem(indices: Any, components: Sequence[int], mode: Mode) -> str | None:
+    is_one = len(components) == element_count(indices)
+    return None if is_one or mode is Mode.ARRAYS else "has several index vectors"
 
 
-def _gather_problem(operation: Operation, view_of: ViewOf) -> str | None:
+def _gather_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     view = view_of(operation)
-    if len(view.start_index_map) != tensors.element_count(view.start_indices):
-        return "has several index vectors"
-    return _indexed_problem(operation, view_of)
+    return _one_vector_problem(view.start_indices, view.start_index_map, mode)
 
 
-def _emit_gather(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
-    operand, start_indices = operation.operands
+def _emit_gather(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+    operand, indices = operation.operands
     view = emitter.view_of(operation)
-    starts = dict(zip(view.start_index_map, emitter.indices(start_indices), strict=True))
-    return [_window(emitter, operand, view.slice_sizes, starts)]
+    storage, target = emitter.storage(operand), emitter.allocate_result(operation.result)
+    shape, strides = storage.type.shape, row_major_strides(storage.type.shape)
+    result_shape, result_strides = view.result.shape, row_major_strides(view.result.shape)
+    batch_dims = [d for d in range(len(result_shape)) if d not in view.offset_dims]
+    index_dims = [d for d in range(view.start_indices.rank) if d != view.index_vector_dim]
+    dropped = {*view.collapsed_slice_dims, *view.operand_batching_dims}
+    window_dims = [d for d in range(len(shape)) if d not in dropped]
+    for batch in emitter.box([result_shape[d] for d in batch_dims]):
+        at = dict(zip(index_dims, batch, strict=True))
+        starts = _index_vector(emitter, indices, view.index_vector_dim, view.start_index_map, at)
+        pairs = zip(view.operand_batching_dims, view.start_indices_batching_dims, strict=True)
+        starts.update({d: as_value(at[d_index]) for d, d_index in pairs})
+        source = _window_start(emitter, shape, view.slice_sizes, starts)
+        first = emitter.offset(batch, [result_strides[d] for d in batch_dims])
+        copy(
+            emitter,
+            Side(target, first, [result_strides[d] for d in view.offset_dims]),
+            Side(storage, source, [strides[d] for d in window_dims]),
+            [view.slice_sizes[d] for d in window_dims],
+        )
+    return [emitter.result(target)]
 
 
-def _scatter_problem(operation: Operation, view_of: ViewOf) -> str | None:
+def _scatter_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     view = view_of(operation)
     if len(view.inputs) != 1:
         return "has several inputs"
-    if len(view.scatter_dims_to_operand_dims) != tensors.element_count(view.scatter_indices):
-        return "has several index vectors"
-    reason = _update_problem(operation, view_of) or body_type_problem(view)
-    return reason if reason is not None else block_problem(view.update_computation.block, view_of)
+    reason = _one_vector_problem(view.scatter_indices, view.scatter_dims_to_operand_dims, mode)
+    if reason is not None:
+        return reason
+    if view.ordering.scatter_schedule != "lexicographic" or view.combine is not None:
+        return "combines in another order or type"
+    if not view.keeps_order:
+        return "its windows move along a dimension before those of the indices"
+    return _body_type_problem(view) or body_problem(view.update_computation, view_of, mode)
 
 
-def body_type_problem(view: Any) -> str | None:
+def _body_type_problem(view: Any) -> str | None:
     """Why a scatter of one input does not combine elements in its own type, or None where it does."""
     values = [*view.update_computation.block.arguments, *view.update_computation.block.terminator.operands]
     types = [view.updates[0], *[value.type for value in values]]
@@ -116,36 +144,57 @@ def body_type_problem(view: Any) -> str | None:
     return "its body has other element types"
 
 
-def _emit_scatter(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
-    """One index vector: each element of the window that lies within the tensor is updated."""
-    operand, scatter_indices, update = operation.operands
+def _emit_scatter(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+    """Each element of each window that lies within the tensor is updated."""
+    _, indices, update = operation.operands
     view, builder = emitter.view_of(operation), emitter.builder
-    shape = view.inputs[0].shape
-    storage = emitter.storage(operand)
-    starts = dict(zip(view.scatter_dims_to_operand_dims, emitter.indices(scatter_indices), strict=True))
-    dropped = {*view.inserted_window_dims, *view.input_batching_dims}
-    kept = [d for d in range(len(shape)) if d not in dropped]
-    sizes = [1] * len(shape)
-    for d, d_update in zip(kept, view.update_window_dims, strict=True):
-        sizes[d] = view.updates[0].shape[d_update]
-    strides = row_major_strides(shape)
-    for offsets, value in zip(np.ndindex(*sizes), emitter.elements(update).values, strict=True):
-        position: ir.Value = I64(sum(o * s for o, s in zip(offsets, strides, strict=True)))
-        inside: ir.Value = ir.IntType(1)(1)
-        for d, start in starts.items():
-            index = builder.add(start, I64(offsets[d]))
-            # As unsigned, a negative index is too great.
-            inside = builder.and_(inside, builder.icmp_unsigned("<", index, I64(shape[d])))
-            position = builder.add(position, builder.mul(start, I64(strides[d])))
-        with builder.if_then(inside):
-            old = tensors.load_elements(builder, storage, [position])
-            (new,) = emitter.emit_block(view.update_computation.block, [old, Elements((value,))])
-            assert isinstance(new, Elements)
-            tensors.store_elements(builder, storage, [position], new)
-    return [_as_result(emitter, operation, storage)]
+    storage, updates = emitter.updated(operation), emitter.bound[update]
+    shape, update_shape = storage.type.shape, view.updates[0].shape
+    strides, update_strides = row_major_strides(shape), row_major_strides(update_shape)
+    index_dims = [d for d in range(view.scatter_indices.rank) if d != view.index_vector_dim]
+    scattered = [d for d in range(len(update_shape)) if d not in view.update_window_dims]
+    windowed = sorted(view.windowed_dims.items(), key=lambda pair: pair[1])
+    body = view.update_computation.block
+    for batch in emitter.box([update_shape[d] for d in scattered]):
+        at = dict(zip(index_dims, batch, strict=True))
+        dims = view.scatter_dims_to_operand_dims
+        starts: dict[int, Index] = {**_index_vector(emitter, indices, view.index_vector_dim, dims, at)}
+        pairs = zip(view.input_batching_dims, view.scatter_indices_batching_dims, strict=True)
+        starts.update({d: at[d_index] for d, d_index in pairs})
+        first = emitter.offset(batch, [update_strides[d] for d in scattered])
+        for offsets in emitter.box([update_shape[d] for _, d in windowed]):
+            place = emitter.offset(offsets, [update_strides[d] for _, d in windowed], first)
+            destination = dict(starts)
+            for (d, _), offset in zip(windowed, offsets, strict=True):
+                destination[d] = emitter.add(destination.get(d, 0), offset)
+            inside: ir.Value = ir.IntType(1)(1)
+            for d, index in destination.items():
+                # As unsigned, a negative index is too great.
+                is_within = builder.icmp_unsigned("<", as_value(index), I64(shape[d]))
+                inside = builder.and_(inside, is_within)
+            target = emitter.offset(list(destination.values()), [strides[d] for d in destination])
+            with builder.if_then(inside):
+                items = [emitter.at(storage, target), emitter.at(updates, place)]
+                (value,) = emitter.applied(body, items)
+                emitter.put(storage, target, value)
+    return [emitter.result(storage)]
 
 
-EMIT_RULES["stablehlo.dynamic_slice"] = EmitRule(_indexed_problem, _emit_dynamic_slice)
-EMIT_RULES["stablehlo.dynamic_update_slice"] = EmitRule(_update_problem, _emit_dynamic_update_slice)
-EMIT_RULES["stablehlo.gather"] = EmitRule(_gather_problem, _emit_gather)
-EMIT_RULES["stablehlo.scatter"] = EmitRule(_scatter_problem, _emit_scatter)
+def _window_values(operation: Operation) -> Sequence[IrValue]:
+    """Of an operation that reads a window of a tensor of any size."""
+    return (*operation.operands[1:], *operation.results)
+
+
+def _update_values(operation: Operation) -> Sequence[IrValue]:
+    """Of an operation that updates a tensor of any size."""
+    return operation.operands[1:]
+
+
+EMIT_RULES["stablehlo.dynamic_slice"] = EmitRule(
+    no_problem, _emit_dynamic_slice, _window_values, alias=_window_in_place
+)
+EMIT_RULES["stablehlo.dynamic_update_slice"] = EmitRule(
+    no_problem, _emit_dynamic_update_slice, _update_values
+)
+EMIT_RULES["stablehlo.gather"] = EmitRule(_gather_problem, _emit_gather, _window_values)
+EMIT_RULES["stablehlo.scatter"] = EmitRule(_scatter_problem, _emit_scatter, _update_values)

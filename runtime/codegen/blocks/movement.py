@@ -1,20 +1,36 @@
-"""Elementwise operations on small tensors, constants, and operations that only move elements."""
+"""Elementwise operations, constants, and operations that only move elements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from ...ir import Operation
-from ...ir.affine import AffineExpr, row_major_offset
+import numpy as np
+from llvmlite import ir
+
+from ...ir import DenseElementsAttribute, Operation
+from ...ir import Value as IrValue
+from ...ir.affine import row_major_offset
 from ..coverage import ViewOf, emits
 from ..elementwise.elementwise import emit
-from ..llvm.values import Value, constant
-from . import elements as tensors
-from .elements import Elements, is_plain
-from .emitter import ELEMENTWISE, EMIT_RULES, BlockEmitter, Bound, EmitRule, all_small
+from ..llvm.functions import opaque
+from ..llvm.values import I64, Value, constant, constant_element
+from .boxes import Side, copy
+from .elements import Elements, Storage
+from .emitter import (
+    ELEMENTWISE,
+    EMIT_RULES,
+    Bound,
+    EmitRule,
+    Emitter,
+    Index,
+    Mode,
+    Registers,
+    all_values,
+    no_problem,
+)
 
-MOVES = frozenset(
+_MOVES = frozenset(
     f"stablehlo.{name}"
     for name in (
         "broadcast", "broadcast_in_dim", "concatenate", "pad", "reverse", "slice", "transpose",
@@ -23,91 +39,102 @@ MOVES = frozenset(
 """Operations whose result's elements are elements of their operands, whatever the values."""
 
 
-def _elementwise_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    reason = all_small((*operation.operands, *operation.results))
-    if reason is None and not (len(operation.results) == 1 and emits(operation)):
+def _elementwise_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+    if len(operation.results) != 1 or operation.regions or not emits(operation):
         return "is not generated"
-    return reason
+    shape = operation.result.type.shape  # type: ignore[union-attr]
+    for operand in operation.operands:
+        if not Mode.ARRAYS.holds(operand.type) and operand.type.shape != shape:  # type: ignore[union-attr]
+            return "operands of several shapes"
+    return None
 
 
-def _emit_elementwise(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
-    count = tensors.element_count(operation.result.type)
-    operands = [emitter.elements(operand).values for operand in operation.operands]
-    columns = [values if len(values) == count else values * count for values in operands]
-    results = [
-        emit(emitter.builder, operation, [column[index] for column in columns]) for index in range(count)
-    ]
-    return [Elements(tuple(results))]
+def _emit_elementwise(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+    kind: Any = operation.result.type
+    if emitter.mode.holds(kind):
+        return [Elements(tuple([_element(emitter, operation, index) for index in range(kind.size)]))]
+    target = emitter.allocate_result(operation.result)
+    for index in emitter.loop(kind.size):
+        emitter.put(target, index, _element(emitter, operation, index))
+    return [emitter.result(target)]
 
 
-def _emit_constant(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
+def _element(emitter: Emitter, operation: Operation, index: Index) -> Value:
+    """An element of an operation's result, by those of the operations of its chain."""
+    computed: dict[IrValue, Value] = {}
+    for one in emitter.chain(operation):
+        if is_splat(one):
+            computed[one.result] = constant_element(one)
+            continue
+        values = [
+            computed[operand] if operand in computed else emitter.at(emitter.bound[operand], index)
+            for operand in one.operands
+        ]
+        computed[one.result] = emit(emitter.builder, one, values)
+    return computed[operation.result]
+
+
+def is_splat(operation: Operation) -> bool:
+    """Whether an operation is a constant whose elements are equal: loops need not read them."""
+    if operation.name != "stablehlo.constant":
+        return False
+    value = operation.attributes["value"]
+    return isinstance(value, DenseElementsAttribute) and value.is_splat
+
+
+def _emit_constant(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     attribute: Any = operation.attributes["value"]
+    return [constant_tensor(emitter, operation.result.type, attribute.array)]
+
+
+def _emit_iota(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+    return [constant_tensor(emitter, operation.result.type, emitter.view_of(operation).reference())]
+
+
+def constant_tensor(emitter: Emitter, kind: Any, array: Any) -> Bound:
+    """A known tensor: LLVM values, or a constant in memory."""
+    if emitter.mode.holds(kind):
+        return Elements(tuple([constant(kind.element_type, item) for item in np.asarray(array).reshape(-1)]))
+    content = bytearray(np.ascontiguousarray(array).tobytes())
+    type = ir.ArrayType(ir.IntType(8), len(content))
+    module = emitter.builder.module
+    data = ir.GlobalVariable(module, type, module.get_unique_name("data"))
+    data.linkage, data.global_constant, data.initializer = "internal", True, ir.Constant(type, content)
+    data.align = 64
+    return Storage(kind, opaque(emitter.builder.gep(data, [I64(0), I64(0)], inbounds=True)))
+
+
+def _emit_move(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+    """The boxes of the result, one after the other: the first of the maps counts where they overlap."""
     kind: Any = operation.result.type
-    return [Elements(tuple([constant(kind.element_type, item) for item in attribute.array.reshape(-1)]))]
+    maps = [one for one in emitter.view_of(operation).movement_maps() if 0 not in one.sizes]
+    target = Registers(kind) if emitter.mode.holds(kind) else emitter.allocate_result(operation.result)
+    for one in reversed(maps):
+        operand = operation.operands[one.operand]
+        operand_shape: Sequence[int] = operand.type.shape
+        to = row_major_offset(kind.shape, one.result_indices, kind.rank)
+        at = row_major_offset(operand_shape, one.indices, kind.rank)
+        source = Side(emitter.bound[operand], at.offset, at.strides)
+        copy(emitter, Side(target, to.offset, to.strides), source, one.sizes)
+    return [emitter.result(target)]
 
 
-def _emit_iota(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
-    kind: Any = operation.result.type
-    numbers = emitter.view_of(operation).reference().reshape(-1)
-    return [Elements(tuple([constant(kind.element_type, number) for number in numbers]))]
+def _emit_alias(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+    """The operands' memory, seen as the results' types."""
+    results: list[Bound] = []
+    for operand, result in zip(operation.operands, operation.results, strict=True):
+        bound, kind = emitter.bound[operand], result.type
+        results.append(Storage(kind, bound.pointer) if isinstance(bound, Storage) else bound)  # type: ignore[arg-type]
+    return results
 
 
-def _results_small(operation: Operation, view_of: ViewOf) -> str | None:
-    return all_small(operation.results)
+def _results(operation: Operation) -> Sequence[IrValue]:
+    return operation.results
 
 
-def _move_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    if not all(is_plain(operand.type) for operand in operation.operands):
-        return "has elements or sizes that are not generated"
-    return all_small(operation.results)
-
-
-def _emit_move(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
-    values: dict[int, Value] = {}
-    for box in boxes(emitter.view_of(operation)):
-        bound = emitter.bound[operation.operands[box.operand]]
-        sources = tensors.offsets(box.source, box.sizes)
-        for target, source in zip(tensors.offsets(box.target, box.sizes), sources, strict=True):
-            values[target] = emitter.at(bound, source)
-    return [Elements(tuple([values[position] for position in range(len(values))]))]
-
-
-class MovedBox(NamedTuple):
-    """A box of elements that are copied from an operand.
-
-    Attributes:
-        operand: its number.
-        sizes: of the box.
-        target, source: offsets in the result and in the operand.
-    """
-
-    operand: int
-    sizes: tuple[int, ...]
-    target: AffineExpr
-    source: AffineExpr
-
-
-def boxes(view: Any) -> list[MovedBox]:
-    """The boxes of which the result of a data-movement operation is made; later ones overwrite earlier."""
-    operands, shape = view.operation.operands, view.operation.result.type.shape
-    return [
-        MovedBox(
-            one.operand,
-            one.sizes,
-            row_major_offset(shape, one.result_indices, len(shape)),
-            row_major_offset(operands[one.operand].type.shape, one.indices, len(shape)),
-        )
-        for one in reversed(view.movement_maps())
-        if 0 not in one.sizes
-    ]
-
-
-def _emit_reshape(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
-    return [emitter.elements(operation.operands[0])]
-
-
-EMIT_RULES[ELEMENTWISE] = EmitRule(_elementwise_problem, _emit_elementwise)
-EMIT_RULES["stablehlo.constant"] = EmitRule(_results_small, _emit_constant)
-EMIT_RULES["stablehlo.iota"] = EmitRule(_results_small, _emit_iota)
-EMIT_RULES["stablehlo.reshape"] = EmitRule(_move_problem, _emit_reshape)
-EMIT_RULES.update(dict.fromkeys(MOVES, EmitRule(_move_problem, _emit_move)))
+EMIT_RULES[ELEMENTWISE] = EmitRule(_elementwise_problem, _emit_elementwise, all_values)
+EMIT_RULES["stablehlo.constant"] = EmitRule(no_problem, _emit_constant, _results, is_outlined=False)
+EMIT_RULES["stablehlo.iota"] = EmitRule(no_problem, _emit_iota, _results, is_outlined=False)
+EMIT_RULES["stablehlo.reshape"] = EmitRule(no_problem, _emit_alias, _results, is_outlined=False)
+EMIT_RULES["stablehlo.optimization_barrier"] = EmitRule(no_problem, _emit_alias, is_outlined=False)
+EMIT_RULES.update(dict.fromkeys(_MOVES, EmitRule(no_problem, _emit_move, _results)))

@@ -1,32 +1,34 @@
-"""Reductions of small tensors in the order of their references: by adjacent pairs, level by level."""
+"""Reductions in the order of their references: by adjacent pairs, level by level."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...ir import Operation
+from ...ir.affine import row_major_strides
 from ..coverage import ViewOf
 from ..llvm.values import Value
-from .elements import Elements
-from .emitter import EMIT_RULES, BlockEmitter, Bound, EmitRule, all_small, block_problem
+from .boxes import Side, copy, window
+from .control import body_problem
+from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Index, Mode, Target, all_values
+from .movement import constant_tensor
 
-_Items = list[Value]
-"""An element of each of the operands that are reduced together."""
-
-
-def _problem(operation: Operation, view_of: ViewOf) -> str | None:
-    reason = all_small((*operation.operands, *operation.results))
-    if reason is not None:
-        return reason
-    view = view_of(operation)
-    return order_problem(view) or block_problem(view.body.block, view_of)
+MAX_REDUCED_BYTES = 1 << 16
+"""Bytes of operands: their levels lie on the stack."""
 
 
-def order_problem(view: Any) -> str | None:
+def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+    return _reduction_problem(view_of(operation), view_of, mode)
+
+
+def _reduction_problem(view: Any, view_of: ViewOf, mode: Mode) -> str | None:
+    if sum(type.size * type.dtype.itemsize for type in view.inputs) > MAX_REDUCED_BYTES:
+        return "reduces a large tensor"
+    return _order_problem(view) or body_problem(view.body, view_of, mode)
+
+
+def _order_problem(view: Any) -> str | None:
     """Why a reduction is not made in its own types by adjacent pairs, or None where it is."""
     if view.ordering.reduction_tree != "blocked":
         return f"reduces by the tree {view.ordering.reduction_tree!r}"
@@ -39,34 +41,92 @@ def order_problem(view: Any) -> str | None:
     return None
 
 
-def _emit(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
-    view = emitter.view_of(operation)
+def _emit(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     count = len(operation.results)
-    items = [emitter.elements(operand).values for operand in operation.operands]
-    initial: _Items = [values[0] for values in items[count:]]
-    folded: list[_Items] = []
-    for places in _places(view.inputs[0].shape, view.dimensions):
-        level = [[values[place] for values in items[:count]] for place in places]
-        while len(level) > 1:
-            pairs = zip(level[::2], level[1::2], strict=False)
-            last = level[len(level) // 2 * 2 :]
-            level = [_combined(emitter, view.body.block, *pair) for pair in pairs] + last
-        folded.append(_combined(emitter, view.body.block, initial, level[0]))
-    return [Elements(tuple([results[k] for results in folded])) for k in range(count)]
+    inputs = [emitter.bound[value] for value in operation.operands[:count]]
+    return _reduced(emitter, operation, emitter.view_of(operation), inputs)
 
 
-def _places(shape: Sequence[int], dimensions: Sequence[int]) -> list[list[int]]:
-    """For each element of the result the places of those that it is made of, in order."""
-    kept = [d for d in range(len(shape)) if d not in dimensions]
-    numbers = np.arange(math.prod(shape)).reshape(shape).transpose(*kept, *sorted(dimensions))
-    count = math.prod(shape[d] for d in dimensions)
-    return numbers.reshape(-1, count).tolist()
+def _position_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+    return _reduction_problem(_with_positions(operation, view_of), view_of, mode)
 
 
-def _combined(emitter: BlockEmitter, body: Any, left: _Items, right: _Items) -> _Items:
-    """What a body makes of two items."""
-    results = emitter.emit_block(body, [Elements((value,)) for value in (*left, *right)])
-    return [result.scalar for result in results if isinstance(result, Elements)]
+def _with_positions(operation: Operation, view_of: ViewOf) -> Any:
+    """The reduction whose positions are an operand."""
+    view = view_of(operation)
+    reduction = view.reduction
+    reduction.ordering = view.ordering
+    return reduction
 
 
-EMIT_RULES["stablehlo.reduce"] = EmitRule(_problem, _emit)
+def _emit_position(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+    view = emitter.view_of(operation)
+    positions = constant_tensor(emitter, view.positions_type.with_shape(view.operand.shape), view.positions)
+    inputs = [emitter.bound[operation.operands[0]], positions]
+    return _reduced(emitter, operation, _with_positions(operation, emitter.view_of), inputs)
+
+
+def _reduced(emitter: Emitter, operation: Operation, view: Any, inputs: Sequence[Bound]) -> Sequence[Bound]:
+    """Combine adjacent pairs, and then the initial values with the totals."""
+    initial = [emitter.element(value) for value in operation.operands[-len(inputs) :]]
+    tree = _Tree(emitter, view)
+    columns = [tree.in_order(bound, type) for bound, type in zip(inputs, view.inputs, strict=True)]
+    outer, length, inner = view.layout.sizes
+    while length > 1:
+        columns = tree.halved(columns, length)
+        length = -(-length // 2)
+    targets = [emitter.allocate_result(result) for result in operation.results]
+    for index in emitter.loop(outer * inner):
+        items = [*initial, *(emitter.at(column, index) for column in columns)]
+        tree.put(targets, index, emitter.applied(view.body.block, items))
+    return [emitter.result(target) for target in targets]
+
+
+class _Tree:
+    """Reduces tensors of [outer, length, inner] along their middle dimension, beside each other."""
+
+    def __init__(self, emitter: Emitter, view: Any) -> None:
+        self.emitter = emitter
+        self.view = view
+
+    def in_order(self, bound: Bound, type: Any) -> Bound | Target:
+        """An operand in that order: a copy where its dimensions are reduced in between others."""
+        permutation = self.view.layout.permutation
+        if permutation is None or type.size == 1:
+            return bound
+        strides = row_major_strides(type.shape)
+        sizes = tuple([type.shape[d] for d in permutation])
+        computed = self.emitter.allocate_scratch(type.with_shape(sizes))
+        source = Side(bound, 0, [strides[d] for d in permutation])
+        copy(self.emitter, window(computed, sizes), source, sizes)
+        return computed
+
+    def halved(self, columns: Sequence[Bound | Target], length: int) -> list[Bound | Target]:
+        """Adjacent pairs combined; a last one without a partner as it is."""
+        emitter = self.emitter
+        outer, _, inner = self.view.layout.sizes
+        half = -(-length // 2)
+        types = [type.with_shape((outer, half, inner)) for type in self.view.inputs]
+        targets = [emitter.allocate_scratch(type) for type in types]
+        for row in emitter.loop(outer):
+            to, start = emitter.offset([row], [half * inner]), emitter.offset([row], [length * inner])
+            for pair, index in emitter.box([length // 2, inner]):
+                left = emitter.offset([pair, index], [2 * inner, 1], start)
+                right = emitter.add(left, inner)
+                items = [emitter.at(column, at) for at in (left, right) for column in columns]
+                place = emitter.offset([pair, index], [inner, 1], to)
+                self.put(targets, place, emitter.applied(self.view.body.block, items))
+            if length % 2:
+                for index in emitter.loop(inner):
+                    last = emitter.add(start, index, (length - 1) * inner)
+                    values = [emitter.at(column, last) for column in columns]
+                    self.put(targets, emitter.add(to, index, (half - 1) * inner), values)
+        return [*targets]
+
+    def put(self, targets: Sequence[Target], offset: Index, values: Sequence[Value]) -> None:
+        for target, value in zip(targets, values, strict=True):
+            self.emitter.put(target, offset, value)
+
+
+EMIT_RULES["stablehlo.reduce"] = EmitRule(_problem, _emit, all_values)
+EMIT_RULES["nimblehlo.position_reduce"] = EmitRule(_position_problem, _emit_position)

@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from ...ir import Block
 from ...types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType
-from ..blocks import BlockEmitter, Elements
+from ..blocks import Elements, Emitter
 from ..coverage import ViewOf
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.values import I64, POINTER, Value, load, rounded, store, stored_type, value_types, wrapped
@@ -60,7 +60,7 @@ def combine(
         assert name in ACCUMULATED_IN_F32
         by = builder.fadd if name == "stablehlo.add" else builder.fmul
         return (by(pairs_left[0], right[0]),)
-    (result,) = BlockEmitter(builder, view_of).emit_block(body, [Elements((pairs_left,)), Elements((right,))])
+    (result,) = Emitter(builder, view_of).emit_block(body, [Elements((pairs_left,)), Elements((right,))])
     assert isinstance(result, Elements)
     return result.scalar
 

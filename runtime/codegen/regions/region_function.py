@@ -15,9 +15,9 @@ from ...ir import Block, Operation, Region, captured_values
 from ...ir import Value as IrValue
 from ...types import ElementType, TensorType
 from ..blocks import (
-    BlockEmitter,
     Bound,
     Elements,
+    Emitter,
     Storage,
     all_elements,
     block_problem,
@@ -25,7 +25,7 @@ from ..blocks import (
     is_small,
     updates_problem,
 )
-from ..blocks.elements import element_count
+from ..blocks.elements import element_count, flat
 from ..blocks.emitter import emit_rule_of, instructions
 from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch
@@ -100,14 +100,14 @@ class RegionFunction:
         parts = list(self.function.args)
         bound = [_bound(value, parts) for value in (*block.arguments, *passed)]
         around = dict(zip(passed, bound[len(block.arguments) :], strict=True))
-        emitter = BlockEmitter(builder, view_of, around)
+        emitter = Emitter(builder, view_of, around)
         for value in filter(is_folded, captured_values([region])):
             assert isinstance(value.owner, Operation)
             (emitter.bound[value],) = emit_rule_of(value.owner).emit(emitter, value.owner)
         packed: ir.Value = ir.Constant(returned, ir.Undefined)
         position = 0
         for result in emitter.emit_block(block, bound[: len(block.arguments)]):
-            for function in _flat(result):
+            for function in flat(result):
                 packed = builder.insert_value(packed, function, position)
                 position += 1
         builder.ret(packed)
@@ -116,7 +116,7 @@ class RegionFunction:
         self, builder: ir.IRBuilder, arguments: Sequence[Bound], passed: Sequence[Bound]
     ) -> list[Elements]:
         """Call it; `passed` is what the values from outside are bound to."""
-        parts = [function for bound in (*arguments, *passed) for function in _flat(bound)]
+        parts = [function for bound in (*arguments, *passed) for function in flat(bound)]
         packed = builder.call(self.function, parts)
         count = len(self.function.ftype.return_type.elements)
         returned = [builder.extract_value(packed, k) for k in range(count)]
@@ -135,12 +135,6 @@ def _types(value: IrValue) -> list[ir.Type]:
     if not is_small(value.type):
         return [POINTER]
     return list(value_types(element_type_of(value))) * element_count(value.type)
-
-
-def _flat(bound: Bound) -> list[ir.Value]:
-    if isinstance(bound, Storage):
-        return [bound.pointer]
-    return [function for value in bound.values for function in value]
 
 
 def _bound(value: IrValue, parts: list[ir.Value]) -> Bound:

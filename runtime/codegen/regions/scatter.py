@@ -39,38 +39,6 @@ class Split(NamedTuple):
     tasks: int
 
 
-def window_sizes(view: Any) -> list[int]:
-    """The window's size along each dimension of the inputs."""
-    sizes = [1] * view.inputs[0].rank
-    for d, d_update in windowed_dims(view).items():
-        sizes[d] = view.updates[0].shape[d_update]
-    return sizes
-
-
-def windowed_dims(view: Any) -> dict[int, int]:
-    """For each dimension of the inputs along which windows lie, the one of the updates."""
-    dropped = {*view.inserted_window_dims, *view.input_batching_dims}
-    kept = [d for d in range(view.inputs[0].rank) if d not in dropped]
-    return dict(zip(kept, view.update_window_dims, strict=True))
-
-
-def keeps_order(view: Any) -> bool:
-    """Whether taking window after window gives each destination its updates in their order.
-
-    Updates are in the row-major order of all their dimensions. Those of a destination come from one place in
-    the window along each dimension that no index moves, so that these dimensions may stand anywhere.
-    """
-    moving = [
-        d_update
-        for d, d_update in windowed_dims(view).items()
-        if d in view.scatter_dims_to_operand_dims and view.updates[0].shape[d_update] > 1
-    ]
-    scattered = [
-        d for d, size in enumerate(view.updates[0].shape) if d not in view.update_window_dims and size > 1
-    ]
-    return not any(window < other for window in moving for other in scattered)
-
-
 def scatter_module(view: Any, passed: Sequence[IrValue], split: Split, view_of: ViewOf) -> ir.Module:
     """The module with the task `NAME` of a scatter."""
     module = ir.Module("region_scatter")
@@ -98,7 +66,7 @@ class _Scatter:
         self.passed_pointers = function.pointers[1 + count : 1 + count + len(passed)]
         outside = function.read(passed, function.pointers[1 + count : 1 + count + len(passed)])
         self.body, self.outside = body, outside
-        is_of_points = max(window_sizes(view), default=1) == 1
+        is_of_points = max(view.window_sizes, default=1) == 1
         is_long = instructions(view.update_computation.block) >= _LONG
         self.points = _Points(module, function, body, passed, types, is_long) if is_of_points else None
         self.function = function.function
@@ -118,7 +86,7 @@ class _Scatter:
         updates = view.updates[0].shape
         update_strides = row_major_strides(updates)
         scattered = [d for d in range(len(updates)) if d not in view.update_window_dims]
-        looped = scattered if keeps_order(view) else range(len(updates))
+        looped = scattered if view.keeps_order else range(len(updates))
         at: dict[int, ir.Value] = {}
         position: ir.Value = I64(0)
         update: ir.Value = I64(0)
@@ -131,7 +99,7 @@ class _Scatter:
             for d, index in indices.items():
                 position = builder.add(position, builder.mul(index, I64(strides[d])))
             stride = strides[vector] if vector < len(shape) else 1
-            offsets = {d: at[d_update] for d, d_update in windowed_dims(view).items() if d_update in at}
+            offsets = {d: at[d_update] for d, d_update in view.windowed_dims.items() if d_update in at}
             self.window(self.starts(indices, position, stride), offsets, update, update_strides)
 
     def starts(self, at: dict[int, ir.Value], position: ir.Value, stride: int) -> dict[int, ir.Value]:
@@ -143,7 +111,7 @@ class _Scatter:
         }
         kind = view.scatter_indices.element_type
         vectors = OperandArrays(builder, [kind], [self.indices])
-        sizes, shape = window_sizes(view), view.inputs[0].shape
+        sizes, shape = view.window_sizes, view.inputs[0].shape
         for number, d in enumerate(view.scatter_dims_to_operand_dims):
             (element,) = vectors.load(builder.add(position, I64(number * stride)))
             index = as_int64(builder, kind, element)
@@ -167,8 +135,8 @@ class _Scatter:
             offsets: where in the window, along the dimensions that loops run over already.
         """
         view, builder = self.view, self.builder
-        shape, sizes = view.inputs[0].shape, window_sizes(view)
-        windowed = windowed_dims(view)
+        shape, sizes = view.inputs[0].shape, view.window_sizes
+        windowed = view.windowed_dims
         ranges: dict[int, tuple[ir.Value, ir.Value]] = {}
         has_some: ir.Value = ir.IntType(1)(1)
         for d in range(len(shape)):

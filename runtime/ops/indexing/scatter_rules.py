@@ -75,6 +75,37 @@ class ScatterRules(Op):
         """What update_computation computes."""
         return Body(self.update_computation)
 
+    @functools.cached_property
+    def windowed_dims(self) -> dict[int, int]:
+        """For each dimension of the inputs along which windows lie, the one of the updates."""
+        dropped = (self.inserted_window_dims, self.input_batching_dims)
+        kept = index_space.kept_sizes(range(self.inputs[0].rank), *dropped)
+        return dict(zip(kept, self.update_window_dims, strict=True))
+
+    @property
+    def window_sizes(self) -> list[int]:
+        """The window's size along each dimension of the inputs."""
+        sizes = [1] * self.inputs[0].rank
+        for d, d_update in self.windowed_dims.items():
+            sizes[d] = self.updates[0].shape[d_update]
+        return sizes
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether taking window after window gives each destination its updates in their order.
+
+        Updates are in the row-major order of all their dimensions. Those of a destination come from one place
+        in the window along each dimension that no index moves, so that these dimensions may stand anywhere.
+        """
+        shape = self.updates[0].shape
+        moving = [
+            d_update
+            for d, d_update in self.windowed_dims.items()
+            if d in self.scatter_dims_to_operand_dims and shape[d_update] > 1
+        ]
+        scattered = [d for d, size in enumerate(shape) if d not in self.update_window_dims and size > 1]
+        return not any(window < other for window in moving for other in scattered)
+
     def schedule(self, size: int) -> Array | None:
         """The order of so many updates under `Options(scatter_schedule=...)`; None: the lexicographic one, in
         which a shuffled schedule starts too (`shuffled_schedule`).
