@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -91,10 +92,21 @@ def test_command_line_is_installed(tmp_path: Path) -> None:
 
 
 def build_wheel(project_root: Path, folder: Path) -> Path:
-    """Build a wheel of a copy of the sources."""
+    """Build a wheel of a copy of the sources, with the extensions that set-up compiled of them.
+
+    An extension that is older than its sources is compiled again, which takes minutes for all of them.
+    """
     source = folder / "source"
     unwanted = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "*.so", "tests", "examples")
     shutil.copytree(project_root, source, ignore=unwanted)
+    shutil.copytree(project_root / "build" / "cython", source / "build" / "cython")
+    folder_of_extensions = f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
+    library = source / "build" / folder_of_extensions / "nimblehlo"
+    for package, target in (("runtime", library), ("kernels", library / "kernels")):
+        for path in (project_root / package).rglob("*.so"):
+            copy = target / path.relative_to(project_root / package)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, copy)
     command = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "--wheel-dir", str(folder), str(source)], check=True, timeout=500)
     (wheel,) = folder.glob("nimblehlo-*.whl")

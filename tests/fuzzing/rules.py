@@ -245,7 +245,7 @@ def _within_accuracy(
             is_below = BRANCH_CUTS[name](real) & (imaginary == 0) & np.signbit(imaginary)
             distance = np.where(is_below, _distance(want, got.conj()), distance)
         if name == "chlo.asinh":
-            # The sign of a real part of zero says on which side of the cut the operand lies; the pass drops it.
+            # The sign of a real part of zero tells the side of the cut; the pass drops it.
             real, imaginary = operands[0].real, operands[0].imag
             is_left = (real == 0) & np.signbit(real) & (np.abs(imaginary) > 1)
             distance = np.where(is_left, _distance(want, -got.conj()), distance)
