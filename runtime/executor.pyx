@@ -129,16 +129,14 @@ cdef class _Step:
 
     def __cinit__(self, step):
         self.function = step.function
-        followers = getattr(step.function, "followers", None)
-        if followers is not None:
-            followers.append(self.follow)
+        step.implementation.follow(self.follow)
         self.operands = Slots(step.operands)
         self.results = Slots(step.results)
         self.releases = Slots(step.releases)
         self.captures = Slots(step.captures)
         self.result = step.results[0] if len(step.results) == 1 else -1
         self.plan_step = step
-        self.scalar = _SCALARS.get(step.function, NO_SCALAR) if isinstance(step.function, np.ufunc) else NO_SCALAR
+        self.scalar = _SCALARS.get(self.function, NO_SCALAR) if isinstance(self.function, np.ufunc) else NO_SCALAR
         pairs = possible_overwrites(step)
         self.overwritten = Slots([step.operands[operand] for operand, _ in pairs])
         self.overwriting = Slots([result for _, result in pairs])

@@ -45,7 +45,8 @@ def plan_text(plan: Plan, memory: Memory) -> str:
 
 def _step_lines(plan: Plan, indent: str) -> Iterator[str]:
     for number, step in enumerate(plan.steps):
-        yield f"{indent}{number:4d}  {step.operation} {step.detail}  [{step.implementation}: {step.reason}]"
+        how = f"[{step.implementation.kind}: {step.implementation.reason}]"
+        yield f"{indent}{number:4d}  {step.operation} {step.detail}  {how}"
         for name, region in step.regions.items():
             for called in [region] if isinstance(region, Plan) else region:
                 yield f"{indent}      {name}:"

@@ -14,7 +14,7 @@ import pytest
 
 from nimblehlo.errors import ExecutionError
 from nimblehlo.executor import Runner
-from nimblehlo.plan import Plan, Step
+from nimblehlo.plan import Plan, Prepared, Step
 
 
 def step(
@@ -26,7 +26,7 @@ def step(
 ) -> Step:
     types: tuple[tuple[()], tuple[()]] = ((), ())
     return Step(
-        function, operands, results, "test.op", "file:1:2", "reference", "", types, releases=releases, **rest
+        Prepared(function), operands, results, "test.op", "file:1:2", types, releases=releases, **rest
     )
 
 
@@ -260,7 +260,7 @@ def test_errors_in_a_loop_name_the_step_within() -> None:
     def fail(value: Any) -> Any:
         raise RuntimeError("no luck")
 
-    inner = Step(fail, (1,), (4,), "test.inner", "file:7:8", "reference", "", ((), ()), releases=(1,))
+    inner = Step(Prepared(fail), (1,), (4,), "test.inner", "file:7:8", ((), ()), releases=(1,))
     with pytest.raises(ExecutionError, match="no luck") as caught:
         Runner(loop(3, steps=[inner], results=(3, 4))).run((0, 1, 2))
     assert (caught.value.operation, caught.value.location) == ("test.inner", "file:7:8")

@@ -109,14 +109,15 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "steps": {"arrays", "blocks", "coverage", "llvm", "regions"},
     },
     "plan": {
-        "plan": set(),
-        "tiering": set(),
+        "implementation": set(),
+        "plan": {"implementation"},
+        "tiering": {"implementation"},
         "buffer_uses": {"plan"},
         "memory_use": {"buffer_uses", "plan"},
-        "implementations": {"tiering"},
-        "choice": {"implementations", "tiering"},
-        "epilogues": {"implementations", "plan", "tiering"},
-        "lowering": {"choice", "epilogues", "implementations", "plan", "tiering"},
+        "implementations": {"implementation", "tiering"},
+        "choice": {"implementation", "implementations", "tiering"},
+        "epilogues": {"implementation", "implementations", "plan", "tiering"},
+        "lowering": {"choice", "epilogues", "implementation", "implementations", "plan", "tiering"},
     },
 }
 
@@ -190,6 +191,15 @@ def test_every_folder_of_a_package_has_its_place(project_root: Path) -> None:
         folder = project_root / ("kernels" if package == "kernels" else f"runtime/{package}")
         names = {path.name.split(".")[0] for path in folder.iterdir() if path.suffix != ".pxi"}
         assert names - {"__init__", "__pycache__"} == set(rooms), f"compare with FOLDERS[{package!r}]"
+
+
+def test_abilities_are_declared(project_root: Path) -> None:
+    """Plans and the executor ask no object what it can do: `Implementation` declares that."""
+    paths = [*(project_root / "runtime" / "plan").rglob("*.py"), project_root / "runtime" / "executor.pyx"]
+    for path in paths:
+        asking = re.findall(r"hasattr\(\w[^\n]*|getattr\([^\n]+,[^\n]+,[^\n]+\)", path.read_text())
+        asking = [text for text in asking if not text.startswith("hasattr(os, ")]
+        assert not asking, f"{path.relative_to(project_root)}: {asking}"
 
 
 def test_no_modules_import_each_other_in_a_circle(project_root: Path) -> None:

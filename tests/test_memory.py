@@ -17,8 +17,7 @@ import pytest
 import nimblehlo
 from nimblehlo import ExecutionError, Options, api, memory
 from nimblehlo.executor import Runner, donated
-from nimblehlo.ops.framework.in_place import overwriting
-from nimblehlo.plan import Memory, Plan, Step
+from nimblehlo.plan import Memory, Plan, Prepared, Step
 from tests.running import run_every_way
 
 COUNT = 100_000
@@ -283,7 +282,7 @@ def addresses(steps: list[Step], arguments: Any, slots: int, results: tuple[int,
 
 
 def step(function: Any, operands: tuple[int, ...], results: tuple[int, ...], **rest: Any) -> Step:
-    return Step(function, operands, results, "test.op", None, "reference", "", ((), ()), **rest)
+    return Step(Prepared(function), operands, results, "test.op", None, ((), ()), **rest)
 
 
 def test_a_step_writes_into_an_operand_that_nothing_else_refers_to() -> None:
@@ -329,7 +328,6 @@ def test_what_is_not_free_is_not_overwritten(kind: str) -> None:
 def test_no_array_is_given_to_two_results() -> None:
     seen: list[Any] = []
 
-    @overwriting((0, 0), (0, 1))
     def both(a: np.ndarray, out: Any = (None, None)) -> tuple[np.ndarray, np.ndarray]:
         seen.append([None if one is None else id(one) for one in out])
         return a + 1, a + 2

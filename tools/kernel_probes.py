@@ -187,8 +187,7 @@ def is_served(name: str, text: str) -> bool:
     except NimbleError:
         return False
     (operation,) = (operation for operation in module.walk() if operation.name == name)
-    prepare, _ = kernels.kernel_for(view_of(operation), None)
-    return prepare is not None
+    return not isinstance(kernels.kernel_for(view_of(operation), None), str)
 
 
 def served_element_types(name: str) -> list[str]:

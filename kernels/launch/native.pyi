@@ -24,15 +24,12 @@ class Sequel:
     def run(self, function: int, closure: int, seconds: float, arrays: list[Any]) -> None: ...
 
 class NativeFunction:
-    may_overwrite: tuple[tuple[int, int], ...]
-    accepts_out: bool
     def __init__(
         self,
         operands: Iterable[int],
         results: Sequence[tuple[Iterable[int], Any]],
         launches: Iterable[Launch],
         threads: int | None = None,
-        may_overwrite: Iterable[tuple[int, int]] = (),
         scratch: Sequence[tuple[Iterable[int], Any]] = (),
     ) -> None: ...
     def __call__(self, *operands: Any, out: Any = None) -> Any: ...

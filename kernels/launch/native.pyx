@@ -388,12 +388,7 @@ cdef class NativeFunction:
         results: shape and element type of each result.
         launches: what to run.
         threads: most threads that it may use; None: all.
-        may_overwrite: pairs of an operand and a result that may be the same memory.
         scratch: shape and element type of memory that is needed beside; the launches number it after the results.
-
-    Attributes:
-        accepts_out: it takes `out`, for each result None or an array to write to: C-contiguous, of its shape and
-            element type.
     """
 
     cdef tuple operands
@@ -402,10 +397,8 @@ cdef class NativeFunction:
     cdef Py_ssize_t results
     cdef list launches
     cdef object threads
-    cdef readonly tuple may_overwrite
-    cdef readonly bint accepts_out
 
-    def __init__(self, operands, results, launches, threads=None, may_overwrite=(), scratch=()):
+    def __init__(self, operands, results, launches, threads=None, scratch=()):
         self.operands = tuple(operands)
         self.results = len(results)
         made = [*results, *scratch]
@@ -413,11 +406,12 @@ cdef class NativeFunction:
         self.dtypes = tuple([np.dtype(dtype) for _, dtype in made])
         self.launches = [launch for launch in launches]
         self.threads = threads
-        self.may_overwrite = tuple(may_overwrite)
-        self.accepts_out = True
 
     def __call__(self, *operands, out=None):
         """The result, or a tuple of results where there are several.
+
+        Args:
+            out: for each result None or an array to write to: C-contiguous, of its shape and element type.
 
         Raises:
             ValueError: an operand is not of the size for which this was made.

@@ -20,7 +20,7 @@ from ..ops.control.control import While
 from ..ops.framework.declaration import Op
 from ..ops.indexing.scatter import Scatter
 from ..options import Options
-from ..plan import Implementation, choose
+from ..plan import Implementation, Prepared, choose
 from ..specialize.utils.effects import has_no_effect
 from .freedom import OrderOption, contains_open_order, max_updates, order_option_of, unexplored
 from .grouped import GroupedComparisons, GroupedResult, GroupedScatter
@@ -86,7 +86,7 @@ class ExploredStep:
         self._options = options
         self._grouped = GroupedScatter.of(view, options.threads) if isinstance(view, Scatter) else None
         self._lock = threading.Lock()
-        self._choices: OrderedDict[Any, Implementation] = OrderedDict()
+        self._choices: OrderedDict[Any, tuple[Callable[..., Any], bool]] = OrderedDict()
 
     def __call__(self, *operands: Any, **regions: Any) -> tuple[Any, ...]:
         run: Run | None = getattr(_CURRENT, "run", None)
@@ -109,10 +109,8 @@ class ExploredStep:
             if run is not None:
                 run.grouped_results[id(grouped.result)] = grouped
             return (grouped.result,)
-        choice = self._choice(getattr(schedule, self.order_option))
-        returned = (
-            choice.function(*operands, **regions) if choice.needs_regions else choice.function(*operands)
-        )
+        function, takes_regions = self._choice(getattr(schedule, self.order_option))
+        returned = function(*operands, **regions) if takes_regions else function(*operands)
         return returned if type(returned) is tuple else (returned,)
 
     def grouped_result(
@@ -132,15 +130,17 @@ class ExploredStep:
         assert self._grouped is not None
         return self._grouped.compare(plain, [schedule.scatter_schedule for schedule in schedules])
 
-    def _choice(self, chosen: Any) -> Implementation:
-        """The implementation of the operation for a value of its option."""
+    def _choice(self, chosen: Any) -> tuple[Callable[..., Any], bool]:
+        """The function that runs the operation for a value of its option, and whether it takes regions."""
         with self._lock:
             choice = self._choices.get(chosen)
             if choice is None:
                 options = dataclasses.replace(self._options, **{self.order_option: chosen})
                 view = copy.copy(self.view)
                 view.ordering = options.ordering
-                choice = self._choices[chosen] = choose(view, options)
+                implementation = choose(view, options)
+                choice = implementation.function, implementation.takes_regions
+                self._choices[chosen] = choice
                 if len(self._choices) > MAX_IMPLEMENTATIONS:
                     self._choices.popitem(last=False)
             return choice
@@ -197,9 +197,9 @@ class ExploredExecutable(Executable):
         if order_option is not None:
             step = ExploredStep(len(self.steps), view, order_option, options)
             self.steps.append(step)
-            return Implementation(step, "explored", f"follows {order_option}")
+            return Prepared(step, "explored", f"follows {order_option}")
         if isinstance(view, While) and contains_open_order(view.operation):
-            return Implementation(view.reference, "reference", "holds an explored step")
+            return Prepared(view.reference, "reference", "holds an explored step")
         return choose(view, options)
 
 

@@ -1,8 +1,20 @@
 """The plan: steps, slots, lifetimes, and the choice between reference and kernel."""
 
-from .choice import Implementation, choose
+from .choice import choose
+from .implementation import Implementation, Prepared
 from .lowering import Choose, lower
 from .memory_use import Memory, memory_use
 from .plan import Plan, Step, all_steps
 
-__all__ = ["Choose", "Implementation", "Memory", "Plan", "Step", "all_steps", "choose", "lower", "memory_use"]
+__all__ = [
+    "Choose",
+    "Implementation",
+    "Memory",
+    "Plan",
+    "Prepared",
+    "Step",
+    "all_steps",
+    "choose",
+    "lower",
+    "memory_use",
+]

@@ -59,7 +59,9 @@ class BufferUses(Record):
 def buffer_uses(step: Step) -> BufferUses:
     """The buffers that a step uses."""
     reads = (*step.operands, *step.captures)
-    if step.operation in FLAT_VIEWS or step.operation in _OTHER_VIEWS:
+    if not step.implementation.may_alias:
+        may_alias: frozenset[int] = frozenset()
+    elif step.operation in FLAT_VIEWS or step.operation in _OTHER_VIEWS:
         may_alias = frozenset(reads)
     else:
         may_alias = frozenset(step.operands[:1] if step.operation in STRIDED_VIEWS else ())

@@ -1,13 +1,13 @@
-"""Which way each operation runs: its reference, or a kernel where one serves it."""
+"""Which implementation each operation runs by: its reference, or another one where one serves it."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
+
+import numpy as np
 
 from ..ir import Block
-from ..ir.record import Record
 from ..ops.control.control import While
 from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Op
@@ -15,80 +15,57 @@ from ..ops.internal.fusion import Fusion, ReductionFusion, RowFusion, StepFusion
 from ..ops.numerics.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
 from ..specialize.utils.rewriter import tensor_type
-from .implementations.block_references import MIN_SECONDS, in_blocks
-from .implementations.elementwise_fusion import (
-    Code,
-    block_of,
-    is_generated,
-    may_overwrite,
-    names_of,
-    run_one_by_one,
-)
+from .implementation import Implementation, NoCode, Pairs, Prepared
+from .implementations.block_references import in_blocks
+from .implementations.elementwise_fusion import Code, block_of, is_generated, run_one_by_one
 from .implementations.kernels import kernel_for
+from .implementations.native_code import NativeCode
 from .implementations.native_loops import NativeLoop, is_long, loop_to_compile
-from .implementations.reduction_fusion import LoopCode, ReductionCode, RowCode
+from .implementations.reduction_fusion import ReductionCode, RowCode
 from .implementations.region_functions import RegionCode
 from .implementations.region_kernels import region_code
 from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
-from .implementations.small_steps import StepCode, tiered_steps
-from .tiering.cost_model import estimate, seconds_of_operations
-from .tiering.tiers import Generated, NoCode, Tiered
+from .implementations.small_steps import StepCode
+from .tiering.cost_model import MIN_BLOCKS_SECONDS, MIN_PROGRAM_SECONDS, seconds_of_operations
+from .tiering.tiers import Tiering
 
-if TYPE_CHECKING:
-    from .implementations.ufunc_programs import RowProgram
-
-MIN_PROGRAM_SECONDS: Final = 2e-4
-"""What references must be expected to take for a program on rows, which takes half a millisecond to make."""
-
-
-class Implementation(Record):
-    """How an operation runs.
-
-    Attributes:
-        function: what the step calls.
-        kind: ``"reference"``, ``"kernel"``, ``"generated"`` or ``"tiered"`` (reference first, one of the
-            others once hot).
-        reason: why.
-        needs_regions: whether `function` takes the operation's regions.
-    """
-
-    function: Callable[..., Any]
-    kind: str
-    reason: str
-    needs_regions: bool = True
+_EXACT_UFUNCS = frozenset({
+    np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.sqrt, np.rint, np.floor,
+    np.ceil, np.minimum, np.maximum, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert,
+})  # fmt: skip
+"""Functions whose bits do not depend on where the result stands: for others NumPy may choose other loops."""
 
 
 def choose(view: Op, options: Options) -> Implementation:
-    """The way for one operation under the given options."""
+    """The implementation of one operation under the given options."""
     if has_unknown_sizes(view) and not _takes_unknown_sizes(view):
-        return Implementation(
-            RunTimeTyped(view, reference_for), "reference", "sizes are known at run time only"
-        )
+        return Prepared(RunTimeTyped(view, reference_for), reason="sizes are known at run time only")
     if options.compile == "never":
-        return Implementation(reference_for(view), "reference", "compilation is off")
+        return _reference(view, "compilation is off")
     if isinstance(view, While):
         return _loop(view, options)
-    if isinstance(view, RowFusion):
-        return _around_reductions(view, RowCode(view.body.block, options.threads), options)
-    if isinstance(view, ReductionFusion):
-        return _around_reductions(view, ReductionCode(view.body.block, options.threads), options)
+    if isinstance(view, (RowFusion, ReductionFusion)):
+        block, kind = view.body.block, RowCode if isinstance(view, RowFusion) else ReductionCode
+        return _generated(kind(block, options.threads), block, run_one_by_one(block, reference_for), options)
     if isinstance(view, StepFusion):
-        return _around_steps(view, StepCode(view.body.block, options.threads), options)
+        return _compiled(StepCode(view.body.block, options.threads), Prepared(view.reference), options)
     if is_generated(view):
-        return _generated(view, options)
-    prepare, reason = kernel_for(view, options.threads)
-    code, problem = region_code(view, options.threads, has_kernel=prepare is not None)
-    if code is not None:
-        choice = _around_regions(view, code, options)
-        if prepare is None or choice.kind != "reference":
-            return choice
-    if prepare is None:
-        return _reference(view, "; ".join(filter(None, (reason, problem))), options)
-    if options.compile == "eager" or getattr(prepare, "is_compiled_ahead", False):
-        return Implementation(prepare(), "kernel", reason, needs_regions=False)
-    types = ", ".join([str(getattr(value.type, "element_type", "")) for value in view.operation.operands])
-    function = Tiered(reference_for(view), prepare, f"{view.name}, {reason}: {types}")
-    return Implementation(function, "tiered", f"{reason}, once hot")
+        block = block_of(view)
+        first = run_one_by_one(block, reference_for) if isinstance(view, Fusion) else reference_for(view)
+        return _generated(Code(block, options.threads), block, first, options)
+    kernel = kernel_for(view, options.threads)
+    code = region_code(view, options.threads, has_kernel=not isinstance(kernel, str))
+    if not isinstance(code, str):
+        implementation = _around_regions(view, code, options)
+        if isinstance(kernel, str) or implementation.kind != "reference":
+            return implementation
+    elif isinstance(kernel, str):
+        return _on_elements(view, f"{kernel}; {code}" if code else kernel, options)
+    if options.compile == "eager" or not kernel.compiles_when_called:
+        return _prepared(kernel)
+    types = ", ".join([str(tensor_type(value).element_type) for value in view.operation.operands])
+    key = f"{view.name}, {kernel.reason}: {types}"
+    return Tiering(_reference(view, ""), kernel, f"{kernel.reason}, once hot", key)
 
 
 def _takes_unknown_sizes(view: Op) -> bool:
@@ -98,118 +75,92 @@ def _takes_unknown_sizes(view: Op) -> bool:
     return isinstance(view, RunTimeShaped)
 
 
+def _reference(view: Op, reason: str) -> Prepared:
+    """The operation's reference."""
+    function = reference_for(view)
+    pairs: Pairs = ()
+    if isinstance(function, np.ufunc):
+        if function in _EXACT_UFUNCS:
+            pairs = tuple([(index, 0) for index in range(len(view.operation.operands))])
+    elif not has_quantized_types(view.operation):
+        pairs = view.may_overwrite()
+    return Prepared(function, reason=reason, may_overwrite=pairs)
+
+
+def _prepared(code: Implementation) -> Prepared:
+    """A kernel or generated code, prepared.
+
+    Raises:
+        NoCode: there can be none.
+    """
+    return Prepared(
+        code.prepare(), code.kind, code.reason, code.takes_regions, code.may_overwrite, code.may_alias
+    )
+
+
 def _loop(view: While, options: Options) -> Implementation:
     """Loops of scalar work and on small arrays become native; others keep their regions' plans."""
     loop = loop_to_compile(view, options.threads)
     if isinstance(loop, str):
-        return Implementation(reference_for(view), "reference", f"no native loop: {loop}")
-    kind = "a native loop" if loop.shard is None else f"a native loop in {loop.count} parts"
-    at_once = options.compile == "eager" or is_long(view)
-    function = NativeLoop(view, loop, options.threads, at_once)
-    return (
-        Implementation(function, "kernel", kind)
-        if at_once
-        else Implementation(function, "tiered", f"{kind}, once hot")
-    )
+        return _reference(view, f"no native loop: {loop}")
+    return NativeLoop(view, loop, options.threads, options.compile == "eager" or is_long(view))
 
 
-def _reference(view: Op, reason: str, options: Options) -> Implementation:
+def _on_elements(view: Op, reason: str, options: Options) -> Implementation:
     """The reference; where there is much work with elements its loops, or blocks of it, on all threads."""
     if isinstance(view, Elementwise) and not has_quantized_types(view.operation):
         block = block_of(view)
         seconds = seconds_of_operations(block) * tensor_type(view.operation.results[0]).size
-        program = _program(block, seconds, options)
+        program = _program(block, seconds, f"row by row; {reason}", options)
         if program is not None:
-            return Implementation(program.function, "kernel", f"row by row; {reason}", needs_regions=False)
-        if seconds > MIN_SECONDS:
+            return program
+        if seconds > MIN_BLOCKS_SECONDS:
             function = in_blocks(view, reference_for(view), options.threads)
             if function is not None:
-                return Implementation(function, "kernel", f"block by block; {reason}", needs_regions=False)
-    return Implementation(reference_for(view), "reference", reason)
+                return Prepared(function, "kernel", f"block by block; {reason}", takes_regions=False)
+    return _reference(view, reason)
 
 
-def _generated(view: Op, options: Options) -> Implementation:
-    """The way for an operation that a generated loop nest can serve."""
-    block = block_of(view)
-    reference = run_one_by_one(block, reference_for) if isinstance(view, Fusion) else reference_for(view)
-    reason = f"one loop for {names_of(block)}"
+def _around_regions(view: Op, code: RegionCode, options: Options) -> Implementation:
+    """Loops around the operation's regions, after its reference until they pay."""
     if options.compile == "eager":
-        try:
-            return Implementation(
-                Code(block, options.threads).function(), "generated", reason, needs_regions=False
-            )
-        except NoCode as error:
-            return Implementation(reference, "reference", str(error), needs_regions=False)
-    code = functools.cache(lambda: Code(block, options.threads))
-    return _once_it_pays(block, code, reference, may_overwrite(block), reason, options)
+        return code.step(_compiled(code, _reference(view, ""), options))
+    return code.step(_compiled(code, Prepared(code.reference(reference_for(view))), options))
 
 
-def _around_reductions(view: RowFusion | ReductionFusion, code: LoopCode, options: Options) -> Implementation:
-    """A cluster with reductions: its operations' plan, and native code once that pays."""
-    block = view.body.block
-    kind = "one loop over rows" if isinstance(view, RowFusion) else "one loop"
-    reason = f"{kind} for {names_of(block)}"
-    if options.compile == "eager":
-        return Implementation(code.function(), "generated", reason, needs_regions=False)
-    return _once_it_pays(block, lambda: code, run_one_by_one(block, reference_for), (), reason, options)
-
-
-def _once_it_pays(
-    block: Block,
-    code: Callable[[], Code | LoopCode],
-    reference: Callable[..., Any],
-    overwrites: tuple[tuple[int, int], ...],
-    reason: str,
-    options: Options,
+def _generated(
+    code: NativeCode, block: Block, reference: Callable[..., Any], options: Options
 ) -> Implementation:
-    """References one by one, or, of more work, as a program on rows; and the code once it pays."""
-    expected = estimate(block)
-    seconds, compiling = expected.reference_seconds, expected.compile_seconds
-    program = _program(block, seconds, options)
-    if program is None:
-        function = Generated(reference, code, seconds, compiling, overwrites)
-        return Implementation(function, "tiered", f"{reason}, once it pays", needs_regions=False)
-    # Nothing is expected of it: it is quick enough to be timed first.
-    function = Generated(program.function, code, 0.0, compiling, overwrites, program.kind)
-    return Implementation(function, "tiered", f"row by row; {reason}, once it pays", needs_regions=False)
+    """Generated code for operations on elements, after references or, of more work, a ufunc program."""
+    first = Prepared(reference, takes_regions=False)
+    if options.compile != "eager":
+        seconds = code.cost().reference_seconds
+        first = _program(block, seconds, f"row by row; {code.reason}", options) or first
+    return _compiled(code, first, options)
 
 
-def _program(block: Block, seconds: float, options: Options) -> RowProgram | None:
-    """A block's program on rows, if it has one, and references take so long that it pays."""
+def _compiled(code: NativeCode, first: Prepared, options: Options) -> Implementation:
+    """Generated code, after another implementation until it pays; `first` where there can be no code."""
+    if options.compile != "eager":
+        reason = f"{first.reason or code.reason}, once it pays"
+        return Tiering(first, code, reason, first.key)
+    try:
+        return _prepared(code)
+    except NoCode as error:
+        first.reason = str(error)
+        return first
+
+
+def _program(block: Block, seconds: float, reason: str, options: Options) -> Prepared | None:
+    """A block's ufunc program, if it has one, and references take so long that it pays."""
     if seconds <= MIN_PROGRAM_SECONDS:
         return None
     from .implementations.ufunc_programs import row_program
 
-    return row_program(block, options.threads, seconds)
-
-
-def _around_steps(view: StepFusion, code: StepCode, options: Options) -> Implementation:
-    """A cluster of small steps: a plan of theirs, and one native function once that pays."""
-    reason = f"one step for {names_of(view.body.block)}"
-    if options.compile == "eager":
-        return Implementation(code.function(), "generated", reason, needs_regions=False)
-    return Implementation(tiered_steps(view, code), "tiered", f"{reason}, once it pays")
-
-
-def _around_regions(view: Op, code: RegionCode, options: Options) -> Implementation:
-    """An operation with regions: its reference, and loops around the regions once that pays."""
-    reason = f"one loop around {names_of(view.operation.regions[0].block)}"
-    if options.compile == "eager":
-        problem = code.loop_problem()
-        if problem is not None:
-            return Implementation(reference_for(view), "reference", problem)
-        return Implementation(
-            code.step(code.function()), "generated", reason, needs_regions=bool(code.captured_operands)
-        )
-    expected = code.estimate()
-    function = Generated(
-        code.reference(reference_for(view)),
-        functools.cache(code.checked),
-        expected.reference_seconds,
-        expected.compile_seconds,
-        code.may_overwrite,
-    )
-    return Implementation(code.step(function), "tiered", f"{reason}, once it pays")
+    program = row_program(block, options.threads, seconds)
+    if program is None:
+        return None
+    return Prepared(program.function, program.kind, reason, False, may_alias=False, key=program.key)
 
 
 def reference_for(view: Op) -> Callable[..., Any]:

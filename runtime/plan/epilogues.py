@@ -11,13 +11,14 @@ import copy
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from ..ir import Block, Operation, Value
 from ..ops.framework.verify import view_of
 from ..ops.internal.fusion import Fusion
 from ..types import TensorType
+from .implementation import Implementation, Runnable
 from .implementations.elementwise_fusion import Code, may_overwrite
 from .plan import Step
 from .tiering.cost_model import estimate
@@ -117,7 +118,7 @@ def _multiplications(operation: Operation) -> int:
 
 def _product_before(operation: Operation, step: Step, uses: Counter[Value]) -> Value | None:
     """The product on which a cluster follows that may write its result where the product stands."""
-    is_native = step.implementation in ("generated", "tiered")
+    is_native = step.implementation.kind in ("generated", "tiered")
     if operation.name != Fusion.name or not is_native or len(operation.results) != 1:
         return None
     body = operation.regions[0].block
@@ -141,52 +142,71 @@ def _joined(
     position = cluster.operands.index(product.result)
     others = [number for number in range(len(cluster.operands)) if number != position]
     joined = copy.copy(cluster_step)
-    joined.function = EpilogueFusion(
-        product_step.function, product, cluster_step.function, cluster, position, threads
+    joined.implementation = EpilogueFusion(
+        product_step.implementation, product, cluster_step.implementation, cluster, position, threads
     )
     joined.operands = (*product_step.operands, *[cluster_step.operands[number] for number in others])
-    joined.reason = f"{cluster_step.reason}, following on stablehlo.dot_general block by block"
     types, result_types = cluster_step.types
     joined.types = [*product_step.types[0], *[types[number] for number in others]], result_types
     joined.overwrites = ()
     return joined
 
 
-class EpilogueFusion:
-    """What such a step calls: both functions one after the other until the cluster has native code.
+class EpilogueFusion(Implementation):
+    """Both implementations one after the other, until the cluster has native code.
 
     Attributes:
-        tiered: the cluster's function.
         native: what does both by one launch, once it is there.
-        followers: each is called with it then.
+        followers: see `Implementation.follow`.
     """
+
+    takes_regions = False
 
     def __init__(
         self,
-        multiply: Callable[..., Any],
+        multiply: Implementation,
         product: Operation,
-        tiered: Callable[..., Any],
+        following: Implementation,
         cluster: Operation,
         position: int,
         threads: int | None,
     ) -> None:
-        self.multiply, self.product, self.tiered, self.cluster = multiply, product, tiered, cluster
+        self.kind = following.kind
+        self.reason = f"{following.reason}, following on stablehlo.dot_general block by block"
+        self.multiply, self.absorbed, self.following, self.cluster = multiply, product, following, cluster
+        self.product = product
+        self.functions = multiply.function, following.function
         self.position, self.threads = position, threads
-        self.native: Callable[..., Any] | None = None
-        self.followers: list[Callable[[Callable[..., Any]], None]] = []
+        self.native: Runnable | None = None
+        self.followers: list[Callable[[Runnable], None]] = []
 
-    def __call__(self, lhs: Any, rhs: Any, *others: Any) -> Any:
+    @property
+    def function(self) -> Runnable:
+        return self.run
+
+    @property
+    def is_settled(self) -> bool:
+        return self.native is not None
+
+    def follow(self, follower: Callable[[Runnable], None]) -> None:
+        self.followers.append(follower)
+
+    def constituents(self) -> tuple[Implementation, ...]:
+        return self.multiply, self.following
+
+    def run(self, lhs: Any, rhs: Any, *others: Any) -> Any:
+        """The cluster's result."""
         if self.native is not None:
             return self.native(lhs, rhs, *others)
-        product = self.multiply(lhs, rhs)
-        result = self.tiered(*others[: self.position], product, *others[self.position :])
-        if getattr(self.tiered, "native", self.tiered) is not None:
-            self.native = self.prepared()
+        multiply, follow = self.functions
+        result = follow(*others[: self.position], multiply(lhs, rhs), *others[self.position :])
+        if self.following.is_settled:
+            self.native = self.prepare()
             for follower in self.followers:
                 follower(self.native)
         return result
 
-    def prepared(self) -> Callable[..., Any]:
+    def prepare(self) -> Runnable:
         """Both by one launch."""
         from ..kernels.launch.native import Sequel
         from ..kernels.matmul.matmul import ProductAnd
@@ -202,8 +222,3 @@ class EpilogueFusion:
         view: Any = view_of(self.product)
         turned = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
         return ProductAnd(block, Sequel(launches, self.threads), self.position, turned)
-
-
-def tiered_functions(steps: Sequence[Step]) -> list[object]:
-    """The functions of steps, and of the clusters in those that were joined."""
-    return [getattr(step.function, "tiered", step.function) for step in steps]

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-import numpy as np
-
 from ..ir import DenseElementsAttribute, Function, Operation, Region, Value, captured_values
 from ..ops.control.control import Call, Case, If, While
 from ..ops.framework.declaration import Op
@@ -16,25 +14,19 @@ from ..ops.framework.verify import TERMINATORS, view_of
 from ..ops.internal.fusion import StepFusion
 from ..options import Options
 from ..types import Type
-from .choice import Implementation, choose
-from .epilogues import fuse_epilogues, tiered_functions
+from .choice import choose
+from .epilogues import fuse_epilogues
+from .implementation import Implementation, Pairs
 from .implementations.elementwise_fusion import fuse_operations
 from .implementations.run_time_types import has_unknown_sizes
 from .plan import Plan, Step, all_steps
-from .tiering.tiers import share_profiles, start_expected_compilations
+from .tiering.tiers import share_profiles, start_expected_compilations, tierings
 
 _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while", If: "if", Case: "case"}
 """What the executor runs by itself."""
 
 _MIN_OVERWRITTEN_BYTES = 1 << 12
 """Size of arrays from which writing in place saves time."""
-
-_EXACT_UFUNCS = frozenset({
-    np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.sqrt, np.rint, np.floor,
-    np.ceil, np.minimum, np.maximum, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert,
-})  # fmt: skip
-"""Functions whose bits do not depend on where the result stands: for others NumPy may choose other loops."""
-
 
 Choose = Callable[[Op, Options], Implementation]
 """What says how an operation runs; the view has the options' ordering."""
@@ -52,9 +44,9 @@ def lower(function: Function, options: Options, choose: Choose = choose) -> Plan
     fuse_operations(function, options)
     callees = {callee.name: callee for callee in function.callees}
     plan = _Lowering(options, choose, callees).lower_region(function.body, ())
-    functions = tiered_functions(list(all_steps(plan)))
-    share_profiles(functions)
-    start_expected_compilations(functions)
+    tiered = tierings(step.implementation for step in all_steps(plan))
+    share_profiles(tiered)
+    start_expected_compilations(tiered)
     return plan
 
 
@@ -148,31 +140,31 @@ class _Lowering:
         view = view_of(operation)
         view.ordering = self.ordering
         step = self.new_step(view, slots)
-        if self.choose is choose and step.implementation == "reference" and _is_determined_by_types(view):
+        is_reference = self.choose is choose and step.implementation.kind == "reference"
+        if is_reference and _is_determined_by_types(view):
             self.steps[cache_key] = step
         return step
 
     def new_step(self, view: Op, slots: dict[Value, int]) -> Step:
         """The step of an operation that is like no other one."""
         operation = view.operation
-        choice = self.choose(view, self.options)
-        captures = captured_values(operation.regions) if choice.needs_regions else []
-        runs_in_executor = type(view) in _CONTROL and choice.function == view.reference
+        implementation = self.choose(view, self.options)
+        takes_regions = implementation.takes_regions
+        captures = captured_values(operation.regions) if takes_regions else []
+        runs_in_executor = type(view) in _CONTROL and implementation.function == view.reference
         return Step(
-            function=choice.function,
+            implementation,
             operands=tuple([slots[operand] for operand in operation.operands]),
             results=tuple([slots[result] for result in operation.results]),
             operation=operation.name,
             location=operation.location,
-            implementation=choice.kind,
-            reason=choice.reason,
             types=(
                 [operand.type for operand in operation.operands],
                 [result.type for result in operation.results],
             ),
-            regions=self.lower_regions(view, captures) if choice.needs_regions else {},
+            regions=self.lower_regions(view, captures) if takes_regions else {},
             captures=tuple([slots[value] for value in captures]),
-            overwrites=_overwrites(choice.function, operation),
+            overwrites=_overwrites(implementation, operation),
             control=_CONTROL[type(view)] if runs_in_executor else None,
         )
 
@@ -208,15 +200,10 @@ def _release(
         alive |= last
 
 
-def _overwrites(function: Callable[..., Any], operation: Operation) -> tuple[tuple[int, int], ...]:
-    """Which operands' memory a function may write its results to: those of the same type, if large."""
+def _overwrites(implementation: Implementation, operation: Operation) -> Pairs:
+    """Which operands' memory results may be written to: those of the same type, if large."""
     operands, results = operation.operands, operation.results
-    pairs: Sequence[tuple[int, int]] = ()
-    if isinstance(function, np.ufunc):
-        if function in _EXACT_UFUNCS:
-            pairs = [(index, 0) for index in range(len(operands))]
-    elif getattr(function, "accepts_out", False):
-        pairs = function.may_overwrite  # type: ignore[attr-defined]
+    pairs = implementation.may_overwrite
     return tuple(
         [pair for pair in pairs if _is_large_and_same(operands[pair[0]].type, results[pair[1]].type)]
     )

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from ..types import Type
+from .implementation import Implementation, Pairs, Runnable
 
 
 class Step:
-    """One call of a function on the values of some slots.
+    """One call of an implementation on the values of some slots.
 
     Attributes:
-        function: called with the operands' values and, by name, the regions; returns one value, or a plain
-            tuple of as many values as there are results.
+        implementation: what runs.
         operands, results: slots that it reads and writes.
         releases: slots whose values are not used after this step.
-        overwrites: pairs of an operand's position and a result's: where the operand's array is released and
-            nothing else refers to it, `function` may write the result into it. It is then called with
-            ``out``, for each result an array or None; it may leave the array alone and return another.
-        control: the operation, where the executor itself runs the regions in the place of `function`.
+        overwrites: those of the implementation's pairs of an operand and a result that it makes use of, where
+            the operand's array is released and nothing else refers to it.
+        control: the operation, where the executor itself runs the regions in the place of `implementation`.
         regions: plans of the operation's regions by name; a list for a variadic region.
         captures: slots that the regions use beside their own arguments, in the order of the region plans'
             last arguments.
         operation, location: what it stands for, for messages.
-        implementation: ``"reference"`` or ``"kernel"``, as `Executable.explain` shows it.
-        reason: why this implementation was chosen.
         types: of the operands and of the results, for `Executable.explain`.
     """
 
     __slots__ = (
         "captures",
         "control",
-        "function",
         "implementation",
         "location",
         "operands",
         "operation",
         "overwrites",
-        "reason",
         "regions",
         "releases",
         "results",
@@ -47,33 +42,34 @@ class Step:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        implementation: Implementation,
         operands: tuple[int, ...],
         results: tuple[int, ...],
         operation: str,
         location: object,
-        implementation: str,
-        reason: str,
         types: tuple[Sequence[Type], Sequence[Type]],
         regions: Mapping[str, Plan | Sequence[Plan]] | None = None,
         captures: tuple[int, ...] = (),
         releases: tuple[int, ...] = (),
-        overwrites: tuple[tuple[int, int], ...] = (),
+        overwrites: Pairs = (),
         control: Literal["while", "if", "case"] | None = None,
     ) -> None:
-        self.function = function
+        self.implementation = implementation
         self.operands = operands
         self.results = results
         self.operation = operation
         self.location = location
-        self.implementation = implementation
-        self.reason = reason
         self.types = types
         self.regions = regions or {}
         self.captures = captures
         self.releases = releases
         self.overwrites = overwrites
         self.control = control
+
+    @property
+    def function(self) -> Runnable:
+        """What the executor calls; see `Implementation.function`."""
+        return self.implementation.function
 
     def remapped(self, slot_map: Mapping[int, int]) -> Step:
         """The step on the slots that `slot_map` has for its own, which are not released yet."""
@@ -93,13 +89,11 @@ class Step:
     ) -> Step:
         """The step on other slots and for another place, whose slots are not released yet."""
         return Step(
-            self.function,
+            self.implementation,
             operands,
             results,
             self.operation,
             location,
-            self.implementation,
-            self.reason,
             self.types,
             self.regions,
             captures,

@@ -22,8 +22,7 @@ from ..ops.numerics.quantized_operation import has_quantized_types
 from ..ops.reduction.bodies import monoid
 from ..ops.shape.dynamic_shapes import RunTimeShaped
 from ..options import Options
-from ..plan import Plan, choose, lower
-from ..plan.choice import Implementation
+from ..plan import Implementation, Plan, Prepared, choose, lower
 from ..plan.implementations.run_time_types import has_unknown_sizes
 from ..specialize import Budget, bind
 from ..types import Type
@@ -196,8 +195,11 @@ class Watch:
         choice = choose(view, options if as_written else self.sanitizer.options)
         if isinstance(view, (While, If, Case)):
             return choice
-        function = self._watched(view, choice.function)
-        return Implementation(function, choice.kind, choice.reason, choice.needs_regions)
+        function = choice.function
+        watched = self._watched(view, function)
+        if watched is function:
+            return choice
+        return Prepared(watched, choice.kind, choice.reason, choice.takes_regions)
 
     def _drops_windows(self, view: Op) -> bool:
         is_asked_for = self.sanitizer.options.scatter_out_of_bounds == "window"

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import ExecutionError
-from ..plan import Plan, Step
+from ..plan import Plan, Prepared, Step
 from ..plan.buffer_uses import BufferUses, buffer_uses
 from ..types import TupleValue
 
@@ -88,7 +88,7 @@ def _checked(plan: Plan, known: dict[int, Plan]) -> Plan:
 
 def _checked_step(step: Step, number: int, frames: _Frames, known: dict[int, Plan]) -> Step:
     made = copy.copy(step)
-    made.function = _CheckedFunction(step, number, frames)
+    made.implementation = Prepared(_CheckedFunction(step, number, frames))
     made.regions = {
         name: _checked(regions, known)
         if isinstance(regions, Plan)

@@ -8,7 +8,6 @@ find the operation's operands in the slots that it reads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from ..ir import Block, DenseElementsAttribute, Function, Operation, Region, Value, captured_values
 from ..ops.control.control import Call
@@ -45,8 +44,7 @@ class _Translation:
         self.callees = callees
         self.held: dict[int, object] = dict(plan.constants)
         self.steps: Iterator[Step] = iter(plan.steps)
-        functions: list[Any] = [step.function for step in plan.steps]
-        self.absorbed = {function.product for function in functions if hasattr(function, "product")}
+        self.absorbed = {step.implementation.absorbed for step in plan.steps}
 
     def verify(self, region: Region, captures: Sequence[Value]) -> None:
         """Verify the plan of a region, whose last arguments are the captured values."""
@@ -121,7 +119,7 @@ class _Translation:
 
 def _operands(operation: Operation, step: Step) -> Sequence[Value]:
     """What the step of an operation reads: with a product that it absorbs, that one's operands first."""
-    product = getattr(step.function, "product", None)
+    product = step.implementation.absorbed
     if product is None:
         return operation.operands
     others = [operand for operand in operation.operands if operand is not product.result]

@@ -14,6 +14,7 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.plan.implementations import native_loops
+from nimblehlo.plan.tiering import cost_model
 from nimblehlo.specialize import specialize
 from tests.running import run_every_way
 
@@ -271,7 +272,7 @@ def test_a_loop_without_steps() -> None:
 
 
 def test_native_code_goes_on_where_the_plans_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_loops, "PATIENCE_SECONDS", 1e-4)
+    monkeypatch.setattr(cost_model, "LOOP_SECONDS", 1e-4)
     monkeypatch.setattr(native_loops, "FIRST_CALL_ITERATIONS", 3)
     body = "%y = stablehlo.add %x, %i : tensor<i32>"
     text = counted(1999, body, {"x": ("x0", "tensor<i32>")}, "%y")
@@ -344,14 +345,14 @@ def test_kept_code_is_used_before_compiling_would_pay(monkeypatch: pytest.Monkey
     body = "%y = stablehlo.multiply %x, %x : tensor<i16>"
     text = counted(1500, body, {"x": ("x0", "tensor<i16>")}, "%y")
     nimblehlo.compile(text, options=Options(compile="eager"))(np.int16(3))
-    monkeypatch.setattr(native_loops, "PATIENCE_SECONDS", 1e3)
-    monkeypatch.setattr(native_loops, "CACHE_LOAD_SECONDS", 1e-5)
+    monkeypatch.setattr(cost_model, "LOOP_SECONDS", 1e3)
+    monkeypatch.setattr(cost_model, "CACHE_LOAD_SECONDS", 1e-5)
     executable = nimblehlo.compile(text)
     executable(np.int16(3))
     assert executable._only is not None
     (loop,) = [step for step in executable._only._plan.steps if step.operation == "stablehlo.while"]
-    assert isinstance(loop.function, native_loops.NativeLoop)
-    assert loop.function.native is not None
+    assert isinstance(loop.implementation, native_loops.NativeLoop)
+    assert loop.implementation.native is not None
 
 
 def test_more_values_than_have_room_on_the_stack() -> None:
@@ -466,17 +467,17 @@ def test_positions_of_extremes_are_found_in_loops() -> None:
 
 
 def test_short_loops_are_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_loops, "EARLY_FRACTION", 0.0)
-    monkeypatch.setattr(native_loops, "PATIENCE_SECONDS", 1e3)
-    monkeypatch.setattr(native_loops, "CACHE_LOAD_SECONDS", 1e3)  # kept code, too, is prepared
+    monkeypatch.setitem(cost_model.THRESHOLDS, "loop", cost_model.Thresholds(0.0, 1.0))
+    monkeypatch.setattr(cost_model, "LOOP_SECONDS", 1e3)
+    monkeypatch.setattr(cost_model, "CACHE_LOAD_SECONDS", 1e3)  # kept code, too, is prepared
     compiled = threading.Event()
-    prepare = native_loops.NativeLoop._prepare
+    prepare = native_loops.NativeLoop._compile
 
     def noted(loop: native_loops.NativeLoop) -> None:
         prepare(loop)
         compiled.set()
 
-    monkeypatch.setattr(native_loops.NativeLoop, "_prepare", noted)
+    monkeypatch.setattr(native_loops.NativeLoop, "_compile", noted)
     text = counted(30, "%y = stablehlo.cosine %x : tensor<45xf32>", {"x": ("x0", "tensor<45xf32>")}, "%y")
     x = np.arange(45, dtype=np.float32)
     executable = nimblehlo.compile(text)
@@ -500,4 +501,4 @@ def test_loops_of_many_steps_are_compiled_first_where_their_plan_would_take_long
     )
     assert function.body is not None
     (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
-    assert native_loops.patience(view_of(loop)) > native_loops.PATIENCE_SECONDS  # type: ignore[arg-type]
+    assert native_loops.patience(view_of(loop)) > cost_model.LOOP_SECONDS  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.ir import Block, Builder, Value
 from nimblehlo.plan import lowering
-from nimblehlo.plan.tiering import tiers
+from nimblehlo.plan.tiering import cost_model
 from nimblehlo.plan.tiering.background import BACKGROUND
 from nimblehlo.types import TensorType
 from tests.internal_errors import internal_error
@@ -191,13 +191,15 @@ def called(program: Program, options: Options, patience: float, calls: int) -> I
 @contextmanager
 def _settings(patience: float) -> Iterator[None]:
     """Let automatic compilation begin earlier, and operands of any size be overwritten that die."""
-    before = tiers.PATIENCE, tiers.HOT_SECONDS, lowering._MIN_OVERWRITTEN_BYTES
-    tiers.PATIENCE, tiers.HOT_SECONDS = patience, before[1] * patience / before[0]
+    thresholds, min_bytes = dict(cost_model.THRESHOLDS), lowering._MIN_OVERWRITTEN_BYTES
+    for pace in ("code", "kernel", "program"):
+        cost_model.THRESHOLDS[pace] = thresholds[pace]._replace(patience=patience)
     lowering._MIN_OVERWRITTEN_BYTES = 1
     try:
         yield
     finally:
-        tiers.PATIENCE, tiers.HOT_SECONDS, lowering._MIN_OVERWRITTEN_BYTES = before
+        cost_model.THRESHOLDS.update(thresholds)
+        lowering._MIN_OVERWRITTEN_BYTES = min_bytes
 
 
 def values_of(program: Program) -> dict[Value, Array]:

@@ -134,7 +134,7 @@ TWICE = """
 
 def test_operations_that_are_alike_share_a_reference() -> None:
     one, other, _ = plan_of(TWICE).steps
-    assert other.function is one.function
+    assert other.implementation is one.implementation
     assert other.types is one.types
     assert (one.operands, other.operands) != (other.operands, one.operands)
     assert (one.results, other.results) == ((2,), (3,))
@@ -151,7 +151,7 @@ def test_other_operations_share_nothing() -> None:
     }
     """)
     one, other = plan.steps
-    assert other.function is not one.function
+    assert other.implementation is not one.implementation
 
 
 def test_what_chooses_is_asked_for_each_operation() -> None:

@@ -32,7 +32,7 @@ def block_and_nests() -> tuple[Block, list[Nest]]:
     verify(module)
     body = module.functions["main"].body
     assert body is not None
-    return body.block, list(Code(body.block, None).nests)
+    return body.block, list(Code(body.block, None).nests_and_keys[0])
 
 
 def changed(nest: Nest, number: int, **changes: Any) -> Nest:
@@ -123,7 +123,7 @@ def test_operands_that_are_read_elsewhere_after_others_are_found(monkeypatch: py
     body = module.functions["main"].body
     assert body is not None
     code = Code(body.block, None)
-    verify_nests(body.block, code.nests, "here")
+    verify_nests(body.block, code.nests_and_keys[0], "here")
     monkeypatch.setattr("nimblehlo.verification.nests.may_overwrite", lambda block: ((0, 0),))
     with pytest.raises(InvalidPlan, match="is read elsewhere"):
-        verify_nests(body.block, code.nests, "here")
+        verify_nests(body.block, code.nests_and_keys[0], "here")

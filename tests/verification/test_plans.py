@@ -10,7 +10,7 @@ import pytest
 from nimblehlo.frontend import parse
 from nimblehlo.ops.framework.verify import verify
 from nimblehlo.options import Options
-from nimblehlo.plan import Plan, Step, lower
+from nimblehlo.plan import Plan, Prepared, Step, lower
 from nimblehlo.specialize import specialize
 from nimblehlo.verification.plans import InvalidPlan, verify_plan
 
@@ -167,7 +167,7 @@ def test_broken_plans_are_rejected(breaks: Any) -> None:
 def overwriting_plan(**changes: Any) -> Plan:
     """A plan of one step that overwrites its first operand."""
     step = Step(
-        max, (0, 1), (2,), "test.op", "here", "reference", "", ((), ()), releases=(0, 1), overwrites=((0, 0),)
+        Prepared(max), (0, 1), (2,), "test.op", "here", ((), ()), releases=(0, 1), overwrites=((0, 0),)
     )
     for name, value in changes.items():
         setattr(step, name, value)

@@ -9,7 +9,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo.executor import Runner
-from nimblehlo.plan import Plan, Step
+from nimblehlo.plan import Plan, Prepared, Step
 from nimblehlo.plan.buffer_uses import BufferUses
 from nimblehlo.verification import verifying
 from nimblehlo.verification.steps import CheckedRunner, InvalidStep
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 def step(function: Any, operands: tuple[int, ...], results: tuple[int, ...], **rest: Any) -> Step:
     return Step(
-        function, operands, results, rest.pop("name", "test.op"), None, "reference", "", ((), ()), **rest
+        Prepared(function), operands, results, rest.pop("name", "test.op"), None, ((), ()), **rest
     )
 
 
@@ -111,7 +111,8 @@ def test_memory_of_another_value_is_not_given_for_a_result() -> None:
         step(hidden, (0,), (1,), name="stablehlo.reshape"),
         step(add_one, (1,), (2,), releases=(1,), overwrites=((0, 0),)),
     ]
-    steps[1].function = forced = _Forced(add_one)
+    forced = _Forced(add_one)
+    steps[1].implementation = Prepared(forced)
     with pytest.raises(InvalidStep, match="memory slot 0 shares"):
         _run_forced(steps, array)
     assert forced.calls == 0

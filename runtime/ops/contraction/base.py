@@ -35,6 +35,7 @@ class Contraction(MixedProduct):
 
     binds_by_types = True
 
+    algorithm: Any = None
     lhs_batching_dimensions: Any
     rhs_batching_dimensions: Any
     lhs_contracting_dimensions: Any
@@ -188,7 +189,7 @@ class Contraction(MixedProduct):
     def is_converted(self) -> bool:
         """Whether floats narrower than f32 are converted to it, and multiplied as matrices of f32."""
         types, f32 = [type.element_type for type in (self.lhs, self.rhs, self.result)], ELEMENT_TYPES["f32"]
-        if getattr(self, "algorithm", None) is not None or not have_threads():
+        if self.algorithm is not None or not have_threads():
             return False
         if any(type.category != FLOAT for type in types) or computed_float(*types) is not f32:
             return False

@@ -497,6 +497,11 @@ class Op:
         """The quickest function equal to `reference` for this view's types; plans call it in its place."""
         return self.reference
 
+    def may_overwrite(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of an operand and a result: the function of `bind` takes `out`, for each result the array of
+        an operand that dies with the call, or None, and may write the result there."""
+        return ()
+
 
 _field_cache: Final[dict[tuple[object, ...], tuple[dict[str, Any], tuple[object, ...]]]] = {}
 """What views of operations with the same types and attributes hold by the declared names, and what the key

@@ -15,7 +15,6 @@ from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Type
 from ..framework import rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
-from ..framework.in_place import NOWHERE, overwriting
 from .index_space import as_indices
 from .sliding import SlidingWindow
 
@@ -166,13 +165,15 @@ class DynamicUpdateSlice(
             return self.reference
         window = _window_of(self.update.shape, self.operand.shape)
 
-        @overwriting((0, 0))
-        def update_slice(operand: Array, update: Array, *start_indices: Array, out: Any = NOWHERE) -> Array:
+        def update_slice(operand: Array, update: Array, *start_indices: Array, out: Any = (None,)) -> Array:
             result: Array = np.array(operand) if out[0] is None else out[0]
             result[window(start_indices)] = update
             return result
 
         return update_slice
+
+    def may_overwrite(self) -> tuple[tuple[int, int], ...]:
+        return ((0, 0),) if self.operand.is_static and self.update.is_static else ()
 
 
 class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):

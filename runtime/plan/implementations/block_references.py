@@ -23,9 +23,6 @@ from ...specialize.utils.rewriter import tensor_type
 BLOCK: Final = 1 << 15
 """Elements of a block: calling the loops takes little beside running them."""
 
-MIN_SECONDS: Final = 1e-3
-"""What a reference must be expected to take: to start a thread of Python's takes 0.1 ms."""
-
 _MAX_THREADS: Final = 8
 """More would wait for Python's lock."""
 

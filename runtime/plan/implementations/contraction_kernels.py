@@ -11,7 +11,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,14 +23,14 @@ from ...ops.contraction.matmul import is_narrow, multiplier
 from ...ops.framework.declaration import Array
 from ...ops.numerics.element_types import carrier, rounding
 from ...types import COMPLEX, FLOAT, INTEGER
-from ..tiering.tiers import compiled_ahead
+from ..implementation import Runnable
+from ..tiering.tiers import Kernel
 
 if TYPE_CHECKING:
     from ...ops.contraction.convolution import Convolution
     from ...ops.reduction.window_geometry import Window
 
-Kernel = Callable[..., Any]
-KernelMatch = tuple[Callable[[], Kernel] | None, str]
+KernelMatch = Kernel | str
 BatchedShapes = tuple[list[int], list[int]]
 
 _MIN_MULTIPLICATIONS: Final = 1 << 15
@@ -44,23 +44,23 @@ _MIN_MATRIX_UNIT_OUTPUTS: Final = 16
 
 def contraction(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.matmul.integer_matmul`: integers and floats."""
-    if getattr(view, "algorithm", None) is not None:
-        return None, "a dot algorithm"
+    if view.algorithm is not None:
+        return "a dot algorithm"
     shapes = _batched_shapes(view, view.lhs.shape, view.rhs.shape)
     (batch, rows, k), columns = shapes[0], shapes[1][2]
     if batch * rows * k * columns < _MIN_MULTIPLICATIONS:
-        return None, "too small for a kernel"
+        return "too small for a kernel"
     element_types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
     if all(type.category & INTEGER for type in element_types):
         return _integer_matmul(view, shapes, threads)
     if all(type.category & COMPLEX for type in element_types):
         return _complex_matmul(view, threads)
     if not all(type.category & FLOAT for type in element_types):
-        return None, "no kernel for these element types"
+        return "no kernel for these element types"
     if view.multiplies_narrow_floats:
         return _low_precision_matmul(view, threads)
     if batch < _MIN_BATCH and batch * rows * k * columns < _MIN_UNBATCHED_MULTIPLICATIONS:
-        return None, "too small for a kernel"
+        return "too small for a kernel"
     return _float_matmul(view, shapes, threads)
 
 
@@ -77,8 +77,7 @@ def _batched_shapes(view: Contraction, lhs: Sequence[int], rhs: Sequence[int]) -
 def _low_precision_matmul(view: Any, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
 
-    @compiled_ahead
-    def prepare() -> Kernel:
+    def prepare() -> Runnable:
         multiply, shape = view.multiply, view.result.shape
         stack = view.stacker(view.lhs.shape, view.rhs.shape)
 
@@ -87,7 +86,7 @@ def _low_precision_matmul(view: Any, threads: int | None) -> KernelMatch:
 
         return run
 
-    return prepare, str(way())
+    return Kernel(prepare, str(way()), is_compiled_ahead=True)
 
 
 def _integer_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
@@ -95,11 +94,11 @@ def _integer_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> Ke
     from_accumulator = _to_result_type(view.result)
     uses_matrix_unit = _is_exact_on_matrix_unit(lhs, rhs, result, shapes[0][2])
 
-    def prepare() -> Kernel:
+    def prepare() -> Runnable:
         if uses_matrix_unit:
             from ...kernels.matmul.low_precision_matmul import Product
 
-            multiply_stacks: Kernel = Product(*shapes, lhs, rhs, np.int32, threads)
+            multiply_stacks: Runnable = Product(*shapes, lhs, rhs, np.int32, threads)
         else:
             from ...kernels.matmul import integer_matmul
 
@@ -117,9 +116,8 @@ def _integer_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> Ke
 
         return run
 
-    if uses_matrix_unit:
-        return compiled_ahead(prepare), _matrix_unit_reason()
-    return prepare, "exact in integers"
+    reason = _matrix_unit_reason() if uses_matrix_unit else "exact in integers"
+    return Kernel(prepare, reason, is_compiled_ahead=uses_matrix_unit)
 
 
 def _is_exact_on_matrix_unit(lhs: Any, rhs: Any, result: Any, k: int) -> bool:
@@ -138,7 +136,7 @@ def _matrix_unit_reason() -> str:
     return low_precision_matmul.BY_UNIT
 
 
-def _chained_astype(*types: Any) -> Kernel:
+def _chained_astype(*types: Any) -> Runnable:
     """From arrays of the first NumPy type to each other one in turn; nothing where all are the same."""
     dtype_chain = [type for previous, type in itertools.pairwise(types) if type != previous]
     if not dtype_chain:
@@ -148,7 +146,7 @@ def _chained_astype(*types: Any) -> Kernel:
     return (lambda array: functools.reduce(np.ndarray.astype, later, convert(array))) if later else convert
 
 
-def _to_result_type(result: Any) -> Kernel:
+def _to_result_type(result: Any) -> Runnable:
     """From the integers in which a result is computed to its own; nothing where they are the same."""
     computed = carrier(result.element_type)
     return (lambda array: array) if computed == result.dtype else rounding(computed, result.element_type)
@@ -157,26 +155,25 @@ def _to_result_type(result: Any) -> Kernel:
 def _float_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
     if not have_threads():
-        return None, "BLAS multiplies matrices"
+        return "BLAS multiplies matrices"
 
-    @compiled_ahead
-    def prepare() -> Kernel:
+    def prepare() -> Runnable:
         lhs, rhs, result = [type.element_type for type in (view.lhs, view.rhs, view.result)]
         (_, rows, k), (_, _, columns) = shapes
         multiply_stacks = contraction_of(rows, k, columns, threads)
         return view.bound(multiplier(lhs, rhs, result, multiply_stacks))  # type: ignore[no-any-return]
 
     is_vector = 1 in (shapes[0][1], shapes[1][2])
-    return prepare, "a vector, in chains" if is_vector else "matrices, block by block"
+    return Kernel(prepare, "a vector, in chains" if is_vector else "matrices, block by block", True)
 
 
 def _complex_matmul(view: Any, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
     lhs, rhs, result = (type.element_type for type in (view.lhs, view.rhs, view.result))
     multiply_stacks = functools.partial(complex_product, threads=threads)
-    return compiled_ahead(
-        lambda: view.bound(multiplier(lhs, rhs, result, multiply_stacks))
-    ), "parts as matrices of floats"
+    return Kernel(
+        lambda: view.bound(multiplier(lhs, rhs, result, multiply_stacks)), "parts as matrices of floats", True
+    )
 
 
 def convolution(view: Convolution, threads: int | None) -> KernelMatch:
@@ -187,7 +184,7 @@ def convolution(view: Convolution, threads: int | None) -> KernelMatch:
     if all(type.category & INTEGER for type in types):
         return _integer_convolution(view, windows, threads)
     if not view.is_float:
-        return None, "no kernel for these element types"
+        return "no kernel for these element types"
     return _float_convolution(view, windows, threads)
 
 
@@ -206,10 +203,10 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
 
         direct_convolution = direct_convolution_of(view, windows, view.lhs.shape, view.rhs.shape, threads)
         if direct_convolution is not None:
-            return compiled_ahead(lambda: direct_convolution), "windows times rhs"
+            return Kernel(lambda: direct_convolution, "windows times rhs", is_compiled_ahead=True)
         if is_narrow(view):
-            return compiled_ahead(lambda: run), str(way())
-        return None, "no loops for this processor"
+            return Kernel(lambda: run, str(way()), is_compiled_ahead=True)
+        return "no loops for this processor"
     convert_lhs, convert_rhs, from_accumulator, _ = view.conversions
 
     from ...kernels.convolution.convolution import are_finite
@@ -219,12 +216,12 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
             return run(lhs, rhs)
         return np.asarray(from_accumulator(depthwise(convert_lhs(lhs), convert_rhs(rhs))))
 
-    return compiled_ahead(lambda: run_depthwise), "elements are scaled and added"
+    return Kernel(lambda: run_depthwise, "elements are scaled and added", is_compiled_ahead=True)
 
 
 def _depthwise_kernel(
     view: Convolution, windows: Sequence[Window], dtype: Any, threads: int | None
-) -> Kernel | None:
+) -> Runnable | None:
     """The kernel that scales elements of this type, where there is one."""
     from ...kernels.convolution import convolution
 
@@ -255,15 +252,17 @@ def _integer_convolution(
     k = math.prod(view.rhs.shape) // max(1, outputs * groups)
     from_accumulator = _to_result_type(view.result)
     if outputs >= _MIN_MATRIX_UNIT_OUTPUTS and _is_exact_on_matrix_unit(lhs_type, rhs_type, result, k):
-        return compiled_ahead(
-            lambda: _integer_convolution_on_matrix_unit(view, lhs_type, rhs_type, threads)
-        ), _matrix_unit_reason()
+        return Kernel(
+            lambda: _integer_convolution_on_matrix_unit(view, lhs_type, rhs_type, threads),
+            _matrix_unit_reason(),
+            is_compiled_ahead=True,
+        )
     if not convolution.supports(_kernel_geometry(view, windows)[0], computed):
-        return None, "no loops for this processor, or no elements"
+        return "no loops for this processor, or no elements"
     has_one_feature = view.rhs.shape[view.kernel_input_feature_dimension] == 1
     is_depthwise = has_one_feature and outputs == view.batch_group_count == 1
 
-    def prepare() -> Kernel:
+    def prepare() -> Runnable:
         if is_depthwise:
             convolve = convolution.prepare_scaling(
                 *_kernel_geometry(view, windows), computed, threads=threads
@@ -287,12 +286,12 @@ def _integer_convolution(
 
         return run
 
-    return compiled_ahead(prepare), "exact in integers"
+    return Kernel(prepare, "exact in integers", is_compiled_ahead=True)
 
 
 def _integer_convolution_on_matrix_unit(
     view: Convolution, lhs_type: Any, rhs_type: Any, threads: int | None
-) -> Kernel:
+) -> Runnable:
     """The reference's way of convolving with the unit's products."""
     convert_lhs, convert_rhs = _chained_astype(
         view.lhs.dtype, lhs_type
@@ -303,7 +302,7 @@ def _integer_convolution_on_matrix_unit(
     def multiply(a: Array, b: Array) -> Array:
         from ...kernels.matmul.low_precision_matmul import Product
 
-        multiply_stacks: Kernel = Product(a.shape, b.shape, lhs_type, rhs_type, np.int32, threads)
+        multiply_stacks: Runnable = Product(a.shape, b.shape, lhs_type, rhs_type, np.int32, threads)
         return np.asarray(from_accumulator(to_carrier(multiply_stacks(a, b))))
 
     def run(lhs: Array, rhs: Array) -> Array:

@@ -27,12 +27,12 @@ from ...specialize.fusion.small_steps import form_step_fusions
 from ...specialize.rewrites.small_scatters import take_index_vectors
 from ...specialize.utils.rewriter import is_plain
 from ...types import TensorType
+from ..implementation import Cost, Pairs, Runnable
 from ..tiering.cost_model import BYTES_PER_SECOND, estimate, native_saving_seconds
+from .native_code import NativeCode, names_of
 from .native_loops import loop_to_compile
 from .reduction_fusion import has_reduction_tiling, has_row_tiling
 from .region_kernels import has_few_updates
-
-Step = Callable[..., Any]
 
 _MIN_SAVED_SECONDS = 5e-6
 """Seconds that native code saves where it is worth its call: some 500 transcendental functions of f32."""
@@ -138,7 +138,7 @@ def block_of(view: Op) -> Block:
     return block
 
 
-def may_overwrite(block: Block) -> tuple[tuple[int, int], ...]:
+def may_overwrite(block: Block) -> Pairs:
     """Pairs of an operand and a result of a block that may be the same memory: each element of the operand is
     read only for the results' elements at the same place."""
     results = block.terminator.operands
@@ -171,7 +171,7 @@ def _tensor(value: Value) -> TensorType:
     return value.type
 
 
-def run_one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
+def run_one_by_one(block: Block, reference_for: Callable[[Op], Runnable]) -> Runnable:
     """A function that runs a block's operations one after the other by their references, made at its first
     call: where native code is there by then, no call comes.
 
@@ -183,11 +183,11 @@ def run_one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
     return lambda *operands: created()(*operands)
 
 
-def _build_runner(block: Block, reference_for: Callable[[Op], Step]) -> Step:
+def _build_runner(block: Block, reference_for: Callable[[Op], Runnable]) -> Runnable:
     slots: dict[Value, int] = {}
     for argument in block.arguments:
         slots[argument] = len(slots)
-    steps: list[tuple[Step, tuple[int, ...], Operation]] = []
+    steps: list[tuple[Runnable, tuple[int, ...], Operation]] = []
     last_use: dict[int, int] = {}
     for operation in block.operations[:-1]:
         operands = tuple([slots[operand] for operand in operation.operands])
@@ -220,7 +220,7 @@ def _build_runner(block: Block, reference_for: Callable[[Op], Step]) -> Step:
     return run
 
 
-def _reference_of(operation: Operation, reference_for: Callable[[Op], Step]) -> Step:
+def _reference_of(operation: Operation, reference_for: Callable[[Op], Runnable]) -> Runnable:
     """An operation's reference; where it is a reduction, with its body."""
     view = view_of(operation)
     if not operation.regions:
@@ -234,46 +234,57 @@ def _contiguous(array: Any) -> Any:
     return array if array.flags.c_contiguous else array.copy()
 
 
-class Code:
-    """The native code of a block: what it takes to make it, and the function once it is made.
+class Code(NativeCode):
+    """The native code of a block, as loop nests.
 
     Args:
         block: see `nests_of`.
         threads: most threads that it may use; None: all.
         box: which of the results' elements it makes; None: all.
-
-    Raises:
-        NoCode: it takes too many nests.
     """
 
     def __init__(self, block: Block, threads: int | None, box: Box | None = None) -> None:
         self.block = block
         self.threads = threads
-        self.nests, self.keys = _nests_and_keys(block, box)
-        self.key = " ".join(self.keys)
+        self.box = box
+        self.reason = f"one loop for {names_of(block)}"
+
+    @functools.cached_property
+    def may_overwrite(self) -> Pairs:  # type: ignore[override]
+        """Pairs of an operand and a result that may be the same memory."""
+        return may_overwrite(self.block)
+
+    @functools.cached_property
+    def nests_and_keys(self) -> tuple[Sequence[Any], Sequence[str]]:
+        """The nests, and the key of each one's code.
+
+        Raises:
+            NoCode: it takes too many nests.
+        """
+        return _nests_and_keys(self.block, self.box)
+
+    @property
+    def key(self) -> str:
+        return " ".join(self.nests_and_keys[1])
+
+    def cost(self) -> Cost:
+        return estimate(self.block)
 
     def is_quick(self) -> bool:
-        """Whether none of it has to be compiled."""
         from ...codegen.llvm.machine import is_quick
 
-        return all(map(is_quick, self.keys))
+        return all(map(is_quick, self.nests_and_keys[1]))
 
-    def function(self) -> Step:
-        """A function from operands to the result or results. It may be given `out`."""
-        from ...kernels.launch.native import NativeFunction
+    def signature(self) -> tuple[list[TensorType], list[TensorType]]:
+        operands, results = self.block.arguments, self.block.terminator.operands
+        return [*map(_tensor, operands)], [*map(_tensor, results)]
 
-        results = [_tensor(value) for value in self.block.terminator.operands]
-        return NativeFunction(
-            [type.size * type.dtype.itemsize for type in map(_tensor, self.block.arguments)],
-            [(type.shape, type.dtype) for type in results],
-            self.launches(),
-            self.threads,
-            may_overwrite(self.block),
-        )
+    def prepare(self) -> Runnable:
+        return self.launched(self.launches())
 
     def launches(self) -> list[Any]:
         """The launches of the nests, to be run one after the other."""
-        return [self.launch(nest, key) for nest, key in zip(self.nests, self.keys, strict=True)]
+        return [self.launch(nest, key) for nest, key in zip(*self.nests_and_keys, strict=True)]
 
     def launch(self, nest: Any, key: str) -> Any:
         """The launch of one nest."""
@@ -320,13 +331,3 @@ def _nests_and_keys(block: Block, box: Box | None) -> tuple[Sequence[Any], Seque
 _CachedNests = tuple[Sequence[Any], Sequence[str], list[object]]
 _nest_cache: Recent[tuple[tuple[object, ...], Box | None], _CachedNests] = Recent(64)
 """By a block's structural key and the box: nests, keys, and the objects that the key refers to."""
-
-MAX_NAMES = 12
-"""How many operations of a block `Executable.explain` lists."""
-
-
-def names_of(block: Block) -> str:
-    """The operations of a block, for `Executable.explain`."""
-    names: Sequence[str] = [operation.name.partition(".")[2] for operation in block.operations[:-1]]
-    more = len(names) - MAX_NAMES
-    return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -7,16 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...ops.framework.declaration import Op
-from ...ops.framework.in_place import NOWHERE, overwriting
 from ...ops.framework.op_registry import COMPONENT_SCATTER, FILLED_GATHER
 from ...ops.reduction.bodies import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ...types import QUANTIZED, TensorType
-from ..tiering.tiers import compiled_ahead
+from ..implementation import Runnable
+from ..tiering.tiers import Kernel
 
-Kernel = Callable[..., Any]
-Prepare = Callable[[], Kernel]
-KernelMatch = tuple[Prepare | None, str]
-"""What prepares the kernel, or None; and why."""
+KernelMatch = Kernel | str
+"""The kernel, or why there is none."""
 
 
 def kernel_for(view: Op, threads: int | None) -> KernelMatch:
@@ -28,14 +26,14 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
     """
     offer = _OFFERS.get(view.name)
     if offer is None:
-        return None, "no kernel for this operation"
+        return "no kernel for this operation"
     values = (*view.operation.operands, *view.operation.results)
     if any(value.type.category & QUANTIZED for value in values):
         from .quantized_sums import quantized_sum
 
         return quantized_sum(view, threads)
     if not all(value.type.size for value in view.operation.operands):  # type: ignore[union-attr]
-        return None, "there are no elements"
+        return "there are no elements"
     return offer(view, threads)
 
 
@@ -57,9 +55,9 @@ def _gather(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.indexing.gather`, by item size, for long slices: loops are generated for others."""
     operand, start_indices = view.operand, view.start_indices
     if not all(view.slice_sizes):
-        return None, "slices without elements"
+        return "slices without elements"
 
-    def prepare() -> Kernel:
+    def prepare() -> Runnable:
         from ...kernels.indexing import gather
 
         return gather.prepare(
@@ -78,7 +76,7 @@ def _gather(view: Any, threads: int | None) -> KernelMatch:
             threads=threads,
         )
 
-    return prepare, "gather loops"
+    return Kernel(prepare, "gather loops")
 
 
 def _column_gather(view: Any, threads: int | None) -> KernelMatch:
@@ -86,7 +84,7 @@ def _column_gather(view: Any, threads: int | None) -> KernelMatch:
     operand, column = view.operand, view.index_components[0]
     is_filled = view.name == FILLED_GATHER
 
-    def prepare() -> Kernel:
+    def prepare() -> Runnable:
         from ...kernels.indexing import gather
 
         prepared = gather.prepare_components(
@@ -108,7 +106,7 @@ def _column_gather(view: Any, threads: int | None) -> KernelMatch:
             return lambda operand, fill_value, *columns: prepared(operand, columns, fill_value)
         return lambda operand, *columns: prepared(operand, columns)
 
-    return prepare, "gather loops by columns of indices"
+    return Kernel(prepare, "gather loops by columns of indices")
 
 
 def _reduce(view: Any, threads: int | None) -> KernelMatch:
@@ -122,23 +120,26 @@ def _reduce(view: Any, threads: int | None) -> KernelMatch:
     if name is not None:
         result = view.results[0].dtype
         if not reduce.supports(operand.dtype, name) or not reduce.supports_result(operand.dtype, result):
-            return None, f"no kernel folds {operand.element_type} into {view.results[0].element_type}"
+            return f"no kernel folds {operand.element_type} into {view.results[0].element_type}"
         if not reduce.supports_tree(operand.shape, operand.dtype, view.dimensions, name, tree):
-            return None, f"no kernel for the tree {tree!r}"
+            return f"no kernel for the tree {tree!r}"
         if accumulate == "float64" and result != operand.dtype:
-            return None, "no kernel accumulates converted values in float64"
-        return _single(
-            lambda: reduce.prepare(
-                operand.shape,
-                operand.dtype,
-                view.dimensions,
-                name,
-                tree=tree,
-                accumulate=accumulate,
-                result_dtype=result,
-                threads=threads,
-            )
-        ), f"{name} is a known monoid"
+            return "no kernel accumulates converted values in float64"
+        return Kernel(
+            _single(
+                lambda: reduce.prepare(
+                    operand.shape,
+                    operand.dtype,
+                    view.dimensions,
+                    name,
+                    tree=tree,
+                    accumulate=accumulate,
+                    result_dtype=result,
+                    threads=threads,
+                )
+            ),
+            f"{name} is a known monoid",
+        )
     return _position(view, operand, view.inputs[1].dtype if len(view.inputs) == 2 else None, threads)
 
 
@@ -148,31 +149,32 @@ def _position(view: Any, operand: TensorType, index_dtype: Any, threads: int | N
 
     direction, tree = arg_reducer(view.body), view.ordering.reduction_tree
     if direction and tree not in ("blocked", "balanced", "left"):
-        return None, f"no kernel for the tree {tree!r}"
+        return f"no kernel for the tree {tree!r}"
     if direction and reduce.supports_arg(operand.shape, operand.dtype, index_dtype, view.dimensions):
-        return lambda: reduce.prepare_arg(
-            operand.shape, operand.dtype, index_dtype, view.dimensions, direction, threads=threads
-        ), f"the position of the {direction}"
-    return None, "the body is no known monoid"
+        arguments = (operand.shape, operand.dtype, index_dtype, view.dimensions, direction)
+        return Kernel(
+            lambda: reduce.prepare_arg(*arguments, threads=threads), f"the position of the {direction}"
+        )
+    return "the body is no known monoid"
 
 
 def _position_reduce(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.reduction.reduce`: positions are counted, not read."""
-    prepare, reason = _position(view, view.operand, view.positions_type.dtype, threads)
-    if prepare is None:
-        return None, reason
+    match = _position(view, view.operand, view.positions_type.dtype, threads)
+    if isinstance(match, str):
+        return match
 
-    def prepared() -> Kernel:
-        kernel = prepare()
+    def prepare() -> Runnable:
+        kernel = match.prepare()
         return lambda operand, init_value, init_position: kernel(operand, None, init_value, init_position)
 
-    return prepared, reason
+    return Kernel(prepare, match.reason)
 
 
-def _single(prepare: Callable[[], Kernel]) -> Prepare:
+def _single(prepare: Callable[[], Runnable]) -> Callable[[], Runnable]:
     """Turns a kernel with one result into one whose results are a tuple, as variadic operations have it."""
 
-    def prepared() -> Kernel:
+    def prepared() -> Runnable:
         kernel = prepare()
         return lambda *operands: (kernel(*operands),)
 
@@ -188,20 +190,19 @@ def _scatter(view: Any, threads: int | None) -> KernelMatch:
     combiner = "overwrite" if overwrites(body) else monoid(body)
     scalars = [type.with_shape(()) for type in inputs]
     if combiner is None or list(body.type.results) != scalars:
-        return None, "the body is no known monoid"
+        return "the body is no known monoid"
     if not all(scatter.supports(type.dtype, combiner) for type in inputs):
-        return None, f"no kernel on {inputs[0].element_type}"
+        return f"no kernel on {inputs[0].element_type}"
     if view.combine is not None:
-        return None, "no kernel accumulates in a type wider than that of the result"
+        return "no kernel accumulates in a type wider than that of the result"
     if view.ordering.scatter_schedule[:1] == ("shuffled",):
-        return None, "no kernel shuffles updates"
+        return "no kernel shuffles updates"
     count = len(inputs)
     by_columns = view.name == COMPONENT_SCATTER
     indices: TensorType = view.index_components[0] if by_columns else view.scatter_indices
-    in_place = overwriting(*[(index, index) for index in range(count)])
+    nowhere = (None,) * count
 
-    @in_place
-    def prepare() -> Kernel:
+    def prepare() -> Runnable:
         prepared = scatter.prepare(
             inputs[0].shape,
             indices.shape,
@@ -222,14 +223,14 @@ def _scatter(view: Any, threads: int | None) -> KernelMatch:
             threads=threads,
         )
 
-        @in_place
-        def run(*operands: Any, out: Any = NOWHERE) -> tuple[Any, ...]:
+        def run(*operands: Any, out: Any = nowhere) -> tuple[Any, ...]:
             inputs, columns, updates = operands[:count], operands[count:-count], operands[-count:]
             return tuple(prepared(inputs, columns, updates, in_place=all(one is not None for one in out)))
 
         return run
 
-    return prepare, f"{combiner} is known"
+    pairs = tuple([(index, index) for index in range(count)])
+    return Kernel(prepare, f"{combiner} is known", may_overwrite=pairs)
 
 
 def _reduce_window(view: Any, threads: int | None) -> KernelMatch:
@@ -239,9 +240,9 @@ def _reduce_window(view: Any, threads: int | None) -> KernelMatch:
     operand: TensorType = view.inputs[0]
     name = monoid(view.body)
     if name is None or view.body.type.results[0] != operand.with_shape(()):
-        return None, "the body is no known monoid"
+        return "the body is no known monoid"
     if not reduce_window.supports(operand.dtype, name):
-        return None, f"no kernel on {operand.element_type}"
+        return f"no kernel on {operand.element_type}"
     windows = (
         view.window_dimensions,
         view.window_strides,
@@ -252,17 +253,20 @@ def _reduce_window(view: Any, threads: int | None) -> KernelMatch:
     tree = view.ordering.reduction_tree
     axes = reduce_window.axes_of(operand.shape, *windows)
     if not reduce_window.supports_tree(axes, operand.dtype, name, tree):
-        return None, f"no kernel for the tree {tree!r}"
-    return _single(
-        lambda: reduce_window.prepare(
-            operand.shape,
-            operand.dtype,
-            name,
-            *windows,
-            accumulate=view.ordering.accumulate,
-            threads=threads,
-        )
-    ), f"{name} is a known monoid"
+        return f"no kernel for the tree {tree!r}"
+    return Kernel(
+        _single(
+            lambda: reduce_window.prepare(
+                operand.shape,
+                operand.dtype,
+                name,
+                *windows,
+                accumulate=view.ordering.accumulate,
+                threads=threads,
+            )
+        ),
+        f"{name} is a known monoid",
+    )
 
 
 _COMPARISONS: dict[Order, Any] = {
@@ -296,15 +300,18 @@ def _sort_by(
     from ...kernels.sorting import sort
 
     if keys is None or any(key.component != "value" for key in keys):
-        return None, "the comparator has no known form"
+        return "the comparator has no known form"
     order = [sort.Key(key.operand, key.descending, _COMPARISONS[key.order]) for key in keys]
     dtypes = [type.dtype for type in inputs]
     if not sort.supports(dtypes, order):
-        return None, "no kernel for these element types"
+        return "no kernel for these element types"
     shape = inputs[0].shape
-    return lambda: sort.prepare(
-        shape, dtypes, dimension, order, kept=kept, positions=positions, threads=threads
-    ), "the comparator is known"
+    return Kernel(
+        lambda: sort.prepare(
+            shape, dtypes, dimension, order, kept=kept, positions=positions, threads=threads
+        ),
+        "the comparator is known",
+    )
 
 
 def _select_and_scatter(view: Any, threads: int | None) -> KernelMatch:
@@ -314,22 +321,25 @@ def _select_and_scatter(view: Any, threads: int | None) -> KernelMatch:
     operand: TensorType = view.operand
     direction, name = selection(view.select), monoid(view.scatter)
     if direction is None or name is None or view.scatter.type.results[0] != operand.with_shape(()):
-        return None, "select is no comparison, or scatter no known monoid"
+        return "select is no comparison, or scatter no known monoid"
     if not select_and_scatter.supports(operand.dtype, direction, name):
-        return None, f"no kernel on {operand.element_type}"
+        return f"no kernel on {operand.element_type}"
     if not select_and_scatter.supports_tree(operand.dtype, name, view.ordering.reduction_tree):
-        return None, f"no kernel for the tree {view.ordering.reduction_tree!r}"
-    return lambda: select_and_scatter.prepare(
-        operand.shape,
-        operand.dtype,
-        direction,
-        name,
-        view.window_dimensions or (1,) * operand.rank,
-        view.window_strides,
-        view.padding,
-        accumulate=view.ordering.accumulate,
-        threads=threads,
-    ), f"selects by {direction}, {name} is a known monoid"
+        return f"no kernel for the tree {view.ordering.reduction_tree!r}"
+    return Kernel(
+        lambda: select_and_scatter.prepare(
+            operand.shape,
+            operand.dtype,
+            direction,
+            name,
+            view.window_dimensions or (1,) * operand.rank,
+            view.window_strides,
+            view.padding,
+            accumulate=view.ordering.accumulate,
+            threads=threads,
+        ),
+        f"selects by {direction}, {name} is a known monoid",
+    )
 
 
 def _top_k(view: Any, threads: int | None) -> KernelMatch:
@@ -338,8 +348,10 @@ def _top_k(view: Any, threads: int | None) -> KernelMatch:
 
     operand: TensorType = view.operand
     if not top_k.supports(operand.dtype) or view.indices.element_type.name != "i32":
-        return None, f"no kernel on {operand.element_type}"
-    return lambda: top_k.prepare(operand.shape, operand.dtype, view.k, threads=threads), "by selection"
+        return f"no kernel on {operand.element_type}"
+    return Kernel(
+        lambda: top_k.prepare(operand.shape, operand.dtype, view.k, threads=threads), "by selection"
+    )
 
 
 def _fft(view: Any, threads: int | None) -> KernelMatch:
@@ -348,21 +360,20 @@ def _fft(view: Any, threads: int | None) -> KernelMatch:
 
     shape = view.operand.shape
     if view.operand.size <= SMALL_TRANSFORM:
-        return None, "a small transform takes one thread"
-    return compiled_ahead(lambda: view.transformer(shape, threads)), "transforms on several threads"
+        return "a small transform takes one thread"
+    return Kernel(lambda: view.transformer(shape, threads), "transforms on several threads", True)
 
 
 def _rng_bit_generator(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.random.random_words`: for any number of words."""
 
-    @compiled_ahead
-    def prepare() -> Kernel:
+    def prepare() -> Runnable:
         from ...kernels.random import random_words
         from ...ops.shape.random import Generators
 
         return functools.partial(view.drawn_by, Generators(random_words.three_fry, random_words.philox))
 
-    return prepare, "counters side by side"
+    return Kernel(prepare, "counters side by side", is_compiled_ahead=True)
 
 
 _OFFERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {

@@ -13,23 +13,16 @@ from ...ops.control.control import While
 from ...ops.framework.verify import views_under
 from ...specialize.outlining.loop_sharding import CarriedSharding, LoopShard, loop_shard
 from ...types import TensorType
+from ..implementation import Implementation, Runnable
+from ..tiering import cost_model
 from ..tiering.background import BACKGROUND, Job
-from ..tiering.cost_model import compiler_load_seconds
-from ..tiering.tiers import CACHE_LOAD_SECONDS
 
 if TYPE_CHECKING:
     from ...codegen.coverage import ViewOf
     from ...kernels.launch.native_loop import LoopFunction, Parts
 
-PATIENCE_SECONDS, PATIENCE_SECONDS_PER_ARRAY = 0.02, 0.003
-"""Time in a loop's plan after which a call waits for its native code, more for each array that a step makes:
-about what compiling it takes."""
 _MAX_SCALAR_ELEMENTS = 16
 """Arrays have more."""
-_OPERATION_SECONDS = 1e-6
-"""What an operation in a loop's plan takes."""
-EARLY_FRACTION = 0.05
-"""The part of that time after which it is compiled beside the calls."""
 
 FIRST_CALL_ITERATIONS, FIRST_CALL_WORK = 1 << 12, 1 << 24
 """Most steps of the first native call of a loop, and products and bytes of these; later ones do more, up to
@@ -45,9 +38,6 @@ _MULTIPLICATIONS_PER_BYTE = 2
 """What making a byte of an array takes, in products."""
 _MULTIPLICATION_SECONDS = 1e-11
 """What a product takes."""
-
-MIN_EAGER_ITERATIONS = 2000
-"""A loop that takes as many is compiled before its first step, if they are expected to take as long."""
 
 
 class LoopToCompile(Record):
@@ -138,10 +128,10 @@ def is_long(view: While) -> bool:
     from ...codegen.blocks import count_limit
 
     count = count_limit(view.operation) or 0
-    if count < MIN_EAGER_ITERATIONS:
+    if count < cost_model.MIN_EAGER_ITERATIONS:
         return False
     operations = sum(1 for region in view.operation.regions for _ in region.walk())
-    return count * operations * _OPERATION_SECONDS >= patience(view) / 2
+    return count * operations * cost_model.LOOP_OPERATION_SECONDS >= patience(view) / 2
 
 
 def patience(view: While) -> float:
@@ -153,11 +143,12 @@ def patience(view: While) -> float:
         for value in operation.results
     ]
     arrays = sum(isinstance(type, TensorType) and type.size > _MAX_SCALAR_ELEMENTS for type in result_types)
-    return PATIENCE_SECONDS + PATIENCE_SECONDS_PER_ARRAY * arrays
+    seconds = cost_model.LOOP_SECONDS + cost_model.LOOP_SECONDS_PER_ARRAY * arrays
+    return cost_model.THRESHOLDS["loop"].patience * seconds
 
 
-class NativeLoop:
-    """The step of a `while` that has no `native_loop_problem`.
+class NativeLoop(Implementation):
+    """A a `while` that has no `native_loop_problem`.
 
     It runs its regions' plans until that has taken as long as compiling does, over all calls, and goes on in
     native code from there; before, where that code is kept on the disk or was compiled beside the calls. Both
@@ -167,26 +158,32 @@ class NativeLoop:
         view: the operation.
         loop: what becomes native code of it.
         threads: most threads that it may use; None: all.
-        eager: whether to be native from the first step on.
-
-    Attributes:
-        accepts_out: it takes `out`, for each carried value None or its array, which dies with the call.
+        is_native_at_once: whether to be native from the first iteration on.
     """
 
-    accepts_out = True
-
-    def __init__(self, view: While, loop: LoopToCompile, threads: int | None, eager: bool) -> None:
+    def __init__(
+        self, view: While, loop: LoopToCompile, threads: int | None, is_native_at_once: bool
+    ) -> None:
+        self.kind = "kernel" if is_native_at_once else "tiered"
+        reason = "a native loop" if loop.shard is None else f"a native loop in {loop.count} parts"
+        self.reason = reason if is_native_at_once else f"{reason}, once hot"
         self.view, self.loop, self.threads = view, loop, threads
         self.capture_positions = _capture_positions(view, loop)
         self.unchanged = _unchanged(view)
         self.may_overwrite = tuple([(k, k) for k, unchanged in enumerate(self.unchanged) if not unchanged])
         self.patience = patience(view)
-        self.seconds_left = 0.0 if eager else self.patience
-        self.seconds_to_cache_lookup = CACHE_LOAD_SECONDS + compiler_load_seconds()
+        self.early = cost_model.THRESHOLDS["loop"].early * self.patience
+        self.seconds_left = 0.0 if is_native_at_once else self.patience
+        self.seconds_to_cache_lookup = cost_model.CACHE_LOAD_SECONDS + cost_model.compiler_load_seconds()
         self.native: LoopFunction | None = None
         self.job: Job | None = None
 
-    def __call__(self, *operands: Any, cond: Any, body: Any, out: Any = None) -> tuple[Any, ...]:
+    @property
+    def function(self) -> Runnable:
+        return self.run
+
+    def run(self, *operands: Any, cond: Any, body: Any, out: Any = None) -> tuple[Any, ...]:
+        """What the loop ends with; `cond` and `body` are its regions."""
         if self.native is not None:
             return self.native(operands, self._captures(body.captures), body.count_steps, out)
         values, finished = self._run_plans(operands, cond, body)
@@ -195,7 +192,7 @@ class NativeLoop:
             return tuple(values)
         if self.job is not None:
             BACKGROUND.finish(self.job)
-        native = self.native = self.native or self._compiled()
+        native = self.native = self.native or self.prepare()
         return native(values, self._captures(body.captures), body.count_steps)
 
     def _captures(self, captures: Sequence[Any]) -> Sequence[Any]:
@@ -208,11 +205,11 @@ class NativeLoop:
 
     def _compile_early(self) -> None:
         """Begin to compile beside the calls, if the time has come."""
-        if self.job is None and self.seconds_left < (1 - EARLY_FRACTION) * self.patience:
-            self.job = BACKGROUND.submit(Job(self._prepare, is_quick=True))
+        if self.job is None and self.patience - self.seconds_left > self.early:
+            self.job = BACKGROUND.submit(Job(self._compile, is_quick=True))
 
-    def _prepare(self) -> None:
-        self.native = self._compiled()
+    def _compile(self) -> None:
+        self.native = self.prepare()
 
     def _run_plans(self, values: Sequence[Any], cond: Any, body: Any) -> tuple[Sequence[Any], bool]:
         """Steps by the regions' plans while time is left; the values, and whether the loop has ended."""
@@ -231,25 +228,24 @@ class NativeLoop:
                 return values, True
             if self.seconds_to_cache_lookup <= 0:
                 self.seconds_to_cache_lookup = float("inf")
-                if self._is_quick():
+                if self.is_quick():
                     break
         return values, False
 
     @functools.cached_property
-    def _key(self) -> str:
+    def key(self) -> str:
         """Of the native code: equal loops share it."""
         from ...codegen.description import operation_description
         from ...codegen.llvm.machine import key_of
 
         return key_of("loop\n" + operation_description(self.loop.operation, self.loop.captured))
 
-    def _is_quick(self) -> bool:
-        """Whether the native code need not be compiled."""
+    def is_quick(self) -> bool:
         from ...codegen.llvm import machine
 
-        return machine.is_quick(self._key)
+        return machine.is_quick(self.key)
 
-    def _compiled(self) -> LoopFunction:
+    def prepare(self) -> LoopFunction:
         from ...codegen import native_loop
         from ...codegen.blocks import count_limit
         from ...codegen.llvm import machine
@@ -260,7 +256,7 @@ class NativeLoop:
         def text() -> str:
             return str(native_loop.native_loop(loop.operation, loop.captured, views))
 
-        address = machine.function_address(self._key, native_loop.NAME, text)
+        address = machine.function_address(self.key, native_loop.NAME, text)
         workspace_bytes, work = native_loop.native_loop_needs(loop.operation, views)
         iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (workspace_bytes + work + 1) + 1)
         iterations = max(1, min(iterations, count_limit(self.view.operation) or iterations))

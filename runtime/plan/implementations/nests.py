@@ -26,7 +26,7 @@ from ...ops.framework.verify import view_of
 from ...specialize.fusion.gather_index_map import GATHERS, GatherMap, read_through_views, trace_gather
 from ...specialize.fusion.movement_index_map import MOVES, InseparableLoops, LoopSplit, source
 from ...types import SIGNED, ElementType, TensorType
-from ..tiering.tiers import NoCode
+from ..implementation import NoCode
 
 MAX_NESTS = 16
 

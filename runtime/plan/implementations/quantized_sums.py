@@ -19,6 +19,7 @@ from ...ops.numerics.quantization import dequantizer, quantizer
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
 from ...types import ELEMENT_TYPES, QuantizedType
+from ..tiering.tiers import Kernel
 
 _MAX_PARTIAL_SUM: Final = 1 << 20
 """Bound of the partial sums, less the zero point, and of the zero point."""
@@ -27,23 +28,23 @@ _MAX_SCALE: Final = 2.0**100
 """Scales up to it, and down to its inverse, neither overflow nor lose digits."""
 
 
-def quantized_sum(view: Any, threads: int | None) -> tuple[Callable[[], Callable[..., Any]] | None, str]:
-    """A kernel for `reduce` by quantized addition of one input, or None; and why."""
+def quantized_sum(view: Any, threads: int | None) -> Kernel | str:
+    """A kernel for `reduce` by quantized addition of one input, or why there is none."""
     if not isinstance(view, Reduce) or len(view.inputs) != 1 or monoid(view.body) != "add":
-        return None, "no kernel on quantized tensors"
+        return "no kernel on quantized tensors"
     operand, element_type = view.inputs[0], view.inputs[0].element_type
     assert isinstance(element_type, QuantizedType)
     has_one_type = view.results[0].element_type == element_type == view.body.type.results[0].element_type
     in_f32 = element_type.expressed is ELEMENT_TYPES["f32"]
     if not has_one_type or not in_f32 or view.ordering.reduction_tree != "blocked":
-        return None, "no kernel for these quantized types"
+        return "no kernel for these quantized types"
     (scale,), (zero_point,) = element_type.scales, element_type.zero_points
     if abs(zero_point) > _MAX_PARTIAL_SUM or not 1 / _MAX_SCALE <= scale <= _MAX_SCALE:
-        return None, "sums in integers could differ"
+        return "sums in integers could differ"
     from ...kernels.reduction import reduce
 
     if not operand.size or not all(reduce.supports(operand.dtype, name) for name in ("add", *_EXTREMES)):
-        return None, "no kernel folds this storage"
+        return "no kernel folds this storage"
 
     def prepare() -> Callable[..., Any]:
         shape, dtype = operand.shape, operand.dtype
@@ -68,7 +69,7 @@ def quantized_sum(view: Any, threads: int | None) -> tuple[Callable[[], Callable
 
         return run
 
-    return prepare, "a sum of stored integers"
+    return Kernel(prepare, "a sum of stored integers")
 
 
 def _body_by_definition(view: Reduce) -> Callable[[Array, Array], tuple[Array]]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from ...ir import Block, Operation
 from ...ir.structural_key import structural_key
 from ...ops.framework.verify import view_of
 from ...recent import Recent
 from ...types import TensorType
-from ..tiering.cost_model import BYTES_PER_SECOND, estimate
+from ..implementation import Cost
+from ..tiering.cost_model import estimate
+from .native_code import LoweredKernel, NativeCode, division, names_of, seconds_of, tensor
 
 MAX_CACHED = 64
 """Of how many clusters it is known what their code takes: layers of a program have equal ones."""
@@ -29,23 +28,6 @@ def has_reduction_tiling(block: Block) -> bool:
     from ...codegen.reductions.reduction_tiling import plan_reduction_tiling
 
     return plan_reduction_tiling(block, view_of) is not None
-
-
-class LoweredKernel(NamedTuple):
-    """Native code before it is compiled.
-
-    Attributes:
-        module: makes the module in LLVM IR.
-        size: how much a task does, which the code has in it.
-        launches: for each of its functions, one after the other, the name, the number of tasks, and about how
-            many seconds they take.
-        scratch: shape and element type of memory that is needed beside operands and results.
-    """
-
-    module: Callable[[], Any]
-    size: int
-    launches: tuple[tuple[str, int, float], ...]
-    scratch: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
 
 
 class _Shared:
@@ -69,7 +51,7 @@ class _Shared:
         return key_of(f"{self.lowered.size} in a task, {self.text}")
 
 
-class LoopCode:
+class LoopCode(NativeCode):
     """The native code of a cluster: what it takes to make it, and the function.
 
     Args:
@@ -77,9 +59,12 @@ class LoopCode:
         threads: most threads that it may use; None: all.
     """
 
+    form = "one loop"
+
     def __init__(self, block: Block, threads: int | None) -> None:
         self.block = block
         self.threads = threads
+        self.reason = f"{self.form} for {names_of(block)}"
 
     def lower(self) -> LoweredKernel | None:
         """The code before it is compiled; None where there is none."""
@@ -121,60 +106,32 @@ class LoopCode:
         """Of the code: steps of equal keys share it."""
         return self._shared.key
 
-    def is_quick(self) -> bool:
-        """Whether it does not have to be compiled."""
-        from ...codegen.llvm.machine import is_quick
+    def signature(self) -> tuple[list[TensorType], list[TensorType]]:
+        operands, results = self.block.arguments, self.block.terminator.operands
+        return [tensor(value.type) for value in operands], [tensor(value.type) for value in results]
 
-        return is_quick(self.key)
-
-    def function(self) -> Callable[..., Any]:
-        """A function from operands to the result or results."""
-        from ...kernels.launch.native import Launch, NativeFunction
-
-        lowered = self.lowered
-        operands = [_tensor(value.type) for value in self.block.arguments]
-        results = [_tensor(value.type) for value in self.block.terminator.operands]
-        arrays = len(operands) + len(results) + len(lowered.scratch)
-        accesses = tuple([(number, 0) for number in range(arrays)])
-        return NativeFunction(
-            [type.size * type.dtype.itemsize for type in operands],
-            [(type.shape, type.dtype) for type in results],
-            [
-                Launch(self.address(name), tasks, accesses, (), seconds)
-                for name, tasks, seconds in lowered.launches
-            ],
-            self.threads,
-            scratch=lowered.scratch,
-        )
-
-    def address(self, name: str) -> int:
-        """Where one of its functions is, compiled by now."""
-        from ...codegen.llvm.machine import function_address
-
-        return function_address(self.key, name, lambda: str(self.lowered.module()))
+    def cost(self) -> Cost:
+        return estimate(self.block)
 
     def seconds(self) -> float:
         """About how long one thread takes."""
-        types = [value.type for value in (*self.block.arguments, *self.block.terminator.operands)]
-        bytes_moved = sum(type.size * type.dtype.itemsize for type in map(_tensor, types))
-        work = estimate(self.block).native_seconds_per_element
-        return max(
-            work * _tensor(self.block.terminator.operands[0].type).size, bytes_moved / BYTES_PER_SECOND
-        )
+        operands, results = self.signature()
+        work = self.cost().native_seconds_per_element * results[0].size
+        return seconds_of(work, (*operands, *results))
 
 
 class RowCode(LoopCode):
     """The code of a cluster of rows."""
 
+    form = "one loop over rows"
+
     def lower(self) -> LoweredKernel | None:
         from ...codegen.reductions.row_tiling import NAME, plan_row_tiling
-        from ...kernels.launch.threads import division
-
         tiling = plan_row_tiling(self.block, view_of)
         if tiling is None:
             return None
         seconds = self.seconds()
-        tasks, size = division(tiling.rows, seconds / tiling.rows * BYTES_PER_SECOND)
+        tasks, size = division(tiling.rows, seconds)
 
         def module() -> Any:
             from ...codegen.reductions.rows import rows_module
@@ -192,12 +149,10 @@ class ReductionCode(LoopCode):
         from ...codegen.reductions.reduce import F32
         from ...codegen.reductions.reduction_tiling import plan_reduction_tiling, reductions_of
         from ...codegen.reductions.reductions import FINISH, PARTIAL, reductions_module
-        from ...kernels.launch.threads import division
-
         tiling = plan_reduction_tiling(self.block, view_of)
         assert tiling is not None
         seconds = self.seconds()
-        tasks, size = division(tiling.total_blocks, seconds / tiling.total_blocks * BYTES_PER_SECOND)
+        tasks, size = division(tiling.total_blocks, seconds)
         scratch = []
         reductions: list[Operation] = reductions_of(self.block) if tiling.blocks > 1 else []
         for operation in reductions:
@@ -220,8 +175,3 @@ _by_description: Recent[str, _Shared] = Recent(MAX_CACHED)
 
 _by_structural_key: Recent[tuple[str, tuple[object, ...]], tuple[_Shared, list[object]]] = Recent(MAX_CACHED)
 """By the class's name and the block's structural key, with the objects that the key refers to by identity."""
-
-
-def _tensor(type: Any) -> TensorType:
-    assert isinstance(type, TensorType)
-    return type

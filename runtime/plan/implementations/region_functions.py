@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,31 +15,25 @@ from ...ir import Value, captured_values
 from ...ops.framework.verify import views_under
 from ...ops.reduction.bodies import is_elementwise
 from ...types import TensorType
-from ..tiering.cost_model import Estimate, compiler_load_seconds, seconds_of_operations
-from ..tiering.tiers import Generated, NoCode
-from .reduction_fusion import LoweredKernel
+from ..implementation import Cost, Implementation, NoCode, Prepared, Runnable
+from ..tiering.cost_model import (
+    NATIVE_FRACTION,
+    REGION_CALL_SECONDS,
+    REGION_COMPILE_SECONDS,
+    REGION_COMPILE_SECONDS_PER_OPERATION,
+    REGION_PASS_SECONDS,
+    SMALL_REGION_CALLS,
+    SMALL_REGION_SECONDS,
+    compiler_load_seconds,
+    seconds_of_operations,
+)
+from .native_code import LoweredKernel, NativeCode, names_of, seconds_of, tensor
 
-if TYPE_CHECKING:
-    from ...kernels.launch.threads import Division
-
-BYTES_PER_SECOND = 1e10
-"""What computing is worth in bytes moved, where work is divided."""
-_CALL = 1e-5
-"""Seconds that one call of a region takes by its plan."""
-_PASS = 2e-6
-"""Seconds that a pass of a reference costs beside its elements, for each operation of the region."""
 MAX_SMALL_ELEMENTS = 1 << 15
 """Elements of an operand that native loops read in less time than it takes to call a hand-written kernel."""
-_SMALL_SECONDS = 1e-4
-"""Seconds that the reference takes for up to _SMALL_CALLS applications of a region, and for as many more."""
-_SMALL_CALLS = 1 << 13
-_COMPILING, _COMPILING_INSTRUCTION = 0.035, 0.0015
-"""Seconds to compile loops around a region; more for each of its operations."""
-_NATIVE_SHARE = 0.15
-"""Native code's share of NumPy's time, on one thread."""
 
 
-class RegionCode:
+class RegionCode(NativeCode):
     """The native code of an operation with regions: what it takes to make it, and the function.
 
     Args:
@@ -47,7 +41,6 @@ class RegionCode:
         threads: most threads that it may use; None: all.
     """
 
-    may_overwrite: tuple[tuple[int, int], ...] = ()
     most_small_calls = 1 << 16
     """How often native loops apply regions in less time than it takes to call a hand-written kernel."""
     applies_per_element = False
@@ -56,6 +49,7 @@ class RegionCode:
     def __init__(self, view: Any, threads: int | None) -> None:
         self.view = view
         self.threads = threads
+        self.reason = f"one loop around {names_of(view.operation.regions[0].block)}"
 
     def problem(self) -> str | None:
         """Why there are no native loops, as far as that is found without loading what generates them."""
@@ -70,17 +64,6 @@ class RegionCode:
             if reason is not None:
                 return reason
         return None
-
-    def checked(self) -> RegionCode:
-        """This code.
-
-        Raises:
-            NoCode: there can be none.
-        """
-        reason = self.loop_problem()
-        if reason is not None:
-            raise NoCode(reason)
-        return self
 
     def lower(self) -> LoweredKernel:
         """The code before it is compiled."""
@@ -130,12 +113,22 @@ class RegionCode:
         count = len(self.view.operation.operands)
         return lambda *operands, **regions: reference(*operands[:count], **regions)
 
-    def step(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """What a plan's step calls, by a function that takes values from outside behind the operands."""
+    def step(self, implementation: Implementation) -> Implementation:
+        """What a step runs, by an implementation that takes values from outside behind the operands."""
         if not self.captured or not self.captured_operands:
-            return function
-        return WithCapturedOperands(
-            function, [self.captured.index(value) for value in self.captured_operands]
+            return implementation
+        positions = [self.captured.index(value) for value in self.captured_operands]
+        function, takes_regions = implementation.function, implementation.takes_regions
+
+        def run(*operands: Any, out: Any = None, **regions: Any) -> Any:
+            captured = next(iter(regions.values())).captures
+            keywords = regions if takes_regions else {}
+            if out is not None:
+                keywords["out"] = out
+            return function(*operands, *[captured[k] for k in positions], **keywords)
+
+        return Prepared(
+            run, implementation.kind, implementation.reason, may_overwrite=implementation.may_overwrite
         )
 
     @functools.cached_property
@@ -152,7 +145,9 @@ class RegionCode:
 
     @functools.cached_property
     def key(self) -> str:
-        """Of the code: operations of equal keys share it."""
+        reason = self.loop_problem()
+        if reason is not None:
+            raise NoCode(reason)
         from ...codegen.description import (
             attributes_description,
             constants_description,
@@ -173,55 +168,27 @@ class RegionCode:
         """All values that regions use from outside."""
         return captured_values(self.view.operation.regions)
 
-    def is_quick(self) -> bool:
-        """Whether it does not have to be compiled."""
-        from ...codegen.llvm.machine import is_quick
+    def signature(self) -> tuple[list[TensorType], list[TensorType]]:
+        return [*self.operands, *(tensor(value.type) for value in self.captured_operands)], self.results
 
-        return is_quick(self.key)
+    def prepare(self) -> Runnable:
+        return self.wrap_native(super().prepare())
 
-    def function(self) -> Callable[..., Any]:
-        """A function from operands and values from outside to the result or results."""
-        from ...kernels.launch.native import Launch, NativeFunction
-
-        lowered = self.lowered
-        types = [*self.operands, *(tensor(value.type) for value in self.captured_operands)]
-        results = [(type.shape, type.dtype) for type in self.results]
-        accesses = tuple([(number, 0) for number in range(len(types) + len(results) + len(lowered.scratch))])
-        launches = [
-            Launch(
-                self.address(name), tasks, accesses, (), seconds
-            ) for name, tasks, seconds in lowered.launches
-        ]
-        sizes = [type.size * type.dtype.itemsize for type in types]
-        function = NativeFunction(sizes, results, launches, self.threads, scratch=lowered.scratch)
-        return self.wrap_native(function)
-
-    def address(self, name: str) -> int:
-        """Where one of its functions is, compiled by now."""
-        from ...codegen.llvm.machine import function_address
-
-        return function_address(self.key, name, lambda: str(self.lowered.module()))
-
-    def estimate(self) -> Estimate:
+    def cost(self) -> Cost:
         """How long the reference and the compilation take, about."""
         regions = self.view.operation.regions
         seconds = sum(seconds_of_operations(region.block) for region in regions)
         work = self.operations_on_elements()
         if not self.applies_per_element and all(map(is_elementwise, regions)):
             count = sum(len(region.block.operations) for region in regions)
-            reference = work * seconds + self.gather_seconds() + self.passes() * count * _PASS
+            reference = work * seconds + self.gather_seconds() + self.passes() * count * REGION_PASS_SECONDS
             if self.is_small:
-                reference = min(reference, _SMALL_SECONDS * max(1.0, self.native_calls() / _SMALL_CALLS))
+                calls = max(1.0, self.native_calls() / SMALL_REGION_CALLS)
+                reference = min(reference, SMALL_REGION_SECONDS * calls)
         else:
-            reference = work * _CALL
-        compiling = _COMPILING + _COMPILING_INSTRUCTION * self.instructions() + compiler_load_seconds()
-        return Estimate(reference, seconds * _NATIVE_SHARE, compiling)
-
-    def division(self, items: int, seconds: float) -> Division:
-        """How many tasks do so many parts, which take so long on one thread, and how many each."""
-        from ...kernels.launch.threads import division
-
-        return division(items, seconds / items * BYTES_PER_SECOND)
+            reference = work * REGION_CALL_SECONDS
+        compiling = REGION_COMPILE_SECONDS + REGION_COMPILE_SECONDS_PER_OPERATION * self.instructions()
+        return Cost(reference, seconds * NATIVE_FRACTION, compiling + compiler_load_seconds())
 
     def instructions(self) -> int:
         """About how many the regions have."""
@@ -229,39 +196,8 @@ class RegionCode:
 
     def seconds(self) -> float:
         """About how long one thread takes."""
-        bytes_moved = sum(type.size * type.dtype.itemsize for type in (*self.operands, *self.results))
-        return max(
-            self.native_calls() * self.estimate().native_seconds_per_element, bytes_moved / BYTES_PER_SECOND
-        )
-
-
-class WithCapturedOperands:
-    """A step whose function takes, behind the operands, what the regions use from outside.
-
-    Args:
-        function: takes these values and, by name, the regions.
-        positions: which of the captured values they are.
-    """
-
-    def __init__(self, function: Callable[..., Any], positions: Sequence[int]) -> None:
-        self.function = function
-        self.positions = tuple(positions)
-        self.accepts_out = getattr(function, "accepts_out", False)
-        self.may_overwrite = getattr(function, "may_overwrite", ())
-
-    def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
-        captured = next(iter(regions.values())).captures
-        values = [captured[k] for k in self.positions]
-        if isinstance(self.function, Generated):
-            return self.function(*operands, *values, out=out, **regions)
-        keywords = {} if out is None else {"out": out}
-        return self.function(*operands, *values, **keywords)
-
-
-def tensor(type: Any) -> TensorType:
-    """A type that is one of tensors."""
-    assert isinstance(type, TensorType)
-    return type
+        work = self.native_calls() * self.cost().native_seconds_per_element
+        return seconds_of(work, (*self.operands, *self.results))
 
 
 def reduce_problem(analysis: Any, accumulate: str, results: Sequence[TensorType]) -> str | None:

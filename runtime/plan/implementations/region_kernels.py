@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 
 from ...ops.framework.declaration import Op
-from ...ops.framework.in_place import NOWHERE, overwriting
 from ...ops.framework.verify import view_of
 from ...ops.reduction.bodies import Order
 from ...ops.reduction.reduce import layout
 from ...types import COMPLEX, FLOAT, QUANTIZED, TensorType
-from .reduction_fusion import LoweredKernel
-from .region_functions import RegionCode, converters, reduce_problem, tensor
+from .native_code import LoweredKernel, division, tensor
+from .region_functions import RegionCode, converters, reduce_problem
 
 
-def region_code(view: Op, threads: int | None, has_kernel: bool) -> tuple[RegionCode | None, str]:
-    """The native loops of an operation with regions, or None; and why, "" where it never has any.
+def region_code(view: Op, threads: int | None, has_kernel: bool) -> RegionCode | str:
+    """The native loops of an operation with regions, or why there are none, "" where it never has any.
 
-    They may still turn out not to be possible (`RegionCode.checked`).
+    They may still turn out not to be possible (`RegionCode.loop_problem`).
 
     Args:
         view: the operation; its sizes are known.
@@ -30,17 +29,16 @@ def region_code(view: Op, threads: int | None, has_kernel: bool) -> tuple[Region
     """
     code_class = _CODES.get(view.name)
     if code_class is None:
-        return None, ""
+        return ""
     values = (*view.operation.operands, *view.operation.results)
     if any(value.type.category & QUANTIZED for value in values):
-        return None, "no native loops on quantized tensors"
+        return "no native loops on quantized tensors"
     if not all(tensor(value.type).size for value in values):
-        return None, "there are no elements"
+        return "there are no elements"
     code = code_class(view, threads)
     if has_kernel and not code.is_small:
-        return None, ""
-    reason = code.problem()
-    return (code, "its body is compiled") if reason is None else (None, reason)
+        return ""
+    return code.problem() or code
 
 
 def has_few_updates(view: Any) -> bool:
@@ -84,7 +82,7 @@ class _ReduceCode(RegionCode):
             chunk = 1 << (chunk - 1).bit_length()
         tiling = RegionReducePlan(outer, count, inner, min(chunk, count), tile)
         seconds = self.seconds()
-        tasks, size = self.division(tiling.tasks, seconds)
+        tasks, size = division(tiling.tasks, seconds)
         launches: list[tuple[str, int, float]] = [(PARTIAL, tasks, seconds)]
         scratch: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
         if tiling.chunks > 1:
@@ -174,7 +172,7 @@ class _ScatterCode(RegionCode):
         from ...codegen.regions.scatter import NAME, scatter_module, split_of
 
         seconds = self.seconds()
-        min_chunk = self.division(_MAX_TASKS, seconds).tasks
+        min_chunk = division(_MAX_TASKS, seconds).tasks
         partition = split_of(self.view, min_chunk)
         return LoweredKernel(
             lambda: scatter_module(self.view, self.captured_operands, partition, view_of),
@@ -200,15 +198,13 @@ class _ScatterCode(RegionCode):
         dtypes = [result.dtype for result in self.results]
         convert = converters(inputs, targets)
 
-        @overwriting(*self.may_overwrite)
-        def run_in_place(operand: Any, *others: Any, out: Any = NOWHERE) -> Any:
+        def run_in_place(operand: Any, *others: Any, out: Any = (None,)) -> Any:
             result = np.array(operand, order="C") if out[0] is None else out[0]
             return native(*others, out=(result,))
 
         if count == 1 and inputs[0].element_type == targets[0]:
             return run_in_place
 
-        @overwriting(*self.may_overwrite)
         def run(*operands: Any, out: Any = (None,) * count) -> tuple[Any, ...]:
             results = [
                 np.array(array, dtype, order="C") if operands_types is None else operands_types

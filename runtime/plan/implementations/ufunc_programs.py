@@ -8,8 +8,8 @@ same bits; what passes between operations stays in the cache, and nothing is com
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable
-from typing import Any, Final, NamedTuple
+from collections.abc import Hashable
+from typing import Final
 
 from ...codegen.reductions.iteration_space import IterationSpace, shape_of
 from ...codegen.reductions.row_tiling import RowTilePlan, plan_row_tiling
@@ -24,6 +24,7 @@ from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.verify import view_of
 from ...recent import Recent
 from ...specialize.utils.rewriter import tensor_type
+from ..implementation import Prepared
 from ..tiering.cost_model import BYTES_PER_SECOND, SCIPY_OPERATIONS
 from .ufunc_recorder import MAX_OPERANDS, RowRecorder, RowValue
 from .ufunc_traces import Untraceable
@@ -40,20 +41,8 @@ _SHARE = 0.3
 _ALIGNMENT = 64
 
 
-class RowProgram(NamedTuple):
-    """A cluster as a program.
-
-    Attributes:
-        function: from operands to the result or results.
-        kind: clusters of one kind are equal, as long as they are there.
-    """
-
-    function: Callable[..., Any]
-    kind: Hashable
-
-
-def row_program(block: Block, threads: int | None, reference_seconds: float) -> RowProgram | None:
-    """A cluster's program, or None where there can be none.
+def row_program(block: Block, threads: int | None, reference_seconds: float) -> Prepared | None:
+    """A cluster's program, or None where there can be none. Equal clusters have equal keys.
 
     Args:
         block: the cluster's.
@@ -65,12 +54,13 @@ def row_program(block: Block, threads: int | None, reference_seconds: float) -> 
     cached = _program_cache.get(key)
     if cached is None:
         function = _function(block, threads, reference_seconds * _SHARE)
-        cached = None if function is None else RowProgram(function, identity), referenced
+        program = None if function is None else Prepared(function, "kernel", key=identity)
+        cached = program, referenced
         _program_cache.keep(key, cached)
     return cached[0]
 
 
-_program_cache: Recent[tuple[Hashable, int | None], tuple[RowProgram | None, list[object]]] = Recent(64)
+_program_cache: Recent[tuple[Hashable, int | None], tuple[Prepared | None, list[object]]] = Recent(64)
 """By a block's structural key and the threads, with the objects that the key refers to."""
 
 

@@ -115,7 +115,7 @@ def _trace_where(recorder: Recorder, condition: Any, on_true: Any, on_false: Any
     from ...kernels.launch.ufunc_program import choice_of
 
     dtypes = {operand.dtype for operand in (on_true, on_false) if not isinstance(operand, (int, float))}
-    if len(dtypes) != 1 or getattr(condition, "dtype", None) != np.bool_:
+    if len(dtypes) != 1 or isinstance(condition, (int, float)) or condition.dtype != np.bool_:
         raise Untraceable("chooses between different types")
     (dtype,) = dtypes
     address = choice_of(dtype)

@@ -11,7 +11,7 @@ from ...ops.framework.verify import view_of
 from ...ops.reduction.cumulative import SCAN_BLOCK, SCAN_GROUP
 from ...ops.reduction.window_geometry import cumulative_axis
 from ...types import TensorType
-from .reduction_fusion import LoweredKernel
+from .native_code import LoweredKernel, division
 from .region_functions import RegionCode, of_types, reduce_problem, with_converted
 
 
@@ -40,7 +40,7 @@ class _WindowCode(RegionCode):
         from ...codegen.regions.windows import WINDOWS, lines_of, window_module
 
         seconds = self.seconds()
-        tasks, size = self.division(lines_of(self.view), seconds)
+        tasks, size = division(lines_of(self.view), seconds)
         return LoweredKernel(
             lambda: window_module(
                 self.view, self.captured_operands, view_of, size
@@ -80,7 +80,7 @@ class _CumulativeCode(_WindowCode):
         is_reverse = not any(window.low for window in self.view.windows)
         tiling = CumulativePlan(outer, count, inner, is_reverse, SCAN_GROUP, SCAN_BLOCK)
         seconds = self.seconds()
-        tasks, size = self.division(outer * inner, seconds)
+        tasks, size = division(outer * inner, seconds)
         return LoweredKernel(
             lambda: cumulative_module(self.view, self.captured_operands, tiling, view_of, size),
             size,
@@ -114,7 +114,7 @@ class SelectCode(RegionCode):
         from ...codegen.regions.windows import SELECTIONS, selection_module, slices_of
 
         seconds = self.seconds()
-        tasks, size = self.division(slices_of(self.view), seconds)
+        tasks, size = division(slices_of(self.view), seconds)
         return LoweredKernel(
             lambda: selection_module(self.view, self.captured_operands, view_of, size),
             size,

@@ -1,6 +1,7 @@
 """How long steps take, about: what decides between waiting for the compiler and going without.
 
-The figures are of a 2020s server processor; they need to be right within a factor of three.
+All figures by which it is decided when to compile stand here. They are of a 2020s server processor, and need
+to be right within a factor of three.
 """
 
 from __future__ import annotations
@@ -16,6 +17,65 @@ from ...ops.shape.layout import Concatenate
 from ...ops.shape.slicing import Pad
 from ...specialize.fusion.gather_index_map import GATHERS
 from ...types import COMPLEX, FLOAT, TensorType, Type
+from ..implementation import Cost
+
+
+class Thresholds(NamedTuple):
+    """When native code is made, by what a step has cost without it, as parts of what making it costs.
+
+    Attributes:
+        early: from here on it is made beside the calls.
+        patience: from here on a call waits for it.
+    """
+
+    early: float
+    patience: float
+
+
+THRESHOLDS = {
+    "code": Thresholds(0.02, 2.0),
+    "kernel": Thresholds(1 / 30, 2.0),
+    "loop": Thresholds(0.05, 1.0),
+    "program": Thresholds(0.5, 2.0),
+}
+"""Of generated code where a reference runs until then; of Numba's kernels; of loops, which go on in native
+code from the iteration in which it is there; and of generated code where a ufunc program runs until then: as
+that takes all threads, compiling beside slows calls down."""
+
+MIN_PROGRAM_SECONDS = 2e-4
+"""What references must be expected to take for a ufunc program, which takes half a millisecond to make."""
+MIN_BLOCKS_SECONDS = 1e-3
+"""What a reference must be expected to take to run on blocks: starting a thread of Python's takes 0.1 ms."""
+CACHE_LOAD_SECONDS = 2e-3
+"""Seconds to load generated code from the disk: after so much, kept code is used."""
+MIN_SHARED_SECONDS = 2e-4
+"""Steps that are expected to take less a call do not look for others that share their code."""
+KERNEL_COMPILE_SECONDS = 0.15
+"""Seconds that a kernel of Numba's is expected to take: 1 to 2 s once, and 0.1 s from the cache."""
+NUMBA_SECONDS = 0.1
+"""Seconds in the references of all steps with a kernel after which Numba is imported for the first of them,
+which takes 0.7 s a process."""
+MAX_ATTEMPTS = 5
+"""Calls on which compiled code is tried."""
+PAUSES = (20, 100, 500)
+"""Calls until compiled code that was not quicker is tried again; then it is given up."""
+MAX_COPIED_BYTES = 1 << 26
+"""Bytes of operands of which kernels get copies to run on beside the calls; of more they get zeros."""
+LOOP_SECONDS, LOOP_SECONDS_PER_ARRAY = 0.02, 0.003
+"""Seconds to compile a loop; more for each array that an iteration makes."""
+MIN_EAGER_ITERATIONS = 2000
+"""Iterations of a loop that is compiled before its first one, if they are expected to take half as long."""
+LOOP_OPERATION_SECONDS = 1e-6
+"""Seconds that an operation in a loop's plan takes."""
+STEP_SECONDS, STEPS_COMPILE_SECONDS, STEPS_COMPILE_SECONDS_PER_STEP = 1e-6, 0.02, 0.003
+"""Seconds that a small step takes by its reference; to compile some, and more for each."""
+REGION_COMPILE_SECONDS, REGION_COMPILE_SECONDS_PER_OPERATION = 0.035, 0.0015
+"""Seconds to compile loops around a region; more for each of its operations."""
+REGION_CALL_SECONDS, REGION_PASS_SECONDS = 1e-5, 2e-6
+"""Seconds that a call of a region takes by its plan; that a pass of a reference costs beside its elements,
+for each operation of the region."""
+SMALL_REGION_SECONDS, SMALL_REGION_CALLS = 1e-4, 1 << 13
+"""Seconds that a reference takes for so many applications of a region, and for as many more."""
 
 _CALL_SECONDS = 6e-7
 """Seconds that a reference step costs beside its elements."""
@@ -30,7 +90,7 @@ _CALLS = {"stablehlo.count_leading_zeros": 9, "stablehlo.reduce_precision": 16}
 _CHOICES = frozenset(f"stablehlo.{name}" for name in ("clamp", "maximum", "minimum"))
 _SCIPY_IMPORT_SECONDS = 0.1
 """Seconds to import SciPy's functions."""
-_NATIVE_FRACTION = 0.15
+NATIVE_FRACTION = 0.15
 """Native code's share of NumPy's time, on one thread."""
 
 BYTES_PER_SECOND = 1e10
@@ -48,21 +108,7 @@ SCIPY_OPERATIONS = frozenset(
 """Operations whose references import SciPy."""
 
 
-class Estimate(NamedTuple):
-    """Estimates for a block.
-
-    Attributes:
-        reference_seconds: by references, one call.
-        native_seconds_an_element: of the results, on one thread.
-        compile_seconds: to make its native code.
-    """
-
-    reference_seconds: float
-    native_seconds_per_element: float
-    compile_seconds: float
-
-
-def estimate(block: Block) -> Estimate:
+def estimate(block: Block) -> Cost:
     """Estimates for a block of elementwise operations, moves and reductions."""
     call_seconds = work = slowest = 0.0
     total_compile_seconds = _COMPILING
@@ -83,11 +129,11 @@ def estimate(block: Block) -> Estimate:
             work += _size_of(operation.operands[0].type) * _ARITHMETIC
     result_type = block.terminator.operands[0].type
     elements = result_type.size if isinstance(result_type, TensorType) else 1
-    native = max(work, elements * _ARITHMETIC) * _NATIVE_FRACTION / max(elements, 1)
+    native = max(work, elements * _ARITHMETIC) * NATIVE_FRACTION / max(elements, 1)
     total_compile_seconds += compiler_load_seconds()
     if slowest >= _SCIPY and "scipy.special" not in sys.modules:
         call_seconds += _SCIPY_IMPORT_SECONDS
-    return Estimate(call_seconds + work, native, total_compile_seconds)
+    return Cost(call_seconds + work, native, total_compile_seconds)
 
 
 def _compiling(seconds: float) -> float:

@@ -1,79 +1,79 @@
-"""Steps that start as reference steps and are compiled once their cost says so.
+"""Steps that start with one implementation and go on with native code once their cost says so.
 
 Compiling begins beside the calls (`background`) as soon as a step has cost a small part of what compiling
-does, and a call waits for it only where the step has cost more than that. What was compiled beside calls is
-tried on the next ones, and stays if one of them is quicker than the reference ever was: on few elements it
-need not be. As those calls may have met a moment in which others kept the processor busy, it is tried again
-later, a few times, beside calls of the reference from that time.
+does, and a call waits for it only where the step has cost more than that (`THRESHOLDS`). What was compiled
+beside calls is tried on the next ones, and stays if one of them is quicker than the first implementation ever
+was: on few elements it need not be. As those calls may have met a moment in which others kept the processor
+busy, it is tried again later, a few times, beside calls of the first implementation from that time.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
+from ..implementation import Cost, Implementation, NoCode, Pairs, Runnable
 from .background import BACKGROUND, Job
-from .cost_model import compiler_load_seconds
-
-HOT_SECONDS = 0.3
-"""Time in a step's reference after which a call waits for its kernel.
-
-Compiling a kernel costs 1 to 2 s once and 0.1 s when it lies in the cache, importing Numba 0.7 s a process.
-"""
-
-WARM_SECONDS = 5e-3
-"""Time in a step's reference after which its kernel is compiled beside the calls."""
-
-NUMBA_SECONDS = 0.1
-"""Time in the references of all such steps after which Numba is imported for the first of them."""
-
-PATIENCE = 2.0
-"""A step's reference may take so many times as long as its compilation before a call waits for the code."""
-
-EARLY_FRACTION = 0.02
-"""The part of that compilation's time after which it is begun beside the calls."""
-
-LATE_FRACTION = 0.5
-"""The same where the reference is a program on rows: as it takes all threads, compiling slows calls down."""
-
-CACHE_LOAD_SECONDS = 2e-3
-"""Time that loading generated code from the disk takes: after so much, kept code is used."""
-
-MIN_SHARED_SECONDS = 2e-4
-"""Steps that are expected to take less a call do not look for others that share their code."""
-
-MAX_ATTEMPTS = 5
-"""Calls on which compiled code is tried."""
-
-PAUSES = (20, 100, 500)
-"""Calls of the reference until compiled code that was not quicker is tried again; then it is given up."""
-
-MAX_COPIED_BYTES = 1 << 26
-"""Bytes of operands of which kernels get copies to run on beside the calls; of more they get zeros."""
+from .cost_model import (
+    CACHE_LOAD_SECONDS,
+    KERNEL_COMPILE_SECONDS,
+    MAX_ATTEMPTS,
+    MAX_COPIED_BYTES,
+    MIN_SHARED_SECONDS,
+    NUMBA_SECONDS,
+    PAUSES,
+    THRESHOLDS,
+    Thresholds,
+    compiler_load_seconds,
+)
 
 
-Prepare = TypeVar("Prepare", bound=Callable[[], Callable[..., Any]])
+class Kernel(Implementation):
+    """A hand-written kernel.
 
+    Args:
+        make: makes the function of the operands.
+        reason: why it serves.
+        is_compiled_ahead: whether it waits for no compiler; Numba compiles others when they are called.
+        may_overwrite: see `Implementation`.
+    """
 
-def compiled_ahead(prepare: Prepare) -> Prepare:
-    """Declare that a kernel waits for no compiler, so that it can serve from the first call on."""
-    prepare.is_compiled_ahead = True  # type: ignore[attr-defined]
-    return prepare
+    kind = "kernel"
+    takes_regions = False
+
+    def __init__(
+        self,
+        make: Callable[[], Runnable],
+        reason: str,
+        is_compiled_ahead: bool = False,
+        may_overwrite: Pairs = (),
+    ) -> None:
+        self.make = make
+        self.reason = reason
+        self.compiles_when_called = not is_compiled_ahead
+        self.may_overwrite = may_overwrite
+
+    def cost(self) -> Cost:
+        return Cost(compile_seconds=KERNEL_COMPILE_SECONDS)
+
+    def prepare(self) -> Runnable:
+        return self.make()
 
 
 class StepProfile:
     """What the steps of a program that share their native code have cost, and are expected to cost a call.
 
     Attributes:
-        seconds: spent in references.
-        expected: in the references of all these steps, one call of each.
+        seconds: spent in first implementations.
+        expected: in those of all these steps, one call of each.
         job: compiles the code of one of them beside the calls.
     """
 
@@ -89,91 +89,119 @@ _waiting_for_numba = StepProfile()
 """What steps have cost that a kernel of Numba's could serve, in all programs."""
 
 
-def share_profiles(functions: Iterable[object]) -> None:
-    """Let the steps of a program that share their native code be compiled by what all of them cost.
+def tierings(implementations: Iterable[Implementation]) -> list[Tiering]:
+    """Those implementations, or their constituents, that go on with native code, in order."""
+    return [
+        part for one in implementations for part in one.constituents() if isinstance(part, Tiering)
+    ]
 
-    Args:
-        functions: of the program's steps; those that are not tiered are passed over.
-    """
+
+def share_profiles(steps: Iterable[Tiering]) -> None:
+    """Let the steps of a program that share their native code be compiled by what all of them cost."""
     shared: dict[Hashable, StepProfile] = {}
-    for function, count in Counter(one for one in functions if isinstance(one, Tiering)).items():
-        key = function.key()
+    for step, count in Counter(steps).items():
+        key = step.key
         if key is not None:
             profile = shared.setdefault(key, StepProfile())
-            profile.expected += count * function.profile.expected
-            function.profile = profile
+            profile.expected += count * step.profile.expected
+            step.profile = profile
 
 
-def start_expected_compilations(functions: Iterable[object]) -> None:
+def start_expected_compilations(steps: Iterable[Tiering]) -> None:
     """Begin to compile, beside what comes before, the code that first calls of steps would wait for.
 
     Args:
-        functions: of a program's steps in their order, after `share_profiles`.
+        steps: of a program, in their order, after `share_profiles`.
     """
     started: set[StepProfile] = set()
-    for function in functions:
-        if (
-            isinstance(function, Generated) and function.wait_threshold == 0.0
-            and function.profile not in started
-        ):
-            started.add(function.profile)
-            function.begin()
+    for step in steps:
+        is_due = step.wait_threshold == 0.0 and not step.code.compiles_when_called
+        if is_due and step.profile not in started:
+            started.add(step.profile)
+            step.begin()
 
 
-class Tiering:
-    """Calls the reference, and native code once that is there and proves to be quicker.
+class Tiering(Implementation):
+    """Calls one implementation, and native code once that pays and proves to be quicker.
 
     Both give the same result, so that a caller cannot tell which one ran. Threads may call it at the same
     time: at worst several of them prepare the code.
 
+    A call waits for the code at once, where the first implementations of all steps that share it are expected
+    to take longer than the compilation; as soon as loading it pays, where it is kept on the disk; and
+    otherwise once they have taken as long as `THRESHOLDS` says.
+
+    Args:
+        first: called with the operands, and with the regions if it takes them.
+        code: called with the operands alone.
+        reason: see `Implementation`.
+        key: steps of one key share their code; without it those do whose codes have equal keys.
+
     Attributes:
         native: the native code in use.
         candidate: the native code that is being tried.
-        set_aside: the native code that is to be tried again after `pause` more calls of the reference.
-        accepts_out, may_overwrite: see `nimblehlo.ops.framework.in_place`.
-        followers: each is called with the native code when that is found to be good.
+        set_aside: the native code that is to be tried again after `pause` more calls of the first.
+        followers: see `Implementation.follow`.
     """
 
-    __slots__ = (
-        "accepts_out",
-        "attempts",
-        "candidate",
-        "fastest",
-        "followers",
-        "is_given_up",
-        "job",
-        "may_overwrite",
-        "native",
-        "pause",
-        "profile",
-        "reference",
-        "set_aside",
-        "trials",
-    )  # fmt: skip
+    kind = "tiered"
 
-    def __init__(self, reference: Callable[..., Any], expected: float = 0.0) -> None:
-        self.reference = reference
-        self.profile = StepProfile(expected)
-        self.native: Callable[..., Any] | None = None
-        self.candidate: Callable[..., Any] | None = None
-        self.set_aside: Callable[..., Any] | None = None
+    def __init__(
+        self, first: Implementation, code: Implementation, reason: str = "", key: Hashable = None
+    ) -> None:
+        self.reason = reason
+        self.takes_regions = first.takes_regions
+        self.may_overwrite = code.may_overwrite
+        self.first, self.code, self._key = first.function, code, key
+        after = "program" if first.kind == "kernel" else "code"
+        self._pace = "kernel" if code.compiles_when_called else after
+        cost = code.cost()
+        self.compile_seconds = cost.compile_seconds
+        # A ufunc program is quick enough to be timed first.
+        self.profile = StepProfile(0.0 if self._pace == "program" else cost.reference_seconds)
+        self.native: Runnable | None = None
+        self.candidate: Runnable | None = None
+        self.set_aside: Runnable | None = None
         self.attempts = self.trials = self.pause = 0
         self.fastest = math.inf
+        self.lookup_seconds = math.inf if code.compiles_when_called else CACHE_LOAD_SECONDS
         self.job: Job | None = None
         self.is_given_up = False
-        self.accepts_out = False
-        self.may_overwrite: Sequence[tuple[int, int]] = ()
-        self.followers: list[Callable[[Callable[..., Any]], None]] = []
+        self.followers: list[Callable[[Runnable], None]] = []
 
+    @property
+    def function(self) -> Runnable:
+        return self.run
+
+    @property
     def key(self) -> Hashable:
-        """What tells the native code from others; None where it is not looked at."""
-        raise NotImplementedError
+        """None where there is no code, or too little work to look."""
+        if self._key is not None or self.profile.expected < MIN_SHARED_SECONDS:
+            return self._key
+        with suppress(NoCode):
+            return self.code.key
+        return None
 
-    def consider(self, operands: tuple[Any, ...]) -> None:
-        """Begin to compile, or wait for it, if the time has come."""
-        raise NotImplementedError
+    @property
+    def is_settled(self) -> bool:
+        return self.native is not None
 
-    def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
+    @property
+    def thresholds(self) -> Thresholds:
+        """When the code is made."""
+        return THRESHOLDS[self._pace]
+
+    @property
+    def wait_threshold(self) -> float:
+        """The time in first implementations after which a call waits for the code."""
+        seconds = self.compile_seconds
+        return 0.0 if self.profile.expected > seconds else self.thresholds.patience * seconds
+
+    def follow(self, follower: Callable[[Runnable], None]) -> None:
+        self.followers.append(follower)
+
+    def run(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
+        """The result or results of a call; see `Implementation.function`."""
         if self.native is None and self.candidate is None and self.set_aside is None and not self.is_given_up:
             self.consider(operands)
             # In this order: a job has its result before it has ended.
@@ -182,20 +210,22 @@ class Tiering:
         function = self.native or self.candidate
         start = perf_counter()
         if function is None:
-            result = self.reference(*operands, **regions)
+            result = self.first(*operands, **regions)
         else:
             result = function(*operands) if out is None else function(*operands, out=out)
         if self.native is None:
             self.record(perf_counter() - start, function)
         return result
 
-    def record(self, seconds: float, candidate: Callable[..., Any] | None) -> None:
-        """Note what a call of the reference, or of a candidate, took."""
+    def record(self, seconds: float, candidate: Runnable | None) -> None:
+        """Note what a call of the first implementation, or of a candidate, took."""
         if candidate is None:
             self.profile.seconds += seconds
+            if self.code.compiles_when_called:
+                _waiting_for_numba.seconds += seconds
             self.fastest = min(self.fastest, seconds)
             if self.set_aside is not None:
-                self.count_reference_call(self.set_aside)
+                self.count_pause(self.set_aside)
         elif seconds < self.fastest:
             self.use(candidate)
         elif not BACKGROUND.is_busy:
@@ -203,8 +233,8 @@ class Tiering:
             if self.attempts >= MAX_ATTEMPTS:
                 self.postpone(candidate)
 
-    def postpone(self, candidate: Callable[..., Any]) -> None:
-        """Let the reference serve for a while, or for good."""
+    def postpone(self, candidate: Runnable) -> None:
+        """Let the first implementation serve for a while, or for good."""
         if self.trials == len(PAUSES):
             self.give_up()
             return
@@ -213,8 +243,8 @@ class Tiering:
         self.set_aside = candidate
         self.candidate = None
 
-    def count_reference_call(self, candidate: Callable[..., Any]) -> None:
-        """Note a call of the reference during a pause: the last ones are what the code is compared with."""
+    def count_pause(self, candidate: Runnable) -> None:
+        """Note a call during a pause: the last ones are what the code is compared with."""
         self.pause -= 1
         if self.pause == MAX_ATTEMPTS:
             self.fastest = math.inf
@@ -223,69 +253,86 @@ class Tiering:
             self.candidate = candidate
             self.set_aside = None
 
-    def use(self, native: Callable[..., Any]) -> None:
+    def use(self, native: Runnable) -> None:
         """Call that from now on."""
         self.native = native
         for follower in self.followers:
             follower(native)
 
     def give_up(self) -> None:
-        """Let the reference stay."""
+        """Let the first implementation stay."""
         self.candidate = None
         self.is_given_up = True
 
-
-class Tiered(Tiering):
-    """Calls the reference until a kernel is prepared.
-
-    Args:
-        reference: called with the operands and, by name, the regions.
-        prepare: returns the kernel, called with the operands alone; where it can write into operands
-            (`nimblehlo.ops.framework.in_place`), `prepare` declares it as well.
-        kind: steps of one kind share their kernel's code.
-    """
-
-    __slots__ = ("kind", "prepare")
-
-    def __init__(
-        self,
-        reference: Callable[..., Any],
-        prepare: Callable[[], Callable[..., Any]],
-        kind: str | None = None,
-    ) -> None:
-        super().__init__(reference)
-        self.prepare = prepare
-        self.kind = kind
-        self.accepts_out = getattr(prepare, "accepts_out", False)
-        self.may_overwrite = getattr(prepare, "may_overwrite", ())
-
-    def key(self) -> Hashable:
-        """What tells the kernel's code from others."""
-        return self.kind
-
-    def record(self, seconds: float, candidate: Callable[..., Any] | None) -> None:
-        super().record(seconds, candidate)
-        if candidate is None:
-            _waiting_for_numba.seconds += seconds
-
     def consider(self, operands: tuple[Any, ...]) -> None:
-        seconds = self.profile.seconds
-        if seconds < WARM_SECONDS:
+        """Begin to compile, or wait for it, if the time has come."""
+        spent, job = self.profile.seconds, self.job or self.profile.job
+        if job is not None and job.ended:
+            # What is judged by its time needs that of the first implementation.
+            if self.fastest < math.inf or self.wait_threshold == 0.0:
+                self.adopt(operands)
             return
-        if seconds > HOT_SECONDS:
-            if self.job is None:
-                self.job = Job(lambda: self.compile(operands), is_quick=False)
-                self.job.run()
-            BACKGROUND.finish(self.job)
-        elif self.job is None and self.fastest < math.inf and _is_worth_numba():
-            copies = _copies(operands)
-            self.job = BACKGROUND.submit(Job(lambda: self.compile(copies), is_quick=False))
+        if spent + self.profile.expected > min(self.lookup_seconds, self.wait_threshold):
+            self.use_cached_or_compile(operands)
+        is_due = spent >= self.thresholds.early * self.compile_seconds and self.fastest < math.inf
+        if is_due and self.candidate is None and self.job is None and self.profile.job is None:
+            self.begin(operands)
+
+    def begin(self, operands: tuple[Any, ...] = ()) -> None:
+        """Compile beside the calls, for all steps that share the code; a kernel for this one, on copies."""
+        if not self.code.compiles_when_called:
+            self.job = self.profile.job = self.submit(())
+        elif _is_worth_numba():
+            self.job = self.submit(_copies(operands))
+
+    def submit(self, operands: tuple[Any, ...]) -> Job:
+        """Compile on another thread."""
+        is_quick = not self.code.compiles_when_called
+        return BACKGROUND.submit(Job(functools.partial(self.compile, operands), is_quick))
+
+    def adopt(self, operands: tuple[Any, ...]) -> None:
+        """Have the code that was compiled for this step, or for another one that shares it."""
+        try:
+            if self.candidate is None and not self.code.compiles_when_called and self.code.is_quick():
+                self.compile(operands)
+        except NoCode:
+            pass
+        if self.candidate is None:
+            self.give_up()
+
+    def use_cached_or_compile(self, operands: tuple[Any, ...]) -> None:
+        """Have the code, if it lies on the disk or its time has come."""
+        spent, job = self.profile.seconds, self.job or self.profile.job
+        if spent + self.profile.expected < min(self.wait_threshold, compiler_load_seconds()):
+            self.lookup_seconds = compiler_load_seconds()
+            return
+        if spent >= self.wait_threshold:
+            if job is None:
+                self.compile_now(operands)
+            else:
+                BACKGROUND.finish(job)
+                self.adopt(operands)
+            return
+        try:
+            if _may_be_quick() and self.code.is_quick():
+                self.compile_now(operands)
+            else:
+                self.lookup_seconds = self.wait_threshold
+        except NoCode:
+            self.give_up()
+
+    def compile_now(self, operands: tuple[Any, ...]) -> None:
+        """Compile, or give up: where that fails, the first implementation goes on serving."""
+        self.job = Job(functools.partial(self.compile, operands), is_quick=True)
+        self.job.run()
 
     def compile(self, operands: tuple[Any, ...]) -> None:
-        """Prepare the kernel and run it, for it is compiled when it runs."""
-        kernel = self.prepare()
-        kernel(*operands)
-        self.candidate = kernel
+        """Prepare the code if there can be any, and run it where it is compiled then."""
+        with suppress(NoCode):
+            function = self.code.prepare()
+            if self.code.compiles_when_called:
+                function(*operands)
+            self.candidate = function
 
 
 def _is_worth_numba() -> bool:
@@ -305,128 +352,6 @@ def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:
         for copy, operand in zip(copies, operands, strict=True):
             copy[...] = operand
     return tuple(copies)
-
-
-class NoCode(Exception):
-    """There can be no native code; says why."""
-
-
-class _Code(Protocol):
-    """See `nimblehlo.plan.implementations.elementwise_fusion.Code`."""
-
-    @property
-    def key(self) -> str: ...
-    def is_quick(self) -> bool: ...
-    def function(self) -> Callable[..., Any]: ...
-
-
-class Generated(Tiering):
-    """Calls the reference until generating native code pays.
-
-    A call waits for it at once, where the references of all steps that share it are expected to take longer
-    than the compilation; as soon as loading it pays, where it is kept on the disk; and otherwise once the
-    references have taken `PATIENCE` times as long as the compilation.
-
-    Args:
-        reference: called with the operands and, by name, the regions.
-        code: makes the code, or raises NoCode.
-        reference_seconds: what one call of the reference is expected to take.
-        compile_seconds: what the compilation is expected to take.
-        may_overwrite: pairs of an operand and a result that may be the same memory.
-        kind: where the reference is a program on rows, steps of one kind share their code; otherwise those
-            do whose codes have equal keys.
-    """
-
-    __slots__ = ("code", "compile_seconds", "kind", "lookup_seconds")
-
-    def __init__(
-        self,
-        reference: Callable[..., Any],
-        code: Callable[[], _Code],
-        reference_seconds: float,
-        compile_seconds: float,
-        may_overwrite: tuple[tuple[int, int], ...],
-        kind: Hashable = None,
-    ) -> None:
-        super().__init__(reference, reference_seconds)
-        self.code = code
-        self.accepts_out = True
-        self.may_overwrite = may_overwrite
-        self.lookup_seconds = CACHE_LOAD_SECONDS
-        self.compile_seconds = compile_seconds
-        self.kind = kind
-
-    def key(self) -> Hashable:
-        """What tells the code from others; None where there is none, or too little work to look."""
-        if self.kind is not None:
-            return self.kind
-        if self.profile.expected < MIN_SHARED_SECONDS:
-            return None
-        try:
-            return self.code().key
-        except NoCode:
-            return None
-
-    @property
-    def wait_threshold(self) -> float:
-        """The time in references after which a call waits for the code."""
-        return 0.0 if self.profile.expected > self.compile_seconds else PATIENCE * self.compile_seconds
-
-    def consider(self, operands: tuple[Any, ...]) -> None:
-        spent, job = self.profile.seconds, self.profile.job
-        if job is not None and job.ended:
-            # What is judged by its time needs the reference's.
-            if self.fastest < math.inf or self.wait_threshold == 0.0:
-                self.adopt()
-            return
-        if spent + self.profile.expected > min(self.lookup_seconds, self.wait_threshold):
-            self.use_cached_or_compile()
-        fraction = EARLY_FRACTION if self.kind is None else LATE_FRACTION
-        is_due = self.fastest < math.inf and spent > fraction * self.compile_seconds
-        if is_due and self.candidate is None and self.profile.job is None:
-            self.begin()
-
-    def begin(self) -> None:
-        """Compile beside the calls."""
-        self.job = self.profile.job = BACKGROUND.submit(Job(self.compile_if_possible, is_quick=True))
-
-    def adopt(self) -> None:
-        """Have the code that was compiled for this step, or for another one that shares it."""
-        try:
-            if self.code().is_quick():
-                self.compile()
-            else:
-                self.give_up()
-        except NoCode:
-            self.give_up()
-
-    def use_cached_or_compile(self) -> None:
-        """Have the code, if it lies on the disk or its time has come."""
-        spent = self.profile.seconds
-        if spent + self.profile.expected < min(self.wait_threshold, compiler_load_seconds()):
-            self.lookup_seconds = compiler_load_seconds()
-            return
-        is_hot = spent >= self.wait_threshold
-        try:
-            if is_hot and self.profile.job is not None:
-                BACKGROUND.finish(self.profile.job)
-                if self.candidate is None:
-                    self.adopt()
-            elif is_hot or (_may_be_quick() and self.code().is_quick()):
-                self.compile()
-            else:
-                self.lookup_seconds = self.wait_threshold
-        except NoCode:
-            self.give_up()
-
-    def compile_if_possible(self) -> None:
-        """Compile, if there can be code."""
-        with suppress(NoCode):
-            self.compile()
-
-    def compile(self) -> None:
-        """Compile."""
-        self.candidate = self.code().function()
 
 
 def _may_be_quick() -> bool:

@@ -126,8 +126,7 @@ def test_an_interrupt_stops_a_launch_between_tasks(count):
 
 def test_results_go_where_they_are_asked_for():
     values, out = np.arange(10), np.zeros(10, np.int64)
-    function = made(10, 1, may_overwrite=((0, 0),))
-    assert function.accepts_out and function.may_overwrite == ((0, 0),)
+    function = made(10, 1)
     assert function(values, out=(out,)) is out and (out == 2 * values).all()
     assert function(values, out=(None,)) is not out
     assert function(values, out=(values,)) is values and (values == out).all()

@@ -99,9 +99,9 @@ def test_operands_with_gaps_between_rows(transposed: str) -> None:
     text = text_of((4, 192, 192, 192), "f32", transposed)
     whole = np.random.default_rng(3).standard_normal((4, 192, 3 * 192)).astype(np.float32)
     lhs, rhs, other = whole[..., :192], whole[..., 192:384], whole[..., ::3]
-    prepare, reason = contraction_kernels.contraction(view_of_product(text), 2)
-    if prepare is None:
-        pytest.skip(reason)
-    kernel, reference = prepare(), view_of_product(text).bind()
+    match = contraction_kernels.contraction(view_of_product(text), 2)
+    if isinstance(match, str):
+        pytest.skip(match)
+    kernel, reference = match.prepare(), view_of_product(text).bind()
     for operands in ((lhs, rhs), (rhs, rhs), (lhs, other), (whole[:, ::-1, :192], rhs)):
         assert same_bits(np.asarray(kernel(*operands)), np.asarray(reference(*operands)))

@@ -185,7 +185,7 @@ def test_large_results_of_lines_go_past_the_caches(
     )
     memory = aligned(wanted.nbytes + 128).view(np.float32)
     out = memory[start // 4 : start // 4 + wanted.size].reshape(wanted.shape)
-    Code(block, threads).function()(operand, indices, out=(out,))
+    Code(block, threads).prepare()(operand, indices, out=(out,))
     assert out.tobytes() == wanted.tobytes()
     assert not memory[: start // 4].any() and not memory[start // 4 + wanted.size :].any()
 

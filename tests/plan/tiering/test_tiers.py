@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nimblehlo.plan.tiering import tiers
+from nimblehlo.plan.implementation import Cost, Implementation, NoCode, Prepared
+from nimblehlo.plan.tiering import cost_model, tiers
 from nimblehlo.plan.tiering.background import BACKGROUND
 
 ONE = np.ones(())
@@ -35,13 +36,25 @@ def _time_is_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "perf_counter", CLOCK)
 
 
+def _set_thresholds(
+    monkeypatch: pytest.MonkeyPatch, pace: str, early: float, patience: float = 0.3
+) -> None:
+    """Set when native code is made; a kernel is expected to take a second."""
+    monkeypatch.setitem(cost_model.THRESHOLDS, pace, cost_model.Thresholds(early, patience))
+    monkeypatch.setattr(tiers, "KERNEL_COMPILE_SECONDS", 1.0)
+
+
+def _tiered(reference: Any, prepare: Any) -> tiers.Tiering:
+    return tiers.Tiering(Prepared(reference), tiers.Kernel(prepare, "a kernel"))
+
+
 class _Step:
     """A reference and a kernel that take some time and say which of them ran."""
 
     def __init__(self, reference_seconds: float, kernel_seconds: float) -> None:
         self.seconds = {"reference": reference_seconds, "kernel": kernel_seconds}
         self.calls: list[str] = []
-        self.step = tiers.Tiered(lambda value, **_: self.run("reference"), self.prepare)
+        self.step = _tiered(lambda value, **_: self.run("reference"), self.prepare)
 
     def run(self, way: str) -> str:
         self.calls.append(way)
@@ -54,68 +67,67 @@ class _Step:
 
 
 def test_a_call_waits_for_the_kernel_of_a_hot_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "HOT_SECONDS", 0.02)
+    _set_thresholds(monkeypatch, "kernel", early=0.0, patience=0.02)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: False)
     step = _Step(0.03, 0.001)
-    ways = [step.step(ONE, body=None) for _ in range(10)]
+    ways = [step.step.run(ONE, body=None) for _ in range(10)]
     assert ways[:2] == ["reference", "kernel"] and ways[-1] == "kernel"
     assert step.calls.count("prepare") == 1 and step.step.native is not None
 
 
 def test_a_warm_step_is_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "HOT_SECONDS", 1e9)
-    monkeypatch.setattr(tiers, "WARM_SECONDS", 0.01)
+    _set_thresholds(monkeypatch, "kernel", early=0.01, patience=1e9)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
     step = _Step(0.03, 0.001)
     followed: list[object] = []
     step.step.followers.append(followed.append)
-    assert step.step(ONE) == "reference" and "prepare" not in step.calls
-    step.step(ONE)
+    assert step.step.run(ONE) == "reference" and "prepare" not in step.calls
+    step.step.run(ONE)
     BACKGROUND.wait()
-    assert [step.step(ONE) for _ in range(6)][-1] == "kernel"
+    assert [step.step.run(ONE) for _ in range(6)][-1] == "kernel"
     assert followed == [step.step.native]
 
 
 def test_a_kernel_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "WARM_SECONDS", 1e-3)
+    _set_thresholds(monkeypatch, "kernel", early=1e-3)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
     monkeypatch.setattr(tiers, "PAUSES", (7, 8))
     step = _Step(0.001, 0.01)
     ways = []
     for _ in range(3 * tiers.MAX_ATTEMPTS + 7 + 8 + 12):
-        ways.append(step.step(ONE))
+        ways.append(step.step.run(ONE))
         BACKGROUND.wait()
     assert ways.count("kernel") == 3 * tiers.MAX_ATTEMPTS and ways[-1] == "reference"
     assert step.step.is_given_up and step.step.native is None
 
 
 def test_a_kernel_that_was_slow_at_first_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "WARM_SECONDS", 1e-3)
+    _set_thresholds(monkeypatch, "kernel", early=1e-3)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
     step = _Step(0.001, 0.02)
     ways = []
     while ways.count("kernel") < tiers.MAX_ATTEMPTS:
-        ways.append(step.step(ONE))
+        ways.append(step.step.run(ONE))
         BACKGROUND.wait()
     # The reference becomes slower than it ever was, and the kernel as quick as the reference had been.
     step.seconds = {"reference": 0.01, "kernel": 0.004}
-    pause = [step.step(ONE) for _ in range(tiers.PAUSES[0])]
+    pause = [step.step.run(ONE) for _ in range(tiers.PAUSES[0])]
     assert pause == ["reference"] * tiers.PAUSES[0] and step.calls.count("prepare") == 1
-    assert step.step(ONE) == "kernel" and step.step.native is not None
+    assert step.step.run(ONE) == "kernel" and step.step.native is not None
 
 
 def test_a_kernel_that_fails_beside_the_calls_is_given_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(tiers, "WARM_SECONDS", 0.0)
+    _set_thresholds(monkeypatch, "kernel", early=0.0)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
 
     def prepare() -> Any:
         raise RuntimeError("broken")
 
-    step = tiers.Tiered(lambda value: value, prepare)
+    step = _tiered(lambda value: value, prepare)
     for _ in range(3):
-        assert step(ONE) is ONE
+        assert step.run(ONE) is ONE
         BACKGROUND.wait()
     assert step.is_given_up
     assert "RuntimeError: broken" in caplog.records[0].getMessage()
@@ -123,13 +135,13 @@ def test_a_kernel_that_fails_beside_the_calls_is_given_up(
 
 
 def test_what_runs_beside_the_calls_has_operands_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "WARM_SECONDS", 0.0)
+    _set_thresholds(monkeypatch, "kernel", early=0.0)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
     seen: list[Any] = []
-    step = tiers.Tiered(lambda value: value, lambda: seen.append)
+    step = _tiered(lambda value: value, lambda: seen.append)
     operands = np.arange(6, dtype=np.int32).reshape(2, 3).T
-    step(operands)
-    step(operands)
+    step.run(operands)
+    step.run(operands)
     BACKGROUND.wait()
     assert not np.shares_memory(seen[0], operands) and (seen[0] == operands).all()
     monkeypatch.setattr(tiers, "MAX_COPIED_BYTES", 4)
@@ -141,8 +153,8 @@ def test_a_cold_step_is_not_compiled() -> None:
     def prepare() -> Any:
         raise AssertionError("compiled")
 
-    step = tiers.Tiered(lambda value: value, prepare)
-    assert [step(value) for value in range(100)] == list(range(100))
+    step = _tiered(lambda value: value, prepare)
+    assert [step.run(value) for value in range(100)] == list(range(100))
 
 
 @pytest.fixture(autouse=True)
@@ -150,57 +162,65 @@ def _code_may_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "_may_be_quick", lambda: True)
 
 
-class _Code:
+class _Code(Implementation):
     """Stands for generated code; notes what is asked of it."""
 
+    may_overwrite = ((0, 0),)
+
     def __init__(self, kept: bool, possible: bool = True) -> None:
+        self.costs = Cost()
         self.kept = kept
         self.possible = possible
         self.made = 0
 
-    def __call__(self) -> _Code:
-        if not self.possible:
-            raise tiers.NoCode("there is none")
-        return self
+    def cost(self) -> Cost:
+        return self.costs
 
     def is_quick(self) -> bool:
+        self.check()
         return self.kept
 
-    def function(self) -> Any:
+    def check(self) -> None:
+        if not self.possible:
+            raise NoCode("there is none")
+
+    def prepare(self) -> Any:
+        self.check()
         self.made += 1
         return lambda value, out=None: ("native", value, out)
 
 
-def _generated(code: _Code, expected: float, compiling: float, pause: float = 0.0) -> tiers.Generated:
+def _generated(code: _Code, expected: float, compiling: float, pause: float = 0.0) -> tiers.Tiering:
     def reference(value: int) -> Any:
         CLOCK.sleep(pause)
         return ("reference", value, None)
 
-    return tiers.Generated(reference, code, expected, compiling, ((0, 0),))
+    code.costs = Cost(expected, compile_seconds=compiling)
+    return tiers.Tiering(Prepared(reference), code)
 
 
 def test_a_call_that_takes_longer_than_compiling_waits_for_the_compiler() -> None:
     code = _Code(kept=False)
     step = _generated(code, expected=0.5, compiling=0.1)
-    assert [step(value)[0] for value in range(3)] == ["native"] * 3
+    assert [step.run(value)[0] for value in range(3)] == ["native"] * 3
     assert code.made == 1
 
 
 def test_code_is_generated_beside_the_calls_of_a_cheap_step() -> None:
     code = _Code(kept=False)
     step = _generated(code, expected=1e-6, compiling=0.02, pause=0.006)
-    ways = [step(0)[0]]
+    ways = [step.run(0)[0]]
     for _ in range(3):
-        ways.append(step(0)[0])
+        ways.append(step.run(0)[0])
         BACKGROUND.wait()
     assert ways[:2] == ["reference"] * 2 and ways[3:] == ["native"] and code.made == 1
 
 
 def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "EARLY_FRACTION", 1e9)
+    _set_thresholds(monkeypatch, "code", early=1e9, patience=2.0)
     code = _Code(kept=False)
     step = _generated(code, expected=0.001, compiling=0.05, pause=0.03)
-    ways = [step(value)[0] for value in range(8)]
+    ways = [step.run(value)[0] for value in range(8)]
     assert ways[:3] == ["reference"] * 3 and ways[5:] == ["native"] * 3
     assert code.made == 1
 
@@ -208,57 +228,51 @@ def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.
 def test_kept_code_is_used_as_soon_as_loading_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
     code = _Code(kept=True)
-    assert _generated(code, expected=0.01, compiling=10.0)(0)[0] == "native"
-    monkeypatch.setattr(tiers, "EARLY_FRACTION", 1e9)
+    assert _generated(code, expected=0.01, compiling=10.0).run(0)[0] == "native"
+    _set_thresholds(monkeypatch, "code", early=1e9, patience=2.0)
     short = _generated(code, expected=1e-6, compiling=10.0, pause=0.0015)
-    assert [short(value)[0] for value in range(4)] == ["reference", "reference", "native", "native"]
+    assert [short.run(value)[0] for value in range(4)] == ["reference", "reference", "native", "native"]
 
 
 def test_code_is_not_looked_for_where_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
     monkeypatch.setattr(tiers, "_may_be_quick", lambda: False)
     step = _generated(_Code(kept=True), expected=0.01, compiling=10.0)
-    assert step(0)[0] == "reference"
+    assert step.run(0)[0] == "reference"
 
 
 def test_the_compiler_is_not_loaded_for_a_look_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.06)
     step = _generated(_Code(kept=True), expected=0.005, compiling=10.0, pause=0.02)
-    ways = [step(value)[0] for value in range(8)]
+    ways = [step.run(value)[0] for value in range(8)]
     assert ways[0] == "reference" and ways[-1] == "native"
 
 
 def test_where_there_can_be_no_code_the_reference_stays() -> None:
     step = _generated(_Code(kept=False, possible=False), expected=0.5, compiling=0.1)
-    assert [step(value)[0] for value in range(3)] == ["reference"] * 3
+    assert [step.run(value)[0] for value in range(3)] == ["reference"] * 3
 
 
 def test_arrays_to_write_to_are_handed_on() -> None:
     step = _generated(_Code(kept=False), expected=0.5, compiling=0.1)
-    assert step.accepts_out and step.may_overwrite == ((0, 0),)
-    step(0)
-    assert step(1, out=(None,)) == ("native", 1, (None,))
+    assert step.may_overwrite == ((0, 0),)
+    step.run(0)
+    assert step.run(1, out=(None,)) == ("native", 1, (None,))
 
 
 def test_steps_that_share_their_code_are_compiled_by_what_all_of_them_cost() -> None:
-    class Code:
+    class Code(_Code):
         key = "same"
 
-        def is_quick(self) -> bool:
-            return False
-
-        def function(self) -> Any:
-            return lambda *operands, out=None: "native"
-
-    steps = [tiers.Generated(lambda: "reference", Code, 0.4, 1.0, ()) for _ in range(3)]
-    assert steps[0]() == "reference"
-    shared = [tiers.Generated(lambda: "reference", Code, 0.4, 1.0, ()) for _ in range(3)]
-    tiers.share_profiles([*shared, None])
-    assert [step() for step in shared] == ["native"] * 3
+    steps = [_generated(Code(kept=False), 0.4, 1.0) for _ in range(3)]
+    assert steps[0].run(0)[0] == "reference"
+    shared = [_generated(Code(kept=False), 0.4, 1.0) for _ in range(3)]
+    tiers.share_profiles(tiers.tierings([*shared, Prepared(max)]))
+    assert [step.run(0)[0] for step in shared] == ["native"] * 3
     assert len({id(step.profile) for step in shared}) == 1
 
 
-def _sharing(code: _Code, count: int) -> list[tiers.Generated]:
+def _sharing(code: _Code, count: int) -> list[tiers.Tiering]:
     """Steps that share their code; all of their references are expected to take longer than compiling."""
     steps = [_generated(code, expected=0.05, compiling=0.1) for _ in range(count)]
     for step in steps:
@@ -271,7 +285,7 @@ def test_steps_that_share_code_wait_for_one_job() -> None:
     code = _Code(kept=True)
     steps = _sharing(code, 3)
     tiers.start_expected_compilations(steps)
-    assert [step(0)[0] for step in steps] == ["native"] * 3
+    assert [step.run(0)[0] for step in steps] == ["native"] * 3
 
 
 def test_code_that_was_compiled_for_another_step_is_judged_by_each() -> None:
@@ -280,14 +294,14 @@ def test_code_that_was_compiled_for_another_step_is_judged_by_each() -> None:
     steps[1].profile = steps[0].profile
     steps[0].begin()
     BACKGROUND.wait()
-    assert [steps[1](0)[0] for _ in range(3)] == ["reference", "native", "native"]
+    assert [steps[1].run(0)[0] for _ in range(3)] == ["reference", "native", "native"]
 
 
 def test_steps_that_share_code_that_cannot_be_made_keep_their_references() -> None:
     steps = _sharing(_Code(kept=False, possible=False), 3)
     tiers.start_expected_compilations(steps)
     BACKGROUND.wait()
-    assert [step(0)[0] for step in steps] == ["reference"] * 3
+    assert [step.run(0)[0] for step in steps] == ["reference"] * 3
     assert all(step.is_given_up for step in steps)
 
 
@@ -296,11 +310,11 @@ def test_code_that_a_first_call_would_wait_for_is_begun_before() -> None:
     expected = (0.5, 0.01, 0.5)
     steps = [_generated(code, seconds, compiling=0.1) for code, seconds in zip(codes, expected, strict=True)]
     steps[2].profile = steps[0].profile
-    tiers.start_expected_compilations([*steps, None])
+    tiers.start_expected_compilations(steps)
     BACKGROUND.wait()
     assert [code.made for code in codes] == [1, 0, 0]
-    assert steps[0](0)[0] == "native" and codes[0].made == 1
+    assert steps[0].run(0)[0] == "native" and codes[0].made == 1
     hopeless = _generated(_Code(kept=False, possible=False), 0.5, compiling=0.1)
     tiers.start_expected_compilations([hopeless])
     BACKGROUND.wait()
-    assert hopeless(0)[0] == "reference" and hopeless.is_given_up
+    assert hopeless.run(0)[0] == "reference" and hopeless.is_given_up

@@ -286,13 +286,16 @@ def test_layers_are_called_only_where_that_is_asked_for() -> None:
 
 def test_what_calls_share_is_compiled_and_counted_together() -> None:
     """Steps of a function's calls are one object, whose cost is that of all calls."""
-    from nimblehlo.plan.tiering.tiers import Generated, share_profiles
+    from nimblehlo.plan.implementation import Cost, Implementation, Prepared
+    from nimblehlo.plan.tiering.tiers import Tiering, share_profiles
 
-    class Code:
+    class Code(Implementation):
         key = "code"
 
-    function = Generated(lambda: None, lambda: Code(), 1e-3, 1.0, ())  # type: ignore[arg-type, return-value]
-    other = Generated(lambda: None, lambda: Code(), 1e-3, 1.0, ())  # type: ignore[arg-type, return-value]
+        def cost(self) -> Cost:
+            return Cost(1e-3, compile_seconds=1.0)
+
+    function, other = (Tiering(Prepared(lambda: None), Code()) for _ in range(2))
     share_profiles([function, other, function, function])
     assert function.profile is other.profile and function.profile.expected == pytest.approx(4e-3)
 

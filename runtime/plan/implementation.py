@@ -1,0 +1,126 @@
+"""The interface of everything that runs an operation: references, kernels, generated code, library calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+from ..ir import Operation
+
+Runnable = Callable[..., Any]
+Pairs = tuple[tuple[int, int], ...]
+"""Positions of operands and of results."""
+
+
+class Cost(NamedTuple):
+    """What an implementation is expected to take.
+
+    Attributes:
+        reference_seconds: a call of the operation's reference; 0.0: to be timed first.
+        native_seconds_per_element: native code, for an element of the results, on one thread.
+        compile_seconds: making the code.
+    """
+
+    reference_seconds: float = 0.0
+    native_seconds_per_element: float = 0.0
+    compile_seconds: float = 0.0
+
+
+class NoCode(Exception):
+    """An implementation does not serve the operation; says why."""
+
+
+class Implementation:
+    """One way to run an operation.
+
+    `choice` and `implementations/` match operations: a function there returns an implementation, or a text
+    that says why it does not serve. Some reasons are found only when code is generated: `key`, `is_quick` and
+    `prepare` may raise NoCode.
+
+    Attributes:
+        kind: ``"reference"``, ``"kernel"``, ``"generated"``, or ``"tiered"``, two of these in turn.
+        reason: why it was chosen.
+        takes_regions: whether the function takes the operation's regions, by name.
+        may_overwrite: pairs of an operand and a result. Where the operand's array is C-contiguous, writeable,
+            of the result's type and dies with the call, the function is called with ``out``, for each result
+            an array or None. It may leave the array alone. Each element of the operand is read before the
+            result's element at the same position is written. Without pairs it is given no ``out``.
+        may_alias: whether results may be views of operands, where the operation allows it (`buffer_uses`).
+        compiles_when_called: whether the first call of the function compiles it, for the operands' types.
+        absorbed: another operation whose result it computes as well.
+    """
+
+    __slots__ = ()
+
+    kind: str = "reference"
+    reason: str = ""
+    takes_regions: bool = True
+    may_overwrite: Pairs = ()
+    may_alias: bool = True
+    compiles_when_called: bool = False
+    absorbed: Operation | None = None
+
+    @property
+    def function(self) -> Runnable:
+        """What the executor calls, with the operands: returns one value, or a tuple of all results."""
+        return self.prepare()
+
+    def cost(self) -> Cost:
+        """What it is expected to take."""
+        return Cost()
+
+    @property
+    def key(self) -> Hashable:
+        """Implementations with equal keys share the code that `prepare` makes; None: with no other one."""
+        return None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `function` calls no other code later on."""
+        return True
+
+    def is_quick(self) -> bool:
+        """Whether `prepare` does not compile."""
+        return True
+
+    def prepare(self) -> Runnable:
+        """Make the function, and the code that it calls."""
+        raise NotImplementedError
+
+    def follow(self, follower: Callable[[Runnable], None]) -> None:
+        """Let `follower` be called with the code that replaces `function`, once that is found to be good."""
+
+    def constituents(self) -> tuple[Implementation, ...]:
+        """The implementations that it calls; itself where it calls none."""
+        return (self,)
+
+
+class Prepared(Implementation):
+    """A function that is there: a reference, or anything that was prepared."""
+
+    __slots__ = ("_function", "_key", "kind", "may_alias", "may_overwrite", "reason", "takes_regions")
+
+    def __init__(
+        self,
+        function: Runnable,
+        kind: str = "reference",
+        reason: str = "",
+        takes_regions: bool = True,
+        may_overwrite: Pairs = (),
+        may_alias: bool = True,
+        key: Hashable = None,
+    ) -> None:
+        self._function = function
+        self.kind = kind
+        self.reason = reason
+        self.takes_regions = takes_regions
+        self.may_overwrite = may_overwrite
+        self.may_alias = may_alias
+        self._key = key
+
+    @property
+    def key(self) -> Hashable:
+        return self._key
+
+    def prepare(self) -> Runnable:
+        return self._function

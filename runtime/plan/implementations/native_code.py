@@ -1,0 +1,122 @@
+"""Native code that is generated for one operation, and runs as launches of compiled tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...ir import Block
+from ...types import TensorType
+from ..implementation import Implementation, Runnable
+from ..tiering.cost_model import BYTES_PER_SECOND
+
+if TYPE_CHECKING:
+    from ...kernels.launch.threads import Division
+
+
+class LoweredKernel(NamedTuple):
+    """Native code before it is compiled.
+
+    Attributes:
+        module: makes the module in LLVM IR.
+        size: how much a task does, which the code has in it.
+        launches: for each of its functions, one after the other, the name, the number of tasks, and about how
+            many seconds they take.
+        scratch: shape and element type of memory that is needed beside operands and results.
+    """
+
+    module: Callable[[], Any]
+    size: int
+    launches: tuple[tuple[str, int, float], ...]
+    scratch: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
+
+
+class NativeCode(Implementation):
+    """Code that takes the operands and writes results of its own, or over operands.
+
+    Attributes:
+        threads: most threads that it may use; None: all.
+        is_brief: whether compiling it takes so little that no process waits for another one's.
+    """
+
+    kind = "generated"
+    takes_regions = False
+    may_alias = False
+    threads: int | None
+    is_brief = False
+
+    @property
+    def key(self) -> str:
+        """Of the code: equal ones share it."""
+        raise NotImplementedError
+
+    @property
+    def lowered(self) -> LoweredKernel:
+        """The code before it is compiled."""
+        raise NotImplementedError
+
+    def signature(self) -> tuple[Sequence[TensorType], Sequence[TensorType]]:
+        """The types that the code takes and gives."""
+        raise NotImplementedError
+
+    def is_quick(self) -> bool:
+        from ...codegen.llvm.machine import is_quick
+
+        return is_quick(self.key)
+
+    def prepare(self) -> Runnable:
+        from ...codegen.llvm.machine import function_address
+        from ...kernels.launch.native import Launch
+
+        key, lowered = self.key, self.lowered
+        arrays = sum(map(len, (*self.signature(), lowered.scratch)))
+        accesses = tuple([(number, 0) for number in range(arrays)])
+        launches = []
+        for name, tasks, seconds in lowered.launches:
+            address = function_address(key, name, lambda: str(lowered.module()), is_brief=self.is_brief)
+            launches.append(Launch(address, tasks, accesses, (), seconds))
+        return self.launched(launches, lowered.scratch)
+
+    def launched(self, launches: Sequence[Any], scratch: Sequence[Any] = ()) -> Runnable:
+        """A function that runs launches on operands, results and scratch memory."""
+        from ...kernels.launch.native import NativeFunction
+
+        operands, results = self.signature()
+        return NativeFunction(
+            [type.size * type.dtype.itemsize for type in operands],
+            [(type.shape, type.dtype) for type in results],
+            launches,
+            self.threads,
+            scratch,
+        )
+
+
+def seconds_of(work: float, types: Iterable[TensorType]) -> float:
+    """About how long one thread takes for so many seconds of work on arrays: moving them may take longer."""
+    return max(work, sum(type.size * type.dtype.itemsize for type in types) / BYTES_PER_SECOND)
+
+
+def division(items: int, seconds: float) -> Division:
+    """How many tasks do so many parts, which take so long on one thread, and how many each."""
+    from ...kernels.launch import threads
+
+    return threads.division(items, seconds / items * BYTES_PER_SECOND)
+
+
+def tensor(type: Any) -> TensorType:
+    """A type that is one of tensors."""
+    assert isinstance(type, TensorType)
+    return type
+
+
+MAX_NAMES = 12
+"""How many operations of a block `Executable.explain` lists."""
+
+
+def names_of(block: Block) -> str:
+    """The operations of a block, for `Executable.explain`."""
+    names: Sequence[str] = [operation.name.partition(".")[2] for operation in block.operations[:-1]]
+    more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
