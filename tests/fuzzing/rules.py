@@ -293,7 +293,9 @@ def _within_sums(
         return np.zeros(want.shape, np.bool_)
     largest = float(ml_dtypes.finfo(want.real.dtype).max)
     if operation.name == "stablehlo.select_and_scatter":
-        sums = np.full(want.shape, magnitudes[1].sum() + magnitudes[2])
+        # What is not finite is in no finite sum.
+        terms = np.append(magnitudes[1], magnitudes[2])
+        sums = np.full(want.shape, terms[np.isfinite(terms)].sum())
     else:
         sums = _run_in_f64(operation, magnitudes)[index]
     if kind == "stablehlo.multiply":
