@@ -104,7 +104,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "nests": {"elementwise", "llvm"},
         "reductions": {"blocks", "coverage", "elementwise", "llvm", "nests"},
         "regions": {"blocks", "coverage", "llvm", "reductions"},
-        "arrays": {"blocks", "coverage", "description", "elementwise", "llvm", "nests", "regions"},
+        "arrays": {"blocks", "coverage", "description", "elementwise", "llvm", "nests"},
         "native_loop": {"arrays", "blocks", "coverage", "llvm"},
         "steps": {"arrays", "blocks", "coverage", "llvm", "regions"},
     },

@@ -226,8 +226,7 @@ def _first_outside(
     view: Scatter, shape: Sequence[int], starts: dict[int, int], sizes: Sequence[int]
 ) -> list[int]:
     """Of a window that does not fit, the least index of an element outside of the inputs."""
-    dropped = (view.inserted_window_dims, view.input_batching_dims)
-    kept = index_space.kept_sizes(range(len(shape)), *dropped)
+    kept = list(view.windowed_dims)
     offsets = [0] * len(kept)
     if any(not 0 <= start < shape[d] for d, start in starts.items()):
         return offsets

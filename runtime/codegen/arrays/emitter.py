@@ -18,6 +18,7 @@ from ..blocks.movement import is_splat
 from ..coverage import ViewOf
 from ..description import operations_description
 from ..llvm.functions import aligned_scratch, opaque
+from ..llvm.loops import Loop
 from ..llvm.values import I64, POINTER, Value, stored_type
 from .chains import chain, fused_into_users
 
@@ -268,19 +269,8 @@ class ArrayEmitter(Emitter):
 
     def loop(self, count: int, first: int = 0) -> Iterator[ir.Value]:
         """A loop over [first, count), at least one step; its body is generated once."""
-        builder = self.builder
-        before = builder.block
-        body = builder.append_basic_block("body")
-        builder.branch(body)
-        builder.position_at_end(body)
-        index = builder.phi(I64)
-        index.add_incoming(I64(first), before)
-        yield index
-        following = builder.add(index, I64(1), flags=("nuw", "nsw"))
-        index.add_incoming(following, builder.block)
-        end = builder.append_basic_block("end")
-        builder.cbranch(builder.icmp_signed("<", following, I64(count)), body, end)
-        builder.position_at_end(end)
+        with Loop(self.builder, I64(first), I64(count)) as index:
+            yield index
 
 
 def _taken(like: Bound, parts: list[ir.Value]) -> Bound:

@@ -13,8 +13,8 @@ from ..blocks import Bound
 from ..blocks.emitter import EMIT_RULES, EmitRule, Mode, Variable
 from ..coverage import ViewOf
 from ..elementwise.elementwise import total_order
+from ..llvm.loops import While
 from ..llvm.values import I64, Value
-from ..regions.region_function import While
 from .emitter import ArrayEmitter
 
 MAX_COMPARISONS = 1 << 15

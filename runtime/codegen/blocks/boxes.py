@@ -36,21 +36,26 @@ def copy(emitter: Emitter, target: Side, source: Side, sizes: Sequence[int]) -> 
         line = merged.pop()[0]
     lengths, targets, sources = zip(*merged, strict=True) if merged else ((), (), ())
     for indices in emitter.box(lengths):
-        place = emitter.offset(indices, targets, target.first)
-        origin = emitter.offset(indices, sources, source.first)
+        target_offset = emitter.offset(indices, targets, target.first)
+        source_offset = emitter.offset(indices, sources, source.first)
         if isinstance(to, Storage) and isinstance(at, Storage):
-            _copy_line(emitter.builder, to, place, at, origin, line)
+            _copy_line(emitter.builder, to, target_offset, at, source_offset, line)
         else:
             assert not isinstance(to, Elements)
-            emitter.put(to, place, emitter.at(at, origin))
+            emitter.put(to, target_offset, emitter.at(at, source_offset))
 
 
 def _copy_line(
-    builder: ir.IRBuilder, target: Storage, place: Index, source: Storage, origin: Index, count: int
+    builder: ir.IRBuilder,
+    target: Storage,
+    target_offset: Index,
+    source: Storage,
+    source_offset: Index,
+    count: int,
 ) -> None:
     """Copy neighbours, as bits, so that NaN keep theirs."""
-    to = element_pointer(builder, target, as_value(place))
-    at = element_pointer(builder, source, as_value(origin))
+    to = element_pointer(builder, target, as_value(target_offset))
+    at = element_pointer(builder, source, as_value(source_offset))
     element_type = source.type.element_type
     assert isinstance(element_type, ElementType)
     if count == 1:

@@ -11,6 +11,7 @@ from ...ir import Block, DenseElementsAttribute, EnumAttribute, Operation, Regio
 from ...ir import Value as IrValue
 from ...types import SIGNED, TensorType
 from ..coverage import ViewOf
+from ..llvm.loops import While
 from ..llvm.values import I64, Value
 from .arrays import CLUSTERS
 from .boxes import copy_all
@@ -182,28 +183,20 @@ def emit_while(
         _Carried(emitter, bound, _array_made(emitter, body, number)) for number, bound in enumerate(initial)
     ]
     left = None if budget is None else Variable(emitter, (budget,))
-    head, step, end = (builder.append_basic_block(name) for name in ("cond", "body", "end"))
-    builder.branch(head)
-    builder.position_at_end(head)
-    (condition,) = emitter.emit_block(cond, [one.read() for one in carried])
-    (holds,) = emitter.at(condition, 0)
-    goes_on = holds
-    if left is not None:
-        goes_on = builder.and_(holds, builder.icmp_signed(">", left.get()[0], I64(0)))
-    builder.cbranch(goes_on, step, end)
-    builder.position_at_end(step)
-    handed_on = emitter.emit_block(body, [one.read() for one in carried])
-    places = [one.now for one in carried]
-    settled = [
-        _kept(emitter, bound, [place for place in places if place is not None and place is not one.now])
-        for one, bound in zip(carried, handed_on, strict=True)
-    ]
-    for one, bound in zip(carried, settled, strict=True):
-        one.write(bound)
-    if left is not None:
-        left.set((builder.sub(left.get()[0], I64(1)),))
-    builder.branch(head)
-    builder.position_at_end(end)
+    with While(builder) as goes_on:
+        (condition,) = emitter.emit_block(cond, [one.read() for one in carried])
+        (holds,) = emitter.at(condition, 0)
+        goes_on(holds if left is None else builder.and_(holds, builder.icmp_signed(">", *left.get(), I64(0))))
+        handed_on = emitter.emit_block(body, [one.read() for one in carried])
+        places = [one.now for one in carried]
+        settled = [
+            _kept(emitter, bound, [place for place in places if place is not None and place is not one.now])
+            for one, bound in zip(carried, handed_on, strict=True)
+        ]
+        for one, bound in zip(carried, settled, strict=True):
+            one.write(bound)
+        if left is not None:
+            left.set((builder.sub(*left.get(), I64(1)),))
     return [one.last() for one in carried], holds
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from llvmlite import ir
 
-from ...ir.affine import AffineExpr, row_major_strides
 from ...ir.record import Record
 from ...types import SIGNED, UNSIGNED, ElementType, TensorType, Type
 from ..llvm.values import I64, Value, load, store, stored_type
@@ -61,12 +60,6 @@ def is_small(type: Type) -> bool:
 def flat(bound: Elements | Storage) -> list[ir.Value]:
     """The LLVM values that stand for a tensor: its elements, or where it lies."""
     return [bound.pointer] if isinstance(bound, Storage) else [part for one in bound.values for part in one]
-
-
-def window_offsets(shape: Sequence[int], sizes: Sequence[int]) -> list[int]:
-    """Where the elements of a window at the origin lie in a flattened tensor, in the window's order."""
-    offsets = AffineExpr(0, tuple(row_major_strides(shape))).values(sizes)
-    return [int(offset) for offset in offsets.reshape(-1)]
 
 
 def element_pointer(builder: ir.IRBuilder, storage: Storage, position: ir.Value) -> ir.Value:
@@ -125,8 +118,3 @@ def clamped(builder: ir.IRBuilder, index: ir.Value, limit: int) -> ir.Value:
     zero, most = I64(0), I64(limit)
     raised = builder.select(builder.icmp_signed("<", index, zero), zero, index)
     return builder.select(builder.icmp_signed(">", raised, most), most, raised)
-
-
-def positions_from(builder: ir.IRBuilder, start: ir.Value, offsets: Sequence[int]) -> list[ir.Value]:
-    """Offsets moved to a start."""
-    return [builder.add(start, I64(offset)) if offset else start for offset in offsets]

@@ -101,22 +101,19 @@ def _emit_gather(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     storage, target = emitter.storage(operand), emitter.allocate_result(operation.result)
     shape, strides = storage.type.shape, row_major_strides(storage.type.shape)
     result_shape, result_strides = view.result.shape, row_major_strides(view.result.shape)
-    batch_dims = [d for d in range(len(result_shape)) if d not in view.offset_dims]
     index_dims = [d for d in range(view.start_indices.rank) if d != view.index_vector_dim]
-    dropped = {*view.collapsed_slice_dims, *view.operand_batching_dims}
-    window_dims = [d for d in range(len(shape)) if d not in dropped]
-    for batch in emitter.box([result_shape[d] for d in batch_dims]):
+    for batch in emitter.box([result_shape[d] for d in view.batch_dims]):
         at = dict(zip(index_dims, batch, strict=True))
         starts = _index_vector(emitter, indices, view.index_vector_dim, view.start_index_map, at)
         pairs = zip(view.operand_batching_dims, view.start_indices_batching_dims, strict=True)
         starts.update({d: as_value(at[d_index]) for d, d_index in pairs})
         source = _window_start(emitter, shape, view.slice_sizes, starts)
-        first = emitter.offset(batch, [result_strides[d] for d in batch_dims])
+        first = emitter.offset(batch, [result_strides[d] for d in view.batch_dims])
         copy(
             emitter,
-            Side(target, first, [result_strides[d] for d in view.offset_dims]),
-            Side(storage, source, [strides[d] for d in window_dims]),
-            [view.slice_sizes[d] for d in window_dims],
+            Side(target, first, [result_strides[d] for d in view.windowed_dims.values()]),
+            Side(storage, source, [strides[d] for d in view.windowed_dims]),
+            [view.slice_sizes[d] for d in view.windowed_dims],
         )
     return [emitter.result(target)]
 
@@ -163,7 +160,7 @@ def _emit_scatter(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
         starts.update({d: at[d_index] for d, d_index in pairs})
         first = emitter.offset(batch, [update_strides[d] for d in scattered])
         for offsets in emitter.box([update_shape[d] for _, d in windowed]):
-            place = emitter.offset(offsets, [update_strides[d] for _, d in windowed], first)
+            update_offset = emitter.offset(offsets, [update_strides[d] for _, d in windowed], first)
             destination = dict(starts)
             for (d, _), offset in zip(windowed, offsets, strict=True):
                 destination[d] = emitter.add(destination.get(d, 0), offset)
@@ -174,7 +171,7 @@ def _emit_scatter(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
                 inside = builder.and_(inside, is_within)
             target = emitter.offset(list(destination.values()), [strides[d] for d in destination])
             with builder.if_then(inside):
-                items = [emitter.at(storage, target), emitter.at(updates, place)]
+                items = [emitter.at(storage, target), emitter.at(updates, update_offset)]
                 (value,) = emitter.applied(body, items)
                 emitter.put(storage, target, value)
     return [emitter.result(storage)]

@@ -114,8 +114,8 @@ class _Tree:
                 left = emitter.offset([pair, index], [2 * inner, 1], start)
                 right = emitter.add(left, inner)
                 items = [emitter.at(column, at) for at in (left, right) for column in columns]
-                place = emitter.offset([pair, index], [inner, 1], to)
-                self.put(targets, place, emitter.applied(self.view.body.block, items))
+                offset = emitter.offset([pair, index], [inner, 1], to)
+                self.put(targets, offset, emitter.applied(self.view.body.block, items))
             if length % 2:
                 for index in emitter.loop(inner):
                     last = emitter.add(start, index, (length - 1) * inner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from llvmlite import ir
 
@@ -109,6 +110,32 @@ class Loop:
         if self.side_by_side:
             interleave(branch, self.side_by_side)
         builder.position_at_end(end)
+
+
+class While:
+    """A loop while a condition holds; `head` computes it.
+
+    ``with While(builder) as goes_on: condition...; goes_on(condition); body...``
+    """
+
+    def __init__(self, builder: ir.IRBuilder) -> None:
+        self.builder = builder
+        self.head = builder.append_basic_block("head")
+        self.end = builder.append_basic_block("end")
+
+    def __enter__(self) -> Any:
+        self.builder.branch(self.head)
+        self.builder.position_at_end(self.head)
+        return self._goes_on
+
+    def _goes_on(self, condition: ir.Value) -> None:
+        body = self.builder.append_basic_block("body")
+        self.builder.cbranch(condition, body, self.end)
+        self.builder.position_at_end(body)
+
+    def __exit__(self, *_: object) -> None:
+        self.builder.branch(self.head)
+        self.builder.position_at_end(self.end)
 
 
 def address_of(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, stored: ir.Type) -> ir.Value:

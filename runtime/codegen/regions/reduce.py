@@ -21,11 +21,11 @@ from ...ir import Region
 from ...ir import Value as IrValue
 from ..blocks.emitter import instructions
 from ..coverage import ViewOf
-from ..llvm.loops import Loop, min_index
+from ..llvm.loops import Loop, While, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
 from ..reductions.iteration_space import element_type_of
-from .region_function import LoopFunction, OperandArrays, RegionFunction, While
+from .region_function import LoopFunction, OperandArrays, RegionFunction
 
 PARTIAL = "partial"
 FINISH = "finish"

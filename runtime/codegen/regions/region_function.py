@@ -7,7 +7,6 @@ regions, with its pointers and the values that regions capture.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from llvmlite import ir
 
@@ -230,32 +229,6 @@ class Variable:
 
     def set(self, value: ir.Value) -> None:
         self.builder.store(value, self.pointer)
-
-
-class While:
-    """A loop while a condition holds; `head` computes it.
-
-    ``with While(builder) as goes_on: condition...; goes_on(condition); body...``
-    """
-
-    def __init__(self, builder: ir.IRBuilder) -> None:
-        self.builder = builder
-        self.head = builder.append_basic_block("head")
-        self.end = builder.append_basic_block("end")
-
-    def __enter__(self) -> Any:
-        self.builder.branch(self.head)
-        self.builder.position_at_end(self.head)
-        return self._goes_on
-
-    def _goes_on(self, condition: ir.Value) -> None:
-        body = self.builder.append_basic_block("body")
-        self.builder.cbranch(condition, body, self.end)
-        self.builder.position_at_end(body)
-
-    def __exit__(self, *_: object) -> None:
-        self.builder.branch(self.head)
-        self.builder.position_at_end(self.end)
 
 
 def _read(builder: ir.IRBuilder, value: IrValue, pointer: ir.Value) -> Bound:

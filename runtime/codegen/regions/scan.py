@@ -16,8 +16,9 @@ from llvmlite import ir
 from ...ir import Value as IrValue
 from ...ir.affine import row_major_strides
 from ...types import TensorType
-from ..blocks import Elements, Storage, all_elements, store_elements
-from ..blocks.elements import element_count, load_elements, positions_from, window_offsets
+from ..blocks import Bound, Emitter, Storage, all_elements
+from ..blocks.boxes import Side, copy, copy_all, window
+from ..blocks.emitter import Registers
 from ..coverage import ViewOf
 from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
@@ -43,20 +44,24 @@ def scan_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: int
     )
     builder = function.builder
     around = function.read(passed, [storage.pointer for storage in outside])
+    emitter = Emitter(builder, view_of)
     for carry, init in zip(carries, inits, strict=True):
-        _write(builder, carry, all_elements(builder, init))
+        copy_all(emitter, carry, init)
     with Loop(builder, I64(0), I64(size)) as number:
         position = builder.sub(I64(size - 1), number) if view.is_reverse else number
-        slices = [_slice(builder, storage, view.dimension, position) for storage in inputs]
-        taken = [
-            load_elements(builder, storage, places) for storage, places in zip(inputs, slices, strict=True)
-        ]
+        taken: list[Bound] = []
+        for storage in inputs:
+            side, sizes = _slice(emitter, storage, view.dimension, position)
+            target = Registers(storage.type.with_shape(sizes))
+            copy(emitter, window(target, sizes), side, sizes)
+            taken.append(emitter.result(target))
         carried = [all_elements(builder, storage) for storage in carries]
         results = body.call(builder, [*taken, *carried], around)
         for storage, result in zip(outputs, results, strict=False):
-            store_elements(builder, storage, _slice(builder, storage, view.dimension, position), result)
+            side, sizes = _slice(emitter, storage, view.dimension, position)
+            copy(emitter, side, window(result, sizes), sizes)
         for carry, result in zip(carries, results[len(outputs) :], strict=True):
-            _write(builder, carry, result)
+            copy_all(emitter, carry, result)
     builder.ret_void()
     define_task(module, NAME, function.function, 1, 1)
     return module
@@ -66,15 +71,10 @@ def _types(values: Sequence[IrValue]) -> list[TensorType]:
     return [value.type for value in values if isinstance(value.type, TensorType)]
 
 
-def _slice(builder: ir.IRBuilder, storage: Storage, dimension: int, position: ir.Value) -> list[ir.Value]:
-    """Where the elements at a position along a dimension lie."""
-    shape = storage.type.shape
-    start = builder.mul(position, I64(row_major_strides(shape)[dimension]))
-    sizes = [1 if d == dimension else size for d, size in enumerate(shape)]
-    return positions_from(builder, start, window_offsets(shape, sizes))
-
-
-def _write(builder: ir.IRBuilder, storage: Storage, elements: Elements) -> None:
-    """Write all elements of a small tensor."""
-    type: TensorType = storage.type
-    store_elements(builder, storage, [I64(k) for k in range(element_count(type))], elements)
+def _slice(
+    emitter: Emitter, storage: Storage, dimension: int, position: ir.Value
+) -> tuple[Side, tuple[int, ...]]:
+    """The elements at a position along a dimension, and their sizes."""
+    shape, strides = storage.type.shape, row_major_strides(storage.type.shape)
+    sizes = tuple([1 if d == dimension else size for d, size in enumerate(shape)])
+    return Side(storage, emitter.offset([position], [strides[dimension]]), strides), sizes

@@ -5,6 +5,7 @@ Source: specification, sections "gather" and "dynamic_gather".
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,6 +33,18 @@ class GatherRules(Op):
     start_index_map: Any
     index_vector_dim: Any
     result: Any
+
+    @functools.cached_property
+    def windowed_dims(self) -> dict[int, int]:
+        """For each dimension of the operand that slices keep, the one of the result."""
+        dropped = (*self.collapsed_slice_dims, *self.operand_batching_dims)
+        window_dims = index_space.other_dimensions(self.operand.rank, dropped)
+        return dict(zip(window_dims, self.offset_dims, strict=True))
+
+    @property
+    def batch_dims(self) -> list[int]:
+        """The dimensions of the result that are those of the batch."""
+        return index_space.other_dimensions(self.result.rank, self.offset_dims)
 
     def known_slice_sizes(self) -> Sequence[int] | None:
         """slice_sizes, or None where they are not known yet."""
@@ -144,7 +157,6 @@ class GatherRules(Op):
         self, shape: Sequence[int], indices_shape: Sequence[int], slice_sizes: Sequence[int]
     ) -> Callable[[Array, Array], Array]:
         """The function of operand and start_indices for one set of shapes."""
-        dropped = (*self.collapsed_slice_dims, *self.operand_batching_dims)
         windows = IndexedWindows(
             shape,
             indices_shape,
@@ -152,7 +164,7 @@ class GatherRules(Op):
             self.start_index_map,
             self.operand_batching_dims,
             self.start_indices_batching_dims,
-            [(d, size) for d, size in enumerate(slice_sizes) if d not in dropped],
+            [(d, slice_sizes[d]) for d in self.windowed_dims],
             self.offset_dims,
         )
         limits = np.array([[shape[d] - slice_sizes[d]] for d in self.start_index_map], np.int64).reshape(
@@ -198,6 +210,18 @@ class Gather(GatherRules, name="stablehlo.gather"):
     slice_sizes = Attribute(DIMENSIONS)
     indices_are_sorted = Attribute(BOOL, False)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @functools.cached_property
+    def windowed_dims(self) -> dict[int, int]:
+        """For each dimension of the operand that slices keep, the one of the result."""
+        dropped = (*self.collapsed_slice_dims, *self.operand_batching_dims)
+        window_dims = index_space.other_dimensions(self.operand.rank, dropped)
+        return dict(zip(window_dims, self.offset_dims, strict=True))
+
+    @property
+    def batch_dims(self) -> list[int]:
+        """The dimensions of the result that are those of the batch."""
+        return index_space.other_dimensions(self.result.rank, self.offset_dims)
 
     def known_slice_sizes(self) -> Sequence[int]:
         slice_sizes: Sequence[int] = self.slice_sizes
@@ -347,6 +371,18 @@ class DynamicGather(GatherRules, RunTimeShaped, name="stablehlo.dynamic_gather")
     operand_batching_dims = Attribute(DIMENSIONS, (), of="dimension_numbers")
     start_indices_batching_dims = Attribute(DIMENSIONS, (), of="dimension_numbers")
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @functools.cached_property
+    def windowed_dims(self) -> dict[int, int]:
+        """For each dimension of the operand that slices keep, the one of the result."""
+        dropped = (*self.collapsed_slice_dims, *self.operand_batching_dims)
+        window_dims = index_space.other_dimensions(self.operand.rank, dropped)
+        return dict(zip(window_dims, self.offset_dims, strict=True))
+
+    @property
+    def batch_dims(self) -> list[int]:
+        """The dimensions of the result that are those of the batch."""
+        return index_space.other_dimensions(self.result.rank, self.offset_dims)
 
     def known_slice_sizes(self) -> Sequence[int] | None:
         return self.sizes("slice_sizes")

@@ -254,9 +254,6 @@ class Destinations:
         indices_shape: Sequence[int],
         updates_shape: Sequence[int],
     ) -> None:
-        dropped = (view.inserted_window_dims, view.input_batching_dims)
-        window_operand_dims = index_space.kept_sizes(range(len(shape)), *dropped)
-        window_sizes = [updates_shape[d] for d in view.update_window_dims]
         self.windows = windows = IndexedWindows(
             shape,
             indices_shape,
@@ -264,16 +261,15 @@ class Destinations:
             view.scatter_dims_to_operand_dims,
             view.input_batching_dims,
             view.scatter_indices_batching_dims,
-            list(zip(window_operand_dims, window_sizes, strict=True)),
+            [(d, updates_shape[d_update]) for d, d_update in view.windowed_dims.items()],
             view.update_window_dims,
         )
-        update_dim_of = dict(zip(window_operand_dims, view.update_window_dims, strict=True))
         chosen = view.ordering.scatter_schedule
         self.shuffle_seed: int | None = chosen[1] if chosen[:1] == ("shuffled",) else None
         self.schedule = view.schedule(math.prod(updates_shape))
         self.bounds: list[tuple[Array | int, int]] = []
         for d_operand in view.scatter_dims_to_operand_dims:
-            d = update_dim_of.get(d_operand)
+            d = view.windowed_dims.get(d_operand)
             offsets = 0 if d is None else windows.along(np.arange(updates_shape[d]), d)
             self.bounds.append((offsets, shape[d_operand]))
 

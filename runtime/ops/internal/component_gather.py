@@ -15,7 +15,7 @@ from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Array, Attribute, Operand, Result
 from ..framework.op_registry import COMPONENT_GATHER, FILLED_GATHER
 from ..indexing.gather import GatherRules
-from ..indexing.index_space import other_dimensions, stacked_components
+from ..indexing.index_space import stacked_components
 
 
 class IndexedByComponents(GatherRules):
@@ -83,7 +83,7 @@ class FilledGather(IndexedByComponents, name=FILLED_GATHER):
         gather = self.by_start_indices()
         largest = [self.operand.shape[d] - self.slice_sizes[d] for d in self.start_index_map]
         mask_shape = [1] * self.result.rank
-        for d in other_dimensions(self.result.rank, self.offset_dims):
+        for d in self.batch_dims:
             mask_shape[d] = self.result.shape[d]
 
         def filled(operand: Array, fill_value: Array, *index_components: Array) -> Any:

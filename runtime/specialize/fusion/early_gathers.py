@@ -13,7 +13,6 @@ from ...ir import Operation, Region, StructAttribute, Value, used_values
 from ...ops.elementwise.base import Elementwise
 from ...ops.framework.declaration import Op, lookup
 from ...ops.indexing.gather import Gather
-from ...ops.indexing.index_space import other_dimensions
 from ...ops.shape.broadcasting import BroadcastInDim
 from ..rewrites.reshaping import broadcast
 from ..rewrites.slicing import concatenate, sliced
@@ -135,8 +134,6 @@ class _GatheredElements:
         self.view = view
         self.start_indices = start_indices
         self.rewriter = rewriter
-        window_less = (*view.collapsed_slice_dims, *view.operand_batching_dims)
-        self.window_dims = other_dimensions(view.operand.rank, window_less)
 
     def of(self, value: Value) -> Value:
         """Of a value of the operand's shape that lies in memory."""
@@ -191,17 +188,17 @@ class _GatheredElements:
     def _result_dimension(self, dimension: int) -> int:
         """The result's dimension that a dimension of the operand becomes, if no index moves along it."""
         view = self.view
-        if dimension in self.window_dims:
-            return int(view.offset_dims[self.window_dims.index(dimension)])
+        if dimension in view.windowed_dims:
+            return view.windowed_dims[dimension]
         batch = view.start_indices_batching_dims[view.operand_batching_dims.index(dimension)]
         position_of: int = batch - (batch > view.index_vector_dim)
-        return other_dimensions(view.result.rank, view.offset_dims)[position_of]
+        return view.batch_dims[position_of]
 
     def _result_dimensions(self, kept_dims: Sequence[int]) -> list[int]:
         """The result's dimensions without those of windows along other dimensions of the operand."""
         dropped_dims = {
             result_dim
-            for d, result_dim in zip(self.window_dims, self.view.offset_dims, strict=True)
+            for d, result_dim in self.view.windowed_dims.items()
             if d not in kept_dims
         }
         return [d for d in range(self.view.result.rank) if d not in dropped_dims]

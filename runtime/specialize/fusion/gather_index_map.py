@@ -10,7 +10,6 @@ from ...ir import Operation, Value
 from ...ir.affine import AffineExpr, Box
 from ...ops.framework.op_registry import COMPONENT_GATHER, FILLED_GATHER
 from ...ops.framework.verify import view_of
-from ...ops.indexing.index_space import other_dimensions
 from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.layout import Reverse
 from ...ops.shape.slicing import Slice
@@ -63,13 +62,13 @@ def trace_gather(operation: Operation, coordinates: Sequence[AffineExpr], loops:
     """What the element at `coordinates`, within so many loops, of a gather's result is taken from."""
     view: Any = view_of(operation)
     zero = AffineExpr(0, (0,) * loops)
-    batch = [coordinates[d] for d in other_dimensions(len(coordinates), view.offset_dims)]
+    batch = [coordinates[d] for d in view.batch_dims]
     batch_of = {d: d - (d > view.index_vector_dim) for d in view.start_indices_batching_dims}
     operand_coordinates = [zero] * view.operand.rank
     for d, other in zip(view.operand_batching_dims, view.start_indices_batching_dims, strict=True):
         operand_coordinates[d] = batch[batch_of[other]]
-    for d, expr in zip(window_dimensions(view), view.offset_dims, strict=True):
-        operand_coordinates[d] = coordinates[expr]
+    for d, result_dim in view.windowed_dims.items():
+        operand_coordinates[d] = coordinates[result_dim]
     fill = operation.operands[1] if operation.name == FILLED_GATHER else None
     dynamic_indices = []
     for number, d in enumerate(view.start_index_map):
@@ -148,11 +147,4 @@ def _last_offset(operation: Operation) -> int | None:
     1; None: it is one of the batch."""
     view: Any = view_of(operation)
     last = next((d for d in reversed(range(view.result.rank)) if view.result.shape[d] > 1), None)
-    if last is None or last not in view.offset_dims:
-        return None
-    return window_dimensions(view)[list(view.offset_dims).index(last)]
-
-
-def window_dimensions(view: Any) -> list[int]:
-    """The dimensions of the operand that slices have."""
-    return other_dimensions(view.operand.rank, (*view.collapsed_slice_dims, *view.operand_batching_dims))
+    return next((d for d, result_dim in view.windowed_dims.items() if result_dim == last), None)

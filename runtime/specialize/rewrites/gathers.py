@@ -15,7 +15,7 @@ from ...ir import Operation, Value
 from ...ops.elementwise.comparison import Compare
 from ...ops.framework.op_registry import COMPONENT_GATHER, FILLED_GATHER
 from ...ops.indexing.gather import Gather
-from ...ops.indexing.index_space import batch_sizes, other_dimensions
+from ...ops.indexing.index_space import batch_sizes
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
 from ...ops.shape.broadcasting import BroadcastInDim
@@ -115,7 +115,7 @@ class _Bounds:
 
     def _of_batch(self, mask: Value) -> Value | None:
         """The predicate on index vectors whose conjunction a mask is."""
-        batch_dims = other_dimensions(self.view.result.rank, self.view.offset_dims)
+        batch_dims = self.view.batch_dims
         if self.view.offset_dims:
             repeated = defined_by(mask, "stablehlo.broadcast_in_dim")
             if repeated is None:
@@ -228,7 +228,7 @@ def gather_counted(operation: Operation, rewriter: Rewriter) -> Value | None:
     kept_dims = [other for other in range(len(shape)) if other == d or other not in view.collapsed_slice_dims]
     narrow = tensor_type(operand).with_shape([limits[other] for other in kept_dims])
     value = rewriter.create("stablehlo.reshape", [operand_slice], narrow)
-    batch_dims = other_dimensions(view.result.rank, view.offset_dims)
+    batch_dims = view.batch_dims
     result_dim = next((axis for axis in batch_dims if view.result.shape[axis] == count), None)
     if result_dim is None:
         return None

@@ -155,9 +155,8 @@ def counted_dimension(value: Value) -> int | None:
         inner = counted_dimension(repeated.operands[0])
         if inner is None:
             return None
-        dim: int = viewed(repeated, BroadcastInDim).broadcast_dimensions[inner]
-        sizes = tensor_type(repeated.operands[0]).shape[inner], tensor_type(value).shape[dim]
-        return dim if sizes[0] == sizes[1] else None
+        (movement_map,) = viewed(repeated, BroadcastInDim).movement_maps()
+        return movement_map.result_dims[inner]
     array = constant_array(value)
     if array is None or not 1 < array.size <= MAX_ELEMENTS or array.dtype.kind not in "iu":
         return None

@@ -59,7 +59,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.broadcast_in_dim": (
         reshaping.broadcast_to_same,
         reshaping.broadcast_of_spread,
-        reshaping.broadcast_of_iota,
+        reshaping.moved_iota,
     ),
     "stablehlo.ceil": (algebra.done_again,),
     "stablehlo.clamp": (algebra.clamp_in_range,),
@@ -104,7 +104,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         contractions.reduce_of_nothing,
         _late("arg_reductions", "reduce_with_iota_positions", operands=4),
     ),
-    "stablehlo.reshape": (reshaping.reshape_twice, reshaping.reshape_of_spread),
+    "stablehlo.reshape": (reshaping.reshape_twice, reshaping.reshape_of_spread, reshaping.moved_iota),
     "stablehlo.reverse": (reshaping.reverse_nothing, reshaping.reverse_twice),
     "stablehlo.round_nearest_afz": (algebra.done_again,),
     "stablehlo.round_nearest_even": (algebra.done_again,),
@@ -125,9 +125,14 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         slicing.slice_of_spread,
         slicing.slice_of_concatenate,
         slicing.slice_of_pad,
+        reshaping.moved_iota,
     ),
     "stablehlo.subtract": (algebra.subtract_nothing, algebra.add_constants),
-    "stablehlo.transpose": (reshaping.transpose_nothing, reshaping.transpose_of_moved),
+    "stablehlo.transpose": (
+        reshaping.transpose_nothing,
+        reshaping.transpose_of_moved,
+        reshaping.moved_iota,
+    ),
     "stablehlo.xor": (algebra.xor_known,),
 }
 """Asked only where all operands and results are tensors of known sizes that are not quantized."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ...ir import Operation, Value
+from ...ir.affine import identity_map
 from ...ops.framework.attribute_kinds import I64
 from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.creation import Iota
 from ...ops.shape.layout import Reverse, Transpose
-from ...ops.shape.movement import kept_dims
+from ...ops.shape.movement import MovementOp, kept_dims
 from ...types import TensorType
 from ..utils.rewriter import Rewriter, defined_by, defining_operation, dimensions, tensor_type, viewed
 
@@ -31,24 +32,19 @@ def reshaped(value: Value, like: Value, rewriter: Rewriter) -> Value:
 
 
 def reshape_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A reshape that adds or drops dimensions of size 1 of a broadcast or an iota is a broadcast or an iota.
+    """A reshape that adds or drops dimensions of size 1 of a broadcast is a broadcast.
 
     Of a broadcast of one element any reshape is one.
     """
-    inner = defining_operation(operation.operands[0])
+    inner = defined_by(operation.operands[0], "stablehlo.broadcast_in_dim")
     if inner is None:
         return None
-    type = tensor_type(operation.result)
-    if inner.name == "stablehlo.broadcast_in_dim" and tensor_type(inner.operands[0]).rank == 0:
-        return broadcast(inner.operands[0], (), type, rewriter)
-    if inner.name not in ("stablehlo.broadcast_in_dim", "stablehlo.iota"):
-        return None
+    (operand,), type = inner.operands, tensor_type(operation.result)
+    if tensor_type(operand).rank == 0:
+        return broadcast(operand, (), type, rewriter)
     places = kept_dims(tensor_type(inner.result).shape, type.shape)
     if places is None:
         return None
-    if inner.name == "stablehlo.iota":
-        return _moved_iota(inner, places, type, rewriter)
-    (operand,) = inner.operands
     source, to = tensor_type(operand), viewed(inner, BroadcastInDim).broadcast_dimensions
     kept = [d for d in range(source.rank) if to[d] in places]
     if len(kept) < source.rank:
@@ -57,13 +53,21 @@ def reshape_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
     return broadcast(operand, [places[to[d]] for d in kept], type, rewriter)
 
 
-def _moved_iota(
-    inner: Operation, places: Mapping[int, int], type: TensorType, rewriter: Rewriter
-) -> Value | None:
-    place = places.get(viewed(inner, Iota).iota_dimension)
-    if place is None:
-        return rewriter.constant(type, 0)
-    return rewriter.create("stablehlo.iota", (), type, {"iota_dimension": I64.encode(place)})
+def moved_iota(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A movement of an iota whose elements are indices along a dimension of the result too is an iota."""
+    inner = defined_by(operation.operands[0], "stablehlo.iota")
+    maps = None if inner is None else viewed(operation, MovementOp).movement_maps()
+    if inner is None or maps is None:
+        return None
+    index = maps[0].indices[viewed(inner, Iota).iota_dimension]
+    type = tensor_type(operation.result)
+    if not any(index.strides):
+        return rewriter.constant(type, index.offset)
+    identity = identity_map(type.rank)
+    if index not in identity:
+        return None
+    attributes = {"iota_dimension": I64.encode(identity.index(index))}
+    return rewriter.create("stablehlo.iota", (), type, attributes)
 
 
 def broadcast(value: Value, to: Sequence[int], type: TensorType, rewriter: Rewriter) -> Value:
@@ -89,18 +93,6 @@ def broadcast_of_spread(operation: Operation, rewriter: Rewriter) -> Value | Non
     if places is None or len(places) < tensor_type(source).rank:
         return None
     return broadcast(source, [to[places[d]] for d in range(len(places))], type, rewriter)
-
-
-def broadcast_of_iota(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A broadcast of an iota is an iota."""
-    inner = defined_by(operation.operands[0], "stablehlo.iota")
-    if inner is None:
-        return None
-    to = viewed(operation, BroadcastInDim).broadcast_dimensions
-    dimension, type = viewed(inner, Iota).iota_dimension, tensor_type(operation.result)
-    if tensor_type(inner.result).shape[dimension] != type.shape[to[dimension]]:
-        return rewriter.constant(type, 0)
-    return _moved_iota(inner, dict(enumerate(to)), type, rewriter)
 
 
 def broadcast_to_same(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -130,7 +122,7 @@ def transpose_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def transpose_of_moved(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A transpose of a transpose is one; of a broadcast or an iota it is a broadcast or an iota."""
+    """A transpose of a transpose is one; of a broadcast it is a broadcast."""
     inner = defining_operation(operation.operands[0])
     if inner is None:
         return None
@@ -144,8 +136,6 @@ def transpose_of_moved(operation: Operation, rewriter: Rewriter) -> Value | None
     if inner.name == "stablehlo.broadcast_in_dim":
         to = viewed(inner, BroadcastInDim).broadcast_dimensions
         return broadcast(inner.operands[0], [places[d] for d in to], type, rewriter)
-    if inner.name == "stablehlo.iota":
-        return _moved_iota(inner, dict(enumerate(places)), type, rewriter)
     return None
 
 

@@ -163,9 +163,7 @@ def scatter_of_one(operation: Operation, rewriter: Rewriter) -> Sequence[Value] 
         return None
     if tensor_type(updates).element_type != tensor_type(operand).element_type:
         return None
-    dropped = {*view.inserted_window_dims, *view.input_batching_dims}
-    window = iter([tensor_type(updates).shape[d] for d in view.update_window_dims])
-    sizes = [1 if d in dropped else next(window) for d in range(len(shape))]
+    sizes = view.window_sizes
     starts = [0] * len(shape)
     for d, start in zip(view.scatter_dims_to_operand_dims, array.reshape(-1), strict=True):
         starts[d] = int(start)

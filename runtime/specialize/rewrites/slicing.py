@@ -9,7 +9,6 @@ from typing import Final
 from ...ir import Operation, Value
 from ...ops.framework.attribute_kinds import I64
 from ...ops.shape.broadcasting import BroadcastInDim
-from ...ops.shape.creation import Iota
 from ...ops.shape.layout import Concatenate, Transpose
 from ...ops.shape.slicing import Pad, Slice, sliced_shape
 from ..utils.rewriter import (
@@ -64,13 +63,11 @@ def slice_of_slice(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def slice_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A slice of a broadcast is a broadcast of a slice of its operand; so for transpose and iota."""
+    """A slice of a broadcast is a broadcast of a slice of its operand; so for a transpose."""
     inner = defining_operation(operation.operands[0])
     if inner is None:
         return None
     view, type = viewed(operation, Slice), tensor_type(operation.result)
-    if inner.name == "stablehlo.iota":
-        return _slice_of_iota(operation, inner, rewriter)
     if inner.name == "stablehlo.transpose":
         permutation = viewed(inner, Transpose).permutation
         order = [permutation.index(d) for d in range(len(permutation))]
@@ -89,14 +86,6 @@ def slice_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
         for values, default in zip(view.ranges(), (0, 1, 1), strict=True)
     ]
     return broadcast(sliced(source, (starts, limits, strides), rewriter), to, type, rewriter)
-
-
-def _slice_of_iota(operation: Operation, inner: Operation, rewriter: Rewriter) -> Value | None:
-    """A slice of an iota that keeps its beginning is an iota."""
-    view, dimension = viewed(operation, Slice), viewed(inner, Iota).iota_dimension
-    if view.start_indices[dimension] or view.strides[dimension] != 1:
-        return None
-    return rewriter.create(inner.name, (), operation.result.type, inner.attributes)
 
 
 def slice_of_concatenate(operation: Operation, rewriter: Rewriter) -> Value | None:
