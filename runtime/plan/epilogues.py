@@ -11,14 +11,13 @@ import copy
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, Final
 
 from ..ir import Block, Operation, Value
 from ..ops.framework.verify import view_of
 from ..ops.internal.fusion import Fusion
 from ..types import TensorType
-from .implementation import Implementation, Runnable
+from .implementation import Implementation, Replaceable, Runnable
 from .implementations.elementwise_fusion import Code, may_overwrite
 from .plan import Step
 from .tiering.cost_model import estimate
@@ -152,13 +151,8 @@ def _joined(
     return joined
 
 
-class EpilogueFusion(Implementation):
-    """Both implementations one after the other, until the cluster has native code.
-
-    Attributes:
-        native: what does both by one launch, once it is there.
-        followers: see `Implementation.follow`.
-    """
+class EpilogueFusion(Replaceable):
+    """Both implementations one after the other, and one launch for both once the cluster has native code."""
 
     takes_regions = False
 
@@ -171,39 +165,24 @@ class EpilogueFusion(Implementation):
         position: int,
         threads: int | None,
     ) -> None:
+        super().__init__()
         self.kind = following.kind
         self.reason = f"{following.reason}, following on stablehlo.dot_general block by block"
         self.multiply, self.absorbed, self.following, self.cluster = multiply, product, following, cluster
         self.product = product
         self.functions = multiply.function, following.function
         self.position, self.threads = position, threads
-        self.native: Runnable | None = None
-        self.followers: list[Callable[[Runnable], None]] = []
-
-    @property
-    def function(self) -> Runnable:
-        return self.run
-
-    @property
-    def is_settled(self) -> bool:
-        return self.native is not None
-
-    def follow(self, follower: Callable[[Runnable], None]) -> None:
-        self.followers.append(follower)
 
     def constituents(self) -> tuple[Implementation, ...]:
         return self.multiply, self.following
 
     def run(self, lhs: Any, rhs: Any, *others: Any) -> Any:
-        """The cluster's result."""
         if self.native is not None:
             return self.native(lhs, rhs, *others)
         multiply, follow = self.functions
         result = follow(*others[: self.position], multiply(lhs, rhs), *others[self.position :])
         if self.following.is_settled:
-            self.native = self.prepare()
-            for follower in self.followers:
-                follower(self.native)
+            self.use(self.prepare())
         return result
 
     def prepare(self) -> Runnable:

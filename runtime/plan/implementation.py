@@ -124,3 +124,37 @@ class Prepared(Implementation):
 
     def prepare(self) -> Runnable:
         return self._function
+
+
+class Replaceable(Implementation):
+    """Runs in one way until native code is there.
+
+    Attributes:
+        native: the native code in use.
+        followers: see `follow`.
+    """
+
+    def __init__(self) -> None:
+        self.native: Runnable | None = None
+        self.followers: list[Callable[[Runnable], None]] = []
+
+    def run(self, *operands: Any, **keywords: Any) -> Any:
+        """See `function`."""
+        raise NotImplementedError
+
+    @property
+    def function(self) -> Runnable:
+        return self.run
+
+    @property
+    def is_settled(self) -> bool:
+        return self.native is not None
+
+    def follow(self, follower: Callable[[Runnable], None]) -> None:
+        self.followers.append(follower)
+
+    def use(self, native: Runnable) -> None:
+        """Call that from now on."""
+        self.native = native
+        for follower in self.followers:
+            follower(native)

@@ -89,17 +89,9 @@ class Step:
     ) -> Step:
         """The step on other slots and for another place, whose slots are not released yet."""
         return Step(
-            self.implementation,
-            operands,
-            results,
-            self.operation,
-            location,
-            self.types,
-            self.regions,
-            captures,
-            overwrites=self.overwrites,
-            control=self.control,
-        )
+            self.implementation, operands, results, self.operation, location, self.types, self.regions,
+            captures, (), self.overwrites, self.control,
+        )  # fmt: skip
 
     @property
     def detail(self) -> str:

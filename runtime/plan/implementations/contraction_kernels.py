@@ -91,7 +91,6 @@ def _low_precision_matmul(view: Any, threads: int | None) -> KernelMatch:
 
 def _integer_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
     lhs, rhs, result = (carrier(type.element_type) for type in (view.lhs, view.rhs, view.result))
-    from_accumulator = _to_result_type(view.result)
     uses_matrix_unit = _is_exact_on_matrix_unit(lhs, rhs, result, shapes[0][2])
 
     def prepare() -> Runnable:
@@ -105,14 +104,10 @@ def _integer_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> Ke
             multiply_stacks = integer_matmul.prepare(*shapes, lhs, rhs, result, threads=threads)
         stack, shape = view.stacker(view.lhs.shape, view.rhs.shape), view.result.shape
         convert_lhs, convert_rhs = _chained_astype(view.lhs.dtype, lhs), _chained_astype(view.rhs.dtype, rhs)
-        to_carrier = _chained_astype(np.dtype(np.int32) if uses_matrix_unit else result, result)
+        leave = _to_result_type(np.dtype(np.int32) if uses_matrix_unit else result, view.result)
 
         def run(a: Array, b: Array) -> Array:
-            return np.asarray(
-                from_accumulator(
-                    to_carrier(multiply_stacks(*stack(convert_lhs(a), convert_rhs(b)))).reshape(shape)
-                )
-            )
+            return leave(multiply_stacks(*stack(convert_lhs(a), convert_rhs(b)))).reshape(shape)  # type: ignore[no-any-return]
 
         return run
 
@@ -146,10 +141,14 @@ def _chained_astype(*types: Any) -> Runnable:
     return (lambda array: functools.reduce(np.ndarray.astype, later, convert(array))) if later else convert
 
 
-def _to_result_type(result: Any) -> Runnable:
-    """From the integers in which a result is computed to its own; nothing where they are the same."""
-    computed = carrier(result.element_type)
-    return (lambda array: array) if computed == result.dtype else rounding(computed, result.element_type)
+def _to_result_type(computed: Any, result: Any) -> Runnable:
+    """From computed integers to a result's own type, in which they are rounded."""
+    held = carrier(result.element_type)
+    to_carrier = _chained_astype(computed, held)
+    if held == result.dtype:
+        return lambda array: np.asarray(to_carrier(array))
+    leave = rounding(held, result.element_type)
+    return lambda array: np.asarray(leave(to_carrier(array)))
 
 
 def _float_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
@@ -250,7 +249,6 @@ def _integer_convolution(
     groups = max(view.feature_group_count, view.batch_group_count)
     outputs = view.rhs.shape[view.kernel_output_feature_dimension] // groups
     k = math.prod(view.rhs.shape) // max(1, outputs * groups)
-    from_accumulator = _to_result_type(view.result)
     if outputs >= _MIN_MATRIX_UNIT_OUTPUTS and _is_exact_on_matrix_unit(lhs_type, rhs_type, result, k):
         return Kernel(
             lambda: _integer_convolution_on_matrix_unit(view, lhs_type, rhs_type, threads),
@@ -279,12 +277,8 @@ def _integer_convolution(
 
         convert_lhs = _chained_astype(view.lhs.dtype, lhs_type, computed)
         convert_rhs = _chained_astype(view.rhs.dtype, rhs_type, computed)
-        to_carrier = _chained_astype(computed, result)
-
-        def run(lhs: Array, rhs: Array) -> Array:
-            return from_accumulator(to_carrier(convolve(convert_lhs(lhs), convert_rhs(rhs))))  # type: ignore[no-any-return]
-
-        return run
+        leave = _to_result_type(computed, view.result)
+        return lambda lhs, rhs: leave(convolve(convert_lhs(lhs), convert_rhs(rhs)))
 
     return Kernel(prepare, "exact in integers", is_compiled_ahead=True)
 
@@ -293,19 +287,16 @@ def _integer_convolution_on_matrix_unit(
     view: Convolution, lhs_type: Any, rhs_type: Any, threads: int | None
 ) -> Runnable:
     """The reference's way of convolving with the unit's products."""
-    convert_lhs, convert_rhs = _chained_astype(
-        view.lhs.dtype, lhs_type
-    ), _chained_astype(view.rhs.dtype, rhs_type)
-    to_carrier = _chained_astype(np.dtype(np.int32), carrier(view.result.element_type))
-    from_accumulator = _to_result_type(view.result)
+    convert_lhs = _chained_astype(view.lhs.dtype, lhs_type)
+    convert_rhs = _chained_astype(view.rhs.dtype, rhs_type)
+    leave = _to_result_type(np.dtype(np.int32), view.result)
 
     def multiply(a: Array, b: Array) -> Array:
         from ...kernels.matmul.low_precision_matmul import Product
 
         multiply_stacks: Runnable = Product(a.shape, b.shape, lhs_type, rhs_type, np.int32, threads)
-        return np.asarray(from_accumulator(to_carrier(multiply_stacks(a, b))))
+        return leave(multiply_stacks(a, b))  # type: ignore[no-any-return]
 
-    def run(lhs: Array, rhs: Array) -> Array:
-        return view.convolve(convert_lhs(lhs), convert_rhs(rhs), view.known_padding(), multiply)
-
-    return run
+    return lambda lhs, rhs: view.convolve(
+        convert_lhs(lhs), convert_rhs(rhs), view.known_padding(), multiply
+    )

@@ -13,7 +13,7 @@ from ...ops.control.control import While
 from ...ops.framework.verify import views_under
 from ...specialize.outlining.loop_sharding import CarriedSharding, LoopShard, loop_shard
 from ...types import TensorType
-from ..implementation import Implementation, Runnable
+from ..implementation import Replaceable
 from ..tiering import cost_model
 from ..tiering.background import BACKGROUND, Job
 
@@ -147,7 +147,7 @@ def patience(view: While) -> float:
     return cost_model.THRESHOLDS["loop"].patience * seconds
 
 
-class NativeLoop(Implementation):
+class NativeLoop(Replaceable):
     """A a `while` that has no `native_loop_problem`.
 
     It runs its regions' plans until that has taken as long as compiling does, over all calls, and goes on in
@@ -164,6 +164,7 @@ class NativeLoop(Implementation):
     def __init__(
         self, view: While, loop: LoopToCompile, threads: int | None, is_native_at_once: bool
     ) -> None:
+        super().__init__()
         self.kind = "kernel" if is_native_at_once else "tiered"
         reason = "a native loop" if loop.shard is None else f"a native loop in {loop.count} parts"
         self.reason = reason if is_native_at_once else f"{reason}, once hot"
@@ -175,15 +176,9 @@ class NativeLoop(Implementation):
         self.early = cost_model.THRESHOLDS["loop"].early * self.patience
         self.seconds_left = 0.0 if is_native_at_once else self.patience
         self.seconds_to_cache_lookup = cost_model.CACHE_LOAD_SECONDS + cost_model.compiler_load_seconds()
-        self.native: LoopFunction | None = None
         self.job: Job | None = None
 
-    @property
-    def function(self) -> Runnable:
-        return self.run
-
-    def run(self, *operands: Any, cond: Any, body: Any, out: Any = None) -> tuple[Any, ...]:
-        """What the loop ends with; `cond` and `body` are its regions."""
+    def run(self, *operands: Any, cond: Any, body: Any, out: Any = None) -> Any:
         if self.native is not None:
             return self.native(operands, self._captures(body.captures), body.count_steps, out)
         values, finished = self._run_plans(operands, cond, body)

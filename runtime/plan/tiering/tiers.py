@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..implementation import Cost, Implementation, NoCode, Pairs, Runnable
+from ..implementation import Cost, Implementation, NoCode, Pairs, Replaceable, Runnable
 from .background import BACKGROUND, Job
 from .cost_model import (
     CACHE_LOAD_SECONDS,
@@ -121,7 +121,7 @@ def start_expected_compilations(steps: Iterable[Tiering]) -> None:
             step.begin()
 
 
-class Tiering(Implementation):
+class Tiering(Replaceable):
     """Calls one implementation, and native code once that pays and proves to be quicker.
 
     Both give the same result, so that a caller cannot tell which one ran. Threads may call it at the same
@@ -138,10 +138,8 @@ class Tiering(Implementation):
         key: steps of one key share their code; without it those do whose codes have equal keys.
 
     Attributes:
-        native: the native code in use.
         candidate: the native code that is being tried.
         set_aside: the native code that is to be tried again after `pause` more calls of the first.
-        followers: see `Implementation.follow`.
     """
 
     kind = "tiered"
@@ -149,6 +147,7 @@ class Tiering(Implementation):
     def __init__(
         self, first: Implementation, code: Implementation, reason: str = "", key: Hashable = None
     ) -> None:
+        super().__init__()
         self.reason = reason
         self.takes_regions = first.takes_regions
         self.may_overwrite = code.may_overwrite
@@ -159,7 +158,6 @@ class Tiering(Implementation):
         self.compile_seconds = cost.compile_seconds
         # A ufunc program is quick enough to be timed first.
         self.profile = StepProfile(0.0 if self._pace == "program" else cost.reference_seconds)
-        self.native: Runnable | None = None
         self.candidate: Runnable | None = None
         self.set_aside: Runnable | None = None
         self.attempts = self.trials = self.pause = 0
@@ -167,11 +165,6 @@ class Tiering(Implementation):
         self.lookup_seconds = math.inf if code.compiles_when_called else CACHE_LOAD_SECONDS
         self.job: Job | None = None
         self.is_given_up = False
-        self.followers: list[Callable[[Runnable], None]] = []
-
-    @property
-    def function(self) -> Runnable:
-        return self.run
 
     @property
     def key(self) -> Hashable:
@@ -181,10 +174,6 @@ class Tiering(Implementation):
         with suppress(NoCode):
             return self.code.key
         return None
-
-    @property
-    def is_settled(self) -> bool:
-        return self.native is not None
 
     @property
     def thresholds(self) -> Thresholds:
@@ -197,11 +186,7 @@ class Tiering(Implementation):
         seconds = self.compile_seconds
         return 0.0 if self.profile.expected > seconds else self.thresholds.patience * seconds
 
-    def follow(self, follower: Callable[[Runnable], None]) -> None:
-        self.followers.append(follower)
-
     def run(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
-        """The result or results of a call; see `Implementation.function`."""
         if self.native is None and self.candidate is None and self.set_aside is None and not self.is_given_up:
             self.consider(operands)
             # In this order: a job has its result before it has ended.
@@ -253,12 +238,6 @@ class Tiering(Implementation):
             self.candidate = candidate
             self.set_aside = None
 
-    def use(self, native: Runnable) -> None:
-        """Call that from now on."""
-        self.native = native
-        for follower in self.followers:
-            follower(native)
-
     def give_up(self) -> None:
         """Let the first implementation stay."""
         self.candidate = None
@@ -281,22 +260,17 @@ class Tiering(Implementation):
     def begin(self, operands: tuple[Any, ...] = ()) -> None:
         """Compile beside the calls, for all steps that share the code; a kernel for this one, on copies."""
         if not self.code.compiles_when_called:
-            self.job = self.profile.job = self.submit(())
+            job = Job(functools.partial(self.compile, ()), is_quick=True)
+            self.job = self.profile.job = BACKGROUND.submit(job)
         elif _is_worth_numba():
-            self.job = self.submit(_copies(operands))
-
-    def submit(self, operands: tuple[Any, ...]) -> Job:
-        """Compile on another thread."""
-        is_quick = not self.code.compiles_when_called
-        return BACKGROUND.submit(Job(functools.partial(self.compile, operands), is_quick))
+            job = Job(functools.partial(self.compile, _copies(operands)), is_quick=False)
+            self.job = BACKGROUND.submit(job)
 
     def adopt(self, operands: tuple[Any, ...]) -> None:
         """Have the code that was compiled for this step, or for another one that shares it."""
-        try:
+        with suppress(NoCode):
             if self.candidate is None and not self.code.compiles_when_called and self.code.is_quick():
                 self.compile(operands)
-        except NoCode:
-            pass
         if self.candidate is None:
             self.give_up()
 
@@ -307,24 +281,23 @@ class Tiering(Implementation):
             self.lookup_seconds = compiler_load_seconds()
             return
         if spent >= self.wait_threshold:
-            if job is None:
-                self.compile_now(operands)
-            else:
+            if job is not None:
                 BACKGROUND.finish(job)
                 self.adopt(operands)
+                return
+        elif not self.is_kept():
+            self.lookup_seconds = self.wait_threshold
             return
-        try:
-            if _may_be_quick() and self.code.is_quick():
-                self.compile_now(operands)
-            else:
-                self.lookup_seconds = self.wait_threshold
-        except NoCode:
-            self.give_up()
-
-    def compile_now(self, operands: tuple[Any, ...]) -> None:
-        """Compile, or give up: where that fails, the first implementation goes on serving."""
+        # Where this fails, the first implementation goes on serving.
         self.job = Job(functools.partial(self.compile, operands), is_quick=True)
         self.job.run()
+
+    def is_kept(self) -> bool:
+        """Whether the code lies on the disk, or there can be none."""
+        try:
+            return _may_be_quick() and self.code.is_quick()
+        except NoCode:
+            return True
 
     def compile(self, operands: tuple[Any, ...]) -> None:
         """Prepare the code if there can be any, and run it where it is compiled then."""
