@@ -19,7 +19,7 @@ from .frontend.loader import load_ir
 from .garbage import gc_paused
 from .inputs import convert_input
 from .ir import Function, Module
-from .kernels.launch.native import alert
+from .kernels.launch.native import wake_workers
 from .kernels.launch.poison import POISON
 from .memory import MIN_POOLED_BYTES, RECYCLING, Retention, limited, run_with
 from .ops.custom_calls.user_functions import Registry
@@ -342,7 +342,7 @@ class Program:
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
         if self._wakes_threads:
-            alert()
+            wake_workers()
         return without_warnings(self._results if self._is_plain else self._run, arguments)
 
     def _run(self, arguments: tuple[Any, ...]) -> list[Any]:

@@ -409,7 +409,7 @@ def test_threads_are_woken_for_programs_on_large_arrays(
     monkeypatch: pytest.MonkeyPatch, count: int, options: Options, wakes: int
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(api, "alert", lambda: calls.append(1))
+    monkeypatch.setattr(api, "wake_workers", lambda: calls.append(1))
     type = f"tensor<{count}xf32>"
     text = f"func.func @main(%x: {type}) -> {type} {{\n  return %x : {type}\n}}"
     nimblehlo.compile(text, options=options)(np.zeros(count, np.float32))

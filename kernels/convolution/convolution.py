@@ -66,7 +66,7 @@ class DimensionNumbers(NamedTuple):
 def supports(shapes: Sequence[Sequence[int]], dtype: Any) -> bool:
     """Whether loops exist for lhs, rhs and the result of these shapes, all of this element type."""
     has_elements = all(0 not in shape for shape in shapes)
-    fits_axes = len(shapes[0]) - 2 < tasks.MOST_AXES
+    fits_axes = len(shapes[0]) - 2 < tasks.MAX_AXES
     return has_elements and fits_axes and bool(tasks.supports(np.dtype(dtype).name, tasks.best_level()))
 
 
@@ -341,7 +341,7 @@ def _products(
     if is_dense and axes[-1].window_dilation == axes[-1].base_dilation == 1:
         merged = axes[-1].window
     k, has_holes = positions * features, any(axis.base_dilation > 1 for axis in axes)
-    k_block = -(-k // -(-k // tasks.PART))
+    k_block = -(-k // -(-k // tasks.K_BLOCK))
     segments, k_blocks = _segments(k, k_block, merged, features)
     inner = geometry.inner if by_windows else 1
     by_groups = groups > columns == 1 and group_stride == output_stride == rhs_strides[-1] == 1
@@ -361,23 +361,33 @@ def _products(
     strip_group = -(-groups * strips // column_groups)
     work_items = blocks * -(-groups * strips // strip_group)
     if by_groups:
-        blocks, vectors = -(-windows // tasks.FEW), max_vectors
+        blocks, vectors = -(-windows // tasks.GROUP_WINDOWS), max_vectors
         while vectors > 1 and blocks * groups < _MIN_WORK_ITEMS // 2 * vectors * lanes:
             vectors //= 2
         work_items = blocks * -(-groups // (vectors * lanes))
-    is_nontemporal = len(k_blocks) == 2 and result.nbytes >= tasks.LARGE
+    is_nontemporal = len(k_blocks) == 2 and result.nbytes >= tasks.NONTEMPORAL_BYTES
     layout = {
-        "terms": (positions, features, has_holes, merged, groups, columns, k, k_block, len(k_blocks) - 1),
-        "steps": (feature_stride, group_stride, output_stride, geometry.axes[-1][2] if by_windows else 1),
-        "factor_steps": rhs_strides[-2:],
+        "contraction": (
+            positions,
+            features,
+            has_holes,
+            merged,
+            groups,
+            columns,
+            k,
+            k_block,
+            len(k_blocks) - 1,
+        ),
+        "strides": (feature_stride, group_stride, output_stride, geometry.axes[-1][2] if by_windows else 1),
+        "factor_strides": rhs_strides[-2:],
         "tiles": (by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors),
         "strips": (strips, padded, strip_group, work_items, is_nontemporal),
     }
     tables = {
-        "along": geometry.along,
-        "factor_places": _rhs_offsets(axes, rhs_strides),
+        "position_indices": geometry.along,
+        "factor_offsets": _rhs_offsets(axes, rhs_strides),
         "segments": segments,
-        "parts": k_blocks,
+        "k_block_segments": k_blocks,
     }
     seconds = fmas / _FMAS_PER_SECOND
     return tasks.Products(name, level, geometry.axes, tables, layout, offsets, seconds, problem.threads)
@@ -454,20 +464,20 @@ def _scaling(
     row_axis = geometry.numbers[-1]
     axis = problem.axes[row_axis] if row_axis >= 0 else Axis(row_length, 1, row_length)
     runs, row_offsets = _runs(axis, lhs_strides[row_axis + 1])
-    row_block = max(16, _ROW_ELEMENTS // channels) if by_channels else _ROW_ELEMENTS // tasks.LINES
+    row_block = max(16, _ROW_ELEMENTS // channels) if by_channels else _ROW_ELEMENTS // tasks.WINDOW_ROWS
     row_block = min(row_block, row_length)
     channel_block = channels if by_channels else min(channels, tasks.CHANNELS)
     row_blocks, channel_blocks = -(-row_length // row_block), -(-channels // channel_block)
-    work_items = -(-rows // tasks.LINES) * row_blocks * channel_blocks
-    is_nontemporal = positions <= tasks.ENTRIES and result.nbytes >= tasks.LARGE
+    work_items = -(-rows // tasks.WINDOW_ROWS) * row_blocks * channel_blocks
+    is_nontemporal = positions <= tasks.MAX_ENTRIES and result.nbytes >= tasks.NONTEMPORAL_BYTES
     layout = {
         "blocks": (channels, rows, row_blocks, row_block, channel_blocks, channel_block),
-        "steps": (by_channels, *channel_strides, work_items, is_nontemporal),
+        "strides": (by_channels, *channel_strides, work_items, is_nontemporal),
     }
     tables = {
-        "along": geometry.along,
-        "line_places": row_offsets,
-        "factor_places": _rhs_offsets(problem.axes, rhs_strides),
+        "position_indices": geometry.along,
+        "run_offsets": row_offsets,
+        "factor_offsets": _rhs_offsets(problem.axes, rhs_strides),
         "runs": runs,
     }
     seconds = geometry.windows * channels * (positions + 2) / _SCALED_PER_SECOND

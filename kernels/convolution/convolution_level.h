@@ -1,7 +1,7 @@
-/* The loops of convolutions for all element types at one level of instructions. `convolution_tasks.h` includes this once
-   for each level, and defines CONV_LEVEL, CONV_TARGET, CONV_VECTOR_BYTES, the most CONV_VECTORS of a tile, CONV_STREAM
-   where there are stores past the caches, and for floats CONV_FMA_<type>: types without it have no loops. Where there
-   are masked accesses, CONV_LOAD_SOME and CONV_STORE_SOME too. */
+/* The loops of convolutions for all element types and one instruction set. `convolution_tasks.h` includes this once
+   for each, and defines CONV_LEVEL, CONV_TARGET, CONV_VECTOR_BYTES, CONV_VECTORS (of a tile, at most), CONV_STREAM
+   if there are nontemporal stores, and CONV_FMA_<type> for floats: types without it have no loops. If there are
+   masked accesses, CONV_LOAD_PARTIAL and CONV_STORE_PARTIAL too. */
 
 #ifdef CONV_FMA_FLOAT32
 #define CONV_ITEM float

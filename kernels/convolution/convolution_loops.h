@@ -1,5 +1,5 @@
-/* The loops of convolutions for one element type and one level of instructions. `convolution_level.h` includes this once
-   for each type, and defines CONV_ITEM, CONV_ITEM_NAME and, for floats, CONV_FMA; `convolution_tasks.h` says what the
+/* The loops of convolutions for one element type and instruction set. `convolution_level.h` includes this once for
+   each type, and defines CONV_ITEM, CONV_ITEM_NAME and, for floats, CONV_FMA; `convolution_tasks.h` says what the
    loops do. */
 
 #define CONV_CODE static CONV_TARGET
@@ -18,66 +18,66 @@ typedef CONV_ITEM CONV_AT __attribute__((vector_size(CONV_VECTOR_BYTES), aligned
 #endif
 #define CONV_LOAD(at) ((CONV_VECTOR) * (const CONV_AT *)(at))
 #define CONV_STORE(at, value) (*(CONV_AT *)(at) = (CONV_AT)(value))
-#define CONV_REPEAT(item) ((item) - (CONV_VECTOR){0})
+#define CONV_BROADCAST(item) ((item) - (CONV_VECTOR){0})
 
-/* Items `step` apart; of a vector only the first `count`. */
-CONV_INLINE CONV_VECTOR CONV_NAME(conv_load)(const CONV_ITEM *at, int64_t step, int64_t count) {
-    if (step == 1 && count >= CONV_LANES) return CONV_LOAD(at);
-#ifdef CONV_LOAD_SOME
-    if (step == 1) return CONV_LOAD_SOME(at, count);
+/* Load items `stride` apart, at most a vector, of which the first `count`. */
+CONV_INLINE CONV_VECTOR CONV_NAME(conv_load)(const CONV_ITEM *address, int64_t stride, int64_t count) {
+    if (stride == 1 && count >= CONV_LANES) return CONV_LOAD(address);
+#ifdef CONV_LOAD_PARTIAL
+    if (stride == 1) return CONV_LOAD_PARTIAL(address, count);
 #endif
     CONV_ITEM items[CONV_LANES] = {0};
-    for (int64_t lane = 0; lane < conv_least(count, CONV_LANES); lane++) items[lane] = at[lane * step];
+    for (int64_t lane = 0; lane < conv_min(count, CONV_LANES); lane++) items[lane] = address[lane * stride];
     return CONV_LOAD(items);
 }
 
-/* `streams`: past the caches, where a whole line of them is written. */
+/* Store at most a vector; `nontemporal`: bypass the caches if a whole aligned vector is written. */
 CONV_INLINE void CONV_NAME(conv_store)(
-    CONV_ITEM *at, int64_t step, int64_t count, CONV_VECTOR value, int64_t streams) {
-    if (step == 1 && count >= CONV_LANES) {
+    CONV_ITEM *address, int64_t stride, int64_t count, CONV_VECTOR value, int64_t nontemporal) {
+    if (stride == 1 && count >= CONV_LANES) {
 #ifdef CONV_STREAM
-        if (streams && (uintptr_t)at % CONV_VECTOR_BYTES == 0) {
-            CONV_STREAM(at, value);
+        if (nontemporal && (uintptr_t)address % CONV_VECTOR_BYTES == 0) {
+            CONV_STREAM(address, value);
             return;
         }
 #endif
-        (void)streams;
-        CONV_STORE(at, value);
+        (void)nontemporal;
+        CONV_STORE(address, value);
         return;
     }
-#ifdef CONV_STORE_SOME
-    if (step == 1) {
-        CONV_STORE_SOME(at, count, value);
+#ifdef CONV_STORE_PARTIAL
+    if (stride == 1) {
+        CONV_STORE_PARTIAL(address, count, value);
         return;
     }
 #endif
     CONV_ITEM items[CONV_LANES];
     CONV_STORE(items, value);
-    for (int64_t lane = 0; lane < conv_least(count, CONV_LANES); lane++) at[lane * step] = items[lane];
+    for (int64_t lane = 0; lane < conv_min(count, CONV_LANES); lane++) address[lane * stride] = items[lane];
 }
 
-/* A tile: up to `count` rows, each of `lanes` items, of one part of the terms. The left side has in `left` for each
-   segment the addresses of `block` rows, from the first of the tile on; or else `packed`, [term][row] with `step`
-   items from one term to the next. `to`: where rows go. `adds`: whether to what is there. */
+/* A tile: up to `count` rows of `lanes` items, for one k block. `left` has for each segment the addresses of `block`
+   rows, from the tile's first on; if NULL, `packed` is [k][row] with `stride` items from one k to the next. `to`:
+   the addresses of rows of the result. `accumulates`: the tile adds to it. */
 typedef struct {
     const CONV_ITEM *panel, *packed;
     const CONV_ITEM *const *left;
     const ConvSegment *segments;
-    int64_t segment_count, block, shift, step, terms, count, lanes, lane_step, adds, streams;
+    int64_t segment_count, block, shift, stride, k_size, count, lanes, lane_stride, accumulates, nontemporal;
     CONV_ITEM *to[8];
 } CONV_TILE;
 
-CONV_INLINE void CONV_NAME(conv_add_terms)(
-    int rows, int vectors, CONV_VECTOR totals[8][4], const CONV_ITEM *const left[8], int64_t term,
+CONV_INLINE void CONV_NAME(conv_add_outer_product)(
+    int rows, int vectors, CONV_VECTOR totals[8][4], const CONV_ITEM *const left[8], int64_t k,
     const CONV_ITEM *panel) {
     CONV_VECTOR right[4];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) right[v] = CONV_LOAD(panel + v * CONV_LANES);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
-        CONV_VECTOR one = CONV_REPEAT(left[r][term]);
+        CONV_VECTOR left_value = CONV_BROADCAST(left[r][k]);
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) totals[r][v] = CONV_FMA(one, right[v], totals[r][v]);
+        for (int v = 0; v < vectors; v++) totals[r][v] = CONV_FMA(left_value, right[v], totals[r][v]);
     }
 }
 
@@ -94,14 +94,14 @@ CONV_INLINE void CONV_NAME(conv_multiply_tile)(int rows, int vectors, const CONV
             for (int r = 0; r < rows; r++) left[r] = t->left[s * t->block + r] + t->shift;
             int64_t length = t->segments[s].length;
             for (int64_t i = 0; i < length; i++, panel += vectors * CONV_LANES)
-                CONV_NAME(conv_add_terms)(rows, vectors, totals, left, i, panel);
+                CONV_NAME(conv_add_outer_product)(rows, vectors, totals, left, i, panel);
         }
     } else {
         const CONV_ITEM *packed = t->packed;
-        for (int64_t i = 0; i < t->terms; i++, panel += vectors * CONV_LANES, packed += t->step) {
+        for (int64_t i = 0; i < t->k_size; i++, panel += vectors * CONV_LANES, packed += t->stride) {
 #pragma GCC unroll 8
             for (int r = 0; r < rows; r++) left[r] = packed + r;
-            CONV_NAME(conv_add_terms)(rows, vectors, totals, left, 0, panel);
+            CONV_NAME(conv_add_outer_product)(rows, vectors, totals, left, 0, panel);
         }
     }
 #pragma GCC unroll 8
@@ -111,21 +111,21 @@ CONV_INLINE void CONV_NAME(conv_multiply_tile)(int rows, int vectors, const CONV
         for (int v = 0; v < vectors; v++) {
             int64_t lanes = t->lanes - v * CONV_LANES;
             if (lanes <= 0) break;
-            CONV_ITEM *to = t->to[r] + v * CONV_LANES * t->lane_step;
-            CONV_VECTOR before = (CONV_VECTOR){0};
-            if (t->adds) before = CONV_NAME(conv_load)(to, t->lane_step, lanes);
-            CONV_NAME(conv_store)(to, t->lane_step, lanes, before + totals[r][v], t->streams);
+            CONV_ITEM *to = t->to[r] + v * CONV_LANES * t->lane_stride;
+            CONV_VECTOR previous = (CONV_VECTOR){0};
+            if (t->accumulates) previous = CONV_NAME(conv_load)(to, t->lane_stride, lanes);
+            CONV_NAME(conv_store)(to, t->lane_stride, lanes, previous + totals[r][v], t->nontemporal);
         }
     }
 }
 
-/* Rows of a tile of so many vectors: the sums fill the registers. */
+/* Rows of a tile of this many vectors: the sums fill the registers. */
 #define CONV_ROWS_OF(vectors) ((vectors) == CONV_VECTORS ? 6 : 8)
 
-#define CONV_ONE_TILE(vectors) \
+#define CONV_ONE_TILE(vectors)                                                                                     \
     static CONV_TARGET __attribute__((noinline)) void CONV_NAMED(conv_tile_##vectors, CONV_ITEM_NAME, CONV_LEVEL)( \
-        const CONV_TILE *t) { \
-        CONV_NAME(conv_multiply_tile)(CONV_ROWS_OF(vectors), vectors, t); \
+        const CONV_TILE *t) {                                                                                      \
+        CONV_NAME(conv_multiply_tile)(CONV_ROWS_OF(vectors), vectors, t);                                          \
     }
 CONV_ONE_TILE(1)
 CONV_ONE_TILE(2)
@@ -145,19 +145,19 @@ CONV_CODE void CONV_NAME(conv_tile)(int64_t vectors, const CONV_TILE *t) {
     }
 }
 
-/* The terms of a part. */
-CONV_INLINE int64_t CONV_NAME(conv_part)(const ConvProduct *p, int64_t part) {
-    return conv_least(p->part, p->terms - part * p->part);
+/* The products of a k block. */
+CONV_INLINE int64_t CONV_NAME(conv_k_block_size)(const ConvProduct *p, int64_t k_block) {
+    return conv_min(p->k_block_size, p->k_size - k_block * p->k_block_size);
 }
 
-/* How far a strip of a part lies in the panels: [part][group][strip][term][item]. */
-CONV_INLINE int64_t CONV_NAME(conv_panel)(const ConvProduct *p, int64_t part, int64_t group, int64_t strip) {
+/* The offset of a strip of a k block in the panels: [k block][group][strip][k][item]. */
+CONV_INLINE int64_t CONV_NAME(conv_panel)(const ConvProduct *p, int64_t k_block, int64_t group, int64_t strip) {
     int64_t width = p->by_windows ? p->rows : p->vectors * CONV_LANES;
-    return part * p->part * p->groups * p->padded +
-           (group * p->padded + strip * width) * CONV_NAME(conv_part)(p, part);
+    return k_block * p->k_block_size * p->groups * p->padded +
+           (group * p->padded + strip * width) * CONV_NAME(conv_k_block_size)(p, k_block);
 }
 
-/* The items of a strip's panel for each term. */
+/* The items of a strip's panel for each k. */
 CONV_INLINE int64_t CONV_NAME(conv_width)(const ConvProduct *p, int64_t strip) {
     if (p->by_windows) return p->rows;
     return (strip + 1 < p->strips ? p->vectors : p->last_vectors) * CONV_LANES;
@@ -165,184 +165,190 @@ CONV_INLINE int64_t CONV_NAME(conv_width)(const ConvProduct *p, int64_t strip) {
 
 /* Pack a strip of rhs. */
 CONV_CODE void CONV_NAME(conv_pack)(const ConvProduct *p, int64_t number) {
-    int64_t part = number / (p->groups * p->strips), group = number / p->strips % p->groups, strip = number % p->strips;
+    int64_t k_block = number / (p->groups * p->strips), group = number / p->strips % p->groups, strip =
+        number % p->strips;
     int64_t width = CONV_NAME(conv_width)(p, strip);
     int64_t column = strip * (p->by_windows ? p->rows : p->vectors * CONV_LANES);
-    int64_t here = conv_least(width, p->columns - column);
-    CONV_ITEM *to = (CONV_ITEM *)p->panels + CONV_NAME(conv_panel)(p, part, group, strip);
-    const CONV_ITEM *rhs = (const CONV_ITEM *)p->rhs + (group * p->columns + column) * p->factor_output_step;
-    for (int64_t s = p->parts[part]; s < p->parts[part + 1]; s++) {
+    int64_t valid_lanes = conv_min(width, p->columns - column);
+    CONV_ITEM *to = (CONV_ITEM *)p->panels + CONV_NAME(conv_panel)(p, k_block, group, strip);
+    const CONV_ITEM *rhs = (const CONV_ITEM *)p->rhs + (group * p->columns + column) * p->factor_output_stride;
+    for (int64_t s = p->k_block_segments[k_block]; s < p->k_block_segments[k_block + 1]; s++) {
         const ConvSegment *segment = &p->segments[s];
-        for (int64_t term = segment->skip; term < segment->skip + segment->length; term++, to += width) {
-            const CONV_ITEM *from = rhs + p->factor_places[segment->position + term / p->features] +
-                                    term % p->features * p->factor_feature_step;
-            if (p->factor_output_step == 1) memcpy(to, from, here * sizeof(CONV_ITEM));
-            else for (int64_t lane = 0; lane < here; lane++) to[lane] = from[lane * p->factor_output_step];
-            for (int64_t lane = here; lane < width; lane++) to[lane] = 0;
+        for (int64_t k = segment->skip; k < segment->skip + segment->length; k++, to += width) {
+            const CONV_ITEM *from = rhs + p->factor_offsets[segment->position + k / p->features] +
+                                    k % p->features * p->factor_feature_stride;
+            if (p->factor_output_stride == 1) memcpy(to, from, valid_lanes * sizeof(CONV_ITEM));
+            else for (int64_t lane = 0; lane < valid_lanes; lane++) to[lane] = from[lane * p->factor_output_stride];
+            for (int64_t lane = valid_lanes; lane < width; lane++) to[lane] = 0;
         }
     }
 }
 
-/* Find where the rows of a block lie for each segment of a part. Windows that reach into the padding while their terms
-   are merged are copied into `edge`. */
-CONV_CODE void CONV_NAME(conv_find_rows)(
-    const ConvProduct *p, const ConvBlock *block, int64_t filled, int64_t part, const CONV_ITEM *zeros,
+/* Compute the addresses of a block's rows for each segment of a k block. Windows of merged positions that reach into
+   the padding are copied to `edge`. */
+CONV_CODE void CONV_NAME(conv_locate_rows)(
+    const ConvProduct *p, const ConvBlock *block, int64_t filled, int64_t k_block, const CONV_ITEM *zeros,
     CONV_ITEM *edge, const CONV_ITEM **left) {
     const CONV_ITEM *lhs = (const CONV_ITEM *)p->lhs;
-    int64_t at = 0;
-    for (int64_t s = p->parts[part]; s < p->parts[part + 1]; s++, left += filled) {
+    int64_t edge_offset = 0;
+    for (int64_t s = p->k_block_segments[k_block]; s < p->k_block_segments[k_block + 1]; s++, left += filled) {
         const ConvSegment *segment = &p->segments[s];
         int64_t last = segment->position + (segment->skip + segment->length - 1) / p->features;
         int64_t first = segment->position + segment->skip / p->features, skip = segment->skip % p->features;
-        int64_t places[2][CONV_MOST_WIDTH];
-        conv_find_places(p, block, filled, first, places[0]);
+        int64_t lhs_offsets[2][CONV_MAX_WIDTH];
+        conv_lhs_offsets(p, block, filled, first, lhs_offsets[0]);
         if (first == last) {
             for (int64_t row = 0; row < filled; row++)
-                left[row] = places[0][row] < 0 ? zeros + skip : lhs + places[0][row] + skip;
-            at += segment->length;
+                left[row] = lhs_offsets[0][row] < 0 ? zeros + skip : lhs + lhs_offsets[0][row] + skip;
+            edge_offset += segment->length;
             continue;
         }
-        conv_find_places(p, block, filled, last, places[1]);
+        conv_lhs_offsets(p, block, filled, last, lhs_offsets[1]);
         for (int64_t row = 0; row < filled; row++) {
-            if (places[0][row] >= 0 && places[1][row] >= 0) {
-                left[row] = lhs + places[0][row] + skip;
+            if (lhs_offsets[0][row] >= 0 && lhs_offsets[1][row] >= 0) {
+                left[row] = lhs + lhs_offsets[0][row] + skip;
                 continue;
             }
             if (conv_is_outside(p, block, row, first)) {
                 left[row] = zeros;
                 continue;
             }
-            /* Whole vectors are stored: the rest of the last one is overwritten, or lies between the rows. */
-            CONV_ITEM *to = edge + row * (CONV_PART + CONV_LANES) + at;
+            /* Whole vectors are stored: the next store overwrites the excess, or it lies between rows. */
+            CONV_ITEM *to = edge + row * (CONV_K_BLOCK + CONV_LANES) + edge_offset;
             left[row] = to;
-            int64_t start = skip, rest = segment->length;
-            for (int64_t position = first; position <= last; position++, start = 0) {
-                int64_t here = conv_least(p->features - start, rest), place = conv_place(p, block, row, position);
-                for (int64_t i = 0; i < here; i += CONV_LANES) {
+            int64_t first_feature = skip, remaining = segment->length;
+            for (int64_t position = first; position <= last; position++, first_feature = 0) {
+                int64_t feature_count = conv_min(p->features - first_feature, remaining), lhs_offset =
+                    conv_lhs_offset(p, block, row, position);
+                for (int64_t i = 0; i < feature_count; i += CONV_LANES) {
                     CONV_VECTOR items = {0};
-                    if (place >= 0) items = CONV_NAME(conv_load)(lhs + place + start + i, 1, here - i);
+                    if (lhs_offset >= 0) items =
+                        CONV_NAME(conv_load)(lhs + lhs_offset + first_feature + i, 1, feature_count - i);
                     CONV_STORE(to + i, items);
                 }
-                to += here;
-                rest -= here;
+                to += feature_count;
+                remaining -= feature_count;
             }
         }
-        at += segment->length;
+        edge_offset += segment->length;
     }
 }
 
-/* Windows of a block that lie `step` apart, or in the padding where `place` is negative. */
+/* Windows of a block whose elements are `stride` apart, or are in the padding if `lhs_offset` is negative. */
 typedef struct {
-    int64_t first, count, place, step;
+    int64_t first, count, lhs_offset, stride;
 } CONV_NAME(ConvSpan);
 
-/* Divide the windows of a block into spans, for one position: line by line where all of a line lies inside. */
+/* Divide the windows of a block into spans, for one position: by window rows if each is all inside or all outside. */
 CONV_CODE int64_t CONV_NAME(conv_spans)(
     const ConvProduct *p, const ConvBlock *block, int64_t position, CONV_NAME(ConvSpan) *spans) {
-    int64_t number = -1, next = 0, places[CONV_MOST_WIDTH];
-    if (!p->has_holes && block->line_count * 4 <= block->count) {
-        for (; number + 1 < block->line_count; number++) {
-            int64_t first = block->lines[number + 1], count = block->lines[number + 2] - first;
+    int64_t number = -1, next = 0, lhs_offsets[CONV_MAX_WIDTH];
+    if (!p->has_base_dilation && block->window_row_count * 4 <= block->count) {
+        for (; number + 1 < block->window_row_count; number++) {
+            int64_t first = block->window_rows[number + 1], count = block->window_rows[number + 2] - first;
             CONV_NAME(ConvSpan) *span = &spans[number + 1];
-            span->first = first, span->count = count, span->step = 0;
-            span->place = conv_place(p, block, first, position);
+            span->first = first, span->count = count, span->stride = 0;
+            span->lhs_offset = conv_lhs_offset(p, block, first, position);
             if (conv_is_outside(p, block, first, position)) continue;
-            if (span->place < 0 || conv_place(p, block, first + count - 1, position) < 0) break;
-            if (count > 1) span->step = conv_place(p, block, first + 1, position) - span->place;
+            if (span->lhs_offset < 0 || conv_lhs_offset(p, block, first + count - 1, position) < 0) break;
+            if (count > 1) span->stride = conv_lhs_offset(p, block, first + 1, position) - span->lhs_offset;
         }
-        if (number + 1 == block->line_count) return number + 1;
+        if (number + 1 == block->window_row_count) return number + 1;
         number = -1;
     }
-    conv_find_places(p, block, block->count, position, places);
+    conv_lhs_offsets(p, block, block->count, position, lhs_offsets);
     for (int64_t row = 0; row < block->count; row++) {
-        int64_t place = places[row];
+        int64_t lhs_offset = lhs_offsets[row];
         CONV_NAME(ConvSpan) *span = &spans[number];
-        int is_next = number >= 0 && (place < 0) == (span->place < 0);
-        if (is_next && place >= 0 && span->count == 1) span->step = place - span->place, next = place;
-        if (!is_next || (place >= 0 && place != next)) {
+        int is_next = number >= 0 && (lhs_offset < 0) == (span->lhs_offset < 0);
+        if (is_next && lhs_offset >= 0 && span->count == 1) span->stride = lhs_offset - span->lhs_offset, next =
+            lhs_offset;
+        if (!is_next || (lhs_offset >= 0 && lhs_offset != next)) {
             span = &spans[++number];
-            span->first = row, span->count = 0, span->place = place, span->step = 0;
+            span->first = row, span->count = 0, span->lhs_offset = lhs_offset, span->stride = 0;
         }
         span->count++;
-        next = place + span->step;
+        next = lhs_offset + span->stride;
     }
     return number + 1;
 }
 
-/* Copy items that lie `step` apart. Constant steps, as most are, make vectors of the loop. */
-CONV_INLINE void CONV_NAME(conv_copy)(CONV_ITEM *to, const CONV_ITEM *from, int64_t step, int64_t count) {
-    if (step == 1) for (int64_t i = 0; i < count; i++) to[i] = from[i];
-    else if (step == 2) for (int64_t i = 0; i < count; i++) to[i] = from[2 * i];
-    else for (int64_t i = 0; i < count; i++) to[i] = from[i * step];
+/* Copy items `stride` apart. The compiler vectorizes the loops with constant strides. */
+CONV_INLINE void CONV_NAME(conv_copy)(CONV_ITEM *to, const CONV_ITEM *from, int64_t stride, int64_t count) {
+    if (stride == 1) for (int64_t i = 0; i < count; i++) to[i] = from[i];
+    else if (stride == 2) for (int64_t i = 0; i < count; i++) to[i] = from[2 * i];
+    else for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
 }
 
-/* Pack a part of the terms of a block of windows: [term][width]. */
+/* Pack a k block of a block of windows: [k][width]. */
 CONV_CODE void CONV_NAME(conv_pack_windows)(
-    const ConvProduct *p, const ConvBlock *block, int64_t part, int64_t group, int64_t width, CONV_ITEM *to) {
-    const CONV_ITEM *lhs = (const CONV_ITEM *)p->lhs + group * p->group_step;
-    CONV_NAME(ConvSpan) spans[CONV_MOST_WIDTH];
-    for (int64_t s = p->parts[part]; s < p->parts[part + 1]; s++) {
+    const ConvProduct *p, const ConvBlock *block, int64_t k_block, int64_t group, int64_t width, CONV_ITEM *to) {
+    const CONV_ITEM *lhs = (const CONV_ITEM *)p->lhs + group * p->group_stride;
+    CONV_NAME(ConvSpan) spans[CONV_MAX_WIDTH];
+    for (int64_t s = p->k_block_segments[k_block]; s < p->k_block_segments[k_block + 1]; s++) {
         const ConvSegment *segment = &p->segments[s];
         int64_t count = CONV_NAME(conv_spans)(p, block, segment->position, spans);
-        for (int64_t term = segment->skip; term < segment->skip + segment->length; term++, to += width) {
+        for (int64_t k = segment->skip; k < segment->skip + segment->length; k++, to += width) {
             for (int64_t i = 0; i < count; i++) {
-                const CONV_ITEM *from = lhs + spans[i].place + term * p->feature_step;
+                const CONV_ITEM *from = lhs + spans[i].lhs_offset + k * p->feature_stride;
                 CONV_ITEM *lanes = to + spans[i].first;
-                if (spans[i].place < 0) memset(lanes, 0, spans[i].count * sizeof(CONV_ITEM));
-                else CONV_NAME(conv_copy)(lanes, from, spans[i].step, spans[i].count);
+                if (spans[i].lhs_offset < 0) memset(lanes, 0, spans[i].count * sizeof(CONV_ITEM));
+                else CONV_NAME(conv_copy)(lanes, from, spans[i].stride, spans[i].count);
             }
             for (int64_t lane = block->count; lane < width; lane++) to[lane] = 0;
         }
     }
 }
 
-/* Multiply one unit: a block of windows with some strips. */
-CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t unit, char *memory) {
-    int64_t flat = p->groups * p->strips, across = (flat + p->strip_group - 1) / p->strip_group;
-    int64_t begin = unit % across * p->strip_group, end = conv_least(begin + p->strip_group, flat);
+/* Do one work item: a block of windows times some strips. */
+CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t work_item, char *memory) {
+    int64_t strip_count = p->groups * p->strips, strip_groups = (strip_count + p->strip_group - 1) / p->strip_group;
+    int64_t begin = work_item % strip_groups * p->strip_group, end = conv_min(begin + p->strip_group, strip_count);
     int64_t filled = p->by_windows ? p->vectors * CONV_LANES : (p->block + 23) / 24 * 24;
-    int64_t per = p->by_windows ? p->inner : p->windows, blocks = (per + p->block - 1) / p->block;
-    int64_t first = unit / across / blocks * per + unit / across % blocks * p->block;
+    int64_t windows_per_span = p->by_windows ? p->inner : p->windows, blocks =
+        (windows_per_span + p->block - 1) / p->block;
+    int64_t first = work_item / strip_groups / blocks * windows_per_span + work_item / strip_groups % blocks * p->block;
     ConvBlock block;
-    conv_find(p, first, conv_least(p->block, per - first % per), filled, &block);
+    conv_locate_windows(p, first, conv_min(p->block, windows_per_span - first % windows_per_span), filled, &block);
     CONV_ITEM *packed = (CONV_ITEM *)memory;
-    const CONV_ITEM **left = (const CONV_ITEM **)(packed + CONV_MOST_WIDTH * CONV_PART);
-    CONV_ITEM *zeros = (CONV_ITEM *)(left + CONV_PART * CONV_BLOCK);
-    if (p->is_direct) memset(zeros, 0, (p->groups * p->features + CONV_PART) * sizeof(CONV_ITEM));
-    for (int64_t part = 0; part < p->part_count; part++) {
-        CONV_TILE t = {.adds = part > 0, .terms = CONV_NAME(conv_part)(p, part), .streams = p->streams};
-        t.lane_step = p->lane_step;
-        int64_t now = -1;
+    const CONV_ITEM **left = (const CONV_ITEM **)(packed + CONV_MAX_WIDTH * CONV_K_BLOCK);
+    CONV_ITEM *zeros = (CONV_ITEM *)(left + CONV_K_BLOCK * CONV_WINDOW_BLOCK);
+    if (p->is_direct) memset(zeros, 0, (p->groups * p->features + CONV_K_BLOCK) * sizeof(CONV_ITEM));
+    for (int64_t k_block = 0; k_block < p->k_block_count; k_block++) {
+        CONV_TILE t = {.accumulates = k_block > 0, .k_size = CONV_NAME(conv_k_block_size)(p, k_block), .nontemporal =
+            p->nontemporal};
+        t.lane_stride = p->lane_stride;
+        int64_t packed_group = -1;
         if (p->is_direct) {
-            CONV_NAME(conv_find_rows)(p, &block, filled, part, zeros, packed, left);
-            t.segments = p->segments + p->parts[part];
-            t.segment_count = p->parts[part + 1] - p->parts[part];
+            CONV_NAME(conv_locate_rows)(p, &block, filled, k_block, zeros, packed, left);
+            t.segments = p->segments + p->k_block_segments[k_block];
+            t.segment_count = p->k_block_segments[k_block + 1] - p->k_block_segments[k_block];
             t.block = filled;
         }
         for (int64_t number = begin; number < end; number++) {
             int64_t group = number / p->strips, strip = number % p->strips;
-            const CONV_ITEM *panel = (const CONV_ITEM *)p->panels + CONV_NAME(conv_panel)(p, part, group, strip);
-            if (!p->is_direct && group != now) {
-                CONV_NAME(conv_pack_windows)(p, &block, part, group, filled, packed);
-                now = group;
+            const CONV_ITEM *panel = (const CONV_ITEM *)p->panels + CONV_NAME(conv_panel)(p, k_block, group, strip);
+            if (!p->is_direct && group != packed_group) {
+                CONV_NAME(conv_pack_windows)(p, &block, k_block, group, filled, packed);
+                packed_group = group;
             }
             CONV_ITEM *result = (CONV_ITEM *)p->result;
             if (p->by_windows) {
-                t.panel = packed, t.packed = panel, t.step = p->rows, t.lanes = block.count;
-                t.count = conv_least(p->rows, p->columns - strip * p->rows);
-                result += block.first_result + (group * p->columns + strip * p->rows) * p->output_step;
-                for (int64_t r = 0; r < t.count; r++) t.to[r] = result + r * p->output_step;
+                t.panel = packed, t.packed = panel, t.stride = p->rows, t.lanes = block.count;
+                t.count = conv_min(p->rows, p->columns - strip * p->rows);
+                result += block.first_result + (group * p->columns + strip * p->rows) * p->output_stride;
+                for (int64_t r = 0; r < t.count; r++) t.to[r] = result + r * p->output_stride;
                 CONV_NAME(conv_tile)(p->vectors, &t);
                 continue;
             }
             int64_t width = CONV_NAME(conv_width)(p, strip), vectors = width / CONV_LANES;
             int64_t column = strip * p->vectors * CONV_LANES, rows = CONV_ROWS_OF(vectors);
-            t.panel = panel, t.step = filled, t.lanes = conv_least(width, p->columns - column);
-            t.shift = group * p->group_step;
+            t.panel = panel, t.stride = filled, t.lanes = conv_min(width, p->columns - column);
+            t.shift = group * p->group_stride;
             for (int64_t row = 0; row < block.count; row += rows) {
                 t.left = p->is_direct ? left + row : 0;
                 t.packed = packed + row;
-                t.count = conv_least(rows, block.count - row);
+                t.count = conv_min(rows, block.count - row);
                 for (int64_t r = 0; r < t.count; r++)
                     t.to[r] = result + block.results[row + r] + group * p->columns + column;
                 CONV_NAME(conv_tile)(vectors, &t);
@@ -351,62 +357,63 @@ CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t unit, char
     }
 }
 
-/* Multiply windows of `vectors` of groups from `group` on, of the last of which there are `some` items. */
+/* Multiply windows, for `vectors` of groups from `group` on, the last vector with `last_lanes` items. */
 CONV_INLINE void CONV_NAME(conv_multiply_lanes)(
-    int vectors, const ConvProduct *p, const ConvBlock *block, int64_t group, int64_t some, const CONV_ITEM *zeros) {
-    for (int64_t part = 0; part < p->part_count; part++) {
-        CONV_VECTOR totals[CONV_FEW][4];
+    int vectors, const ConvProduct *p, const ConvBlock *block, int64_t group, int64_t last_lanes,
+        const CONV_ITEM *zeros) {
+    for (int64_t k_block = 0; k_block < p->k_block_count; k_block++) {
+        CONV_VECTOR totals[CONV_GROUP_WINDOWS][4];
 #pragma GCC unroll 4
-        for (int r = 0; r < CONV_FEW; r++)
+        for (int r = 0; r < CONV_GROUP_WINDOWS; r++)
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) totals[r][v] = (CONV_VECTOR){0};
-        for (int64_t s = p->parts[part]; s < p->parts[part + 1]; s++) {
+        for (int64_t s = p->k_block_segments[k_block]; s < p->k_block_segments[k_block + 1]; s++) {
             const ConvSegment *segment = &p->segments[s];
-            const CONV_ITEM *left[CONV_FEW], *rhs = (const CONV_ITEM *)p->rhs + group;
-            int64_t places[CONV_FEW], steps[CONV_FEW];
-            conv_find_places(p, block, CONV_FEW, segment->position, places);
+            const CONV_ITEM *left[CONV_GROUP_WINDOWS], *rhs = (const CONV_ITEM *)p->rhs + group;
+            int64_t lhs_offsets[CONV_GROUP_WINDOWS], strides[CONV_GROUP_WINDOWS];
+            conv_lhs_offsets(p, block, CONV_GROUP_WINDOWS, segment->position, lhs_offsets);
 #pragma GCC unroll 4
-            for (int r = 0; r < CONV_FEW; r++) {
-                steps[r] = places[r] < 0 ? 0 : p->feature_step;
-                left[r] = places[r] < 0 ? zeros : (const CONV_ITEM *)p->lhs + group + places[r];
-                left[r] += segment->skip * steps[r];
+            for (int r = 0; r < CONV_GROUP_WINDOWS; r++) {
+                strides[r] = lhs_offsets[r] < 0 ? 0 : p->feature_stride;
+                left[r] = lhs_offsets[r] < 0 ? zeros : (const CONV_ITEM *)p->lhs + group + lhs_offsets[r];
+                left[r] += segment->skip * strides[r];
             }
-            rhs += p->factor_places[segment->position] + segment->skip * p->factor_feature_step;
-            for (int64_t i = 0; i < segment->length; i++, rhs += p->factor_feature_step) {
+            rhs += p->factor_offsets[segment->position] + segment->skip * p->factor_feature_stride;
+            for (int64_t i = 0; i < segment->length; i++, rhs += p->factor_feature_stride) {
                 CONV_VECTOR right[4];
 #pragma GCC unroll 4
-                for (int v = 0; v < vectors; v++) right[v] = CONV_NAME(conv_load)(rhs + v * CONV_LANES, 1, some);
+                for (int v = 0; v < vectors; v++) right[v] = CONV_NAME(conv_load)(rhs + v * CONV_LANES, 1, last_lanes);
 #pragma GCC unroll 4
-                for (int r = 0; r < CONV_FEW; r++) {
+                for (int r = 0; r < CONV_GROUP_WINDOWS; r++) {
 #pragma GCC unroll 4
                     for (int v = 0; v < vectors; v++)
                         totals[r][v] = CONV_FMA(
-                            CONV_NAME(conv_load)(left[r] + v * CONV_LANES, 1, some), right[v], totals[r][v]);
-                    left[r] += steps[r];
+                            CONV_NAME(conv_load)(left[r] + v * CONV_LANES, 1, last_lanes), right[v], totals[r][v]);
+                    left[r] += strides[r];
                 }
             }
         }
 #pragma GCC unroll 4
-        for (int r = 0; r < CONV_FEW; r++)
+        for (int r = 0; r < CONV_GROUP_WINDOWS; r++)
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
                 if (r >= block->count) break;
                 CONV_ITEM *to = (CONV_ITEM *)p->result + block->results[r] + group + v * CONV_LANES;
-                CONV_VECTOR before = (CONV_VECTOR){0};
-                if (part) before = CONV_NAME(conv_load)(to, 1, some);
-                CONV_NAME(conv_store)(to, 1, some, before + totals[r][v], p->streams);
+                CONV_VECTOR previous = (CONV_VECTOR){0};
+                if (k_block) previous = CONV_NAME(conv_load)(to, 1, last_lanes);
+                CONV_NAME(conv_store)(to, 1, last_lanes, previous + totals[r][v], p->nontemporal);
             }
     }
 }
 
-/* Multiply one unit where vectors run along groups. */
-CONV_CODE void CONV_NAME(conv_multiply_groups)(const ConvProduct *p, int64_t unit, char *memory) {
-    int64_t width = p->vectors * CONV_LANES, across = (p->groups + width - 1) / width;
-    int64_t first = unit / across * CONV_FEW, group = unit % across * width;
-    int64_t last = conv_least(group + width, p->groups);
+/* Do one work item where vectors run along groups. */
+CONV_CODE void CONV_NAME(conv_multiply_groups)(const ConvProduct *p, int64_t work_item, char *memory) {
+    int64_t width = p->vectors * CONV_LANES, group_blocks = (p->groups + width - 1) / width;
+    int64_t first = work_item / group_blocks * CONV_GROUP_WINDOWS, group = work_item % group_blocks * width;
+    int64_t last = conv_min(group + width, p->groups);
     ConvBlock block;
-    conv_find(p, first, conv_least(CONV_FEW, p->windows - first), CONV_FEW, &block);
-    memset(memory, 0, CONV_MOST_WIDTH * sizeof(CONV_ITEM));
+    conv_locate_windows(p, first, conv_min(CONV_GROUP_WINDOWS, p->windows - first), CONV_GROUP_WINDOWS, &block);
+    memset(memory, 0, CONV_MAX_WIDTH * sizeof(CONV_ITEM));
     const CONV_ITEM *zeros = (const CONV_ITEM *)memory;
     for (; group + CONV_VECTORS * CONV_LANES <= last; group += CONV_VECTORS * CONV_LANES)
         CONV_NAME(conv_multiply_lanes)(CONV_VECTORS, p, &block, group, CONV_LANES, zeros);
@@ -415,44 +422,45 @@ CONV_CODE void CONV_NAME(conv_multiply_groups)(const ConvProduct *p, int64_t uni
     if (group < last) CONV_NAME(conv_multiply_lanes)(1, p, &block, group, last - group, zeros);
 }
 
-/* What is scaled: `entries` elements for each window, `places` from the first window's on, by `factors`. */
+/* The elements to scale: `entries` for each window, at `lhs_offsets` from the first window's, by `factors`. */
 typedef struct {
-    int64_t entries, count, lhs_step, result_step, adds, streams;
+    int64_t entries, count, lhs_stride, result_stride, accumulates, nontemporal;
     const CONV_ITEM *lhs;
     CONV_ITEM *result;
-    int64_t places[CONV_ENTRIES], factors[CONV_ENTRIES];
+    int64_t lhs_offsets[CONV_MAX_ENTRIES], factors[CONV_MAX_ENTRIES];
 } CONV_NAME(ConvScaled);
 
-/* Some windows, `vectors` of channels from `channel` on, of the last of which there are `some` items. */
+/* Scale some windows, for `vectors` of channels from `channel` on, the last vector with `last_lanes` items. */
 CONV_INLINE void CONV_NAME(conv_scale_channels)(
     int windows, int vectors, const CONV_NAME(ConvScaled) *s, const CONV_ITEM *factors, int64_t window,
-    int64_t channel, int64_t some) {
+    int64_t channel, int64_t last_lanes) {
     CONV_VECTOR totals[4][4], factor[4];
-    CONV_ITEM *result = s->result + window * s->result_step + channel;
-    const CONV_ITEM *lhs = s->lhs + window * s->lhs_step + channel;
+    CONV_ITEM *result = s->result + window * s->result_stride + channel;
+    const CONV_ITEM *lhs = s->lhs + window * s->lhs_stride + channel;
 #pragma GCC unroll 4
     for (int w = 0; w < windows; w++)
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
-            totals[w][v] = s->adds ? CONV_NAME(conv_load)(result + w * s->result_step + v * CONV_LANES, 1, some)
+            totals[w][v] = s->accumulates ? CONV_NAME(conv_load)(
+                result + w * s->result_stride + v * CONV_LANES, 1, last_lanes)
                                    : (CONV_VECTOR){0};
     for (int64_t entry = 0; entry < s->entries; entry++) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
-            factor[v] = CONV_NAME(conv_load)(factors + s->factors[entry] + channel + v * CONV_LANES, 1, some);
+            factor[v] = CONV_NAME(conv_load)(factors + s->factors[entry] + channel + v * CONV_LANES, 1, last_lanes);
 #pragma GCC unroll 4
         for (int w = 0; w < windows; w++)
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++)
                 totals[w][v] = totals[w][v] + factor[v] * CONV_NAME(conv_load)(
-                    lhs + s->places[entry] + w * s->lhs_step + v * CONV_LANES, 1, some);
+                    lhs + s->lhs_offsets[entry] + w * s->lhs_stride + v * CONV_LANES, 1, last_lanes);
     }
 #pragma GCC unroll 4
     for (int w = 0; w < windows; w++)
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
             CONV_NAME(conv_store)(
-                result + w * s->result_step + v * CONV_LANES, 1, some, totals[w][v], s->streams);
+                result + w * s->result_stride + v * CONV_LANES, 1, last_lanes, totals[w][v], s->nontemporal);
 }
 
 CONV_INLINE void CONV_NAME(conv_scale_windows)(
@@ -466,41 +474,45 @@ CONV_INLINE void CONV_NAME(conv_scale_windows)(
         CONV_NAME(conv_scale_channels)(windows, 1, s, factors, window, channel, channels - channel);
 }
 
-/* `vectors` of windows of one channel, of the last of which there are `some` items. */
-CONV_INLINE void CONV_NAME(conv_scale_line)(
+/* Scale `vectors` of windows of one channel, the last vector with `last_lanes` items. */
+CONV_INLINE void CONV_NAME(conv_scale_vectors)(
     int vectors, const CONV_NAME(ConvScaled) *s, const CONV_ITEM *lhs, const CONV_ITEM *factors, CONV_ITEM *result,
-    int64_t lhs_step, int64_t result_step, int64_t some) {
+    int64_t lhs_stride, int64_t result_stride, int64_t last_lanes) {
     CONV_VECTOR totals[4];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++)
-        totals[v] = s->adds ? CONV_NAME(conv_load)(result + v * CONV_LANES * result_step, result_step, some)
+        totals[v] = s->accumulates ? CONV_NAME(conv_load)(
+            result + v * CONV_LANES * result_stride, result_stride, last_lanes)
                             : (CONV_VECTOR){0};
     for (int64_t entry = 0; entry < s->entries; entry++) {
-        CONV_VECTOR factor = CONV_REPEAT(factors[s->factors[entry]]);
-        const CONV_ITEM *at = lhs + s->places[entry];
+        CONV_VECTOR factor = CONV_BROADCAST(factors[s->factors[entry]]);
+        const CONV_ITEM *element = lhs + s->lhs_offsets[entry];
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
-            totals[v] = totals[v] + factor * CONV_NAME(conv_load)(at + v * CONV_LANES * lhs_step, lhs_step, some);
+            totals[v] = totals[v] + factor * CONV_NAME(conv_load)(
+                element + v * CONV_LANES * lhs_stride, lhs_stride, last_lanes);
     }
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++)
-        CONV_NAME(conv_store)(result + v * CONV_LANES * result_step, result_step, some, totals[v], s->streams);
+        CONV_NAME(conv_store)(
+            result + v * CONV_LANES * result_stride, result_stride, last_lanes, totals[v], s->nontemporal);
 }
 
 CONV_INLINE void CONV_NAME(conv_scale_channel)(
     const CONV_NAME(ConvScaled) *s, const CONV_ITEM *lhs, const CONV_ITEM *factors, CONV_ITEM *result,
-    int64_t lhs_step, int64_t result_step) {
+    int64_t lhs_stride, int64_t result_stride) {
     int64_t window = 0;
     for (; window + 4 * CONV_LANES <= s->count; window += 4 * CONV_LANES)
-        CONV_NAME(conv_scale_line)(
-            4, s, lhs + window * lhs_step, factors, result + window * result_step, lhs_step, result_step, CONV_LANES);
+        CONV_NAME(conv_scale_vectors)(
+            4, s, lhs + window * lhs_stride, factors, result + window * result_stride, lhs_stride, result_stride,
+                CONV_LANES);
     for (; window < s->count; window += CONV_LANES)
-        CONV_NAME(conv_scale_line)(
-            1, s, lhs + window * lhs_step, factors, result + window * result_step, lhs_step, result_step,
-            conv_least(CONV_LANES, s->count - window));
+        CONV_NAME(conv_scale_vectors)(
+            1, s, lhs + window * lhs_stride, factors, result + window * result_stride, lhs_stride, result_stride,
+            conv_min(CONV_LANES, s->count - window));
 }
 
-/* Scale what a run of windows of one line has at some positions, in some channels. */
+/* Scale a run of windows of one window row, at some positions, in some channels. */
 CONV_CODE void CONV_NAME(conv_scale_run)(
     const ConvScaling *p, const CONV_NAME(ConvScaled) *s, int64_t first_channel, int64_t last_channel) {
     const CONV_ITEM *factors = (const CONV_ITEM *)p->factors;
@@ -512,58 +524,61 @@ CONV_CODE void CONV_NAME(conv_scale_run)(
         return;
     }
     for (int64_t channel = first_channel; channel < last_channel; channel++) {
-        const CONV_ITEM *lhs = s->lhs + channel * p->lhs_channel_step;
-        CONV_ITEM *result = s->result + channel * p->result_channel_step;
-        if (s->lhs_step == 1 && s->result_step == 1)
+        const CONV_ITEM *lhs = s->lhs + channel * p->lhs_channel_stride;
+        CONV_ITEM *result = s->result + channel * p->result_channel_stride;
+        if (s->lhs_stride == 1 && s->result_stride == 1)
             CONV_NAME(conv_scale_channel)(s, lhs, factors + channel, result, 1, 1);
-        else if (s->lhs_step == 2 && s->result_step == 1)
+        else if (s->lhs_stride == 2 && s->result_stride == 1)
             CONV_NAME(conv_scale_channel)(s, lhs, factors + channel, result, 2, 1);
         else
-            CONV_NAME(conv_scale_channel)(s, lhs, factors + channel, result, s->lhs_step, s->result_step);
+            CONV_NAME(conv_scale_channel)(s, lhs, factors + channel, result, s->lhs_stride, s->result_stride);
     }
 }
 
-/* Scale one unit. */
-CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t unit) {
+/* Do one work item. */
+CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
     CONV_NAME(ConvScaled) s;
-    s.streams = p->streams;
-    int64_t channel = unit % p->channel_blocks * p->channel_block, rest = unit / p->channel_blocks;
-    int64_t last_channel = conv_least(channel + p->channel_block, p->channels);
-    int64_t begin = rest % p->line_blocks * p->line_block, line = rest / p->line_blocks * CONV_LINES;
-    int64_t end = begin + p->line_block, last_line = conv_least(line + CONV_LINES, p->lines);
+    s.nontemporal = p->nontemporal;
+    int64_t channel = work_item % p->channel_blocks * p->channel_block, outer_index = work_item / p->channel_blocks;
+    int64_t last_channel = conv_min(channel + p->channel_block, p->channels);
+    int64_t begin = outer_index % p->row_blocks * p->row_block, window_row =
+        outer_index / p->row_blocks * CONV_WINDOW_ROWS;
+    int64_t end = begin + p->row_block, last_window_row = conv_min(window_row + CONV_WINDOW_ROWS, p->window_rows);
     const ConvAxis *innermost = &p->axes[p->rank - 1];
-    for (; line < last_line; line++) {
-        const int64_t *places[CONV_MOST_AXES];
-        int64_t left = line, to = 0;
+    for (; window_row < last_window_row; window_row++) {
+        const int64_t *lhs_offsets[CONV_MAX_AXES];
+        int64_t outer_row = window_row, result_offset = 0;
         for (int64_t axis = p->rank - 2; axis >= 0; axis--) {
-            int64_t window = left % p->axes[axis].count;
-            left /= p->axes[axis].count;
-            to += window * p->axes[axis].result_step;
-            places[axis] = p->axes[axis].places + window * p->axes[axis].positions;
+            int64_t window = outer_row % p->axes[axis].count;
+            outer_row /= p->axes[axis].count;
+            result_offset += window * p->axes[axis].result_stride;
+            lhs_offsets[axis] = p->axes[axis].lhs_offsets + window * p->axes[axis].positions;
         }
         for (int64_t number = 0; number < p->run_count; number++) {
             const ConvRun *run = &p->runs[number];
-            const int64_t *in_line = p->line_places + number * innermost->positions;
-            int64_t low = begin <= run->first ? 0 : (begin - run->first + run->step - 1) / run->step;
-            int64_t high = end <= run->first ? 0 : (end - run->first + run->step - 1) / run->step;
-            s.count = conv_least(high, run->count) - low;
+            const int64_t *offsets_in_run = p->run_offsets + number * innermost->positions;
+            int64_t low = begin <= run->first ? 0 : (begin - run->first + run->stride - 1) / run->stride;
+            int64_t high = end <= run->first ? 0 : (end - run->first + run->stride - 1) / run->stride;
+            s.count = conv_min(high, run->count) - low;
             if (s.count <= 0) continue;
-            s.lhs = (const CONV_ITEM *)p->lhs + low * run->lhs_step;
-            s.result = (CONV_ITEM *)p->result + to + (run->first + low * run->step) * innermost->result_step;
-            s.lhs_step = run->lhs_step, s.result_step = run->step * innermost->result_step;
-            s.adds = 0;
-            for (int64_t position = 0; position < p->positions || !s.adds;) {
+            s.lhs = (const CONV_ITEM *)p->lhs + low * run->lhs_stride;
+            s.result = (CONV_ITEM *)p->result + result_offset + (run->first + low * run->stride)
+                * innermost->result_stride;
+            s.lhs_stride = run->lhs_stride, s.result_stride = run->stride * innermost->result_stride;
+            s.accumulates = 0;
+            for (int64_t position = 0; position < p->positions || !s.accumulates;) {
                 s.entries = 0;
-                for (; position < p->positions && s.entries < CONV_ENTRIES; position++) {
-                    const int64_t *along = p->along + position * p->rank;
-                    int64_t place = in_line[along[p->rank - 1]];
-                    for (int64_t axis = 0; axis < p->rank - 1; axis++) place += places[axis][along[axis]];
-                    if (place < 0) continue;
-                    s.places[s.entries] = place;
-                    s.factors[s.entries++] = p->factor_places[position];
+                for (; position < p->positions && s.entries < CONV_MAX_ENTRIES; position++) {
+                    const int64_t *position_indices = p->position_indices + position * p->rank;
+                    int64_t lhs_offset = offsets_in_run[position_indices[p->rank - 1]];
+                    for (int64_t axis = 0; axis < p->rank - 1;
+                        axis++) lhs_offset += lhs_offsets[axis][position_indices[axis]];
+                    if (lhs_offset < 0) continue;
+                    s.lhs_offsets[s.entries] = lhs_offset;
+                    s.factors[s.entries++] = p->factor_offsets[position];
                 }
                 CONV_NAME(conv_scale_run)(p, &s, channel, last_channel);
-                s.adds = 1;
+                s.accumulates = 1;
             }
         }
     }
@@ -578,7 +593,7 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t unit) {
 #undef CONV_FMA
 #undef CONV_LOAD
 #undef CONV_STORE
-#undef CONV_REPEAT
+#undef CONV_BROADCAST
 #undef CONV_ROWS_OF
 #undef CONV_ONE_TILE
 #undef CONV_ITEM

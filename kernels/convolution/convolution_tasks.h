@@ -1,19 +1,22 @@
-/* Convolutions: products of windows with factors, and scaled elements. `convolution_loops.h` holds the loops, once for
-   each element type and instruction set; here is what they read, which of them serves, and the tasks.
+/* Convolutions: windows times factors, or scaled elements. `convolution_loops.h` holds the loops, once for each
+   element type and instruction set; this file has their parameters, their choice, and the tasks.
 
-   Products. A block of windows is the left or the right side of a product of matrices. Sums stay in registers: those
-   of some rows of the left side, of which each element is multiplied with vectors of the right side.
+   Products (implicit GEMM). A block of windows is the left or the right operand of a matrix product. Sums stay in
+   registers: those of some rows of the left operand, each element of which is multiplied with vectors of the right
+   one.
 
-   - Where the result's features are contiguous, vectors run along them: the right side is rhs, packed into panels.
-     Rows are windows, read where they lie in lhs if its features are contiguous, or else packed.
-   - Elsewhere vectors run along windows, which are packed, and the rows are features of the result.
-   - Where each group has one feature of the result, and groups are contiguous in all arrays, vectors run along them:
-     nothing is packed.
+   - Where the result's features are contiguous, vectors run along them: the right operand is rhs, packed into
+   panels. Rows are windows, read from lhs directly if its features are contiguous, and packed otherwise.
 
-   The order of floats. Of each window the terms are taken in row-major order of position and input feature; what lies
-   in the padding is zero. They are divided into the fewest parts of at most CONV_PART terms, all but the last of one
-   size. The terms of a part are added to +0 by fused multiply-add, and the sums of the parts to +0 one after another.
-   Scaled elements are rounded and added to +0 in the order of positions, without those in the
+   - Elsewhere vectors run along windows, which are packed, and rows are features of the result.
+
+   - Where each group has one feature of the result and groups are contiguous in all arrays, vectors run along
+   groups, and nothing is packed.
+
+   Order of additions of floats. The products of a window are ordered by position, then input feature, row-major;
+   elements in the padding are zero. They are divided into the fewest k blocks of at most CONV_K_BLOCK products, all
+   but the last of one size. The products of a block are added to +0 by fused multiply-add, and the sums of the
+   blocks to +0 in order. Scaled elements are rounded and added to +0 in the order of positions, without those in the
    padding. Integers are exact modulo two to the width. */
 
 #ifndef NIMBLEHLO_CONVOLUTION_TASKS_H
@@ -23,88 +26,89 @@
 #include <string.h>
 
 enum {
-    CONV_PART = 160,       /* most terms of a part: its panel stays in the first cache */
-    CONV_MOST_AXES = 16,
-    CONV_BLOCK = 48,       /* most windows that are rows: whole tiles of either height */
-    CONV_MOST_WIDTH = 64,  /* most items of the vectors of a tile */
-    CONV_CHANNELS = 16,    /* of which lines are scaled together where vectors run along lines */
-    CONV_LINES = 8,        /* that are scaled one after another */
-    CONV_FEW = 4,          /* windows that are rows where vectors run along groups */
-    CONV_ENTRIES = 256,    /* positions of which elements are scaled at a time */
-    CONV_LARGE = 1 << 22,  /* bytes of a result from which it is written past the caches: they could keep little of it */
+    CONV_K_BLOCK = 160,               /* products of a block, at most: its panel stays in the L1 cache */
+    CONV_MAX_AXES = 16,
+    CONV_WINDOW_BLOCK = 48,           /* windows that are rows, at most: whole tiles of either height */
+    CONV_MAX_WIDTH = 64,              /* items of the vectors of a tile, at most */
+    CONV_CHANNELS = 16,               /* scaled together if vectors run along windows */
+    CONV_WINDOW_ROWS = 8,             /* of a work item of scaling */
+    CONV_GROUP_WINDOWS = 4,           /* windows of a tile if vectors run along groups */
+    CONV_MAX_ENTRIES = 256,           /* positions that are scaled at a time */
+    CONV_NONTEMPORAL_BYTES = 1 << 22, /* stores of larger results bypass the caches */
 };
 enum { CONV_FLOAT32, CONV_FLOAT64, CONV_INT32, CONV_INT64, CONV_KINDS };
 
-/* A dimension along which windows lie. `places` has [window][position]: how many items into lhs, or CONV_OUTSIDE. */
+/* A dimension of windows. `lhs_offsets` is [window][position], in items, or CONV_OUTSIDE in the padding. */
 #define CONV_OUTSIDE (INT64_MIN / 32)
 typedef struct {
-    int64_t count, positions, result_step;
-    const int64_t *places;
+    int64_t count, positions, result_stride;
+    const int64_t *lhs_offsets;
 } ConvAxis;
 
-/* Terms that lie side by side in memory, inside of one part: `length` of them, from `skip` after the first feature of
-   a position on. */
+/* Products whose lhs elements are contiguous, inside one k block: `length` of them, from `skip` after the first
+   feature of a position on. */
 typedef struct {
     int64_t position, skip, length;
 } ConvSegment;
 
-/* What tasks of products read. Axes are in the order in which the result has them in memory, steps are in items.
+/* What tasks of products read. Axes are in the result's memory order; strides and offsets are in items.
 
-   `has_holes`: whether there is base dilation. `merged`: how many positions along the last spatial dimension lie side by side wherever none is in the padding, or
-   one. `along`: [position][axis]. `factor_places`: [position], items into rhs. `part`: terms of one. `parts`: where
-   the segments of each begin. `inner`: windows that are `lane_step` apart in the result, where `by_windows`. `by_groups`: a unit is
-   CONV_FEW windows of as many groups as `vectors` hold. `streams`: whether what is written is
-   large, and written once: then it goes past the caches. The first `pack_tasks` tasks pack
-   `pack_size` strips of rhs each. The others wait for them, and do `size` units each: a block of windows, and of the
-   groups and strips `strip_group`. Each takes one of `slots` parts of `memory` for itself. */
+   `merged_positions`: how many positions along the last spatial dimension are contiguous if none is in the padding,
+   or 1. `position_indices`: [position][axis]. `factor_offsets`: of each position, into rhs. `k_block_segments`: the
+   first segment of each k block. `inner`: windows that are `lane_stride` apart in the result, with `by_windows`.
+   `by_groups`: a work item is CONV_GROUP_WINDOWS windows of as many groups as `vectors` hold. `nontemporal`: the
+   result is large and written once, so stores bypass the caches. The first `pack_tasks` tasks pack
+   `strips_per_pack_task` strips of rhs each. The others wait for them, and do `items_per_task` work items each: a
+   block of windows, and `strip_group` of the groups and strips. Each takes one of `slots` workspaces in `memory`. */
 typedef struct {
     const char *lhs, *rhs;
     char *result, *panels, *memory;
-    int64_t rank, positions, features, has_holes, merged, groups, columns, terms, part, part_count;
-    ConvAxis axes[CONV_MOST_AXES];
-    const int64_t *along, *factor_places, *parts;
+    int64_t rank, positions, features, has_base_dilation, merged_positions, groups, columns, k_size, k_block_size,
+        k_block_count;
+    ConvAxis axes[CONV_MAX_AXES];
+    const int64_t *position_indices, *factor_offsets, *k_block_segments;
     const ConvSegment *segments;
-    int64_t feature_step, group_step, output_step, lane_step, factor_feature_step, factor_output_step;
-    int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, streams;
+    int64_t feature_stride, group_stride, output_stride, lane_stride, factor_feature_stride, factor_output_stride;
+    int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, nontemporal;
     int64_t strips, padded, strip_group;
-    int64_t pack_tasks, pack_size, units, size, slots, slot_bytes, packed;
+    int64_t pack_tasks, strips_per_pack_task, work_items, items_per_task, slots, slot_bytes, packed_tasks;
     int32_t *busy;
     int64_t kind, level;
 } ConvProduct;
 
-/* Windows along the innermost axis that have the same positions inside of lhs: each `step`th from `first` on. */
+/* Windows along the innermost axis with the same positions inside lhs: each `stride`th from `first` on. */
 typedef struct {
-    int64_t first, step, count, lhs_step;
+    int64_t first, stride, count, lhs_stride;
 } ConvRun;
 
-/* What tasks of scaling read. The last axis is the one of lines; `line_places` has for each of its runs the place of
-   each position, `factor_places` where the factors of each position begin. A unit is CONV_LINES lines, `line_block`
-   windows of each, and `channel_block` channels. */
+/* What tasks of scaling read. A window row is the windows along the last axis; `run_offsets` has the lhs offset of
+   each position for each of its runs, `factor_offsets` the factors of each position. A work item is CONV_WINDOW_ROWS
+   window rows, `row_block` windows of each, and `channel_block` channels. */
 typedef struct {
     const char *lhs, *factors;
     char *result;
     int64_t rank, positions, channels;
-    ConvAxis axes[CONV_MOST_AXES];
-    const int64_t *along, *line_places, *factor_places;
+    ConvAxis axes[CONV_MAX_AXES];
+    const int64_t *position_indices, *run_offsets, *factor_offsets;
     const ConvRun *runs;
-    int64_t run_count, lines, line_blocks, line_block, channel_blocks, channel_block;
-    int64_t by_channels, lhs_channel_step, result_channel_step, streams;
-    int64_t units, size, kind, level;
+    int64_t run_count, window_rows, row_blocks, row_block, channel_blocks, channel_block;
+    int64_t by_channels, lhs_channel_stride, result_channel_stride, nontemporal;
+    int64_t work_items, items_per_task, kind, level;
 } ConvScaling;
 
 typedef void (*ConvTask)(void *plan, int64_t task, char *memory);
 
-/* Whether no number is an infinity or NaN: the bits of such a one's exponent are all set. */
+/* Whether no number is an infinity or NaN, whose exponents have all bits set. */
 static inline int conv_are_finite_float32(const uint32_t *bits, int64_t count) {
-    uint32_t found = 0;
-    for (int64_t i = 0; i < count; i++) found |= (bits[i] & 0x7f800000u) == 0x7f800000u;
-    return !found;
+    uint32_t non_finite = 0;
+    for (int64_t i = 0; i < count; i++) non_finite |= (bits[i] & 0x7f800000u) == 0x7f800000u;
+    return !non_finite;
 }
 
 static inline int conv_are_finite_float64(const uint64_t *bits, int64_t count) {
-    uint64_t found = 0, exponent = UINT64_C(0x7ff) << 52;
-    for (int64_t i = 0; i < count; i++) found |= (bits[i] & exponent) == exponent;
-    return !found;
+    uint64_t non_finite = 0, exponent = UINT64_C(0x7ff) << 52;
+    for (int64_t i = 0; i < count; i++) non_finite |= (bits[i] & exponent) == exponent;
+    return !non_finite;
 }
 
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
@@ -113,85 +117,90 @@ static inline int conv_are_finite_float64(const uint64_t *bits, int64_t count) {
 #define CONV_NAMED(a, b, c) CONV_JOIN(a, b, c)
 #define CONV_NAME(name) CONV_NAMED(name, CONV_ITEM_NAME, CONV_LEVEL)
 
-static inline int64_t conv_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t conv_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* A block of windows: where they lie, and where they go. `places` has what varies with the position, along `axes`. A
-   line is of windows that differ along the last of these alone; `lines` has where each begins, and where the last ends. */
+/* A block of windows: their offsets in lhs and in the result. `lhs_offsets` has what varies with the position, along
+   `axes`. `window_rows` has the first window of each window row, whose windows differ along the last of these axes
+   alone, and the end. */
 typedef struct {
     int64_t count, first_result;
-    int64_t base[CONV_MOST_WIDTH], results[CONV_MOST_WIDTH], starts_line[CONV_MOST_WIDTH];
-    const int64_t *places[CONV_MOST_WIDTH][CONV_MOST_AXES];
-    int64_t rank, line_count;
-    int64_t lines[CONV_MOST_WIDTH + 1];
-    int axes[CONV_MOST_AXES];
+    int64_t base[CONV_MAX_WIDTH], results[CONV_MAX_WIDTH], starts_window_row[CONV_MAX_WIDTH];
+    const int64_t *lhs_offsets[CONV_MAX_WIDTH][CONV_MAX_AXES];
+    int64_t rank, window_row_count;
+    int64_t window_rows[CONV_MAX_WIDTH + 1];
+    int axes[CONV_MAX_AXES];
 } ConvBlock;
 
-/* Find the windows from number `first` on; those behind the last one are like it, up to `filled`. */
-static void conv_find(const ConvProduct *p, int64_t first, int64_t count, int64_t filled, ConvBlock *block) {
-    int64_t window[CONV_MOST_AXES], rest = first, kept = 0, row = 0;
+/* Locate the windows from number `first` on; the last one is repeated up to `filled`. */
+static void conv_locate_windows(const ConvProduct *p, int64_t first, int64_t count, int64_t filled, ConvBlock *block) {
+    int64_t window[CONV_MAX_AXES], window_index = first, varying_axes = 0, row = 0;
     for (int64_t axis = p->rank - 1; axis >= 0; axis--) {
-        window[axis] = rest % p->axes[axis].count;
-        rest /= p->axes[axis].count;
+        window[axis] = window_index % p->axes[axis].count;
+        window_index /= p->axes[axis].count;
     }
     for (int axis = 0; axis < p->rank; axis++)
-        if (p->axes[axis].positions > 1) block->axes[kept++] = axis;
-    block->rank = kept;
+        if (p->axes[axis].positions > 1) block->axes[varying_axes++] = axis;
+    block->rank = varying_axes;
     block->count = count;
-    block->line_count = 0;
-    int64_t last = kept ? block->axes[kept - 1] : -1;
-    for (int64_t changed = 0; row < count; row++) {
+    block->window_row_count = 0;
+    int64_t last = varying_axes ? block->axes[varying_axes - 1] : -1;
+    for (int64_t changed_axis = 0; row < count; row++) {
         int64_t base = 0, result = 0;
         for (int64_t axis = 0, i = 0; axis < p->rank; axis++) {
             const ConvAxis *a = &p->axes[axis];
-            const int64_t *places = a->places + window[axis] * a->positions;
-            result += window[axis] * a->result_step;
-            if (a->positions > 1) block->places[row][i++] = places;
-            else base += *places;
+            const int64_t *lhs_offsets = a->lhs_offsets + window[axis] * a->positions;
+            result += window[axis] * a->result_stride;
+            if (a->positions > 1) block->lhs_offsets[row][i++] = lhs_offsets;
+            else base += *lhs_offsets;
         }
         block->base[row] = base;
         block->results[row] = result;
-        block->starts_line[row] = row == 0 || changed != last || base != block->base[row - 1];
-        if (block->starts_line[row]) block->lines[block->line_count++] = row;
-        for (changed = p->rank - 1; changed >= 0 && ++window[changed] == p->axes[changed].count; changed--)
-            window[changed] = 0;
+        block->starts_window_row[row] = row == 0 || changed_axis != last || base != block->base[row - 1];
+        if (block->starts_window_row[row]) block->window_rows[block->window_row_count++] = row;
+        for (changed_axis = p->rank - 1; changed_axis >= 0 && ++window[changed_axis] == p->axes[changed_axis].count;
+            changed_axis--)
+            window[changed_axis] = 0;
     }
-    block->lines[block->line_count] = count;
+    block->window_rows[block->window_row_count] = count;
     for (; row < filled; row++) {
         block->base[row] = block->base[count - 1];
         block->results[row] = block->results[count - 1];
-        block->starts_line[row] = 0;
-        for (int64_t i = 0; i < kept; i++) block->places[row][i] = block->places[count - 1][i];
+        block->starts_window_row[row] = 0;
+        for (int64_t i = 0; i < varying_axes; i++) block->lhs_offsets[row][i] = block->lhs_offsets[count - 1][i];
     }
     block->first_result = block->results[0];
 }
 
-/* Where the element at a position of one window lies; negative: in the padding. */
-static inline int64_t conv_place(const ConvProduct *p, const ConvBlock *block, int64_t row, int64_t position) {
-    const int64_t *along = p->along + position * p->rank;
-    int64_t place = block->base[row];
-    for (int64_t i = 0; i < block->rank; i++) place += block->places[row][i][along[block->axes[i]]];
-    return place;
+/* The lhs offset of a position of one window; negative: in the padding. */
+static inline int64_t conv_lhs_offset(const ConvProduct *p, const ConvBlock *block, int64_t row, int64_t position) {
+    const int64_t *position_indices = p->position_indices + position * p->rank;
+    int64_t lhs_offset = block->base[row];
+    for (int64_t i = 0; i < block->rank;
+        i++) lhs_offset += block->lhs_offsets[row][i][position_indices[block->axes[i]]];
+    return lhs_offset;
 }
 
-/* Whether all of a window lies in the padding that differs from a position only along the last axis. */
+/* Whether the padding contains all positions of a window that differ from this one only along the last axis. */
 static inline int conv_is_outside(const ConvProduct *p, const ConvBlock *block, int64_t row, int64_t position) {
-    const int64_t *along = p->along + position * p->rank;
-    int64_t place = block->base[row];
-    for (int64_t i = 0; i < block->rank - 1; i++) place += block->places[row][i][along[block->axes[i]]];
-    return place < 0;
+    const int64_t *position_indices = p->position_indices + position * p->rank;
+    int64_t lhs_offset = block->base[row];
+    for (int64_t i = 0; i < block->rank - 1;
+        i++) lhs_offset += block->lhs_offsets[row][i][position_indices[block->axes[i]]];
+    return lhs_offset < 0;
 }
 
-/* Where the elements at a position of so many windows lie; negative: in the padding. */
-static inline void conv_find_places(
-    const ConvProduct *p, const ConvBlock *block, int64_t count, int64_t position, int64_t *places) {
-    const int64_t *along = p->along + position * p->rank;
+/* The lhs offsets of a position of `count` windows; negative: in the padding. */
+static inline void conv_lhs_offsets(
+    const ConvProduct *p, const ConvBlock *block, int64_t count, int64_t position, int64_t *lhs_offsets) {
+    const int64_t *position_indices = p->position_indices + position * p->rank;
     int64_t last = block->rank - 1, outside = 0;
     for (int64_t row = 0; row < count; row++) {
-        if (block->starts_line[row]) {
+        if (block->starts_window_row[row]) {
             outside = block->base[row];
-            for (int64_t i = 0; i < last; i++) outside += block->places[row][i][along[block->axes[i]]];
+            for (int64_t i = 0; i < last; i++) outside += block->lhs_offsets[row][i][position_indices[block->axes[i]]];
         }
-        places[row] = last < 0 ? outside : outside + block->places[row][last][along[block->axes[last]]];
+        lhs_offsets[row] = last < 0 ? outside
+            : outside + block->lhs_offsets[row][last][position_indices[block->axes[last]]];
     }
 }
 
@@ -228,16 +237,16 @@ static inline void conv_find_places(
 #define CONV_FMA_FLOAT32(a, b, c) (CONV_VECTOR) _mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c))
 #define CONV_FMA_FLOAT64(a, b, c) (CONV_VECTOR) _mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c))
 #define CONV_MASK(n) ((1u << (n)) - 1)
-#define CONV_LOAD_SOME(at, n)                                                         \
+#define CONV_LOAD_PARTIAL(at, n)                                                      \
     (sizeof(CONV_ITEM) == 4 ? (CONV_VECTOR)_mm512_maskz_loadu_epi32(CONV_MASK(n), at) \
                             : (CONV_VECTOR)_mm512_maskz_loadu_epi64(CONV_MASK(n), at))
-#define CONV_STORE_SOME(at, n, v)                                                                 \
-    (sizeof(CONV_ITEM) == 4 ? _mm512_mask_storeu_epi32(at, CONV_MASK(n), (__m512i)(v))            \
+#define CONV_STORE_PARTIAL(at, n, v)                                                   \
+    (sizeof(CONV_ITEM) == 4 ? _mm512_mask_storeu_epi32(at, CONV_MASK(n), (__m512i)(v)) \
                             : _mm512_mask_storeu_epi64(at, CONV_MASK(n), (__m512i)(v)))
 #include "convolution_level.h"
 #endif
 
-/* What loops of one element type at one level there are. */
+/* The loops of one element type and instruction set. */
 typedef struct {
     void (*pack)(const ConvProduct *, int64_t);
     void (*multiply)(const ConvProduct *, int64_t, char *);
@@ -246,7 +255,7 @@ typedef struct {
     int64_t vector_bytes, vectors;
 } ConvLoops;
 
-#define CONV_LOOPS(item, level, bytes, vectors) \
+#define CONV_LOOPS(item, level, bytes, vectors)                                   \
     { CONV_NAMED(conv_pack, item, level), CONV_NAMED(conv_multiply, item, level), \
       CONV_NAMED(conv_multiply_groups, item, level), CONV_NAMED(conv_scale, item, level), bytes, vectors }
 
@@ -285,29 +294,30 @@ static void conv_product_task(int64_t task, void *product) {
     ConvProduct *p = product;
     const ConvLoops *loops = &conv_loops[p->level][p->kind];
     if (task < p->pack_tasks) {
-        for (int64_t i = task * p->pack_size; i < (task + 1) * p->pack_size; i++)
-            if (i < p->part_count * p->groups * p->strips) loops->pack(p, i);
-        __atomic_fetch_add(&p->packed, 1, __ATOMIC_RELEASE);
+        for (int64_t i = task * p->strips_per_pack_task; i < (task + 1) * p->strips_per_pack_task; i++)
+            if (i < p->k_block_count * p->groups * p->strips) loops->pack(p, i);
+        __atomic_fetch_add(&p->packed_tasks, 1, __ATOMIC_RELEASE);
         return;
     }
-    while (__atomic_load_n(&p->packed, __ATOMIC_ACQUIRE) < p->pack_tasks) {
+    while (__atomic_load_n(&p->packed_tasks, __ATOMIC_ACQUIRE) < p->pack_tasks) {
 #if defined(__x86_64__)
         _mm_pause();
 #endif
     }
     int64_t slot = 0;
     while (__atomic_exchange_n(&p->busy[slot], 1, __ATOMIC_ACQUIRE)) slot = (slot + 1) % p->slots;
-    int64_t first = (task - p->pack_tasks) * p->size;
+    int64_t first = (task - p->pack_tasks) * p->items_per_task;
     void (*multiply)(const ConvProduct *, int64_t, char *) = p->by_groups ? loops->multiply_groups : loops->multiply;
-    for (int64_t unit = first; unit < conv_least(first + p->size, p->units); unit++)
-        multiply(p, unit, p->memory + slot * p->slot_bytes);
+    for (int64_t work_item = first; work_item < conv_min(first + p->items_per_task, p->work_items); work_item++)
+        multiply(p, work_item, p->memory + slot * p->slot_bytes);
     __atomic_store_n(&p->busy[slot], 0, __ATOMIC_RELEASE);
 }
 
 static void conv_scaling_task(int64_t task, void *scaling) {
     const ConvScaling *p = scaling;
-    for (int64_t unit = task * p->size; unit < conv_least((task + 1) * p->size, p->units); unit++)
-        conv_loops[p->level][p->kind].scale(p, unit);
+    for (int64_t work_item = task * p->items_per_task;
+        work_item < conv_min((task + 1) * p->items_per_task, p->work_items); work_item++)
+        conv_loops[p->level][p->kind].scale(p, work_item);
 }
 
 #else

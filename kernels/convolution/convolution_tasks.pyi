@@ -2,15 +2,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-PART: int
+K_BLOCK: int
 OUTSIDE: int
 BLOCK: int
 CHANNELS: int
-LINES: int
-ENTRIES: int
-LARGE: int
-FEW: int
-MOST_AXES: int
+WINDOW_ROWS: int
+MAX_ENTRIES: int
+NONTEMPORAL_BYTES: int
+GROUP_WINDOWS: int
+MAX_AXES: int
 
 def best_level() -> int: ...
 def supports(name: str, level: int) -> bool: ...

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The tasks of convolutions, compiled ahead of time: `convolution` decides, `convolution_tasks.h` holds what is done."""
+"""Launches of the tasks of convolutions, which `convolution_tasks.h` holds and `convolution.py` plans."""
 
 cimport numpy as cnp
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
@@ -16,20 +16,20 @@ include "launch/aligned_memory.pxi"
 
 cdef extern from "convolution_tasks.h" nogil:
     enum:
-        CONV_PART
-        CONV_MOST_AXES
-        CONV_BLOCK
-        CONV_MOST_WIDTH
+        CONV_K_BLOCK
+        CONV_MAX_AXES
+        CONV_WINDOW_BLOCK
+        CONV_MAX_WIDTH
         CONV_CHANNELS
-        CONV_LINES
-        CONV_LARGE
-        CONV_FEW
-        CONV_ENTRIES
+        CONV_WINDOW_ROWS
+        CONV_NONTEMPORAL_BYTES
+        CONV_GROUP_WINDOWS
+        CONV_MAX_ENTRIES
     int64_t CONV_OUTSIDE
 
     ctypedef struct ConvAxis:
-        int64_t count, positions, result_step
-        const int64_t *places
+        int64_t count, positions, result_stride
+        const int64_t *lhs_offsets
 
     ctypedef struct ConvSegment:
         int64_t position, skip, length
@@ -40,21 +40,22 @@ cdef extern from "convolution_tasks.h" nogil:
         char *result
         char *panels
         char *memory
-        int64_t rank, positions, features, has_holes, merged, groups, columns, terms, part, part_count
+        int64_t rank, positions, features, has_base_dilation, merged_positions, groups, columns
+        int64_t k_size, k_block_size, k_block_count
         ConvAxis *axes
-        const int64_t *along
-        const int64_t *factor_places
-        const int64_t *parts
+        const int64_t *position_indices
+        const int64_t *factor_offsets
+        const int64_t *k_block_segments
         const ConvSegment *segments
-        int64_t feature_step, group_step, output_step, lane_step, factor_feature_step, factor_output_step
-        int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, streams
+        int64_t feature_stride, group_stride, output_stride, lane_stride, factor_feature_stride, factor_output_stride
+        int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, nontemporal
         int64_t strips, padded, strip_group
-        int64_t pack_tasks, pack_size, units, size, slots, slot_bytes, packed
+        int64_t pack_tasks, strips_per_pack_task, work_items, items_per_task, slots, slot_bytes, packed_tasks
         int32_t *busy
         int64_t kind, level
 
     ctypedef struct ConvRun:
-        int64_t first, step, count, lhs_step
+        int64_t first, stride, count, lhs_stride
 
     ctypedef struct ConvScaling:
         const char *lhs
@@ -62,13 +63,13 @@ cdef extern from "convolution_tasks.h" nogil:
         char *result
         int64_t rank, positions, channels
         ConvAxis *axes
-        const int64_t *along
-        const int64_t *line_places
-        const int64_t *factor_places
+        const int64_t *position_indices
+        const int64_t *run_offsets
+        const int64_t *factor_offsets
         const ConvRun *runs
-        int64_t run_count, lines, line_blocks, line_block, channel_blocks, channel_block
-        int64_t by_channels, lhs_channel_step, result_channel_step, streams
-        int64_t units, size, kind, level
+        int64_t run_count, window_rows, row_blocks, row_block, channel_blocks, channel_block
+        int64_t by_channels, lhs_channel_stride, result_channel_stride, nontemporal
+        int64_t work_items, items_per_task, kind, level
 
     int conv_best_level()
     int conv_serves(int64_t kind, int64_t level)
@@ -78,22 +79,22 @@ cdef extern from "convolution_tasks.h" nogil:
     bint conv_are_finite_float32(const uint32_t *bits, int64_t count)
     bint conv_are_finite_float64(const uint64_t *bits, int64_t count)
 
-PART = CONV_PART
+K_BLOCK = CONV_K_BLOCK
 OUTSIDE = CONV_OUTSIDE
-BLOCK = CONV_BLOCK
+BLOCK = CONV_WINDOW_BLOCK
 CHANNELS = CONV_CHANNELS
-LINES = CONV_LINES
-ENTRIES = CONV_ENTRIES
-LARGE = CONV_LARGE
-FEW = CONV_FEW
-MOST_AXES = CONV_MOST_AXES
+WINDOW_ROWS = CONV_WINDOW_ROWS
+MAX_ENTRIES = CONV_MAX_ENTRIES
+NONTEMPORAL_BYTES = CONV_NONTEMPORAL_BYTES
+GROUP_WINDOWS = CONV_GROUP_WINDOWS
+MAX_AXES = CONV_MAX_AXES
 
 cdef dict _KINDS = {"float32": 0, "float64": 1, "int32": 2, "int64": 3}
 
 cdef enum:
     MAX_TASKS = 128
-    # Bytes that a task packs at least.
-    PACKED_TASK_BYTES = 1 << 17
+    # Bytes that a task packs, at least.
+    MIN_PACKED_TASK_BYTES = 1 << 17
 
 
 def best_level():
@@ -107,10 +108,10 @@ def supports(name, level):
 
 
 def vectors(name, level):
-    """The items of a vector, and the most vectors of a tile."""
-    cdef int64_t lanes, most
-    conv_vectors(_KINDS[name], level, &lanes, &most)
-    return lanes, most
+    """The items of a vector, and the vectors of a tile, at most."""
+    cdef int64_t lanes, max_vectors
+    conv_vectors(_KINDS[name], level, &lanes, &max_vectors)
+    return lanes, max_vectors
 
 
 def are_finite(cnp.ndarray values not None):
@@ -125,73 +126,75 @@ def are_finite(cnp.ndarray values not None):
     return bool(np.isfinite(values).all())
 
 
-cdef int fill_axes(ConvAxis *to, axes, list kept) except -1:
-    cdef cnp.ndarray places
-    for number, (windows, positions, result_step, found) in enumerate(axes):
-        places = as_integers(found, kept)
-        to[number].count, to[number].positions, to[number].result_step = windows, positions, result_step
-        to[number].places = <const int64_t *>cnp.PyArray_DATA(places)
+cdef int fill_axes(ConvAxis *to, axes, list keep_alive) except -1:
+    cdef cnp.ndarray lhs_offsets
+    for number, (windows, positions, result_stride, values) in enumerate(axes):
+        lhs_offsets = as_integers(values, keep_alive)
+        to[number].count, to[number].positions, to[number].result_stride = windows, positions, result_stride
+        to[number].lhs_offsets = <const int64_t *>cnp.PyArray_DATA(lhs_offsets)
     return 0
 
 
-cdef cnp.ndarray as_integers(array, list kept):
-    found = np.ascontiguousarray(array, np.int64)
-    kept.append(found)
-    return found
+cdef cnp.ndarray as_integers(array, list keep_alive):
+    values = np.ascontiguousarray(array, np.int64)
+    keep_alive.append(values)
+    return values
 
 
 cdef class Products:
-    """Windows times rhs. `layout` has the fields of `ConvProduct` that hang on shapes and strides.
+    """Windows times rhs. `layout` has the fields of `ConvProduct` that depend on shapes and strides.
 
     Args:
         name: the element type.
         level: the instruction set.
-        axes: (windows, positions, step in the result, places) of each.
-        tables: `along`, `factor_places`, `segments` and `parts`.
+        axes: (windows, positions, stride in the result, lhs offsets) of each.
+        tables: `position_indices`, `factor_offsets`, `segments` and `k_block_segments`.
         layout: the fields.
-        offsets: bytes from where rhs and the result begin to the parts of them that are meant.
-        seconds: how long a call takes on one thread, about.
-        threads: most threads to use; None: all.
+        offsets: bytes from the beginning of rhs and of the result to the slices to use.
+        seconds: estimated duration of a call on one thread.
+        threads: the most threads to use; None: all.
     """
 
     cdef ConvProduct plan
-    cdef list kept
+    cdef list keep_alive
     cdef object threads
     cdef double seconds
-    cdef int64_t tasks, panel_bytes, item, rhs_offset, result_offset
+    cdef int64_t tasks, panel_bytes, itemsize, rhs_offset, result_offset
 
     def __init__(self, name, level, axes, tables, layout, offsets, seconds, threads=None):
         cdef ConvProduct *p = &self.plan
-        self.kept, self.threads, self.seconds, self.item = [], threads, seconds, np.dtype(name).itemsize
+        self.keep_alive, self.threads, self.seconds, self.itemsize = [], threads, seconds, np.dtype(name).itemsize
         self.rhs_offset, self.result_offset = offsets
         p.kind, p.level, p.rank = _KINDS[name], level, len(axes)
-        fill_axes(p.axes, axes, self.kept)
-        p.along = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["along"], self.kept))
-        p.factor_places = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_places"], self.kept))
-        p.segments = <const ConvSegment *>cnp.PyArray_DATA(as_integers(tables["segments"], self.kept))
-        p.parts = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["parts"], self.kept))
-        (p.positions, p.features, p.has_holes, p.merged, p.groups, p.columns, p.terms, p.part, p.part_count) = layout["terms"]
-        (p.feature_step, p.group_step, p.output_step, p.lane_step) = layout["steps"]
-        p.factor_feature_step, p.factor_output_step = layout["factor_steps"]
-        (p.by_windows, p.by_groups, p.is_direct, p.windows, p.inner, p.block, p.rows, p.vectors, p.last_vectors) = layout["tiles"]
-        (p.strips, p.padded, p.strip_group, p.units, p.streams) = layout["strips"]
+        fill_axes(p.axes, axes, self.keep_alive)
+        p.position_indices = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["position_indices"], self.keep_alive))
+        p.factor_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_offsets"], self.keep_alive))
+        p.segments = <const ConvSegment *>cnp.PyArray_DATA(as_integers(tables["segments"], self.keep_alive))
+        p.k_block_segments = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["k_block_segments"], self.keep_alive))
+        (p.positions, p.features, p.has_base_dilation, p.merged_positions, p.groups, p.columns, p.k_size,
+            p.k_block_size, p.k_block_count) = layout["contraction"]
+        (p.feature_stride, p.group_stride, p.output_stride, p.lane_stride) = layout["strides"]
+        p.factor_feature_stride, p.factor_output_stride = layout["factor_strides"]
+        (p.by_windows, p.by_groups, p.is_direct, p.windows, p.inner, p.block, p.rows, p.vectors,
+            p.last_vectors) = layout["tiles"]
+        (p.strips, p.padded, p.strip_group, p.work_items, p.nontemporal) = layout["strips"]
         if not p.by_groups:
-            strips = p.part_count * p.groups * p.strips
-            self.panel_bytes = -(-p.terms * p.groups * p.padded * self.item // 64) * 64
-            p.pack_tasks = divided(strips, self.panel_bytes // PACKED_TASK_BYTES, &p.pack_size)
-        self.tasks = divided(p.units, MAX_TASKS, &p.size)
-        p.slot_bytes = CONV_MOST_WIDTH * CONV_PART * self.item + CONV_PART * CONV_BLOCK * 8
-        p.slot_bytes += -(-(p.groups * p.features + CONV_PART) * self.item // 64) * 64
+            strips = p.k_block_count * p.groups * p.strips
+            self.panel_bytes = -(-p.k_size * p.groups * p.padded * self.itemsize // 64) * 64
+            p.pack_tasks = divide_items(strips, self.panel_bytes // MIN_PACKED_TASK_BYTES, &p.strips_per_pack_task)
+        self.tasks = divide_items(p.work_items, MAX_TASKS, &p.items_per_task)
+        p.slot_bytes = CONV_MAX_WIDTH * CONV_K_BLOCK * self.itemsize + CONV_K_BLOCK * CONV_WINDOW_BLOCK * 8
+        p.slot_bytes += -(-(p.groups * p.features + CONV_K_BLOCK) * self.itemsize // 64) * 64
 
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result for arrays with the strides that were prepared."""
         cdef ConvProduct plan = self.plan
         cdef AlignedMemory memory
-        plan.slots = 1 if self.tasks == 1 else min(self.tasks, _threads.way_of_running(self.threads)[1])
+        plan.slots = 1 if self.tasks == 1 else min(self.tasks, _threads.driver_and_thread_count(self.threads)[1])
         memory = AlignedMemory(self.panel_bytes + plan.slots * (plan.slot_bytes + sizeof(int32_t)))
         plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs) + self.rhs_offset
         plan.result = <char *>cnp.PyArray_DATA(result) + self.result_offset
-        plan.packed = 0
+        plan.packed_tasks = 0
         plan.panels = memory.memory
         plan.memory = plan.panels + self.panel_bytes
         plan.busy = <int32_t *>(plan.memory + plan.slots * plan.slot_bytes)
@@ -202,38 +205,38 @@ cdef class Products:
 
 
 cdef class Scaling:
-    """Scaled elements, added. Arguments as for `Products`."""
+    """Sums of scaled elements. Arguments as for `Products`."""
 
     cdef ConvScaling plan
-    cdef list kept
+    cdef list keep_alive
     cdef object threads
     cdef double seconds
     cdef int64_t tasks
 
     def __init__(self, name, level, axes, tables, layout, seconds, threads=None):
         cdef ConvScaling *p = &self.plan
-        self.kept, self.threads, self.seconds = [], threads, seconds
+        self.keep_alive, self.threads, self.seconds = [], threads, seconds
         p.kind, p.level, p.rank = _KINDS[name], level, len(axes)
-        fill_axes(p.axes, axes, self.kept)
-        p.along = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["along"], self.kept))
-        p.line_places = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["line_places"], self.kept))
-        p.factor_places = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_places"], self.kept))
-        p.runs = <const ConvRun *>cnp.PyArray_DATA(as_integers(tables["runs"], self.kept))
-        p.run_count, p.positions = len(tables["runs"]), len(tables["along"])
-        (p.channels, p.lines, p.line_blocks, p.line_block, p.channel_blocks, p.channel_block) = layout["blocks"]
-        (p.by_channels, p.lhs_channel_step, p.result_channel_step, p.units, p.streams) = layout["steps"]
-        self.tasks = divided(p.units, MAX_TASKS, &p.size)
+        fill_axes(p.axes, axes, self.keep_alive)
+        p.position_indices = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["position_indices"], self.keep_alive))
+        p.run_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["run_offsets"], self.keep_alive))
+        p.factor_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_offsets"], self.keep_alive))
+        p.runs = <const ConvRun *>cnp.PyArray_DATA(as_integers(tables["runs"], self.keep_alive))
+        p.run_count, p.positions = len(tables["runs"]), len(tables["position_indices"])
+        (p.channels, p.window_rows, p.row_blocks, p.row_block, p.channel_blocks, p.channel_block) = layout["blocks"]
+        (p.by_channels, p.lhs_channel_stride, p.result_channel_stride, p.work_items, p.nontemporal) = layout["strides"]
+        self.tasks = divide_items(p.work_items, MAX_TASKS, &p.items_per_task)
 
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
-        """The same; what rhs has for one position lies side by side."""
+        """Write the result; rhs is contiguous for each position."""
         cdef ConvScaling plan = self.plan
         plan.lhs, plan.factors = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
         plan.result = <char *>cnp.PyArray_DATA(result)
         run_in_order(<size_t>conv_scaling_task, <size_t>&plan, self.tasks, self.seconds, self.threads)
 
 
-cdef int64_t divided(int64_t units, int64_t worth, int64_t *size) noexcept:
-    """How many tasks do so many units, whose work is worth so many tasks; `size` is the units of each."""
-    cdef int64_t tasks = max(1, min(units, min(worth, MAX_TASKS)))
-    size[0] = (units + tasks - 1) // tasks
-    return (units + size[0] - 1) // size[0]
+cdef int64_t divide_items(int64_t work_items, int64_t wanted_tasks, int64_t *items_per_task) noexcept:
+    """How many tasks do these work items, at most `wanted_tasks`; `items_per_task` receives the work items of each."""
+    cdef int64_t tasks = max(1, min(work_items, min(wanted_tasks, MAX_TASKS)))
+    items_per_task[0] = (work_items + tasks - 1) // tasks
+    return (work_items + items_per_task[0] - 1) // items_per_task[0]

@@ -8,15 +8,15 @@ Array = np.ndarray[Any, Any]
 
 COMBINERS: Final[tuple[str, ...]]
 SCHEDULES: Final[tuple[str, ...]]
-MOST_SCHEDULES: Final[int]
+MAX_SCHEDULES: Final[int]
 
 def supports(dtype: DTypeLike, combiner: str) -> bool: ...
 def apply(
     combiner: str, elements: Array, initials: Array, bounds: Array, values: Array, schedule: str, seed: int,
     totals: Array, result: Array | None = None, threads: int | None = None, may_be_wide: bool = True,
 ) -> None: ...
-def spread(
+def compare_schedules(
     combiner: str, elements: Array, initials: Array, bounds: Array, values: Array, plain: Array,
-    schedules: Sequence[tuple[str, int]], differs: Array, least: Array, most: Array,
+    schedules: Sequence[tuple[str, int]], differs: Array, minimum: Array, maximum: Array,
     threads: int | None = None, may_be_wide: bool = True,
 ) -> tuple[Array, Array, Array]: ...

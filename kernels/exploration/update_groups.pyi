@@ -6,14 +6,14 @@ from numpy.typing import DTypeLike
 
 Array = np.ndarray[Any, Any]
 
-MOST: Final[int]
+MAX_COUNT: Final[int]
 
-def room(updates: int, size: int, dtype: DTypeLike) -> tuple[tuple[int, DTypeLike], ...]: ...
+def scratch_arrays(updates: int, size: int, dtype: DTypeLike) -> tuple[tuple[int, DTypeLike], ...]: ...
 def group(
     destinations: Array, size: int, values: Array, threads: int | None = None,
-    lent: Sequence[Array] | None = None,
+    scratch: Sequence[Array] | None = None,
 ) -> tuple[Array, Array]: ...
 def settle(
     combiner: str, starts: Array, grouped: Array, result: Array, threads: int | None = None,
-    lent: Sequence[Array] | None = None,
+    scratch: Sequence[Array] | None = None,
 ) -> tuple[Array, Array, Array, Array]: ...

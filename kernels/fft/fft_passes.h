@@ -1,8 +1,7 @@
-/* The transforms of LANES lines side by side, included by fft.h for each kind of vectors. It takes ITEM, LANES,
-   CODE and NAME, FOR_LANES where there are several, and STREAM where a vector is a line of the caches, and ends their
-   definitions.
+/* The transforms of LANES fibers side by side; fft.h includes this for each element type and vector width. It takes
+   ITEM, LANES, CODE and NAME, FOR_LANES for vectors, and STREAM where a vector is a cache line, and undefines them.
 
-   Complex values are pairs of vectors: real parts, imaginary parts, a lane for each line. */
+   Complex values are pairs of vectors, of real and of imaginary components, with a lane for each fiber. */
 
 #if LANES == 1
 typedef ITEM NAME(vector);
@@ -17,34 +16,34 @@ static inline CODE VALUE NAME(sum)(VALUE a, VALUE b) { return (VALUE){a.re + b.r
 static inline CODE VALUE NAME(difference)(VALUE a, VALUE b) { return (VALUE){a.re - b.re, a.im - b.im}; }
 static inline CODE VALUE NAME(scaled)(VALUE a, ITEM factor) { return (VALUE){a.re * factor, a.im * factor}; }
 /* a - ib and a + ib */
-static inline CODE VALUE NAME(minus_turned)(VALUE a, VALUE b) { return (VALUE){a.re + b.im, a.im - b.re}; }
-static inline CODE VALUE NAME(plus_turned)(VALUE a, VALUE b) { return (VALUE){a.re - b.im, a.im + b.re}; }
+static inline CODE VALUE NAME(minus_i)(VALUE a, VALUE b) { return (VALUE){a.re + b.im, a.im - b.re}; }
+static inline CODE VALUE NAME(plus_i)(VALUE a, VALUE b) { return (VALUE){a.re - b.im, a.im + b.re}; }
 static inline CODE VALUE NAME(product)(VALUE a, const ITEM *root) {
     return (VALUE){a.re * root[0] - a.im * root[1], a.re * root[1] + a.im * root[0]};
 }
 
 static inline CODE __attribute__((always_inline)) void NAME(four)(VALUE *a) {
-    VALUE even = NAME(sum)(a[0], a[2]), even_rest = NAME(difference)(a[0], a[2]);
-    VALUE odd = NAME(sum)(a[1], a[3]), odd_rest = NAME(difference)(a[1], a[3]);
+    VALUE even = NAME(sum)(a[0], a[2]), even_difference = NAME(difference)(a[0], a[2]);
+    VALUE odd = NAME(sum)(a[1], a[3]), odd_difference = NAME(difference)(a[1], a[3]);
     a[0] = NAME(sum)(even, odd);
-    a[1] = NAME(minus_turned)(even_rest, odd_rest);
+    a[1] = NAME(minus_i)(even_difference, odd_difference);
     a[2] = NAME(difference)(even, odd);
-    a[3] = NAME(plus_turned)(even_rest, odd_rest);
+    a[3] = NAME(plus_i)(even_difference, odd_difference);
 }
 
-/* Sums of values times the real parts of roots, and of others times the imaginary parts. */
-typedef struct { VALUE along, across; } NAME(products);
+/* Sums of values times the real components of roots, and of others times the imaginary components. */
+typedef struct { VALUE by_re, by_im; } NAME(products);
 #define PRODUCTS NAME(products)
 
 static inline CODE __attribute__((always_inline)) PRODUCTS NAME(products_of)(VALUE a, VALUE b, const ITEM *root) {
     return (PRODUCTS){NAME(scaled)(a, root[0]), NAME(scaled)(b, root[1])};
 }
-static inline CODE __attribute__((always_inline)) PRODUCTS NAME(both_sums)(PRODUCTS a, PRODUCTS b) {
-    return (PRODUCTS){NAME(sum)(a.along, b.along), NAME(sum)(a.across, b.across)};
+static inline CODE __attribute__((always_inline)) PRODUCTS NAME(add_products)(PRODUCTS a, PRODUCTS b) {
+    return (PRODUCTS){NAME(sum)(a.by_re, b.by_re), NAME(sum)(a.by_im, b.by_im)};
 }
 
-/* The sums of `a[k]` and `b[k]` times the root number j * k, for k from 1 to `count`: pairs are added first, then pairs
-   of these, and the sums of four one after another. Sums of few have small rounding errors. */
+/* The sums of `a[k]` and `b[k]` times the root number j * k, for k from 1 to `count`: pairs are added first, then
+   pairs of these, and the sums of four in order. Short sums have small rounding errors. */
 static inline CODE __attribute__((always_inline)) PRODUCTS NAME(sums_of_products)(
     const VALUE *a, const VALUE *b, const ITEM *roots, int64_t radix, int64_t j, int64_t count) {
     PRODUCTS total = {{{0}}};
@@ -52,35 +51,36 @@ static inline CODE __attribute__((always_inline)) PRODUCTS NAME(sums_of_products
 #define NEXT(k) NAME(products_of)(a[k], b[k], roots + 2 * (number += number + j < radix ? j : j - radix))
     for (int64_t k = 1; k <= count; k += 4) {
         PRODUCTS four = NEXT(k);
-        if (k + 1 <= count) four = NAME(both_sums)(four, NEXT(k + 1));
+        if (k + 1 <= count) four = NAME(add_products)(four, NEXT(k + 1));
         if (k + 2 <= count) {
-            PRODUCTS others = NEXT(k + 2);
-            if (k + 3 <= count) others = NAME(both_sums)(others, NEXT(k + 3));
-            four = NAME(both_sums)(four, others);
+            PRODUCTS next_pair = NEXT(k + 2);
+            if (k + 3 <= count) next_pair = NAME(add_products)(next_pair, NEXT(k + 3));
+            four = NAME(add_products)(four, next_pair);
         }
-        total = k == 1 ? four : NAME(both_sums)(total, four);
+        total = k == 1 ? four : NAME(add_products)(total, four);
     }
 #undef NEXT
     return total;
 }
 
-/* The transform of `radix` values in place; `roots` are those of a prime radix that has no code of its own. */
+/* Transform `radix` values in place; `roots` are those of a prime radix without code of its own. */
 static inline CODE __attribute__((always_inline)) void NAME(butterfly)(VALUE *a, int64_t radix, const ITEM *roots) {
     if (radix == 2) {
         VALUE first = a[0];
         a[0] = NAME(sum)(first, a[1]);
         a[1] = NAME(difference)(first, a[1]);
     } else if (radix == 3) {
-        VALUE both = NAME(sum)(a[1], a[2]), turned = NAME(difference)(a[1], a[2]);
-        VALUE middle = NAME(difference)(a[0], NAME(scaled)(both, (ITEM)0.5));
-        turned = NAME(scaled)(turned, (ITEM)0.866025403784438646763723170752936183);
-        a[0] = NAME(sum)(a[0], both);
-        a[1] = NAME(minus_turned)(middle, turned);
-        a[2] = NAME(plus_turned)(middle, turned);
+        VALUE pair_sum = NAME(sum)(a[1], a[2]), imaginary_sum = NAME(difference)(a[1], a[2]);
+        VALUE middle = NAME(difference)(a[0], NAME(scaled)(pair_sum, (ITEM)0.5));
+        imaginary_sum = NAME(scaled)(imaginary_sum, (ITEM)0.866025403784438646763723170752936183);
+        a[0] = NAME(sum)(a[0], pair_sum);
+        a[1] = NAME(minus_i)(middle, imaginary_sum);
+        a[2] = NAME(plus_i)(middle, imaginary_sum);
     } else if (radix == 4) {
         NAME(four)(a);
     } else if (radix == 5) {
-        const ITEM c1 = (ITEM)0.309016994374947424102293417182819059, c2 = (ITEM)-0.809016994374947424102293417182819059;
+        const ITEM c1 = (ITEM)0.309016994374947424102293417182819059, c2 =
+            (ITEM)-0.809016994374947424102293417182819059;
         const ITEM s1 = (ITEM)0.951056516295153572116439333379382143, s2 = (ITEM)0.587785252292473129168705954639072769;
         VALUE t1 = NAME(sum)(a[1], a[4]), t2 = NAME(sum)(a[2], a[3]);
         VALUE u1 = NAME(difference)(a[1], a[4]), u2 = NAME(difference)(a[2], a[3]);
@@ -89,10 +89,10 @@ static inline CODE __attribute__((always_inline)) void NAME(butterfly)(VALUE *a,
         VALUE v1 = NAME(sum)(NAME(scaled)(u1, s1), NAME(scaled)(u2, s2));
         VALUE v2 = NAME(difference)(NAME(scaled)(u1, s2), NAME(scaled)(u2, s1));
         a[0] = NAME(sum)(a[0], NAME(sum)(t1, t2));
-        a[1] = NAME(minus_turned)(m1, v1);
-        a[2] = NAME(minus_turned)(m2, v2);
-        a[3] = NAME(plus_turned)(m2, v2);
-        a[4] = NAME(plus_turned)(m1, v1);
+        a[1] = NAME(minus_i)(m1, v1);
+        a[2] = NAME(minus_i)(m2, v2);
+        a[3] = NAME(plus_i)(m2, v2);
+        a[4] = NAME(plus_i)(m1, v1);
     } else if (radix == 8) {
         const ITEM half = (ITEM)0.707106781186547524400844362104849039;
         VALUE even[4] = {a[0], a[2], a[4], a[6]}, odd[4] = {a[1], a[3], a[5], a[7]};
@@ -107,32 +107,32 @@ static inline CODE __attribute__((always_inline)) void NAME(butterfly)(VALUE *a,
             a[k + 4] = NAME(difference)(even[k], odd[k]);
         }
     } else {
-        VALUE sums[FOURIER_MOST_RADIX / 2 + 1], rests[FOURIER_MOST_RADIX / 2 + 1], first = a[0];
+        VALUE sums[FOURIER_MAX_RADIX / 2 + 1], differences[FOURIER_MAX_RADIX / 2 + 1], first = a[0];
         for (int64_t k = 1; k <= radix / 2; k++) {
             sums[k] = NAME(sum)(a[k], a[radix - k]);
-            rests[k] = NAME(difference)(a[k], a[radix - k]);
+            differences[k] = NAME(difference)(a[k], a[radix - k]);
             a[0] = NAME(sum)(a[0], sums[k]);
         }
         for (int64_t j = 1; j <= radix / 2; j++) {
-            PRODUCTS both = NAME(sums_of_products)(sums, rests, roots, radix, j, radix / 2);
-            VALUE middle = NAME(sum)(first, both.along), turned = NAME(scaled)(both.across, -1);
-            a[j] = NAME(minus_turned)(middle, turned);
-            a[radix - j] = NAME(plus_turned)(middle, turned);
+            PRODUCTS pair_sum = NAME(sums_of_products)(sums, differences, roots, radix, j, radix / 2);
+            VALUE middle = NAME(sum)(first, pair_sum.by_re), imaginary_sum = NAME(scaled)(pair_sum.by_im, -1);
+            a[j] = NAME(minus_i)(middle, imaginary_sum);
+            a[radix - j] = NAME(plus_i)(middle, imaginary_sum);
         }
     }
 }
 
-/* One pass: `groups` butterflies for each of `stride` places, from `x` to `y`. */
+/* One pass: `groups` butterflies for each offset below `stride`, from `x` to `y`. */
 static inline CODE __attribute__((always_inline)) void NAME(pass)(
     const VALUE *x, VALUE *y, int64_t radix, int64_t groups, int64_t stride, const ITEM *twiddles, const ITEM *roots) {
     for (int64_t group = 0; group < groups; group++) {
         const ITEM *factors = twiddles + 2 * group * (radix - 1);
-        for (int64_t place = 0; place < stride; place++) {
-            VALUE a[FOURIER_MOST_RADIX];
+        for (int64_t offset = 0; offset < stride; offset++) {
+            VALUE a[FOURIER_MAX_RADIX];
             UNROLL
-            for (int64_t k = 0; k < radix; k++) a[k] = x[place + stride * (group + groups * k)];
+            for (int64_t k = 0; k < radix; k++) a[k] = x[offset + stride * (group + groups * k)];
             NAME(butterfly)(a, radix, roots);
-            VALUE *to = y + place + stride * radix * group;
+            VALUE *to = y + offset + stride * radix * group;
             to[0] = a[0];
             UNROLL
             for (int64_t k = 1; k < radix; k++)
@@ -141,12 +141,12 @@ static inline CODE __attribute__((always_inline)) void NAME(pass)(
     }
 }
 
-/* The transforms of the lines in `x`; where they are: `x` or `y`. */
-static CODE VALUE *NAME(transformed)(const Fourier *f, VALUE *x, VALUE *y) {
-    int64_t stride = 1, rest = f->length;
+/* Transform the fibers in `x`. Returns the buffer with the result: `x` or `y`. */
+static CODE VALUE *NAME(run_passes)(const Fourier *f, VALUE *x, VALUE *y) {
+    int64_t stride = 1, remaining = f->length;
     const ITEM *table = f->table;
     for (int64_t number = 0; number < f->passes; number++) {
-        int64_t radix = f->radices[number], groups = rest / radix;
+        int64_t radix = f->radices[number], groups = remaining / radix;
         const ITEM *roots = table + 2 * groups * (radix - 1);
         switch (radix) {
         case 2: NAME(pass)(x, y, 2, groups, stride, table, roots); break;
@@ -157,48 +157,48 @@ static CODE VALUE *NAME(transformed)(const Fourier *f, VALUE *x, VALUE *y) {
         default: NAME(pass)(x, y, radix, groups, stride, table, roots);
         }
         table = roots + 2 * radix;
-        VALUE *done = y;
+        VALUE *output = y;
         y = x;
-        x = done;
+        x = output;
         stride *= radix;
-        rest = groups;
+        remaining = groups;
     }
     return x;
 }
 
 #if LANES > 1
 #define SHUFFLED(a, b, index, by) __builtin_shufflevector(a, b, FOR_LANES(index, by))
-#define EXCHANGE(step)                                                     \
-    for (int i = 0; i < LANES; i++)                                        \
-        if (!(i & step)) {                                                 \
-            VECTOR low = rows[i], high = rows[i + step];                   \
-            rows[i] = SHUFFLED(low, high, LOW, step);                      \
-            rows[i + step] = SHUFFLED(low, high, HIGH, step);              \
+#define TRANSPOSE_STEP(stride)                                    \
+    for (int i = 0; i < LANES; i++)                               \
+        if (!(i & stride)) {                                      \
+            VECTOR low = rows[i], high = rows[i + stride];        \
+            rows[i] = SHUFFLED(low, high, LOW, stride);           \
+            rows[i + stride] = SHUFFLED(low, high, HIGH, stride); \
         }
 
-/* Exchange the rows and columns of a square. */
-static inline CODE __attribute__((always_inline)) void NAME(exchange)(VECTOR *rows) {
-    UNROLL EXCHANGE(1)
+/* Transpose a square. */
+static inline CODE __attribute__((always_inline)) void NAME(transpose)(VECTOR *rows) {
+    UNROLL TRANSPOSE_STEP(1)
 #if LANES > 2
-    UNROLL EXCHANGE(2)
+    UNROLL TRANSPOSE_STEP(2)
 #endif
 #if LANES > 4
-    UNROLL EXCHANGE(4)
+    UNROLL TRANSPOSE_STEP(4)
 #endif
 #if LANES > 8
-    UNROLL EXCHANGE(8)
+    UNROLL TRANSPOSE_STEP(8)
 #endif
 }
 
-/* The values of lines of pairs that are stored without gaps; how many: the rest is left. */
-static CODE int64_t NAME(load_squares)(VALUE *to, const char *const *lines, int64_t count, int swapped) {
+/* Load fibers of contiguous pairs by squares. Returns how many values were loaded. */
+static CODE int64_t NAME(load_blocks)(VALUE *to, const char *const *fibers, int64_t count, int swapped) {
     int64_t k = 0;
     for (; k + LANES / 2 <= count; k += LANES / 2) {
         VECTOR rows[LANES];
         UNROLL
         for (int lane = 0; lane < LANES; lane++)
-            __builtin_memcpy(&rows[lane], lines[lane] + 2 * k * sizeof(ITEM), sizeof(VECTOR));
-        NAME(exchange)(rows);
+            __builtin_memcpy(&rows[lane], fibers[lane] + 2 * k * sizeof(ITEM), sizeof(VECTOR));
+        NAME(transpose)(rows);
         UNROLL
         for (int i = 0; i < LANES; i += 2)
             to[k + i / 2] = swapped ? (VALUE){rows[i + 1], rows[i]} : (VALUE){rows[i], rows[i + 1]};
@@ -206,15 +206,15 @@ static CODE int64_t NAME(load_squares)(VALUE *to, const char *const *lines, int6
     return k;
 }
 
-/* The same for lines of items, which have no imaginary parts. */
-static CODE int64_t NAME(load_real_squares)(VALUE *to, const char *const *lines, int64_t count) {
+/* Load fibers of contiguous real items by squares. Returns how many values were loaded. */
+static CODE int64_t NAME(load_real_blocks)(VALUE *to, const char *const *fibers, int64_t count) {
     int64_t k = 0;
     for (; k + LANES <= count; k += LANES) {
         VECTOR rows[LANES];
         UNROLL
         for (int lane = 0; lane < LANES; lane++)
-            __builtin_memcpy(&rows[lane], lines[lane] + k * sizeof(ITEM), sizeof(VECTOR));
-        NAME(exchange)(rows);
+            __builtin_memcpy(&rows[lane], fibers[lane] + k * sizeof(ITEM), sizeof(VECTOR));
+        NAME(transpose)(rows);
         UNROLL
         for (int i = 0; i < LANES; i++) to[k + i] = (VALUE){rows[i], (VECTOR){0}};
     }
@@ -222,163 +222,165 @@ static CODE int64_t NAME(load_real_squares)(VALUE *to, const char *const *lines,
 }
 
 static inline CODE __attribute__((always_inline)) void NAME(store_rows)(
-    VECTOR *rows, char *const *lines, int64_t offset, int64_t streams) {
-    NAME(exchange)(rows);
+    VECTOR *rows, char *const *fibers, int64_t offset, int64_t nontemporal) {
+    NAME(transpose)(rows);
     UNROLL
     for (int lane = 0; lane < LANES; lane++) {
-        char *to = lines[lane] + offset;
+        char *to = fibers[lane] + offset;
 #ifdef STREAM
-        if (streams && (uintptr_t)to % sizeof(VECTOR) == 0) {
+        if (nontemporal && (uintptr_t)to % sizeof(VECTOR) == 0) {
             STREAM(to, rows[lane]);
             continue;
         }
 #endif
         __builtin_memcpy(to, &rows[lane], sizeof(VECTOR));
     }
-    (void)streams;
+    (void)nontemporal;
 }
 
-/* The opposite of loading pairs. */
-static CODE int64_t NAME(store_squares)(
-    const Fourier *f, const VALUE *values, int64_t known, char *const *lines, int64_t count, int swapped) {
+/* Store contiguous pairs. Returns how many values were stored. */
+static CODE int64_t NAME(store_blocks)(
+    const Fourier *f, const VALUE *values, int64_t computed, char *const *fibers, int64_t count, int swapped) {
     int64_t k = 0;
     for (; k + LANES / 2 <= count; k += LANES / 2) {
         VECTOR rows[LANES];
         UNROLL
         for (int i = 0; i < LANES; i += 2) {
-            int64_t place = k + i / 2;
-            VALUE value = values[place < known ? place : count - place];
+            int64_t index = k + i / 2;
+            VALUE value = values[index < computed ? index : count - index];
             rows[i] = swapped ? value.im : value.re;
-            rows[i + 1] = swapped ? value.re : place < known ? value.im : -value.im;
+            rows[i + 1] = swapped ? value.re : index < computed ? value.im : -value.im;
         }
-        NAME(store_rows)(rows, lines, 2 * k * sizeof(ITEM), f->streams);
+        NAME(store_rows)(rows, fibers, 2 * k * sizeof(ITEM), f->nontemporal);
     }
     return k;
 }
 
-/* The opposite of loading items. */
-static CODE int64_t NAME(store_real_squares)(
-    const Fourier *f, const VALUE *values, char *const *lines, int64_t count, int swapped) {
+/* Store contiguous real items. Returns how many values were stored. */
+static CODE int64_t NAME(store_real_blocks)(
+    const Fourier *f, const VALUE *values, char *const *fibers, int64_t count, int swapped) {
     int64_t k = 0;
     for (; k + LANES <= count; k += LANES) {
         VECTOR rows[LANES];
         UNROLL
         for (int i = 0; i < LANES; i++) rows[i] = swapped ? values[k + i].im : values[k + i].re;
-        NAME(store_rows)(rows, lines, k * sizeof(ITEM), f->streams);
+        NAME(store_rows)(rows, fibers, k * sizeof(ITEM), f->nontemporal);
     }
     return k;
 }
 
-/* Whether lines begin side by side. */
-static CODE int NAME(is_dense)(const char *const *lines) {
+/* Whether the fibers' first pairs are contiguous. */
+static CODE int NAME(is_dense)(const char *const *fibers) {
     for (int lane = 1; lane < LANES; lane++)
-        if (lines[lane] != lines[0] + 2 * lane * sizeof(ITEM)) return 0;
+        if (fibers[lane] != fibers[0] + 2 * lane * sizeof(ITEM)) return 0;
     return 1;
 }
 #endif
 
-/* Lines are pairs of items, or items alone with `is_real`; `swapped` exchanges real and imaginary parts. */
+/* Load fibers of pairs of items, or of items with `is_real`; `swapped` exchanges real and imaginary components. */
 static CODE void NAME(load)(
-    const Fourier *f, VALUE *to, const char *const *lines, int64_t count, int is_real, int swapped) {
+    const Fourier *f, VALUE *to, const char *const *fibers, int64_t count, int is_real, int swapped) {
     int64_t begin = 0;
 #if LANES > 1
-    if (is_real && f->source_step == sizeof(ITEM)) {
-        begin = NAME(load_real_squares)(to, lines, count);
-    } else if (f->source_step == 2 * sizeof(ITEM) && f->source_gap == 1 && !is_real) {
-        begin = NAME(load_squares)(to, lines, count, swapped);
-    } else if (!is_real && f->source_gap == 1 && NAME(is_dense)(lines)) {
+    if (is_real && f->source_stride == sizeof(ITEM)) {
+        begin = NAME(load_real_blocks)(to, fibers, count);
+    } else if (f->source_stride == 2 * sizeof(ITEM) && f->source_gap == 1 && !is_real) {
+        begin = NAME(load_blocks)(to, fibers, count, swapped);
+    } else if (!is_real && f->source_gap == 1 && NAME(is_dense)(fibers)) {
         for (; begin < count; begin++) {
             VECTOR pairs[2];
-            __builtin_memcpy(pairs, lines[0] + begin * f->source_step, sizeof(pairs));
-            VECTOR re = SHUFFLED(pairs[0], pairs[1], APART, 0), im = SHUFFLED(pairs[0], pairs[1], APART, 1);
+            __builtin_memcpy(pairs, fibers[0] + begin * f->source_stride, sizeof(pairs));
+            VECTOR re = SHUFFLED(pairs[0], pairs[1], DEINTERLEAVE, 0), im =
+                SHUFFLED(pairs[0], pairs[1], DEINTERLEAVE, 1);
             to[begin] = swapped ? (VALUE){im, re} : (VALUE){re, im};
         }
     }
 #endif
     for (int lane = 0; lane < LANES; lane++) {
-        ITEM *at = (ITEM *)to + lane;
+        ITEM *lane_values = (ITEM *)to + lane;
         for (int64_t k = begin; k < count; k++) {
-            const ITEM *from = (const ITEM *)(lines[lane] + k * f->source_step);
-            at[2 * LANES * k + LANES * swapped] = from[0];
-            at[2 * LANES * k + LANES * !swapped] = is_real ? 0 : from[f->source_gap];
+            const ITEM *from = (const ITEM *)(fibers[lane] + k * f->source_stride);
+            lane_values[2 * LANES * k + LANES * swapped] = from[0];
+            lane_values[2 * LANES * k + LANES * !swapped] = is_real ? 0 : from[f->source_gap];
         }
     }
 }
 
-/* To each line `count` values; those from the `known` on are the conjugates of those before, the last one first. */
+/* Store `count` values of each fiber; those from `computed` on are the conjugates of the earlier ones, in reverse
+   order. */
 static CODE void NAME(store)(
-    const Fourier *f, const VALUE *values, int64_t known, char *const *lines, int64_t count, int swapped) {
-    int64_t done = 0;
+    const Fourier *f, const VALUE *values, int64_t computed, char *const *fibers, int64_t count, int swapped) {
+    int64_t stored = 0;
 #if LANES > 1
-    if (f->has_real_target && f->target_step == sizeof(ITEM)) {
-        done = NAME(store_real_squares)(f, values, lines, count, swapped);
-    } else if (f->target_step == 2 * sizeof(ITEM) && !f->has_real_target) {
-        done = NAME(store_squares)(f, values, known, lines, count, swapped);
-    } else if (known == count && NAME(is_dense)((const char *const *)lines)) {
-        for (; done < count; done++) {
-            VALUE value = values[done];
+    if (f->has_real_target && f->target_stride == sizeof(ITEM)) {
+        stored = NAME(store_real_blocks)(f, values, fibers, count, swapped);
+    } else if (f->target_stride == 2 * sizeof(ITEM) && !f->has_real_target) {
+        stored = NAME(store_blocks)(f, values, computed, fibers, count, swapped);
+    } else if (computed == count && NAME(is_dense)((const char *const *)fibers)) {
+        for (; stored < count; stored++) {
+            VALUE value = values[stored];
             VECTOR re = swapped ? value.im : value.re, im = swapped ? value.re : value.im;
-            VECTOR pairs[2] = {SHUFFLED(re, im, TOGETHER, 0), SHUFFLED(re, im, TOGETHER, 1)};
-            __builtin_memcpy(lines[0] + done * f->target_step, pairs, sizeof(pairs));
+            VECTOR pairs[2] = {SHUFFLED(re, im, INTERLEAVE, 0), SHUFFLED(re, im, INTERLEAVE, 1)};
+            __builtin_memcpy(fibers[0] + stored * f->target_stride, pairs, sizeof(pairs));
         }
     }
 #endif
     for (int lane = 0; lane < LANES; lane++) {
-        for (int64_t k = done; k < count; k++) {
-            const ITEM *at = (const ITEM *)(values + (k < known ? k : count - k)) + lane;
-            ITEM *to = (ITEM *)(lines[lane] + k * f->target_step);
-            to[0] = at[LANES * swapped];
-            if (!f->has_real_target) to[1] = k < known ? at[LANES * !swapped] : -at[LANES];
+        for (int64_t k = stored; k < count; k++) {
+            const ITEM *lane_values = (const ITEM *)(values + (k < computed ? k : count - k)) + lane;
+            ITEM *to = (ITEM *)(fibers[lane] + k * f->target_stride);
+            to[0] = lane_values[LANES * swapped];
+            if (!f->has_real_target) to[1] = k < computed ? lane_values[LANES * !swapped] : -lane_values[LANES];
         }
     }
 }
 
-/* All values up to the middle of real lines' transforms from those of their even and odd values as pairs. */
-static CODE void NAME(halves)(const Fourier *f, const VALUE *x, VALUE *y) {
+/* Compute the first half of real fibers' transforms from those of their even and odd values as pairs. */
+static CODE void NAME(unpack_real)(const Fourier *f, const VALUE *x, VALUE *y) {
     int64_t half = f->length;
-    const ITEM *roots = f->halves;
+    const ITEM *roots = f->real_roots;
     y[0] = (VALUE){x[0].re + x[0].im, (VECTOR){0}};
     y[half] = (VALUE){x[0].re - x[0].im, (VECTOR){0}};
     for (int64_t k = 1; k <= half / 2; k++) {
         VALUE a = x[k], b = {x[half - k].re, -x[half - k].im};
         VALUE even = NAME(scaled)(NAME(sum)(a, b), (ITEM)0.5), odd = NAME(scaled)(NAME(difference)(a, b), (ITEM)0.5);
         odd = NAME(product)(odd, roots + 2 * k);
-        VALUE low = NAME(minus_turned)(even, odd), high = NAME(plus_turned)(even, odd);
+        VALUE low = NAME(minus_i)(even, odd), high = NAME(plus_i)(even, odd);
         y[half - k] = (VALUE){high.re, -high.im};
         y[k] = low;
     }
 }
 
-/* The opposite, without halving, real and imaginary parts exchanged: what a transform makes pairs of. */
-static CODE void NAME(pairs)(const Fourier *f, const VALUE *x, VALUE *y) {
+/* The inverse of `unpack_real` but for a factor of two, with real and imaginary components exchanged. */
+static CODE void NAME(pack_real)(const Fourier *f, const VALUE *x, VALUE *y) {
     int64_t half = f->length;
-    const ITEM *roots = f->halves;
+    const ITEM *roots = f->real_roots;
     y[0] = (VALUE){x[0].re - x[half].re, x[0].re + x[half].re};
     for (int64_t k = 1; k <= half / 2; k++) {
         VALUE a = x[k], b = {x[half - k].re, -x[half - k].im};
         const ITEM root[2] = {roots[2 * k], -roots[2 * k + 1]};
         VALUE even = NAME(sum)(a, b), odd = NAME(product)(NAME(difference)(a, b), root);
-        VALUE low = NAME(plus_turned)(even, odd), high = NAME(minus_turned)(even, odd);
+        VALUE low = NAME(plus_i)(even, odd), high = NAME(minus_i)(even, odd);
         y[half - k] = (VALUE){-high.im, high.re};
         y[k] = (VALUE){low.im, low.re};
     }
 }
 
-static CODE void NAME(lines)(const Fourier *f, char *work, const char *const *from, char *const *to) {
-    VALUE *x = (VALUE *)work, *y = x + f->room;
+static CODE void NAME(transform_fibers)(const Fourier *f, char *workspace, const char *const *from, char *const *to) {
+    VALUE *x = (VALUE *)workspace, *y = x + f->buffer_length;
     int64_t size = f->size, half = size / 2 + 1;
     int swapped = f->is_inverse;
     if (f->kind == FOURIER_COMPLEX) {
         NAME(load)(f, x, from, size, 0, swapped);
-        x = NAME(transformed)(f, x, y);
+        x = NAME(run_passes)(f, x, y);
     } else if (f->kind == FOURIER_FROM_REAL && size % 2) {
         NAME(load)(f, x, from, size, 1, 0);
-        x = NAME(transformed)(f, x, y);
+        x = NAME(run_passes)(f, x, y);
     } else if (f->kind == FOURIER_FROM_REAL) {
         NAME(load)(f, x, from, size / 2, 0, 0);
-        VALUE *done = NAME(transformed)(f, x, y);
-        x = done == x ? y : x;
-        NAME(halves)(f, done, x);
+        VALUE *spectrum = NAME(run_passes)(f, x, y);
+        x = spectrum == x ? y : x;
+        NAME(unpack_real)(f, spectrum, x);
     } else {
         NAME(load)(f, x, from, half, 0, 0);
         if (size % 2) {
@@ -388,27 +390,27 @@ static CODE void NAME(lines)(const Fourier *f, char *work, const char *const *fr
             }
             y[0] = (VALUE){(VECTOR){0}, x[0].re};
         } else {
-            NAME(pairs)(f, x, y);
+            NAME(pack_real)(f, x, y);
         }
-        x = NAME(transformed)(f, y, x);
+        x = NAME(run_passes)(f, y, x);
     }
-    int64_t count = size, known = size;
+    int64_t count = size, computed = size;
     if (f->kind == FOURIER_FROM_REAL) {
-        count = f->is_whole ? size : half;
-        known = size % 2 && f->is_whole ? size : half;
+        count = f->is_full_spectrum ? size : half;
+        computed = size % 2 && f->is_full_spectrum ? size : half;
     } else if (f->kind == FOURIER_TO_REAL && size % 2 == 0) {
-        count = known = size / 2;
+        count = computed = size / 2;
     }
     if (swapped) {
         ITEM factor = (ITEM)(1.0 / (double)size);
         for (int64_t k = 0; k < count; k++) x[k] = NAME(scaled)(x[k], factor);
     }
-    NAME(store)(f, x, known, to, count, swapped);
+    NAME(store)(f, x, computed, to, count, swapped);
 }
 
 #undef SHUFFLED
 #undef STREAM
-#undef EXCHANGE
+#undef TRANSPOSE_STEP
 #undef FOR_LANES
 #undef VECTOR
 #undef PRODUCTS

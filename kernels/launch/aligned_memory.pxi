@@ -1,18 +1,16 @@
-# Memory that native code works in, included by modules each of which keeps its own. They
-# have `cnp` and `int64_t`.
+# Workspaces of native code. Modules that include this have `cnp` and `int64_t`, and each caches an array of its own.
 
-from nimblehlo.kernels.launch.poison import most_kept as _most_kept
+from nimblehlo.kernels.launch.poison import max_cached_bytes as _max_cached_bytes
 
 cdef enum:
-    KEPT_ALIGNMENT = 64
+    MEMORY_ALIGNMENT = 64
 
-cdef int64_t _MOST_KEPT_BYTES = _most_kept(1 << 26)
-cdef cnp.ndarray _kept = None
+cdef int64_t _MAX_CACHED_BYTES = _max_cached_bytes(1 << 26)
+cdef cnp.ndarray _cached = None
 
 
 cdef class AlignedMemory:
-    """Memory that begins at a cache line. Some is kept between calls: the first touch of new pages costs more than
-    copying.
+    """Memory that begins at a cache line. The last array is cached between calls: page faults cost more than copying.
 
     It comes from NumPy, so that limits on memory hold for it.
     """
@@ -20,16 +18,16 @@ cdef class AlignedMemory:
     cdef cnp.ndarray array
     cdef char *memory
 
-    def __cinit__(self, int64_t wanted):
-        global _kept
-        cdef cnp.npy_intp size = wanted + KEPT_ALIGNMENT
-        self.array, _kept = _kept, None
+    def __cinit__(self, int64_t bytes_needed):
+        global _cached
+        cdef cnp.npy_intp size = bytes_needed + MEMORY_ALIGNMENT
+        self.array, _cached = _cached, None
         if self.array is None or cnp.PyArray_NBYTES(self.array) < size:
             self.array = cnp.PyArray_EMPTY(1, &size, cnp.NPY_UINT8, 0)
         self.memory = <char *>cnp.PyArray_DATA(self.array)
-        self.memory += -<size_t>self.memory % KEPT_ALIGNMENT
+        self.memory += -<size_t>self.memory % MEMORY_ALIGNMENT
 
     def __dealloc__(self):
-        global _kept
-        if self.array is not None and cnp.PyArray_NBYTES(self.array) <= _MOST_KEPT_BYTES:
-            _kept = self.array
+        global _cached
+        if self.array is not None and cnp.PyArray_NBYTES(self.array) <= _MAX_CACHED_BYTES:
+            _cached = self.array

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Calls of generated native code on arrays, at the cost of a microsecond.
 
-A generated function is a task, `void (int64 task, void *closure)`. Its closure is an array of 64-bit words: a
-pointer for each access to an operand or a result, then integers that are fixed when the function is made.
+A generated function is a task, `void (int64 task, void *closure)`. The closure is an array of 64-bit arguments: a
+pointer for each access to an operand or a result, then integers that are fixed at compile time.
 """
 
 cimport numpy as cnp
@@ -19,20 +19,20 @@ import numpy as np
 from . import threads as _threads
 
 cdef extern from "numpy/arrayobject.h":
-    # Takes the reference to the element type that it is given.
+    # Steals the reference to the element type.
     object PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
 
 cdef extern from "task_pool.h" nogil:
     ctypedef void (*Task "PoolTask")(int64_t, void *) noexcept
-    ctypedef bint (*Question "PoolQuestion")() noexcept
-    bint pool_is_offered()
-    void pool_alert()
+    ctypedef bint (*StopCheck "PoolStopCheck")() noexcept
+    bint pool_is_available()
+    void pool_wake_ahead()
     enum:
         POOL_BRIEF
         POOL_SHORT
         POOL_LONG
     bint pool_run(
-        Task function, void *closure, int64_t tasks, int64_t threads, int length, bint in_order, Question stops
+        Task function, void *closure, int64_t tasks, int64_t threads, int length, bint in_order, StopCheck stop_check
     ) noexcept
 
 cdef extern from "Python.h":
@@ -44,31 +44,31 @@ cnp.import_array()
 ctypedef void (*Driver)(int64_t, int64_t, int64_t, int64_t) noexcept nogil
 
 cdef enum:
-    MOST_WORDS = 96
-    MOST_RANK = 64
-    # A kernel's failure that is none of its tasks': its launch was stopped.
+    MAX_KERNEL_ARGS = 96
+    MAX_RANK = 64
+    # The failure code of a launch that a signal stopped.
     INTERRUPTED = 2
 
 
-# Launches that take longer wake the pool's threads; two threads save half of the time, and waking costs 0.1 ms.
+# Longer launches wake the pool's threads: two threads save half of the time, and waking costs 0.1 ms.
 cdef double LONG_SECONDS = 3e-4
-# Launches that take less are brief; what they must take to be shared at all.
+# Shorter launches are brief; shorter than BRIEF_SECONDS they run on the caller's thread.
 cdef double SHORT_SECONDS = 3e-5, BRIEF_SECONDS = 1e-5
-cdef double LEAST_SECONDS = BRIEF_SECONDS if pool_is_offered() else _threads.LEAST_SECONDS
+cdef double MIN_PARALLEL_SECONDS = BRIEF_SECONDS if pool_is_available() else _threads.MIN_PARALLEL_SECONDS
 
 
-def alert():
-    """Have the pool's threads woken for a long launch that will follow soon."""
-    pool_alert()
+def wake_workers():
+    """Wake the pool's threads ahead of a long launch."""
+    pool_wake_ahead()
 
 
-cdef int length_of(double seconds) noexcept nogil:
-    """What the pool is told of a launch that takes so long."""
+cdef int launch_length(double seconds) noexcept nogil:
+    """The pool's class of a launch of this duration."""
     return POOL_LONG if seconds > LONG_SECONDS else POOL_SHORT if seconds > SHORT_SECONDS else POOL_BRIEF
 
 
 cdef bint is_interrupted() noexcept nogil:
-    """Whether a handler of a signal raised an exception. Only Python's main thread runs handlers."""
+    """Whether a signal handler raised an exception. Only Python's main thread runs handlers."""
     with gil:
         return PyErr_CheckSignals() != 0
 
@@ -76,13 +76,13 @@ cdef bint is_interrupted() noexcept nogil:
 cdef int run_pooled(
     Task function, void *closure, Py_ssize_t tasks, int64_t threads, double seconds, bint in_order
 ) except -1:
-    """Run all tasks by the pool; raises what a signal's handler raised meanwhile."""
+    """Run all tasks by the pool; raise what a signal handler raised meanwhile."""
     cdef bint is_stopped
-    cdef Question stops = is_interrupted
+    cdef StopCheck stop_check = is_interrupted
     if seconds < LONG_SECONDS:
-        stops = NULL
+        stop_check = NULL
     with nogil:
-        is_stopped = pool_run(function, closure, tasks, threads, length_of(seconds), in_order, stops)
+        is_stopped = pool_run(function, closure, tasks, threads, launch_length(seconds), in_order, stop_check)
     return -1 if is_stopped else 0
 
 
@@ -90,31 +90,31 @@ cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double second
     """Run all tasks of a native function.
 
     Args:
-        function: which one.
-        closure: what it is given beside the task's number.
+        function: the task.
+        closure: its second argument.
         tasks: how many there are.
-        seconds: how long all of them take on one thread, about.
-        threads: most threads to use; None: all.
+        seconds: estimated duration of all tasks on one thread.
+        threads: the most threads to use; None: all.
     """
     cdef int64_t driver = 0, count = 1
-    if tasks > 1 and seconds > LEAST_SECONDS:
-        driver, count = _threads.way_of_running(threads)
-    if count == 1 or pool_is_offered():
+    if tasks > 1 and seconds > MIN_PARALLEL_SECONDS:
+        driver, count = _threads.driver_and_thread_count(threads)
+    if count == 1 or pool_is_available():
         run_pooled(function, closure, tasks, count, seconds, False)
     elif driver:
         with _threads.launches(), nogil:
             (<Driver>driver)(<int64_t>function, <int64_t>closure, tasks, count)
     elif seconds > _threads.HAND_OFF_SECONDS:
         start = perf_counter()
-        by_python_threads(function, closure, tasks, count)
+        run_on_python_threads(function, closure, tasks, count)
         _threads.count_hand_off(perf_counter() - start)
     else:
         with nogil:
-            every(function, closure, tasks, 0, 1)
+            run_strided(function, closure, tasks, 0, 1)
     return 0
 
 
-# What a signal's handler raised while tasks of a kernel were run.
+# What a signal handler raised while a kernel ran.
 cdef object _raised = None
 
 
@@ -122,8 +122,8 @@ cdef int check_signals() except -1 with gil:
     return PyErr_CheckSignals()
 
 
-cdef bint keeps_interrupt() noexcept nogil:
-    """As `is_interrupted`, for compiled functions, which return before anything can be raised."""
+cdef bint records_interrupt() noexcept nogil:
+    """`is_interrupted` for compiled functions: it records the exception, which is raised after they return."""
     global _raised
     with gil:
         try:
@@ -135,13 +135,13 @@ cdef bint keeps_interrupt() noexcept nogil:
 
 
 cdef void drive(int64_t function, int64_t closure, int64_t tasks, int64_t threads) noexcept nogil:
-    """What kernels launch their tasks by; a launch that a signal stopped is noted where failures of tasks are."""
-    if pool_run(<Task>function, <void *>closure, tasks, threads, POOL_LONG, False, keeps_interrupt):
+    """The driver by which kernels launch tasks; the closure's first integer is set if a signal stops the launch."""
+    if pool_run(<Task>function, <void *>closure, tasks, threads, POOL_LONG, False, records_interrupt):
         (<int64_t *>closure)[0] = INTERRUPTED
 
 
 def raise_failure(int64_t failure, str kernel):
-    """Raise what ended a kernel early: what a signal's handler raised, or that a task could not have memory."""
+    """Raise the reason why a kernel ended early: a signal handler's exception, or MemoryError."""
     global _raised
     if failure == INTERRUPTED:
         error, _raised = _raised, None
@@ -150,44 +150,44 @@ def raise_failure(int64_t failure, str kernel):
 
 
 def pool_driver():
-    """The address of a driver (`threads.driver`) that lets the pool run tasks; 0 where there is no pool."""
-    return <size_t>drive if pool_is_offered() else 0
+    """The address of a driver (`threads.driver`) that runs tasks by the pool; 0 where there is no pool."""
+    return <size_t>drive if pool_is_available() else 0
 
 
-_threads.offer_pool(pool_driver())
+_threads.set_pool_driver(pool_driver())
 
 
 def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
-    """Run tasks of which later ones may wait for earlier ones: each is taken after all earlier ones.
+    """Run tasks of which later ones may wait for earlier ones: they begin in order.
 
     Args:
-        function: its address.
-        closure: the address that it is given beside the task's number.
+        function: the task's address.
+        closure: its second argument.
         tasks, seconds, threads: as for other tasks.
     """
     cdef int64_t count = 1
-    if seconds > LEAST_SECONDS:
-        count = _threads.way_of_running(threads)[1]
+    if seconds > MIN_PARALLEL_SECONDS:
+        count = _threads.driver_and_thread_count(threads)[1]
     run_pooled(<Task>function, <void *>closure, tasks, count, seconds, True)
 
 
-def run_by_shares(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
-    """The same tasks, of which each thread begins with a share of neighbouring ones, the calling one with the first."""
+def run_unordered(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
+    """Run tasks; each thread begins with a share of consecutive ones, the calling thread with the first share."""
     run_tasks(<Task>function, <void *>closure, tasks, seconds, threads)
 
 
-cdef int by_python_threads(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t count) except -1:
-    """The same tasks by threads of Python's, while there is no driver."""
+cdef int run_on_python_threads(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t count) except -1:
+    """Run tasks by Python's threads, while there is no driver."""
     cdef Py_ssize_t first
     workers = []
     try:
         for first in range(1, min(count, tasks)):
             arguments = (<size_t>function, <size_t>closure, tasks, first, count)
-            worker = threading.Thread(target=_share, args=arguments)
+            worker = threading.Thread(target=_run_strided, args=arguments)
             workers.append(worker)
             worker.start()
         with nogil:
-            every(function, closure, tasks, 0, count)
+            run_strided(function, closure, tasks, 0, count)
     finally:
         for worker in workers:
             if worker.ident is not None:
@@ -195,48 +195,49 @@ cdef int by_python_threads(Task function, void *closure, Py_ssize_t tasks, Py_ss
     return 0
 
 
-cdef void every(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t first, Py_ssize_t step) noexcept nogil:
+cdef void run_strided(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t first,
+    Py_ssize_t stride) noexcept nogil:
     cdef Py_ssize_t task = first
     while task < tasks:
         function(task, closure)
-        task += step
+        task += stride
 
 
-def _share(size_t function, size_t closure, Py_ssize_t tasks, Py_ssize_t first, Py_ssize_t step):
+def _run_strided(size_t function, size_t closure, Py_ssize_t tasks, Py_ssize_t first, Py_ssize_t stride):
     with nogil:
-        every(<Task>function, <void *>closure, tasks, first, step)
+        run_strided(<Task>function, <void *>closure, tasks, first, stride)
 
 
 cdef class Launch:
-    """One generated function with all that a call of it needs but for the arrays.
+    """A generated function with all of its arguments but the arrays.
 
     Args:
         address: of the function.
         tasks: how many there are.
         accesses: for each pointer of the closure the number of the array (operands first, then results) and
             an offset in bytes.
-        integers: the words that follow the pointers.
-        seconds: how long a call takes on one thread, about.
-        kept: what the integers tell the addresses of.
-        kernel: the name of a kernel, which notes in one more word that a task failed; None: no task can.
+        integers: the arguments that follow the pointers.
+        seconds: estimated duration of a call on one thread.
+        keep_alive: objects whose addresses are among the integers.
+        kernel: the name of a kernel whose last argument receives the failure of a task; None: no task fails.
     """
 
     cdef Task function
     cdef Py_ssize_t tasks
     cdef Py_ssize_t pointers
-    cdef Py_ssize_t words
+    cdef Py_ssize_t arg_count
     cdef double seconds
     cdef int64_t *template
     cdef Py_ssize_t *arrays
-    cdef object kept
+    cdef object keep_alive
     cdef str kernel
 
     def __cinit__(
-        self, size_t address, Py_ssize_t tasks, tuple accesses, tuple integers, double seconds, object kept=None,
+        self, size_t address, Py_ssize_t tasks, tuple accesses, tuple integers, double seconds, object keep_alive=None,
         str kernel=None,
     ):
         cdef Py_ssize_t index
-        self.kept = kept
+        self.keep_alive = keep_alive
         self.kernel = kernel
         if kernel is not None:
             integers = (*integers, 0)
@@ -244,14 +245,14 @@ cdef class Launch:
         self.tasks = tasks
         self.seconds = seconds
         self.pointers = len(accesses)
-        self.words = len(accesses) + len(integers)
-        self.template = <int64_t *>malloc(max(self.words, 1) * sizeof(int64_t))
+        self.arg_count = len(accesses) + len(integers)
+        self.template = <int64_t *>malloc(max(self.arg_count, 1) * sizeof(int64_t))
         self.arrays = <Py_ssize_t *>malloc(max(self.pointers, 1) * sizeof(Py_ssize_t))
         if self.template == NULL or self.arrays == NULL:
             raise MemoryError
         for index in range(self.pointers):
             self.arrays[index], self.template[index] = accesses[index]
-        for index in range(self.pointers, self.words):
+        for index in range(self.pointers, self.arg_count):
             self.template[index] = integers[index - self.pointers]
 
     def __dealloc__(self):
@@ -261,23 +262,23 @@ cdef class Launch:
     cdef void fill(self, char **data, int64_t *closure) noexcept:
         """Write the closure for arrays whose memory begins at `data`."""
         cdef Py_ssize_t index
-        memcpy(closure, self.template, self.words * sizeof(int64_t))
+        memcpy(closure, self.template, self.arg_count * sizeof(int64_t))
         for index in range(self.pointers):
             closure[index] += <int64_t>data[self.arrays[index]]
 
     cdef int run(self, char **data, object threads) except -1:
         """Run all tasks on the arrays whose memory begins at `data`."""
-        cdef int64_t fixed[MOST_WORDS]
+        cdef int64_t fixed[MAX_KERNEL_ARGS]
         cdef int64_t *closure = fixed
-        if self.words > MOST_WORDS:
-            closure = <int64_t *>malloc(self.words * sizeof(int64_t))
+        if self.arg_count > MAX_KERNEL_ARGS:
+            closure = <int64_t *>malloc(self.arg_count * sizeof(int64_t))
             if closure == NULL:
                 raise MemoryError
         try:
             self.fill(data, closure)
             run_tasks(self.function, closure, self.tasks, self.seconds, threads)
-            if self.kernel is not None and closure[self.words - 1]:
-                raise_failure(closure[self.words - 1], self.kernel)
+            if self.kernel is not None and closure[self.arg_count - 1]:
+                raise_failure(closure[self.arg_count - 1], self.kernel)
         finally:
             if closure != fixed:
                 free(closure)
@@ -290,9 +291,9 @@ cdef struct Call:
     int64_t *closure
 
 
-# `first` tells for each block which call is its first, and at last how many calls there are.
+# `first`: the number of each block's first call, then the number of calls.
 cdef struct Sequence:
-    Task before
+    Task producer
     void *closure
     int64_t *first
     Call *calls
@@ -301,56 +302,56 @@ cdef struct Sequence:
 cdef void run_block(int64_t block, void *closure) noexcept nogil:
     cdef Sequence *sequence = <Sequence *>closure
     cdef int64_t number, task
-    sequence.before(block, sequence.closure)
+    sequence.producer(block, sequence.closure)
     for number in range(sequence.first[block], sequence.first[block + 1]):
         for task in range(sequence.calls[number].tasks):
             sequence.calls[number].function(task, sequence.calls[number].closure)
 
 
-cdef class Sequel:
-    """Launches for each block of what another function makes block by block: they follow on it at once.
+cdef class BlockEpilogue:
+    """Launches that consume the blocks of another function's result, each as soon as it is computed.
 
     Args:
-        blocks: for each block its launches, which are run one after the other.
-        threads: most threads that it may use; None: all.
+        blocks: for each block its launches, which run in order.
+        threads: the most threads to use; None: all.
     """
 
     cdef list blocks
     cdef object threads
-    cdef int64_t pooled
-    cdef Py_ssize_t calls, words
+    cdef int64_t pool_threads
+    cdef Py_ssize_t calls, arg_count
     cdef double seconds
 
     def __init__(self, blocks, threads=None):
         self.blocks = [list(block) for block in blocks]
         self.threads = threads
-        self.calls = self.words = 0
+        self.calls = self.arg_count = 0
         self.seconds = 0
-        # Asking for each call would cost a loop as much as what it launches.
-        self.pooled = _threads.way_of_running(threads)[1] if pool_is_offered() else 0
+        # Looking this up at each call would take as long as a small launch.
+        self.pool_threads = _threads.driver_and_thread_count(threads)[1] if pool_is_available() else 0
         for block in self.blocks:
             for launch in block:
                 self.calls += 1
-                self.words += (<Launch>launch).words
+                self.arg_count += (<Launch>launch).arg_count
                 self.seconds += (<Launch>launch).seconds
 
     def run(self, size_t function, size_t closure, double seconds, list arrays):
         """Run `function` and then the launches, for each block.
 
         Args:
-            function: the address of what makes a block, given its number and the closure.
+            function: the address of the task that computes a block.
             closure: the closure's address.
-            seconds: how long it takes for all blocks on one thread, about.
-            arrays: those that the launches number, C-contiguous.
+            seconds: estimated duration of all blocks on one thread.
+            arrays: the arrays that the launches number, C-contiguous.
         """
         cdef Py_ssize_t count = len(self.blocks), number = 0, index
         cdef int64_t threads
         cdef size_t bytes_needed = (
-            len(arrays) * sizeof(char *) + (count + 1 + self.words) * sizeof(int64_t) + self.calls * sizeof(Call)
+            len(arrays) * sizeof(char *) + (count + 1 + self.arg_count) * sizeof(int64_t) + self.calls * sizeof(Call)
         )
         cdef char *memory = <char *>malloc(bytes_needed)
         cdef char **data = <char **>memory
-        cdef int64_t *words
+        cdef int64_t *arg_count
         cdef Sequence sequence
         cdef Launch launch
         if memory == NULL:
@@ -358,21 +359,21 @@ cdef class Sequel:
         try:
             for index in range(len(arrays)):
                 data[index] = <char *>cnp.PyArray_DATA(<cnp.ndarray?>arrays[index])
-            sequence.before, sequence.closure = <Task>function, <void *>closure
+            sequence.producer, sequence.closure = <Task>function, <void *>closure
             sequence.calls = <Call *>(data + len(arrays))
             sequence.first = <int64_t *>(sequence.calls + self.calls)
-            words = sequence.first + count + 1
+            arg_count = sequence.first + count + 1
             for index in range(count):
                 sequence.first[index] = number
                 for launch in <list>self.blocks[index]:
-                    launch.fill(data, words)
-                    sequence.calls[number] = Call(launch.function, launch.tasks, words)
-                    words += launch.words
+                    launch.fill(data, arg_count)
+                    sequence.calls[number] = Call(launch.function, launch.tasks, arg_count)
+                    arg_count += launch.arg_count
                     number += 1
             sequence.first[count] = number
             seconds += self.seconds
-            if self.pooled:
-                threads = self.pooled if seconds > LEAST_SECONDS else 1
+            if self.pool_threads:
+                threads = self.pool_threads if seconds > MIN_PARALLEL_SECONDS else 1
                 run_pooled(run_block, &sequence, count, threads, seconds, False)
             else:
                 run_tasks(run_block, &sequence, count, seconds, self.threads)
@@ -381,14 +382,14 @@ cdef class Sequel:
 
 
 cdef class NativeFunction:
-    """A function from arrays to arrays that runs launches, one after the other.
+    """A function from arrays to arrays that runs launches in order.
 
     Args:
         operands: the bytes that each operand must have.
         results: shape and element type of each result.
         launches: what to run.
-        threads: most threads that it may use; None: all.
-        scratch: shape and element type of memory that is needed beside; the launches number it after the results.
+        threads: the most threads to use; None: all.
+        scratch: shape and element type of temporary arrays; the launches number them after the results.
     """
 
     cdef tuple operands
@@ -401,9 +402,9 @@ cdef class NativeFunction:
     def __init__(self, operands, results, launches, threads=None, scratch=()):
         self.operands = tuple(operands)
         self.results = len(results)
-        made = [*results, *scratch]
-        self.shapes = tuple([tuple(shape) for shape, _ in made])
-        self.dtypes = tuple([np.dtype(dtype) for _, dtype in made])
+        outputs = [*results, *scratch]
+        self.shapes = tuple([tuple(shape) for shape, _ in outputs])
+        self.dtypes = tuple([np.dtype(dtype) for _, dtype in outputs])
         self.launches = [launch for launch in launches]
         self.threads = threads
 
@@ -414,14 +415,14 @@ cdef class NativeFunction:
             out: for each result None or an array to write to: C-contiguous, of its shape and element type.
 
         Raises:
-            ValueError: an operand is not of the size for which this was made.
+            ValueError: an operand has another size than the launches expect.
         """
-        cdef char *fixed[MOST_WORDS]
+        cdef char *fixed[MAX_KERNEL_ARGS]
         cdef char **data = fixed
         cdef Py_ssize_t count = len(operands)
         if count != len(self.operands):
             raise ValueError(f"takes {len(self.operands)} operands, but got {count}")
-        if count + len(self.shapes) > MOST_WORDS:
+        if count + len(self.shapes) > MAX_KERNEL_ARGS:
             data = <char **>malloc((count + len(self.shapes)) * sizeof(char *))
             if data == NULL:
                 raise MemoryError
@@ -437,25 +438,25 @@ cdef class NativeFunction:
         Args:
             operands: the arrays.
             out: None, or for each result None or an array to write to.
-            data: an array with an element for each operand, result and room, which this fills.
+            data: an array with an element for each operand, result and scratch array, which this fills.
         """
         cdef Py_ssize_t count = len(operands), index
         cdef cnp.ndarray array
-        cdef list kept = []
+        cdef list temporaries = []
         cdef list results = []
-        cdef object given
+        cdef object provided
         for index in range(count):
             array = <cnp.ndarray?>operands[index]
             if not cnp.PyArray_ISCARRAY_RO(array):
                 array = np.array(array, order="C")
-                kept.append(array)
+                temporaries.append(array)
             if cnp.PyArray_NBYTES(array) != <Py_ssize_t>self.operands[index]:
                 raise ValueError(f"operand {index} has {array.nbytes} bytes, but must have {self.operands[index]}")
             data[index] = <char *>cnp.PyArray_DATA(array)
         for index in range(len(self.shapes)):
-            given = None if out is None or index >= self.results else out[index]
-            array = _empty(self.shapes[index], self.dtypes[index]) if given is None else given
-            (results if index < self.results else kept).append(array)
+            provided = None if out is None or index >= self.results else out[index]
+            array = _empty(self.shapes[index], self.dtypes[index]) if provided is None else provided
+            (results if index < self.results else temporaries).append(array)
             data[count + index] = <char *>cnp.PyArray_DATA(array)
         for launch in self.launches:
             (<Launch>launch).run(data, self.threads)
@@ -463,9 +464,9 @@ cdef class NativeFunction:
 
 
 cdef cnp.ndarray _empty(tuple shape, cnp.dtype dtype):
-    cdef cnp.npy_intp sizes[MOST_RANK]
+    cdef cnp.npy_intp sizes[MAX_RANK]
     cdef Py_ssize_t axis, rank = len(shape)
-    if rank > MOST_RANK:
+    if rank > MAX_RANK:
         return np.empty(shape, dtype)
     for axis in range(rank):
         sizes[axis] = shape[axis]

@@ -1,25 +1,30 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-class Parts:
+class LoopShards:
     def __init__(
-        self, count: int, rows: int, distances: tuple[int | None, ...], seconds: float, threads: int | None
+        self,
+        count: int,
+        rows: int,
+        shard_strides: tuple[int | None, ...],
+        seconds: float,
+        threads: int | None,
     ) -> None: ...
 
 class LoopFunction:
     def __init__(
         self,
         address: int,
-        unchanged: tuple[bool, ...],
-        needed: int,
-        first_steps: int,
+        is_invariant: tuple[bool, ...],
+        workspace_bytes: int,
+        first_iterations: int,
         seconds: float,
-        parts: Parts | None = None,
+        shards: LoopShards | None = None,
     ) -> None: ...
     def __call__(
         self,
         values: Sequence[Any],
         captured: Sequence[Any],
-        count_steps: Callable[[int], object],
+        count_iterations: Callable[[int], object],
         out: Sequence[Any] | None = None,
     ) -> tuple[Any, ...]: ...

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Calls of a loop's native code on the arrays that it carries.
+"""Calls of the native code of a `while` on the arrays that it carries.
 
-Such code is `int64 loop(void **state, void **captured, int64 most_steps)`: it reads the carried values and leaves
-the last ones in their memory, and returns 1 while steps are left to do, otherwise 0. Behind `captured` stands
-memory that it works in. It does the whole loop, or one of the parts into which that is cut.
+The code is `int64 loop(void **state, void **captured, int64 max_iterations)`: it updates the carried values in place,
+and returns 1 while iterations are left, otherwise 0. The pointer after the captured values is its workspace. It runs
+the whole loop, or one shard of it.
 """
 
 cimport numpy as cnp
@@ -22,104 +22,105 @@ include "aligned_memory.pxi"
 ctypedef int64_t (*Loop)(void **, void **, int64_t) noexcept nogil
 
 cdef enum:
-    MOST_POINTERS = 64
+    MAX_POINTERS = 64
 
-cdef int64_t _MOST_STEPS = <int64_t>1 << 40
+cdef int64_t _MAX_ITERATIONS = <int64_t>1 << 40
 
 
-# A part's pointers are those of the carried values, of the captured ones, and of its memory to work in.
-cdef struct Round:
+# The pointers of a shard: carried values, captured values, first row, workspace.
+cdef struct LoopRun:
     Loop function
     void **pointers
-    int64_t carried, pointers_a_part, steps, goes_on
+    int64_t carried, pointers_per_shard, iterations, is_unfinished
 
 
-cdef void run_part(int64_t part, void *closure) noexcept nogil:
-    """Some steps of one part. All parts do the same steps."""
-    cdef Round *round = <Round *>closure
-    cdef void **state = round.pointers + part * round.pointers_a_part
-    cdef int64_t goes_on = round.function(state, state + round.carried, round.steps)
-    if part == 0:
-        round.goes_on = goes_on
+cdef void run_shard(int64_t shard, void *closure) noexcept nogil:
+    """Run some iterations of one shard. All shards run the same iterations."""
+    cdef LoopRun *loop_run = <LoopRun *>closure
+    cdef void **state = loop_run.pointers + shard * loop_run.pointers_per_shard
+    cdef int64_t is_unfinished = loop_run.function(state, state + loop_run.carried, loop_run.iterations)
+    if shard == 0:
+        loop_run.is_unfinished = is_unfinished
 
 
-cdef class Parts:
-    """Into what parts a loop is cut.
+cdef class LoopShards:
+    """How a loop is sharded.
 
     Args:
-        count: how many there are.
-        rows: of one; behind the captured values a part is given the number of its first row.
-        distances: for each carried value the bytes between the parts' memory: 0 where all have the same, None where
-            each has the whole in memory of its own.
-        seconds: what a step of all parts takes on one thread, about.
-        threads: most threads to use; None: all.
+        count: the number of shards.
+        rows: of a shard; the argument after the captured values is the number of the shard's first row.
+        shard_strides: for each carried value the bytes between the shards' memory: 0 where they share it, None where
+            each has a copy of the whole value.
+        seconds: estimated duration of an iteration of all shards on one thread.
+        threads: the most threads to use; None: all.
     """
 
     cdef int64_t count, rows
-    cdef tuple distances
+    cdef tuple shard_strides
     cdef double seconds
     cdef object threads
 
-    def __cinit__(self, int64_t count, int64_t rows, tuple distances, double seconds, threads):
-        self.count, self.rows, self.distances = count, rows, distances
+    def __cinit__(self, int64_t count, int64_t rows, tuple shard_strides, double seconds, threads):
+        self.count, self.rows, self.shard_strides = count, rows, shard_strides
         self.seconds, self.threads = seconds, threads
 
 
 cdef class LoopFunction:
-    """One loop's native code.
+    """The native code of a `while`.
 
     Args:
         address: of the code.
-        unchanged: for each carried value whether all steps hand on what they got, so that it is only read.
-        needed: bytes of memory that it works in.
-        first_steps: how many steps the first of a call's runs of native code does.
-        seconds: about how long such a run lasts at most: between two of them a signal can stop the loop.
-        parts: where the code does one part of the loop.
+        is_invariant: for each carried value whether no iteration changes it, so that it is only read.
+        workspace_bytes: size of the workspace.
+        first_iterations: iterations of the first run of the code in a call.
+        seconds: target duration of a run: between runs a signal can stop the loop.
+        shards: how the loop is sharded; None: the code runs the whole loop.
     """
 
     cdef Loop function
-    cdef tuple unchanged
-    cdef int64_t needed, first_steps
+    cdef tuple is_invariant
+    cdef int64_t workspace_bytes, first_iterations
     cdef double seconds
-    cdef Parts parts
+    cdef LoopShards shards
 
     def __cinit__(
-        self, size_t address, tuple unchanged, int64_t needed, int64_t first_steps, double seconds, Parts parts=None
+        self, size_t address, tuple is_invariant, int64_t workspace_bytes, int64_t first_iterations, double seconds,
+        LoopShards shards=None,
     ):
         self.function = <Loop>address
-        self.unchanged = unchanged
-        self.needed = needed + -needed % KEPT_ALIGNMENT
-        self.first_steps = first_steps
+        self.is_invariant = is_invariant
+        self.workspace_bytes = workspace_bytes + -workspace_bytes % MEMORY_ALIGNMENT
+        self.first_iterations = first_iterations
         self.seconds = seconds
-        self.parts = parts
+        self.shards = shards
 
-    def __call__(self, values, captured, count_steps, out=None):
-        """The values that the loop ends with, a tuple.
+    def __call__(self, values, captured, count_iterations, out=None):
+        """Return the final values of the loop, a tuple.
 
         Args:
-            values: the arrays that it starts with.
-            captured: the arrays that it uses beside them.
-            count_steps: called with the number of steps after each run that leaves some to do.
+            values: the initial values.
+            captured: the captured values.
+            count_iterations: called with the number of iterations after each run but the last.
             out: None, or for each carried value None or its array, C-contiguous, where that may be overwritten.
         """
         cdef Py_ssize_t carried = len(values), count = carried + len(captured), index
-        cdef int64_t parts = 1 if self.parts is None else self.parts.count
-        cdef AlignedMemory work = AlignedMemory(parts * self.needed) if self.needed else None
-        cdef void *fixed[MOST_POINTERS]
+        cdef int64_t shards = 1 if self.shards is None else self.shards.count
+        cdef AlignedMemory workspace = AlignedMemory(shards * self.workspace_bytes) if self.workspace_bytes else None
+        cdef void *fixed[MAX_POINTERS]
         cdef void **pointers = fixed
-        cdef Round round = Round(self.function, NULL, carried, count + 2, 0, 0)
-        cdef list state = [], kept = []
+        cdef LoopRun loop_run = LoopRun(self.function, NULL, carried, count + 2, 0, 0)
+        cdef list state = [], temporaries = []
         cdef cnp.ndarray array
-        if len(self.unchanged) != carried:
-            raise ValueError(f"carries {len(self.unchanged)} values, but got {carried}")
-        if parts * round.pointers_a_part > MOST_POINTERS:
-            pointers = <void **>PyMem_Malloc(parts * round.pointers_a_part * sizeof(void *))
+        if len(self.is_invariant) != carried:
+            raise ValueError(f"carries {len(self.is_invariant)} values, but got {carried}")
+        if shards * loop_run.pointers_per_shard > MAX_POINTERS:
+            pointers = <void **>PyMem_Malloc(shards * loop_run.pointers_per_shard * sizeof(void *))
             if pointers == NULL:
                 raise MemoryError
         try:
             for index in range(carried):
                 array = <cnp.ndarray?>values[index]
-                if not self.unchanged[index]:
+                if not self.is_invariant[index]:
                     if out is None or out[index] is None:
                         array = cnp.PyArray_NewCopy(array, cnp.NPY_CORDER)
                 elif not cnp.PyArray_ISCARRAY_RO(array):
@@ -130,57 +131,57 @@ cdef class LoopFunction:
                 array = <cnp.ndarray?>captured[index]
                 if not cnp.PyArray_ISCARRAY_RO(array):
                     array = cnp.PyArray_NewCopy(array, cnp.NPY_CORDER)
-                    kept.append(array)
+                    temporaries.append(array)
                 pointers[carried + index] = cnp.PyArray_DATA(array)
-            pointers[count] = NULL if work is None else work.memory
-            if self.parts is not None:
-                self.enter_parts(pointers, state, count, kept)
-            round.pointers = pointers
-            self.run(&round, count_steps)
+            pointers[count] = NULL if workspace is None else workspace.memory
+            if self.shards is not None:
+                self.fill_shard_pointers(pointers, state, count, temporaries)
+            loop_run.pointers = pointers
+            self.run(&loop_run, count_iterations)
         finally:
             if pointers != fixed:
                 PyMem_Free(pointers)
         return tuple(state)
 
-    cdef int enter_parts(self, void **pointers, list state, Py_ssize_t count, list kept) except -1:
-        """Enter the pointers of all parts, given those of a loop that is not cut; what they need is added to `kept`."""
-        cdef int64_t part, number, rows = self.parts.rows
-        cdef cnp.npy_intp parts = self.parts.count
-        cdef cnp.ndarray firsts = cnp.PyArray_EMPTY(1, &parts, cnp.NPY_INT64, 0)
+    cdef int fill_shard_pointers(self, void **pointers, list state, Py_ssize_t count, list temporaries) except -1:
+        """Fill the pointers of all shards from those of the unsharded loop; arrays they need go to `temporaries`."""
+        cdef int64_t shard, number, rows = self.shards.rows
+        cdef cnp.npy_intp shards = self.shards.count
+        cdef cnp.ndarray first_rows = cnp.PyArray_EMPTY(1, &shards, cnp.NPY_INT64, 0)
         cdef cnp.ndarray array
-        cdef void **own
-        cdef char *work = <char *>pointers[count]
-        kept.append(firsts)
-        for part in range(parts):
-            own = pointers + part * (count + 2)
-            (<int64_t *>cnp.PyArray_DATA(firsts))[part] = part * rows
+        cdef void **shard_pointers
+        cdef char *workspace = <char *>pointers[count]
+        temporaries.append(first_rows)
+        for shard in range(shards):
+            shard_pointers = pointers + shard * (count + 2)
+            (<int64_t *>cnp.PyArray_DATA(first_rows))[shard] = shard * rows
             for number in range(count):
-                own[number] = pointers[number]
-                distance = self.parts.distances[number] if number < len(state) else 0
-                if distance is not None:
-                    own[number] = <char *>pointers[number] + part * <int64_t>distance
-                elif part > 0:
+                shard_pointers[number] = pointers[number]
+                stride = self.shards.shard_strides[number] if number < len(state) else 0
+                if stride is not None:
+                    shard_pointers[number] = <char *>pointers[number] + shard * <int64_t>stride
+                elif shard > 0:
                     array = cnp.PyArray_NewCopy(state[number], cnp.NPY_CORDER)
-                    kept.append(array)
-                    own[number] = cnp.PyArray_DATA(array)
-            own[count] = <int64_t *>cnp.PyArray_DATA(firsts) + part
-            own[count + 1] = work + part * self.needed
+                    temporaries.append(array)
+                    shard_pointers[number] = cnp.PyArray_DATA(array)
+            shard_pointers[count] = <int64_t *>cnp.PyArray_DATA(first_rows) + shard
+            shard_pointers[count + 1] = workspace + shard * self.workspace_bytes
         return 0
 
-    cdef int run(self, Round *round, object count_steps) except -1:
+    cdef int run(self, LoopRun *loop_run, object count_iterations) except -1:
         cdef double start
-        round.steps = self.first_steps
+        loop_run.iterations = self.first_iterations
         while True:
             start = perf_counter()
-            if self.parts is None:
+            if self.shards is None:
                 with nogil:
-                    run_part(0, round)
+                    run_shard(0, loop_run)
             else:
-                seconds = self.parts.seconds * round.steps
-                run_in_order(<size_t>&run_part, <size_t>round, self.parts.count, seconds, self.parts.threads)
-            if not round.goes_on:
+                seconds = self.shards.seconds * loop_run.iterations
+                run_in_order(<size_t>&run_shard, <size_t>loop_run, self.shards.count, seconds, self.shards.threads)
+            if not loop_run.is_unfinished:
                 return 0
             PyErr_CheckSignals()
-            count_steps(round.steps)
-            if perf_counter() - start < self.seconds / 2 and round.steps < _MOST_STEPS:
-                round.steps *= 2
+            count_iterations(loop_run.iterations)
+            if perf_counter() - start < self.seconds / 2 and loop_run.iterations < _MAX_ITERATIONS:
+                loop_run.iterations *= 2

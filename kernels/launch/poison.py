@@ -15,6 +15,6 @@ if POISON not in MODES:
     raise ValueError(f"{ENVIRONMENT_VARIABLE} must be one of {', '.join(MODES)}, but is {POISON}")
 
 
-def most_kept(size: int) -> int:
+def max_cached_bytes(size: int) -> int:
     """How many bytes of scratch may be kept between calls: `size`, or none where memory is poisoned."""
     return size if POISON == "0" else 0

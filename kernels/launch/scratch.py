@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .poison import most_kept
+from .poison import max_cached_bytes
 
-_MAX_CACHED_BYTES = most_kept(1 << 26)
+_MAX_CACHED_BYTES = max_cached_bytes(1 << 26)
 _ALIGNMENT = 64
 _cached: list[np.ndarray] = []
 

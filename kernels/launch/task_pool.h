@@ -1,18 +1,19 @@
-/* Threads that share the tasks of one launch at a time.
+/* A pool of threads that share the tasks of one launch at a time.
 
-   The calling thread takes tasks as well, and waits for no thread that has not taken one yet: on a machine that is
-   busy otherwise it does all of them. Each thread begins with a share of neighbouring tasks, so that it reads memory in
-   order, and in a loop the same as before; then it takes what is left of the others' shares. Where tasks may wait for
-   earlier ones, all are one share. To wake threads takes some 0.1 ms, for which launches do not wait that are not
-   long, unless they follow soon on others: then the threads will still be awake for the next; brief ones only after
-   many of them, as in a loop. Who knows that a long launch will follow can have them woken before. Threads that are
-   awake share the tasks of all. A launch while another one runs is done
-   by its caller alone. Threads start with the first launch, sleep between launches, and call nothing of Python's;
-   where they are few, they keep off the caller's processor (Linux). A child process after a fork starts threads of its
-   own.
+   The calling thread runs tasks as well, and waits for no thread that has not begun one: on a busy machine it runs
+   all of them. Each thread begins with a share of consecutive tasks, so that it reads memory in order, and in a loop
+   the same memory each time; then it takes what is left of the others' shares. If tasks may wait for earlier ones,
+   all tasks are one share.
 
-   Between tasks the calling thread asks now and then whether to stop. Then no further task is taken; those that were
-   taken end, and with them all that they may wait for. */
+   Waking a thread takes about 0.1 ms. So only long launches wake threads; short ones do if they follow closely on
+   others, because the threads stay awake for the next, and brief ones after a burst of POOL_BURST. A caller that
+   knows of a long launch to come can wake the threads ahead of it. Threads that are awake join every launch. A
+   launch while another one runs is run by its caller alone. Threads start with the first launch, sleep between
+   launches, and never call Python; if there are at most POOL_MAX_SEPARATED, they keep off the caller's processor
+   (Linux). A child process starts threads of its own after a fork.
+
+   Between tasks the calling thread checks now and then whether to stop. Then no further task begins; those that have
+   begun end, and with them all that they may wait for. */
 
 #ifndef NIMBLEHLO_TASK_POOL_H
 #define NIMBLEHLO_TASK_POOL_H
@@ -22,11 +23,11 @@
 
 typedef void (*PoolTask)(int64_t task, void *closure);
 
-/* Whether to stop. */
-typedef int (*PoolQuestion)(void);
+/* Returns whether to stop. */
+typedef int (*PoolStopCheck)(void);
 
-/* Time between two questions. */
-enum { POOL_PATIENCE_NANOSECONDS = 50000000 };
+/* Time between two checks. */
+enum { POOL_STOP_CHECK_NANOSECONDS = 50000000 };
 
 static int64_t pool_nanoseconds(void) {
     struct timespec now;
@@ -38,19 +39,19 @@ static int64_t pool_nanoseconds(void) {
     return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
 }
 
-/* Ask where it is time to; whether to stop. */
-static int pool_asks(PoolQuestion stops, int64_t *asked) {
+/* Check whether to stop, if it is time to. */
+static int pool_should_stop(PoolStopCheck stop_check, int64_t *last_check) {
     int64_t now = pool_nanoseconds();
-    if (now - *asked < POOL_PATIENCE_NANOSECONDS) return 0;
-    *asked = now;
-    return stops();
+    if (now - *last_check < POOL_STOP_CHECK_NANOSECONDS) return 0;
+    *last_check = now;
+    return stop_check();
 }
 
-/* All tasks, one after the other; whether they were stopped. */
-static int pool_run_alone(PoolTask function, void *closure, int64_t tasks, PoolQuestion stops) {
-    int64_t asked = stops && tasks > 1 ? pool_nanoseconds() : 0;
+/* Run all tasks on this thread. Returns whether they were stopped. */
+static int pool_run_alone(PoolTask function, void *closure, int64_t tasks, PoolStopCheck stop_check) {
+    int64_t last_check = stop_check && tasks > 1 ? pool_nanoseconds() : 0;
     for (int64_t task = 0; task < tasks; task++) {
-        if (stops && task && pool_asks(stops, &asked)) return 1;
+        if (stop_check && task && pool_should_stop(stop_check, &last_check)) return 1;
         function(task, closure);
     }
     return 0;
@@ -64,55 +65,56 @@ static int pool_run_alone(PoolTask function, void *closure, int64_t tasks, PoolQ
 #include <sched.h>
 #endif
 
-enum { POOL_MOST_THREADS = 256, POOL_SPINS = 1000, POOL_SOON_NANOSECONDS = 30000, POOL_BURST = 16 };
+enum { POOL_MAX_THREADS = 256, POOL_SPINS = 1000, POOL_SOON_NANOSECONDS = 30000, POOL_BURST = 16 };
 
-/* How many times as long threads wait for a launch that they were told of. */
-enum { POOL_ALERT = 5 };
+/* How many times as long threads that were woken ahead wait for the launch. */
+enum { POOL_WAKE_AHEAD_WAITS = 5 };
 
-/* So many threads at most are kept off the caller's processor: with more, some processor is idle. */
-enum { POOL_MOST_APART = 8 };
+/* With more threads than this, keeping them off the caller's processor would leave one idle. */
+enum { POOL_MAX_SEPARATED = 8 };
 
 /* How long a launch takes. */
 enum { POOL_BRIEF, POOL_SHORT, POOL_LONG };
 
-/* Looks at what is waited for between pauses: pauses side by side are what a virtual machine takes for idling. */
-enum { POOL_LOOKS = 32 };
+/* Polls between pauses: a virtual machine takes consecutive pauses for idling. */
+enum { POOL_POLLS = 32 };
 
-#define POOL_LINE __attribute__((aligned(64)))
+#define POOL_CACHE_ALIGNED __attribute__((aligned(64)))
 
-/* Tasks of which those from `next` on are not taken. */
+/* Tasks of which those from `next` on have not begun. */
 typedef struct {
-    POOL_LINE int64_t next;
+    POOL_CACHE_ALIGNED int64_t next;
     int64_t end;
 } PoolShare;
 
-/* What threads look at while others write has lines of cache of its own. */
+/* Members that some threads poll while others write have cache lines of their own. */
 static struct {
     pthread_mutex_t launching;
     int64_t ended, burst;
     int is_started, threads;
-    pthread_t apart[POOL_MOST_APART];
-    int apart_from;
-    POOL_LINE pthread_mutex_t lock;
-    pthread_cond_t wake, left;
-    int sleeping, is_waiting, alerts;
-    /* POOL_MOST_THREADS times the launch's number, and how many threads may still join it. */
-    POOL_LINE int64_t launch;
-    POOL_LINE PoolTask function;
+    pthread_t separated[POOL_MAX_SEPARATED];
+    int avoided_cpu;
+    POOL_CACHE_ALIGNED pthread_mutex_t lock;
+    pthread_cond_t wake, worker_finished;
+    int sleeping, is_waiting, wake_requests;
+    /* POOL_MAX_THREADS times the launch's number, plus how many threads may still join it. */
+    POOL_CACHE_ALIGNED int64_t launch;
+    POOL_CACHE_ALIGNED PoolTask function;
     void *closure;
     int64_t shares;
-    PoolShare share[POOL_MOST_THREADS];
-    POOL_LINE int64_t finished;
+    PoolShare share[POOL_MAX_THREADS];
+    POOL_CACHE_ALIGNED int64_t finished;
 } pool = {.launching = PTHREAD_MUTEX_INITIALIZER};
 
-/* Tasks that nobody has taken, first those of one share; whether they were stopped. Without a question they are not. */
-static int pool_do_tasks(int64_t first, PoolQuestion stops, int64_t asked) {
+/* Run tasks that nobody has begun, first those of one share. Returns whether they were stopped; without `stop_check`
+   they are not. */
+static int pool_do_tasks(int64_t first, PoolStopCheck stop_check, int64_t last_check) {
     for (int64_t number = 0; number < pool.shares; number++) {
         PoolShare *share = &pool.share[(first + number) % pool.shares];
         while (__atomic_load_n(&share->next, __ATOMIC_RELAXED) < share->end) {
-            if (stops && pool_asks(stops, &asked)) {
-                for (int64_t each = 0; each < pool.shares; each++)
-                    __atomic_store_n(&pool.share[each].next, pool.share[each].end, __ATOMIC_RELAXED);
+            if (stop_check && pool_should_stop(stop_check, &last_check)) {
+                for (int64_t other = 0; other < pool.shares; other++)
+                    __atomic_store_n(&pool.share[other].next, pool.share[other].end, __ATOMIC_RELAXED);
                 return 1;
             }
             int64_t task = __atomic_fetch_add(&share->next, 1, __ATOMIC_RELAXED);
@@ -128,53 +130,54 @@ static inline void pool_pause(void) {
 #endif
 }
 
-/* Wait a while for a number to change; whether it did. */
-static int pool_changes(const int64_t *number, int64_t from, int64_t unit) {
+/* Wait some time for a number, divided by `divisor`, to change. Returns whether it did. */
+static int pool_wait_for_change(const int64_t *number, int64_t from, int64_t divisor) {
     for (int spin = 0; spin < POOL_SPINS; spin++, pool_pause())
-        for (int look = 0; look < POOL_LOOKS; look++)
-            if (__atomic_load_n(number, __ATOMIC_ACQUIRE) / unit != from) return 1;
+        for (int poll = 0; poll < POOL_POLLS; poll++)
+            if (__atomic_load_n(number, __ATOMIC_ACQUIRE) / divisor != from) return 1;
     return 0;
 }
 
-/* Join a launch if it still may be: a number for the thread, else 0, which is the caller's. */
-static int64_t pool_joins(int64_t launch) {
-    while (launch % POOL_MOST_THREADS)
+/* Join a launch if it is open. Returns a number for the thread, or 0, which is the caller's. */
+static int64_t pool_join(int64_t launch) {
+    while (launch % POOL_MAX_THREADS)
         if (__atomic_compare_exchange_n(&pool.launch, &launch, launch - 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-            return launch % POOL_MOST_THREADS;
+            return launch % POOL_MAX_THREADS;
     return 0;
 }
 
-/* Sleep until a launch follows on the one that was seen, or is announced; how long to wait for it then. */
-static int pool_sleep(int64_t seen) {
-    int is_there, alerts;
+/* Sleep until there is a launch after `last_launch` or a wake request. Returns how many waits for the launch follow. */
+static int pool_sleep(int64_t last_launch) {
+    int has_launch, wake_requests;
     pthread_mutex_lock(&pool.lock);
     __atomic_fetch_add(&pool.sleeping, 1, __ATOMIC_SEQ_CST);
-    for (alerts = pool.alerts;;) {
-        is_there = __atomic_load_n(&pool.launch, __ATOMIC_SEQ_CST) / POOL_MOST_THREADS != seen;
-        if (is_there || alerts != pool.alerts) break;
+    for (wake_requests = pool.wake_requests;;) {
+        has_launch = __atomic_load_n(&pool.launch, __ATOMIC_SEQ_CST) / POOL_MAX_THREADS != last_launch;
+        if (has_launch || wake_requests != pool.wake_requests) break;
         pthread_cond_wait(&pool.wake, &pool.lock);
     }
     __atomic_fetch_sub(&pool.sleeping, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&pool.lock);
-    return is_there ? 1 : POOL_ALERT;
+    return has_launch ? 1 : POOL_WAKE_AHEAD_WAITS;
 }
 
 static void *pool_thread(void *last) {
-    int64_t seen = (int64_t)(intptr_t)last;
-    for (int times = 1;;) {
-        int is_there = 0;
-        for (; times && !is_there; times--) is_there = pool_changes(&pool.launch, seen, POOL_MOST_THREADS);
-        times = is_there ? 1 : pool_sleep(seen);
+    int64_t last_launch = (int64_t)(intptr_t)last;
+    for (int waits = 1;;) {
+        int has_launch = 0;
+        for (; waits && !has_launch; waits--) has_launch =
+            pool_wait_for_change(&pool.launch, last_launch, POOL_MAX_THREADS);
+        waits = has_launch ? 1 : pool_sleep(last_launch);
         int64_t launch = __atomic_load_n(&pool.launch, __ATOMIC_SEQ_CST);
-        if (launch / POOL_MOST_THREADS == seen) continue;
-        seen = launch / POOL_MOST_THREADS;
-        int64_t number = pool_joins(launch);
+        if (launch / POOL_MAX_THREADS == last_launch) continue;
+        last_launch = launch / POOL_MAX_THREADS;
+        int64_t number = pool_join(launch);
         if (!number) continue;
         pool_do_tasks(number, 0, 0);
         __atomic_fetch_add(&pool.finished, 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&pool.is_waiting, __ATOMIC_SEQ_CST)) {
             pthread_mutex_lock(&pool.lock);
-            pthread_cond_signal(&pool.left);
+            pthread_cond_signal(&pool.worker_finished);
             pthread_mutex_unlock(&pool.lock);
         }
     }
@@ -189,53 +192,53 @@ static void pool_after_fork(void) {
 
 static void pool_watch_forks(void) { pthread_atfork(NULL, NULL, pool_after_fork); }
 
-/* Have so many threads, or as many as the system gives. Signals stay with the threads of Python. */
+/* Start threads up to this number, or as many as the system allows. Signals stay with Python's threads. */
 static void pool_start(int threads) {
     static pthread_once_t watched = PTHREAD_ONCE_INIT;
-    sigset_t all, before;
+    sigset_t all, previous_mask;
     if (pool.is_started && pool.threads >= threads) return;
     pthread_once(&watched, pool_watch_forks);
     if (!pool.is_started) {
         pthread_mutex_init(&pool.lock, NULL);
         pthread_cond_init(&pool.wake, NULL);
-        pthread_cond_init(&pool.left, NULL);
+        pthread_cond_init(&pool.worker_finished, NULL);
         pool.threads = pool.sleeping = pool.is_waiting = 0;
         pool.is_started = 1;
     }
     sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    for (; pool.threads < threads && pool.threads < POOL_MOST_THREADS - 1; pool.threads++) {
+    pthread_sigmask(SIG_BLOCK, &all, &previous_mask);
+    for (; pool.threads < threads && pool.threads < POOL_MAX_THREADS - 1; pool.threads++) {
         pthread_t thread;
-        void *last = (void *)(intptr_t)(__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MOST_THREADS);
+        void *last = (void *)(intptr_t)(__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MAX_THREADS);
         if (pthread_create(&thread, NULL, pool_thread, last) != 0) break;
         pthread_detach(thread);
-        if (pool.threads < POOL_MOST_APART) pool.apart[pool.threads] = thread;
-        pool.apart_from = -1;
+        if (pool.threads < POOL_MAX_SEPARATED) pool.separated[pool.threads] = thread;
+        pool.avoided_cpu = -1;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_sigmask(SIG_SETMASK, &previous_mask, NULL);
 }
 
-/* Let threads run on other processors than the caller's. Where the others have work as well, the system would wake
-   some thread on the caller's, and the two would wait for each other, for milliseconds. */
-static void pool_part(void) {
+/* Let threads run on other processors than the caller's. Where the others are busy as well, the system would wake a
+   thread on the caller's, and the two would wait for each other for milliseconds. */
+static void pool_avoid_caller_cpu(void) {
 #if defined(__linux__) && defined(CPU_SET)
-    cpu_set_t others;
-    int here = sched_getcpu();
-    if (pool.threads > POOL_MOST_APART || here < 0 || here == pool.apart_from) return;
-    if (sched_getaffinity(0, sizeof others, &others) != 0) return;
-    CPU_CLR(here, &others);
-    if (CPU_COUNT(&others) == 0) return;
-    pool.apart_from = here;
+    cpu_set_t other_cpus;
+    int caller_cpu = sched_getcpu();
+    if (pool.threads > POOL_MAX_SEPARATED || caller_cpu < 0 || caller_cpu == pool.avoided_cpu) return;
+    if (sched_getaffinity(0, sizeof other_cpus, &other_cpus) != 0) return;
+    CPU_CLR(caller_cpu, &other_cpus);
+    if (CPU_COUNT(&other_cpus) == 0) return;
+    pool.avoided_cpu = caller_cpu;
     for (int thread = 0; thread < pool.threads; thread++)
-        pthread_setaffinity_np(pool.apart[thread], sizeof others, &others);
+        pthread_setaffinity_np(pool.separated[thread], sizeof other_cpus, &other_cpus);
 #endif
 }
 
 /* Wake all threads. */
-static void pool_rouse(void) {
-    pool_part();
+static void pool_wake_all(void) {
+    pool_avoid_caller_cpu();
     pthread_mutex_lock(&pool.lock);
-    pool.alerts++;
+    pool.wake_requests++;
     pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.lock);
 }
@@ -245,31 +248,31 @@ static void pool_wake(int length) {
     if (!__atomic_load_n(&pool.sleeping, __ATOMIC_SEQ_CST)) return;
     pool.burst = pool_nanoseconds() - pool.ended < POOL_SOON_NANOSECONDS ? pool.burst + 1 : 0;
     if (length != POOL_LONG && pool.burst < (length == POOL_SHORT ? 1 : POOL_BURST)) return;
-    pool_rouse();
+    pool_wake_all();
 }
 
 /* Wake threads for a long launch that will follow soon. */
-static void pool_alert(void) {
+static void pool_wake_ahead(void) {
     if (!pool.is_started || !__atomic_load_n(&pool.sleeping, __ATOMIC_SEQ_CST)) return;
     if (pthread_mutex_trylock(&pool.launching) != 0) return;
-    pool_rouse();
+    pool_wake_all();
     pthread_mutex_unlock(&pool.launching);
 }
 
-/* Wait until so many threads have finished. */
+/* Wait until this many threads have finished. */
 static void pool_wait(int64_t joined) {
     for (int64_t finished; (finished = __atomic_load_n(&pool.finished, __ATOMIC_ACQUIRE)) < joined;)
-        if (!pool_changes(&pool.finished, finished, 1)) {
+        if (!pool_wait_for_change(&pool.finished, finished, 1)) {
             pthread_mutex_lock(&pool.lock);
             __atomic_store_n(&pool.is_waiting, 1, __ATOMIC_SEQ_CST);
             while (__atomic_load_n(&pool.finished, __ATOMIC_SEQ_CST) < joined)
-                pthread_cond_wait(&pool.left, &pool.lock);
+                pthread_cond_wait(&pool.worker_finished, &pool.lock);
             __atomic_store_n(&pool.is_waiting, 0, __ATOMIC_SEQ_CST);
             pthread_mutex_unlock(&pool.lock);
         }
 }
 
-/* Divide the tasks behind the first one, which is the caller's, into shares. */
+/* Divide all tasks but the first, which is the caller's, into shares. */
 static void pool_share(int64_t tasks, int64_t shares) {
     pool.shares = shares;
     for (int64_t number = 0; number < shares; number++) {
@@ -278,44 +281,43 @@ static void pool_share(int64_t tasks, int64_t shares) {
     }
 }
 
-/* Run all tasks by at most so many threads, the calling one among them; whether they were stopped.
-   in_order: whether a task may wait for earlier ones, and is to be taken after them.
-   stops: what the calling thread asks; none: they are not stopped. */
+/* Run all tasks by at most `threads` threads, the caller among them. Returns whether they were stopped. in_order:
+   tasks begin in order, since one may wait for earlier ones. stop_check: what the caller polls, or NULL. */
 static int pool_run(
-    PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, int in_order, PoolQuestion stops
+    PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, int in_order, PoolStopCheck stop_check
 ) {
     if (threads > tasks) threads = tasks;
-    if (threads > POOL_MOST_THREADS) threads = POOL_MOST_THREADS;
+    if (threads > POOL_MAX_THREADS) threads = POOL_MAX_THREADS;
     if (threads <= 1 || pthread_mutex_trylock(&pool.launching) != 0)
-        return pool_run_alone(function, closure, tasks, stops);
+        return pool_run_alone(function, closure, tasks, stop_check);
     pool_start((int)threads - 1);
     pool.function = function;
     pool.closure = closure;
     pool_share(tasks, in_order ? 1 : threads);
     pool.finished = 0;
-    int64_t launch = (__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MOST_THREADS + 1) * POOL_MOST_THREADS;
+    int64_t launch = (__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MAX_THREADS + 1) * POOL_MAX_THREADS;
     __atomic_store_n(&pool.launch, launch + threads - 1, __ATOMIC_SEQ_CST);
     pool_wake(length);
-    int64_t asked = stops ? pool_nanoseconds() : 0;
+    int64_t last_check = stop_check ? pool_nanoseconds() : 0;
     function(0, closure);
-    int is_stopped = pool_do_tasks(0, stops, asked);
+    int is_stopped = pool_do_tasks(0, stop_check, last_check);
     pool_wait(launch + threads - 1 - __atomic_exchange_n(&pool.launch, launch, __ATOMIC_SEQ_CST));
     pool.ended = pool_nanoseconds();
     pthread_mutex_unlock(&pool.launching);
     return is_stopped;
 }
 
-static int pool_is_offered(void) { return 1; }
+static int pool_is_available(void) { return 1; }
 
 #else
 
-static int pool_is_offered(void) { return 0; }
-static void pool_alert(void) {}
+static int pool_is_available(void) { return 0; }
+static void pool_wake_ahead(void) {}
 static int pool_run(
-    PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, int in_order, PoolQuestion stops
+    PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, int in_order, PoolStopCheck stop_check
 ) {
     (void)threads, (void)length, (void)in_order;
-    return pool_run_alone(function, closure, tasks, stops);
+    return pool_run_alone(function, closure, tasks, stop_check);
 }
 
 #endif

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 TASK_BYTES = 1 << 17
 MAX_TASKS = 128
 
-LEAST_SECONDS = 3e-5
+MIN_PARALLEL_SECONDS = 3e-5
 """Shorter launches of generated code run on the calling thread: a parallel launch costs 5 to 9 us."""
 HAND_OFF_SECONDS = 1e-3
 """Where there is neither a pool (`task_pool.h`) nor yet a driver, longer work is shared with threads of
@@ -170,7 +170,7 @@ def _load_tbb() -> None:
                 return
 
 
-def offer_pool(driver: int) -> None:
+def set_pool_driver(driver: int) -> None:
     """Let the pool run kernels; `driver` is the address of its driver, 0 where there is no pool."""
     _pool.pool_driver = driver
 
@@ -213,7 +213,7 @@ def launches() -> contextlib.AbstractContextManager[Any]:
     return _pool.launches
 
 
-def way_of_running(threads: int | None) -> tuple[int, int]:
+def driver_and_thread_count(threads: int | None) -> tuple[int, int]:
     """The address of the driver, 0 where there is none yet, and the number of threads to use.
 
     It never waits: unlike `driver`, it does not import Numba.

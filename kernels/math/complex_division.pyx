@@ -29,5 +29,5 @@ divide = cnp.PyUFunc_FromFuncAndData(
 )
 quotient_by_annex_g = cnp.PyUFunc_FromFuncAndData(
     &_loops[1], &_data[1], _types, 1, 3, 1, cnp.PyUFunc_None, "quotient_by_annex_g",
-    "A quotient of which parts may be NaN, of lhs and rhs; where both are, infinite or zero if annex G says so.", 0,
+    "A quotient of lhs and rhs whose components may be NaN; if both are, infinite or zero where annex G says so.", 0,
 )

@@ -1,4 +1,4 @@
-/* What functions of f64 and of pairs of them are made of. */
+/* Arithmetic that the functions of f64 and of complex<f64> share. */
 
 #ifndef NIMBLEHLO_REAL_ARITHMETIC_H
 #define NIMBLEHLO_REAL_ARITHMETIC_H
@@ -17,7 +17,7 @@
 #define FUSED_MULTIPLY_ADD(a, b, c) fma(a, b, c)
 #endif
 
-/* Code for instructions that not every processor has: of 512 bits, and of 256 bits with fused multiply-add. */
+/* Attributes of code for AVX-512, and for AVX2 with fused multiply-add. */
 #if defined(__GNUC__) && defined(__x86_64__)
 #define HAS_LEVELS 1
 #define WIDE_CODE __attribute__((target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512")))
@@ -39,20 +39,20 @@ static inline int best_level(void) {
     return PLAIN_LEVEL;
 }
 
-/* What is added to a number to round it to a whole one, which its last bits are then. */
-#define TO_WHOLE 0x1.8p52
+/* Adding this rounds a number to an integer, which is then in the last bits of the sum. */
+#define ROUND_TO_INTEGER 0x1.8p52
 
-/* A polynomial, by Horner's rule for the even powers and for the odd ones: half as many steps wait for each other. */
-#define POLYNOMIAL(value, place, TERMS)                                           \
-    double value;                                                                 \
-    {                                                                             \
-        double place_squared = (place) * (place), last_sum, sum_before, next_sum; \
-        TERMS(FIRST_TERMS, NEXT_TERM)                                             \
-        value = FUSED_MULTIPLY_ADD(sum_before, place, last_sum);                  \
+/* A polynomial, by Horner's rule for even and odd powers separately, which halves the dependency chain. */
+#define POLYNOMIAL(value, x, TERMS)                                   \
+    double value;                                                     \
+    {                                                                 \
+        double x_squared = (x) * (x), last_sum, sum_before, next_sum; \
+        TERMS(FIRST_TERMS, NEXT_TERM)                                 \
+        value = FUSED_MULTIPLY_ADD(sum_before, x, last_sum);          \
     }
 #define FIRST_TERMS(first, second) sum_before = first, last_sum = second;
 #define NEXT_TERM(term) \
-    next_sum = FUSED_MULTIPLY_ADD(sum_before, place_squared, term), sum_before = last_sum, last_sum = next_sum;
+    next_sum = FUSED_MULTIPLY_ADD(sum_before, x_squared, term), sum_before = last_sum, last_sum = next_sum;
 
 REAL_INLINE uint64_t bits_of(double number) {
     uint64_t bits;
@@ -60,26 +60,26 @@ REAL_INLINE uint64_t bits_of(double number) {
     return bits;
 }
 
-REAL_INLINE double number_of(uint64_t bits) {
+REAL_INLINE double double_from_bits(uint64_t bits) {
     double number;
     memcpy(&number, &bits, sizeof number);
     return number;
 }
 
-/* 2^k, for whole k from -1022 to 1023: what is added moves k to the last bits, and the exponent's bias with it. */
-REAL_INLINE double power_of_two(double k) { return number_of(bits_of(k + (TO_WHOLE + 1023)) << 52); }
+/* 2^k, for integers k from -1022 to 1023: the addition moves k and the exponent's bias to the last bits. */
+REAL_INLINE double power_of_two(double k) { return double_from_bits(bits_of(k + (ROUND_TO_INTEGER + 1023)) << 52); }
 
-/* One of two numbers, without a branch. */
-REAL_INLINE double chosen(int is_first, double first, double second) {
+/* Select one of two numbers without a branch. */
+REAL_INLINE double blend(int is_first, double first, double second) {
     uint64_t mask = -(uint64_t)is_first;
-    return number_of((bits_of(first) & mask) | (bits_of(second) & ~mask));
+    return double_from_bits((bits_of(first) & mask) | (bits_of(second) & ~mask));
 }
 
-/* Copy items of so many bytes, which lie some bytes apart here and there. */
+/* Copy items of `itemsize` bytes between strides. */
 REAL_INLINE void copy_items(
-    char *to, intptr_t to_step, const char *from, intptr_t from_step, intptr_t item, intptr_t count) {
-    if (to_step == item && from_step == item) memcpy(to, from, count * item);
-    else for (intptr_t place = 0; place < count; place++) memcpy(to + place * to_step, from + place * from_step, item);
+    char *to, intptr_t to_stride, const char *from, intptr_t from_stride, intptr_t itemsize, intptr_t count) {
+    if (to_stride == itemsize && from_stride == itemsize) memcpy(to, from, count * itemsize);
+    else for (intptr_t i = 0; i < count; i++) memcpy(to + i * to_stride, from + i * from_stride, itemsize);
 }
 
 #endif

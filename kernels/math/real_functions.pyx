@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Functions of f64 that neither NumPy nor SciPy have as quick, as ufuncs: see `real_functions.h`.
+"""Ufuncs of f64 that are faster than NumPy's and SciPy's: see `real_functions.h`.
 
 On arrays of f32 they give the values of f64, rounded.
 """
@@ -27,7 +27,7 @@ _types[:] = [cnp.NPY_FLOAT, cnp.NPY_FLOAT, cnp.NPY_DOUBLE, cnp.NPY_DOUBLE]
 
 
 cdef object ufunc(int number, const char *name, const char *text):
-    """The ufunc of one of the functions: NumPy keeps the places of what it is given."""
+    """The ufunc of a function. NumPy keeps pointers to the arrays, so they are static."""
     cdef const RealFunction *function = &real_functions()[number]
     _loops[2 * number] = <cnp.PyUFuncGenericFunction>function.of_f32
     _loops[2 * number + 1] = <cnp.PyUFuncGenericFunction>function.of_f64

@@ -1,37 +1,37 @@
-/* Products of matrices and vectors of f32 and f64: the tasks.
+/* GEMV of f32 and f64: the tasks.
 
-   The order. A sum has as many chains as elements have room in VECTOR_PRODUCT_BYTES: a term goes to the chain of its
-   number modulo theirs, which are added up by fused multiply-add from 0 on. Then the second half of the chains is added
-   to the first, and so on until one is left, and 0 to that, so that no sum is -0. Of more than VECTOR_PRODUCT_PART
-   terms so many at a time are added up, and these sums one after another. Nothing else changes a bit: the kind of
-   vectors, which operand is the vector, how the matrices lie in memory and are cut, threads.
+   Order of additions. A sum has as many chains as fit VECTOR_PRODUCT_BYTES: the product number k goes to chain k
+   modulo their number, by fused multiply-add from 0 on. Then the second half of the chains is added to the first,
+   and so on until one is left, and 0 to that, so that no sum is -0. Longer sums are cut into blocks of
+   VECTOR_PRODUCT_K_BLOCK products, whose sums are added in order. Nothing else changes a bit: vector width, which
+   operand is the vector, memory layouts, the division into tasks, threads.
 
-   A unit of work is a block of the lines of a matrix with a part of the terms. A matrix of bf16 is read as one of f32,
-   of which it has the high halves: what takes the time is to fetch it. */
+   The matrix's outer dimension is the one that is not contracted. A work item is a block of it times a k block. A
+   matrix of bf16 is widened as it is read: the time goes to memory traffic. */
 
 #ifndef NIMBLEHLO_VECTOR_PRODUCT_H
 #define NIMBLEHLO_VECTOR_PRODUCT_H
 
 #include <stdint.h>
 
-/* Bytes of a chain's sums; terms of a part; most lines of a unit whose lines lie side by side: the chains' sums of few
-   stay in the first cache, many are read from memory in longer pieces. */
+/* BYTES: of the chains of one sum. K_BLOCK: products of a block. COLUMNS, MAX_COLUMNS: columns of a work item if
+   these are contiguous: the chains of few stay in the L1 cache; more give longer contiguous reads from memory. */
 enum {
     VECTOR_PRODUCT_BYTES = 64,
-    VECTOR_PRODUCT_PART = 1 << 15,
+    VECTOR_PRODUCT_K_BLOCK = 1 << 15,
     VECTOR_PRODUCT_COLUMNS = 256,
-    VECTOR_PRODUCT_MOST_COLUMNS = 1024
+    VECTOR_PRODUCT_MAX_COLUMNS = 1024
 };
 
-/* What tasks read: task `t` does the units from `t * size` on. Terms of the vector lie side by side, and either terms
-   or lines of the matrices, whose elements are `stored` in so many bytes. Steps are in bytes. The result is
-   [part, matrix, line]. */
+/* What tasks read: task `t` does the work items from `t * items_per_task` on. The vector's k is contiguous, and the
+   matrices' k or outer dimension. Elements of the matrix have `stored_itemsize` bytes. Strides are in bytes. The
+   result is [k block, matrix, outer]. */
 typedef struct {
     const char *vector, *matrix;
-    const int64_t *vector_steps, *matrix_steps, *batch_sizes;
+    const int64_t *vector_strides, *matrix_strides, *batch_sizes;
     char *result;
-    int64_t batch_rank, batch, lines, terms, line_step, term_step, item, stored;
-    int64_t parts, block, blocks, units, size;
+    int64_t batch_rank, batch, outer_size, k_size, outer_stride, k_stride, itemsize, stored_itemsize;
+    int64_t k_blocks, block, blocks, work_items, items_per_task;
 } VectorProduct;
 
 #if (defined(__clang__) ? __clang_major__ >= 12 : defined(__GNUC__) && __GNUC__ >= 12) && \
@@ -43,45 +43,47 @@ typedef struct {
 
 typedef void VectorTile(const char *, const char *, int64_t, int64_t, int64_t, char *);
 
-/* What does a unit's lines: `vector_bytes` says which instructions there are. */
+/* The function for a work item, by layout and vector width. */
 static VectorTile *vector_tile(const VectorProduct *p, int64_t vector_bytes) {
-    int is_dots = p->term_step == p->stored, is_half = p->stored < p->item;
+    int is_dots = p->k_stride == p->stored_itemsize, is_half = p->stored_itemsize < p->itemsize;
 #ifdef __x86_64__
     if (vector_bytes == 64) {
         if (is_half) return is_dots ? vector_wide_float_half_dots : vector_wide_float_half_columns;
-        if (p->item == 4) return is_dots ? vector_wide_float_dots : vector_wide_float_columns;
+        if (p->itemsize == 4) return is_dots ? vector_wide_float_dots : vector_wide_float_columns;
         return is_dots ? vector_wide_double_dots : vector_wide_double_columns;
     }
 #endif
     (void)vector_bytes;
     if (is_half) return is_dots ? vector_float_half_dots : vector_float_half_columns;
-    if (p->item == 4) return is_dots ? vector_float_dots : vector_float_columns;
+    if (p->itemsize == 4) return is_dots ? vector_float_dots : vector_float_columns;
     return is_dots ? vector_double_dots : vector_double_columns;
 }
 
-/* Do some units. */
-static void vector_product_units(const VectorProduct *p, int64_t first, int64_t end, int64_t vector_bytes) {
+/* Compute some work items. */
+static void vector_product_run(const VectorProduct *p, int64_t first, int64_t end, int64_t vector_bytes) {
     VectorTile *tile = vector_tile(p, vector_bytes);
-    int64_t step = p->term_step == p->stored ? p->line_step : p->term_step;
-    for (int64_t unit = first; unit < end; unit++) {
-        int64_t line = unit % p->blocks * p->block, part = unit / p->blocks % p->parts;
-        int64_t number = unit / p->blocks / p->parts, rest = number, term = part * VECTOR_PRODUCT_PART;
-        int64_t lines = p->lines - line < p->block ? p->lines - line : p->block;
-        int64_t terms = p->terms - term < VECTOR_PRODUCT_PART ? p->terms - term : VECTOR_PRODUCT_PART;
-        const char *vector = p->vector + term * p->item;
-        const char *matrix = p->matrix + line * p->line_step + term * p->term_step;
-        for (int64_t axis = p->batch_rank - 1; axis > 0; rest /= p->batch_sizes[axis], axis--) {
-            vector += rest % p->batch_sizes[axis] * p->vector_steps[axis];
-            matrix += rest % p->batch_sizes[axis] * p->matrix_steps[axis];
+    int64_t stride = p->k_stride == p->stored_itemsize ? p->outer_stride : p->k_stride;
+    for (int64_t work_item = first; work_item < end; work_item++) {
+        int64_t outer = work_item % p->blocks * p->block, k_block = work_item / p->blocks % p->k_blocks;
+        int64_t matrix_index = work_item / p->blocks / p->k_blocks, outer_index = matrix_index, k =
+            k_block * VECTOR_PRODUCT_K_BLOCK;
+        int64_t outer_size = p->outer_size - outer < p->block ? p->outer_size - outer : p->block;
+        int64_t k_size = p->k_size - k < VECTOR_PRODUCT_K_BLOCK ? p->k_size - k : VECTOR_PRODUCT_K_BLOCK;
+        const char *vector = p->vector + k * p->itemsize;
+        const char *matrix = p->matrix + outer * p->outer_stride + k * p->k_stride;
+        for (int64_t axis = p->batch_rank - 1; axis > 0; outer_index /= p->batch_sizes[axis], axis--) {
+            vector += outer_index % p->batch_sizes[axis] * p->vector_strides[axis];
+            matrix += outer_index % p->batch_sizes[axis] * p->matrix_strides[axis];
         }
-        if (p->batch_rank) vector += rest * p->vector_steps[0], matrix += rest * p->matrix_steps[0];
-        tile(vector, matrix, step, lines, terms, p->result + ((part * p->batch + number) * p->lines + line) * p->item);
+        if (p->batch_rank) vector += outer_index * p->vector_strides[0], matrix += outer_index * p->matrix_strides[0];
+        tile(vector, matrix, stride, outer_size, k_size,
+            p->result + ((k_block * p->batch + matrix_index) * p->outer_size + outer) * p->itemsize);
     }
 }
 
 #else
 
-static void vector_product_units(const VectorProduct *p, int64_t first, int64_t end, int64_t vector_bytes) {
+static void vector_product_run(const VectorProduct *p, int64_t first, int64_t end, int64_t vector_bytes) {
     (void)p, (void)first, (void)end, (void)vector_bytes;
 }
 

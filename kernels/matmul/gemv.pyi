@@ -1,6 +1,6 @@
 import numpy as np
 
 CHAIN_BYTES: int
-PART: int
+K_BLOCK: int
 
 def multiply(lhs: np.ndarray, rhs: np.ndarray, threads: int | None = None) -> np.ndarray: ...

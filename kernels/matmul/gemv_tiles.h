@@ -1,46 +1,46 @@
-/* Products of matrices and vectors for one element type and one kind of vector: `vector_kinds.h` includes this for
-   each. */
+/* GEMV for one element type and vector width: `vector_kinds.h` includes this for each. */
 
-/* Lines of a tile. */
+/* Rows that are multiplied at a time. */
 #if VECTOR_BYTES == 64
-#define LINES 8
+#define TILE_ROWS 8
 #else
-#define LINES 4
+#define TILE_ROWS 4
 #endif
 #define CHAINS ((int)(VECTOR_PRODUCT_BYTES / sizeof(ITEM)))
 #define REGISTERS (CHAINS / LANES)
-/* Terms that are read at once where there are many columns; vectors of few. */
-#define GROUP 4
-#define FEW_VECTORS 4
-#define AHEAD (4 * GROUP)
+/* K_GROUP: values of k that are read at once if chains are in memory. MAX_REGISTER_VECTORS: up to this many vectors
+   of columns have chains in registers. */
+#define K_GROUP 4
+#define MAX_REGISTER_VECTORS 4
+#define PREFETCH_DISTANCE (4 * K_GROUP)
 
-/* Elements of a matrix, `stored` in so many bytes, a constant: of f32 two hold the high half, which is bf16. */
+/* Load elements of a matrix, of `stored_itemsize` bytes, a constant: bf16 is the high half of an f32. */
 #if LANES * 4 == VECTOR_BYTES
 typedef uint16_t NAME(Half) __attribute__((vector_size(VECTOR_BYTES / 2), aligned(1), may_alias));
-typedef uint32_t NAME(Word) __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint32_t NAME(Bits) __attribute__((vector_size(VECTOR_BYTES)));
 
-INLINE VECTOR NAME(widened)(NAME(Half) halves) { return (VECTOR)(__builtin_convertvector(halves, NAME(Word)) << 16); }
+INLINE VECTOR NAME(widened)(NAME(Half) halves) { return (VECTOR)(__builtin_convertvector(halves, NAME(Bits)) << 16); }
 
-INLINE VECTOR NAME(read)(int stored, const char *address) {
-    return stored == sizeof(ITEM) ? LOAD(address) : NAME(widened)(*(const NAME(Half) *)address);
+INLINE VECTOR NAME(read)(int stored_itemsize, const char *address) {
+    return stored_itemsize == sizeof(ITEM) ? LOAD(address) : NAME(widened)(*(const NAME(Half) *)address);
 }
 
-INLINE VECTOR NAME(read_some)(int stored, const char *address, int count) {
+INLINE VECTOR NAME(read_some)(int stored_itemsize, const char *address, int count) {
     NAME(Half) halves = {0};
-    if (stored == sizeof(ITEM)) return SOME(address, count);
-    __builtin_memcpy(&halves, address, count * stored);
+    if (stored_itemsize == sizeof(ITEM)) return LOAD_PARTIAL(address, count);
+    __builtin_memcpy(&halves, address, count * stored_itemsize);
     return NAME(widened)(halves);
 }
 
-#define READ(address) NAME(read)(stored, address)
-#define READ_SOME(address, count) NAME(read_some)(stored, address, count)
+#define READ(address) NAME(read)(stored_itemsize, address)
+#define READ_SOME(address, count) NAME(read_some)(stored_itemsize, address, count)
 #else
 #define READ(address) LOAD(address)
-#define READ_SOME(address, count) SOME(address, count)
+#define READ_SOME(address, count) LOAD_PARTIAL(address, count)
 #endif
 
-/* The sums of chains added by halves, and 0. */
-INLINE ITEM NAME(total)(VECTOR *sums) {
+/* Add up the chains of one sum by halves, and 0. */
+INLINE ITEM NAME(add_chains_and_lanes)(VECTOR *sums) {
     UNROLL for (int half = REGISTERS / 2; half > 0; half /= 2)
         UNROLL for (int number = 0; number < half; number++) sums[number] = sums[number] + sums[number + half];
     VECTOR sum = sums[0];
@@ -62,137 +62,149 @@ INLINE ITEM NAME(total)(VECTOR *sums) {
     return sum[0] + 0;
 }
 
-/* Some lines, a constant, whose terms lie side by side. */
-INLINE void NAME(dots_of)(
-    int stored, int lines, const char *vector, const char *matrix, int64_t line_step, int64_t terms, char *to) {
-    int64_t item = sizeof(ITEM), term = 0;
-    VECTOR sums[LINES][REGISTERS];
-    UNROLL for (int line = 0; line < lines; line++)
-        UNROLL for (int number = 0; number < REGISTERS; number++) sums[line][number] = (VECTOR){0};
-    for (; term + CHAINS <= terms; term += CHAINS)
+/* Dot products of some rows, a constant number, whose k is contiguous. */
+INLINE void NAME(row_dots)(
+    int stored_itemsize, int rows, const char *vector, const char *matrix, int64_t row_stride, int64_t k_size,
+        char *to) {
+    int64_t itemsize = sizeof(ITEM), k = 0;
+    VECTOR sums[TILE_ROWS][REGISTERS];
+    UNROLL for (int row = 0; row < rows; row++)
+        UNROLL for (int number = 0; number < REGISTERS; number++) sums[row][number] = (VECTOR){0};
+    for (; k + CHAINS <= k_size; k += CHAINS)
         UNROLL for (int number = 0; number < REGISTERS; number++) {
-            int64_t at = term + number * LANES;
-            VECTOR factors = LOAD(vector + at * item);
-            UNROLL for (int line = 0; line < lines; line++)
-                sums[line][number] =
-                    FUSED(factors, READ(matrix + line * line_step + at * stored), sums[line][number]);
+            int64_t offset = k + number * LANES;
+            VECTOR vector_values = LOAD(vector + offset * itemsize);
+            UNROLL for (int row = 0; row < rows; row++)
+                sums[row][number] =
+                    FMA(vector_values, READ(matrix + row * row_stride + offset * stored_itemsize), sums[row][number]);
         }
     UNROLL for (int number = 0; number < REGISTERS; number++) {
-        int64_t at = term + number * LANES, left = terms - at;
-        int count = left < LANES ? (int)left : LANES;
+        int64_t offset = k + number * LANES, remaining = k_size - offset;
+        int count = remaining < LANES ? (int)remaining : LANES;
         if (count <= 0) break;
-        VECTOR factors = SOME(vector + at * item, count);
-        UNROLL for (int line = 0; line < lines; line++)
-            sums[line][number] =
-                FUSED(factors, READ_SOME(matrix + line * line_step + at * stored, count), sums[line][number]);
+        VECTOR vector_values = LOAD_PARTIAL(vector + offset * itemsize, count);
+        UNROLL for (int row = 0; row < rows; row++)
+            sums[row][number] =
+                FMA(vector_values, READ_SOME(matrix + row * row_stride + offset * stored_itemsize, count),
+                    sums[row][number]);
     }
-    UNROLL for (int line = 0; line < lines; line++) ((NAME(Item) *)to)[line] = NAME(total)(sums[line]);
+    UNROLL for (int row = 0; row < rows; row++) ((NAME(Item) *)to)[row] = NAME(add_chains_and_lanes)(sums[row]);
 }
 
 INLINE void NAME(any_dots)(
-    int stored, const char *vector, const char *matrix, int64_t line_step, int64_t lines, int64_t terms, char *to) {
-    int64_t line = 0;
-    for (; line + LINES <= lines; line += LINES)
-        NAME(dots_of)(stored, LINES, vector, matrix + line * line_step, line_step, terms, to + line * sizeof(ITEM));
-    for (; line < lines; line++)
-        NAME(dots_of)(stored, 1, vector, matrix + line * line_step, line_step, terms, to + line * sizeof(ITEM));
+    int stored_itemsize, const char *vector, const char *matrix, int64_t row_stride, int64_t rows, int64_t k_size,
+        char *to) {
+    int64_t row = 0;
+    for (; row + TILE_ROWS <= rows; row += TILE_ROWS)
+        NAME(row_dots)(stored_itemsize, TILE_ROWS, vector, matrix + row * row_stride, row_stride, k_size,
+            to + row * sizeof(ITEM));
+    for (; row < rows; row++)
+        NAME(row_dots)(stored_itemsize, 1, vector, matrix + row * row_stride, row_stride, k_size,
+            to + row * sizeof(ITEM));
 }
 
-/* The sums of chains added by halves, and 0, of lines side by side. */
-INLINE VECTOR NAME(added)(VECTOR *sums) {
+/* Add up the chains by halves, and 0, for a vector of columns. */
+INLINE VECTOR NAME(add_chains)(VECTOR *sums) {
     UNROLL for (int half = CHAINS / 2; half > 0; half /= 2)
         UNROLL for (int chain = 0; chain < half; chain++) sums[chain] = sums[chain] + sums[chain + half];
     return sums[0] + (VECTOR){0};
 }
 
-/* At most as many lines side by side as a vector has, the chains' sums in registers. */
-INLINE VECTOR NAME(column)(
-    int stored, int count, const char *vector, const char *matrix, int64_t term_step, int64_t terms) {
+/* The sums of at most a vector of columns, chains in registers. */
+INLINE VECTOR NAME(columns_in_registers)(
+    int stored_itemsize, int count, const char *vector, const char *matrix, int64_t k_stride, int64_t k_size) {
     VECTOR sums[CHAINS];
-    int64_t term = 0;
+    int64_t k = 0;
     UNROLL for (int chain = 0; chain < CHAINS; chain++) sums[chain] = (VECTOR){0};
-    for (; term + CHAINS <= terms; term += CHAINS)
-        UNROLL for (int chain = 0; chain < CHAINS; chain++, matrix += term_step) {
-            VECTOR one = REPEATED(((const NAME(Item) *)vector)[term + chain]);
-            sums[chain] = FUSED(one, count == LANES ? READ(matrix) : READ_SOME(matrix, count), sums[chain]);
+    for (; k + CHAINS <= k_size; k += CHAINS)
+        UNROLL for (int chain = 0; chain < CHAINS; chain++, matrix += k_stride) {
+            VECTOR vector_value = BROADCAST(((const NAME(Item) *)vector)[k + chain]);
+            sums[chain] = FMA(vector_value, count == LANES ? READ(matrix) : READ_SOME(matrix, count), sums[chain]);
         }
-    UNROLL for (int chain = 0; chain < CHAINS; chain++, matrix += term_step)
-        if (term + chain < terms) {
-            VECTOR one = REPEATED(((const NAME(Item) *)vector)[term + chain]);
-            sums[chain] = FUSED(one, count == LANES ? READ(matrix) : READ_SOME(matrix, count), sums[chain]);
+    UNROLL for (int chain = 0; chain < CHAINS; chain++, matrix += k_stride)
+        if (k + chain < k_size) {
+            VECTOR vector_value = BROADCAST(((const NAME(Item) *)vector)[k + chain]);
+            sums[chain] = FMA(vector_value, count == LANES ? READ(matrix) : READ_SOME(matrix, count), sums[chain]);
         }
-    return NAME(added)(sums);
+    return NAME(add_chains)(sums);
 }
 
-/* As many as a vector has, or fewer. */
-#define COLUMNS(address) (lines - number * LANES < LANES ? READ_SOME(address, (int)(lines % LANES)) : READ(address))
+/* A vector of columns, or what is left of them. */
+#define COLUMNS(address) (columns - number * LANES < LANES ? READ_SOME(address, (int)(columns % LANES)) : READ(address))
 
-/* Write the last vector's, if they are fewer. */
-INLINE void NAME(leave)(VECTOR sum, int64_t count, char *to) {
-    if (count >= LANES) *(NAME(Loose) *)to = sum;
+/* Store a vector of sums, or its first columns. */
+INLINE void NAME(store_columns)(VECTOR sum, int64_t count, char *to) {
+    if (count >= LANES) *(NAME(Unaligned) *)to = sum;
     else
-        for (int64_t place = 0; place < count; place++) ((NAME(Item) *)to)[place] = sum[place];
+        for (int64_t lane = 0; lane < count; lane++) ((NAME(Item) *)to)[lane] = sum[lane];
 }
 
-/* At most VECTOR_PRODUCT_MOST_COLUMNS lines that lie side by side, some terms at a time, which are in chains of their
-   own: what is read lies side by side. The chains' sums are apart by no power of two, which caches keep badly. */
-INLINE void NAME(many_columns)(
-    int stored, const char *vector, const char *matrix, int64_t term_step, int64_t lines, int64_t terms, char *to) {
-    VECTOR sums[CHAINS * (VECTOR_PRODUCT_MOST_COLUMNS / LANES + 1)];
-    int64_t vectors = (lines + LANES - 1) / LANES, apart = vectors + 1, term = 0;
-    const NAME(Item) *factors = (const NAME(Item) *)vector;
+/* At most VECTOR_PRODUCT_MAX_COLUMNS contiguous columns, chains in memory, K_GROUP values of k at a time, each in
+   its own chain: so reads are contiguous. The stride of chains is odd: powers of two collide in cache sets. */
+INLINE void NAME(columns_in_memory)(
+    int stored_itemsize, const char *vector, const char *matrix, int64_t k_stride, int64_t columns, int64_t k_size,
+        char *to) {
+    VECTOR sums[CHAINS * (VECTOR_PRODUCT_MAX_COLUMNS / LANES + 1)];
+    int64_t vectors = (columns + LANES - 1) / LANES, chain_stride = vectors + 1, k = 0;
+    const NAME(Item) *vector_elements = (const NAME(Item) *)vector;
     for (int chain = 0; chain < CHAINS; chain++)
-        for (int64_t number = 0; number < vectors; number++) sums[chain * apart + number] = (VECTOR){0};
-    for (; term + GROUP <= terms; term += GROUP, matrix += GROUP * term_step) {
-        VECTOR ones[GROUP], *chains = sums + term % CHAINS * apart;
-        UNROLL for (int one = 0; one < GROUP; one++) ones[one] = REPEATED(factors[term + one]);
-        for (int64_t number = 0; number < lines / LANES; number++)
-            UNROLL for (int one = 0; one < GROUP; one++) {
-                const char *place = matrix + one * term_step + number * LANES * stored;
-                __builtin_prefetch(place + AHEAD * term_step);
-                chains[one * apart + number] = FUSED(ones[one], READ(place), chains[one * apart + number]);
+        for (int64_t number = 0; number < vectors; number++) sums[chain * chain_stride + number] = (VECTOR){0};
+    for (; k + K_GROUP <= k_size; k += K_GROUP, matrix += K_GROUP * k_stride) {
+        VECTOR vector_values[K_GROUP], *chains = sums + k % CHAINS * chain_stride;
+        UNROLL for (int vector_value = 0; vector_value < K_GROUP; vector_value++) vector_values[vector_value] =
+            BROADCAST(vector_elements[k + vector_value]);
+        for (int64_t number = 0; number < columns / LANES; number++)
+            UNROLL for (int vector_value = 0; vector_value < K_GROUP; vector_value++) {
+                const char *address = matrix + vector_value * k_stride + number * LANES * stored_itemsize;
+                __builtin_prefetch(address + PREFETCH_DISTANCE * k_stride);
+                chains[vector_value * chain_stride + number] =
+                    FMA(vector_values[vector_value], READ(address), chains[vector_value * chain_stride + number]);
             }
-        if (lines % LANES)
-            UNROLL for (int one = 0; one < GROUP; one++)
-                chains[one * apart + vectors - 1] = FUSED(
-                    ones[one],
-                    READ_SOME(matrix + one * term_step + lines / LANES * LANES * stored, (int)(lines % LANES)),
-                    chains[one * apart + vectors - 1]);
+        if (columns % LANES)
+            UNROLL for (int vector_value = 0; vector_value < K_GROUP; vector_value++)
+                chains[vector_value * chain_stride + vectors - 1] = FMA(
+                    vector_values[vector_value],
+                    READ_SOME(matrix + vector_value * k_stride + columns / LANES * LANES * stored_itemsize,
+                        (int)(columns % LANES)),
+                    chains[vector_value * chain_stride + vectors - 1]);
     }
-    for (; term < terms; term++, matrix += term_step) {
-        VECTOR *chain = sums + term % CHAINS * apart;
+    for (; k < k_size; k++, matrix += k_stride) {
+        VECTOR *chain = sums + k % CHAINS * chain_stride;
         for (int64_t number = 0; number < vectors; number++)
-            chain[number] = FUSED(REPEATED(factors[term]), COLUMNS(matrix + number * LANES * stored), chain[number]);
+            chain[number] = FMA(BROADCAST(vector_elements[k]), COLUMNS(matrix + number * LANES * stored_itemsize),
+                chain[number]);
     }
     for (int64_t number = 0; number < vectors; number++) {
         VECTOR halves[CHAINS];
-        UNROLL for (int chain = 0; chain < CHAINS; chain++) halves[chain] = sums[chain * apart + number];
-        NAME(leave)(NAME(added)(halves), lines - number * LANES, to + number * sizeof(VECTOR));
+        UNROLL for (int chain = 0; chain < CHAINS; chain++) halves[chain] = sums[chain * chain_stride + number];
+        NAME(store_columns)(NAME(add_chains)(halves), columns - number * LANES, to + number * sizeof(VECTOR));
     }
 }
 
 INLINE void NAME(any_columns)(
-    int stored, const char *vector, const char *matrix, int64_t term_step, int64_t lines, int64_t terms, char *to) {
-    if (lines > FEW_VECTORS * LANES) {
-        NAME(many_columns)(stored, vector, matrix, term_step, lines, terms, to);
+    int stored_itemsize, const char *vector, const char *matrix, int64_t k_stride, int64_t columns, int64_t k_size,
+        char *to) {
+    if (columns > MAX_REGISTER_VECTORS * LANES) {
+        NAME(columns_in_memory)(stored_itemsize, vector, matrix, k_stride, columns, k_size, to);
         return;
     }
-    for (int64_t first = 0; first < lines; first += LANES, matrix += LANES * stored, to += sizeof(VECTOR)) {
-        VECTOR sum = first + LANES <= lines
-                         ? NAME(column)(stored, LANES, vector, matrix, term_step, terms)
-                         : NAME(column)(stored, (int)(lines % LANES), vector, matrix, term_step, terms);
-        NAME(leave)(sum, lines - first, to);
+    for (int64_t first = 0; first < columns; first += LANES, matrix += LANES * stored_itemsize, to += sizeof(VECTOR)) {
+        VECTOR sum = first + LANES <= columns
+                         ? NAME(columns_in_registers)(stored_itemsize, LANES, vector, matrix, k_stride, k_size)
+                         : NAME(columns_in_registers)(
+                             stored_itemsize, (int)(columns % LANES), vector, matrix, k_stride, k_size);
+        NAME(store_columns)(sum, columns - first, to);
     }
 }
 
-#define TILES(name, stored)                                                                        \
+#define TILES(name, stored_itemsize)                                                                        \
     static CODE void NAME(name##dots)(                                                             \
-        const char *vector, const char *matrix, int64_t step, int64_t lines, int64_t terms, char *to) { \
-        NAME(any_dots)(stored, vector, matrix, step, lines, terms, to);                            \
+        const char *vector, const char *matrix, int64_t stride, int64_t outer_size, int64_t k_size, char *to) { \
+        NAME(any_dots)(stored_itemsize, vector, matrix, stride, outer_size, k_size, to);                            \
     }                                                                                              \
     static CODE void NAME(name##columns)(                                                          \
-        const char *vector, const char *matrix, int64_t step, int64_t lines, int64_t terms, char *to) { \
-        NAME(any_columns)(stored, vector, matrix, step, lines, terms, to);                         \
+        const char *vector, const char *matrix, int64_t stride, int64_t outer_size, int64_t k_size, char *to) { \
+        NAME(any_columns)(stored_itemsize, vector, matrix, stride, outer_size, k_size, to);                         \
     }
 
 TILES(, sizeof(ITEM))
@@ -206,7 +218,7 @@ TILES(half_, 2)
 #undef COLUMNS
 #undef CHAINS
 #undef REGISTERS
-#undef GROUP
-#undef FEW_VECTORS
-#undef AHEAD
-#undef LINES
+#undef K_GROUP
+#undef MAX_REGISTER_VECTORS
+#undef PREFETCH_DISTANCE
+#undef TILE_ROWS

@@ -3,12 +3,12 @@ from typing import Any
 
 import numpy as np
 
-BY_UNIT: str
-BY_PAIRS: str
+AMX: str
+AVX512_BF16: str
 
 def available() -> tuple[str, ...]: ...
-def is_quick(way: str) -> bool: ...
-def ways(lhs: str, rhs: str, result: str) -> tuple[str, ...]: ...
+def is_fast(implementation: str) -> bool: ...
+def implementations(lhs: str, rhs: str, result: str) -> tuple[str, ...]: ...
 
 class Product:
     def __init__(
@@ -19,6 +19,6 @@ class Product:
         rhs_dtype: Any,
         result_dtype: Any,
         threads: int | None = None,
-        way: str | None = None,
+        implementation: str | None = None,
     ) -> None: ...
     def __call__(self, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray | None: ...

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Products of stacks of matrices of bytes and of bf16, by instructions that add up several products.
+"""GEMM of stacks of matrices of bytes and of bf16, by instructions that add up several products.
 
-All is compiled ahead of time: nothing here waits for a compiler. `low_precision_matmul.h` holds the tasks, and says where
-the ways state the order in which floats are added, which hangs on the number of terms alone: rows, columns, batches,
-layouts and threads change no bits. These instructions take subnormal numbers as zeros, so a product of bf16 is
-computed only where none can occur: where the product of the least numbers of both operands, zeros apart, is so large
-that all sums are multiples of the least normal number.
+The module needs no compiler at run time. `low_precision_matmul.h` holds the tasks and says where the
+implementations state the order of additions of floats, which depends on k alone: rows, columns, batches, layouts
+and threads change no bits. These instructions treat subnormal numbers as zeros, so a product of bf16 is computed
+only where none can occur: where the product of both operands' smallest magnitudes, zeros apart, is so large that
+all sums are multiples of the smallest normal number.
 """
 
 cimport numpy as cnp
@@ -26,219 +26,224 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef extern from "low_precision_matmul.h" nogil:
     enum:
-        NARROW_LINES
-        NARROW_STEP_BYTES
-        NARROW_PANEL_STEP
-        NARROW_PACKED_BLOCKS
-        NARROW_SIGNED_SIGNED
-        NARROW_SIGNED_UNSIGNED
-        NARROW_UNSIGNED_SIGNED
-        NARROW_UNSIGNED_UNSIGNED
-        NARROW_BFLOAT16
-        NARROW_PAIRS
-        PAIR_LATE_BLOCKS
+        LOWP_BLOCK
+        LOWP_TILE_ROW_BYTES
+        LOWP_TILE_PAIR_BYTES
+        LOWP_PACKED_BLOCKS
+        LOWP_S8S8
+        LOWP_S8U8
+        LOWP_U8S8
+        LOWP_U8U8
+        LOWP_BF16
+        LOWP_BF16_PAIRS
+        PAIR_MAX_FUSED_BLOCKS
 
-    ctypedef struct NarrowSide:
+    ctypedef struct LowpOperand:
         const char *address
-        int64_t matrix_step, line_step, term_step
-        int64_t lines, blocks
+        int64_t batch_stride, outer_stride, k_stride
+        int64_t outer_size, blocks
         char *panels
 
-    ctypedef struct NarrowProduct:
-        NarrowSide left, right
+    ctypedef struct LowpProduct:
+        LowpOperand left, right
         char *result
-        int64_t batch, terms, steps, kind, rounds, is_late
-        int64_t pack_tasks, pack_units, pack_size
-        int64_t units, size, row_group, row_groups, column_group, column_groups
-        uint16_t *least
-        int64_t least_tasks, packed
+        int64_t batch, k_size, k_tiles, kind, rounds_to_bf16, fuses_packing
+        int64_t pack_tasks, pack_items, pack_items_per_task
+        int64_t work_items, items_per_task, row_group, row_groups, column_group, column_groups
+        uint16_t *min_magnitude
+        int64_t magnitude_tasks, packed_tasks
 
-    int unit_is_available()
+    int amx_is_available()
     int pair_is_available()
-    int pair_is_quick()
-    int narrow_item(int64_t kind) noexcept
-    bint narrow_keeps_all(const NarrowProduct *product) noexcept
-    void narrow_task(int64_t task, void *product) noexcept
+    int pair_is_fast()
+    int lowp_itemsize(int64_t kind) noexcept
+    bint lowp_has_no_subnormals(const LowpProduct *product) noexcept
+    void lowp_task(int64_t task, void *product) noexcept
 
-BY_UNIT = "the processor's matrix unit"
-BY_PAIRS = "pairs of bf16"
+AMX = "the processor's matrix unit"
+AVX512_BF16 = "pairs of bf16"
 
 cdef dict _KINDS = {
-    ("int8", "int8", "int32"): {BY_UNIT: NARROW_SIGNED_SIGNED},
-    ("int8", "uint8", "int32"): {BY_UNIT: NARROW_SIGNED_UNSIGNED},
-    ("uint8", "int8", "int32"): {BY_UNIT: NARROW_UNSIGNED_SIGNED},
-    ("uint8", "uint8", "int32"): {BY_UNIT: NARROW_UNSIGNED_UNSIGNED},
-    ("bfloat16", "bfloat16", "bfloat16"): {BY_UNIT: NARROW_BFLOAT16, BY_PAIRS: NARROW_PAIRS},
-    ("bfloat16", "bfloat16", "float32"): {BY_UNIT: NARROW_BFLOAT16, BY_PAIRS: NARROW_PAIRS},
+    ("int8", "int8", "int32"): {AMX: LOWP_S8S8},
+    ("int8", "uint8", "int32"): {AMX: LOWP_S8U8},
+    ("uint8", "int8", "int32"): {AMX: LOWP_U8S8},
+    ("uint8", "uint8", "int32"): {AMX: LOWP_U8U8},
+    ("bfloat16", "bfloat16", "bfloat16"): {AMX: LOWP_BF16, AVX512_BF16: LOWP_BF16_PAIRS},
+    ("bfloat16", "bfloat16", "float32"): {AMX: LOWP_BF16, AVX512_BF16: LOWP_BF16_PAIRS},
 }
 
 cdef enum:
-    # Most bytes of the panels of columns that a unit of work multiplies: they stay in the second cache. Half of that for
-    # pairs, whose parts have half the steps, so that no more than NARROW_GROUP blocks have several parts.
-    GROUP_BYTES = 1 << 19
-    PAIR_GROUP_BYTES = 1 << 18
-    # So many units, or more, are made of a product that is worth them; least terms of one, by the unit and by pairs.
-    UNITS = 16
-    UNIT_TERMS = 1 << 22
-    PAIR_UNIT_TERMS = 1 << 20
-    # To pack columns takes as long as to multiply them with so many rows.
-    PAIR_PACKED_ROWS = 12
-    # Bytes of panels that are made at a time, unless one matrix has more; most that are kept.
-    PANEL_BYTES = 1 << 25
-    # Bytes that a task packs at least, and most tasks.
-    PACKED_TASK_BYTES = 1 << 18
+    # Bytes of the panels of columns of a work item, at most: they stay in the L2 cache. Half of that for pairs, whose
+    # k blocks have half the k tiles, so that no more than LOWP_MAX_GROUP blocks have several k blocks.
+    MAX_GROUP_BYTES = 1 << 19
+    MAX_PAIR_GROUP_BYTES = 1 << 18
+    # A product is divided into this many work items if each has so many multiply-adds (by AMX and by pairs).
+    TARGET_WORK_ITEMS = 16
+    MIN_ITEM_FMAS = 1 << 22
+    MIN_PAIR_ITEM_FMAS = 1 << 20
+    # Packing columns takes as long as multiplying them with this many rows.
+    PAIR_PACKING_ROWS = 12
+    # Bytes of panels that are packed at a time, unless one matrix has more; also the most that stays allocated.
+    MAX_PANEL_BYTES = 1 << 25
+    # Bytes that a task packs, at least, and tasks, at most.
+    MIN_PACKED_TASK_BYTES = 1 << 18
     MAX_TASKS = 128
 
-# Terms and bytes that one thread does in a second, about.
-cdef double _BYTE_TERMS = 1e12, _FLOAT_TERMS = 5e11, _PAIR_TERMS = 1e11, _PACKED_BYTES = 1e10
+# Estimated multiply-adds, and bytes that are packed, in a second by one thread.
+cdef double _INT8_FMAS_PER_SECOND = 1e12, _BF16_FMAS_PER_SECOND = 5e11
+cdef double _PAIR_FMAS_PER_SECOND = 1e11, _PACKED_BYTES_PER_SECOND = 1e10
 
 cdef object _available = None
 
 
 def available():
-    """The ways that this processor has, and the system lets this process use, the quickest first."""
+    """The implementations that this processor has and the system lets this process use, the fastest first."""
     global _available
     if _available is None:
-        there = ((BY_UNIT, unit_is_available()), (BY_PAIRS, pair_is_available()))
-        _available = tuple([way for way, is_there in there if is_there])
+        candidates = ((AMX, amx_is_available()), (AVX512_BF16, pair_is_available()))
+        _available = tuple([implementation for implementation, is_available in candidates if is_available])
     return _available
 
 
-def is_quick(way):
-    """Whether an available way is quicker than products of the numbers as f32."""
-    return way != BY_PAIRS or bool(pair_is_quick())
+def is_fast(implementation):
+    """Whether an available implementation is faster than products of the numbers as f32."""
+    return implementation != AVX512_BF16 or bool(pair_is_fast())
 
 
-def ways(lhs, rhs, result):
-    """The ways to multiply operands of these element types, given by NumPy's names, as `result`."""
+def implementations(lhs, rhs, result):
+    """The implementations for operands of these element types, given by NumPy's names, with results of type
+    `result`."""
     kinds = _KINDS.get((lhs, rhs, result), ())
-    return tuple([way for way in available() if way in kinds])
+    return tuple([implementation for implementation in available() if implementation in kinds])
 
 
 cdef class Product:
-    """A product of [batch, row, term] and [batch, term, column].
+    """A product of [batch, row, k] and [batch, k, column].
 
     Args:
         lhs_shape, rhs_shape: without a size of zero.
         lhs_dtype, rhs_dtype, result_dtype: int8 or uint8 and int32, whose sums wrap; or bfloat16, and that or
             float32.
-        threads: most threads to use; None: all.
-        way: one of `ways`; None: the first.
+        threads: the most threads to use; None: all.
+        implementation: one of `implementations`; None: the first.
 
     Raises:
-        ValueError: there is no way to multiply such operands.
+        ValueError: nothing multiplies such operands.
     """
 
-    cdef NarrowProduct plan
+    cdef LowpProduct plan
     cdef object threads
     cdef cnp.dtype result_dtype
-    # `terms`: the work of a matrix.
-    cdef int64_t batch, matrices, unit_terms, group_bytes, terms
-    cdef double terms_a_second
+    # `fmas`: multiply-adds of a matrix.
+    cdef int64_t batch, matrices, min_item_fmas, max_group_bytes, fmas
+    cdef double fmas_per_second
 
-    def __init__(self, lhs_shape, rhs_shape, lhs_dtype, rhs_dtype, result_dtype, threads=None, way=None):
+    def __init__(self, lhs_shape, rhs_shape, lhs_dtype, rhs_dtype, result_dtype, threads=None, implementation=None):
         names = tuple([np.dtype(dtype).name for dtype in (lhs_dtype, rhs_dtype, result_dtype)])
-        batch, rows, terms = lhs_shape
+        batch, rows, k_size = lhs_shape
         columns = rhs_shape[2]
-        there = ways(*names)
-        if 0 in (batch, rows, terms, columns) or not there or way not in (None, *there):
+        candidates = implementations(*names)
+        if 0 in (batch, rows, k_size, columns) or not candidates or implementation not in (None, *candidates):
             raise ValueError(f"nothing multiplies {names[0]}{lhs_shape} and {names[1]}{rhs_shape} as {names[2]}")
-        cdef NarrowProduct *plan = &self.plan
+        cdef LowpProduct *plan = &self.plan
         self.result_dtype, self.threads, self.batch = np.dtype(result_dtype), threads, batch
-        plan.kind = _KINDS[names][way or there[0]]
-        plan.rounds = names[2] == "bfloat16"
-        if plan.kind == NARROW_PAIRS:
-            self.group_bytes, self.unit_terms, self.terms_a_second = PAIR_GROUP_BYTES, PAIR_UNIT_TERMS, _PAIR_TERMS
+        plan.kind = _KINDS[names][implementation or candidates[0]]
+        plan.rounds_to_bf16 = names[2] == "bfloat16"
+        if plan.kind == LOWP_BF16_PAIRS:
+            self.max_group_bytes, self.min_item_fmas = MAX_PAIR_GROUP_BYTES, MIN_PAIR_ITEM_FMAS
+            self.fmas_per_second = _PAIR_FMAS_PER_SECOND
         else:
-            self.group_bytes, self.unit_terms = GROUP_BYTES, UNIT_TERMS
-            self.terms_a_second = _FLOAT_TERMS if plan.kind == NARROW_BFLOAT16 else _BYTE_TERMS
-        plan.terms, plan.steps = terms, -(-terms * narrow_item(plan.kind) // NARROW_STEP_BYTES)
-        plan.left.lines, plan.left.blocks = rows, -(-rows // NARROW_LINES)
-        plan.right.lines, plan.right.blocks = columns, -(-columns // NARROW_LINES)
-        few = min(PAIR_LATE_BLOCKS, batch * plan.right.blocks)
-        plan.is_late = plan.kind == NARROW_PAIRS and plan.left.blocks <= few
-        self.terms = (rows + PAIR_PACKED_ROWS if plan.is_late else rows) * terms * columns
-        panels = (plan.left.blocks + (0 if plan.is_late else plan.right.blocks)) * plan.steps * NARROW_PANEL_STEP
-        self.matrices = max(1, min(batch, PANEL_BYTES // panels))
+            self.max_group_bytes, self.min_item_fmas = MAX_GROUP_BYTES, MIN_ITEM_FMAS
+            self.fmas_per_second = _BF16_FMAS_PER_SECOND if plan.kind == LOWP_BF16 else _INT8_FMAS_PER_SECOND
+        plan.k_size, plan.k_tiles = k_size, -(-k_size * lowp_itemsize(plan.kind) // LOWP_TILE_ROW_BYTES)
+        plan.left.outer_size, plan.left.blocks = rows, -(-rows // LOWP_BLOCK)
+        plan.right.outer_size, plan.right.blocks = columns, -(-columns // LOWP_BLOCK)
+        max_fused_blocks = min(PAIR_MAX_FUSED_BLOCKS, batch * plan.right.blocks)
+        plan.fuses_packing = plan.kind == LOWP_BF16_PAIRS and plan.left.blocks <= max_fused_blocks
+        self.fmas = (rows + PAIR_PACKING_ROWS if plan.fuses_packing else rows) * k_size * columns
+        panels = (plan.left.blocks
+            + (0 if plan.fuses_packing else plan.right.blocks)) * plan.k_tiles * LOWP_TILE_PAIR_BYTES
+        self.matrices = max(1, min(batch, MAX_PANEL_BYTES // panels))
         self.divide()
 
     cdef divide(self):
-        """Choose the units of work, by sizes alone."""
-        cdef NarrowProduct *plan = &self.plan
+        """Divide the product into work items, by sizes alone."""
+        cdef LowpProduct *plan = &self.plan
         rows, columns, matrices = plan.left.blocks, plan.right.blocks, self.matrices
-        down, across = 1, 1 if plan.is_late else -(-columns * plan.steps * NARROW_PANEL_STEP // self.group_bytes)
-        while matrices * down * across < min(UNITS, matrices * self.terms // self.unit_terms):
-            if not plan.is_late and rows // down >= max(2, columns // across):
+        down, across = 1, 1 if plan.fuses_packing else -(-columns * plan.k_tiles
+            * LOWP_TILE_PAIR_BYTES // self.max_group_bytes)
+        while matrices * down * across < min(TARGET_WORK_ITEMS, matrices * self.fmas // self.min_item_fmas):
+            if not plan.fuses_packing and rows // down >= max(2, columns // across):
                 down *= 2
             elif columns // across >= 2:
                 across *= 2
             else:
                 break
         plan.row_group, plan.column_group = -(-rows // down), -(-columns // min(across, columns))
-        if plan.is_late and plan.column_group > NARROW_PACKED_BLOCKS:
-            plan.column_group = packed_groups(plan.column_group) * NARROW_PACKED_BLOCKS
+        if plan.fuses_packing and plan.column_group > LOWP_PACKED_BLOCKS:
+            plan.column_group = packed_groups(plan.column_group) * LOWP_PACKED_BLOCKS
         plan.row_groups, plan.column_groups = -(-rows // plan.row_group), -(-columns // plan.column_group)
 
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs):
-        """The product, or None where bf16 are so small that some would be lost."""
-        cdef NarrowProduct plan = self.plan
+        """The product, or None where a bf16 is so small that subnormal numbers could occur."""
+        cdef LowpProduct plan = self.plan
         cdef cnp.npy_intp *left = lhs.strides
         cdef cnp.npy_intp *right = rhs.strides
         cdef int64_t first, count
-        cdef cnp.npy_intp *shape = [self.batch, plan.left.lines, plan.right.lines]
+        cdef cnp.npy_intp *shape = [self.batch, plan.left.outer_size, plan.right.outer_size]
         Py_INCREF(self.result_dtype)
         cdef cnp.ndarray result = PyArray_Empty(3, shape, self.result_dtype, 0)
         plan.result = <char *>cnp.PyArray_DATA(result)
         plan.left.address, plan.right.address = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
-        plan.left.matrix_step, plan.left.line_step, plan.left.term_step = left[0], left[1], left[2]
-        plan.right.matrix_step, plan.right.line_step, plan.right.term_step = right[0], right[2], right[1]
+        plan.left.batch_stride, plan.left.outer_stride, plan.left.k_stride = left[0], left[1], left[2]
+        plan.right.batch_stride, plan.right.outer_stride, plan.right.k_stride = right[0], right[2], right[1]
         for first in range(0, self.batch, self.matrices):
             count = min(self.matrices, self.batch - first)
             if not self.multiply(&plan, count):
                 return None
-            plan.left.address += count * plan.left.matrix_step
-            plan.right.address += count * plan.right.matrix_step
-            plan.result += count * plan.left.lines * plan.right.lines * cnp.PyArray_ITEMSIZE(result)
+            plan.left.address += count * plan.left.batch_stride
+            plan.right.address += count * plan.right.batch_stride
+            plan.result += count * plan.left.outer_size * plan.right.outer_size * cnp.PyArray_ITEMSIZE(result)
         return result
 
-    cdef bint multiply(self, NarrowProduct *plan, int64_t batch) except -1:
-        """Multiply so many matrices; whether nothing is lost."""
-        cdef int64_t panel = plan.steps * NARROW_PANEL_STEP
+    cdef bint multiply(self, LowpProduct *plan, int64_t batch) except -1:
+        """Multiply `batch` matrices. Returns whether no subnormal number can occur."""
+        cdef int64_t panel = plan.k_tiles * LOWP_TILE_PAIR_BYTES
         cdef int64_t left_bytes = batch * plan.left.blocks * panel
-        cdef int64_t right_bytes = 0 if plan.is_late else batch * plan.right.blocks * panel
-        cdef int64_t terms = batch * self.terms, tasks
+        cdef int64_t right_bytes = 0 if plan.fuses_packing else batch * plan.right.blocks * panel
+        cdef int64_t fmas = batch * self.fmas, tasks
         cdef double seconds
         cdef AlignedMemory panels
         plan.batch = batch
-        plan.pack_units = batch * packed_groups(plan.left.blocks)
-        if not plan.is_late:
-            plan.pack_units += batch * packed_groups(plan.right.blocks)
-        plan.pack_tasks = divided(
-            plan.pack_units, (left_bytes + right_bytes) // PACKED_TASK_BYTES, &plan.pack_size
+        plan.pack_items = batch * packed_groups(plan.left.blocks)
+        if not plan.fuses_packing:
+            plan.pack_items += batch * packed_groups(plan.right.blocks)
+        plan.pack_tasks = divide_items(
+            plan.pack_items, (left_bytes + right_bytes) // MIN_PACKED_TASK_BYTES, &plan.pack_items_per_task
         )
-        plan.units = batch * plan.row_groups * plan.column_groups
-        tasks = divided(plan.units, terms // self.unit_terms, &plan.size)
-        plan.least_tasks = plan.pack_tasks + tasks if plan.is_late else plan.pack_tasks
-        panels = AlignedMemory(left_bytes + right_bytes + 4 * plan.least_tasks)
+        plan.work_items = batch * plan.row_groups * plan.column_groups
+        tasks = divide_items(plan.work_items, fmas // self.min_item_fmas, &plan.items_per_task)
+        plan.magnitude_tasks = plan.pack_tasks + tasks if plan.fuses_packing else plan.pack_tasks
+        panels = AlignedMemory(left_bytes + right_bytes + 4 * plan.magnitude_tasks)
         plan.left.panels, plan.right.panels = panels.memory, panels.memory + left_bytes
-        plan.least = <uint16_t *>(plan.right.panels + right_bytes)
-        plan.packed = 0
+        plan.min_magnitude = <uint16_t *>(plan.right.panels + right_bytes)
+        plan.packed_tasks = 0
         if plan.pack_tasks == tasks == 1:
             with nogil:
-                narrow_task(0, plan)
-                narrow_task(1, plan)
+                lowp_task(0, plan)
+                lowp_task(1, plan)
         else:
-            seconds = (left_bytes + right_bytes) / _PACKED_BYTES + terms / self.terms_a_second
-            run_in_order(<size_t>narrow_task, <size_t>plan, plan.pack_tasks + tasks, seconds, self.threads)
-        return narrow_keeps_all(plan)
+            seconds = (left_bytes + right_bytes) / _PACKED_BYTES_PER_SECOND + fmas / self.fmas_per_second
+            run_in_order(<size_t>lowp_task, <size_t>plan, plan.pack_tasks + tasks, seconds, self.threads)
+        return lowp_has_no_subnormals(plan)
 
 
 cdef int64_t packed_groups(int64_t blocks) noexcept:
-    return (blocks + NARROW_PACKED_BLOCKS - 1) // NARROW_PACKED_BLOCKS
+    return (blocks + LOWP_PACKED_BLOCKS - 1) // LOWP_PACKED_BLOCKS
 
 
-cdef int64_t divided(int64_t units, int64_t worth, int64_t *size) noexcept:
-    """How many tasks do so many units, whose work is worth so many tasks; `size` is the units of each."""
-    cdef int64_t tasks = max(1, min(units, min(worth, MAX_TASKS)))
-    size[0] = (units + tasks - 1) // tasks
-    return (units + size[0] - 1) // size[0]
+cdef int64_t divide_items(int64_t work_items, int64_t wanted_tasks, int64_t *items_per_task) noexcept:
+    """How many tasks do these work items, at most `wanted_tasks`; `items_per_task` receives the work items of each."""
+    cdef int64_t tasks = max(1, min(work_items, min(wanted_tasks, MAX_TASKS)))
+    items_per_task[0] = (work_items + tasks - 1) // tasks
+    return (work_items + items_per_task[0] - 1) // items_per_task[0]

@@ -1,148 +1,160 @@
-/* Products of matrices of f32 and f64: the tasks, and whether this processor has the instructions for them.
+/* GEMM of f32 and f64: the tasks, and whether this processor has the instructions.
 
-   The order. PRODUCT_PART terms of each element's sum at a time are added from the first to the last, by fused
-   multiply-add from 0 on, and these sums are added one after another. Nothing else changes a bit: the kind of vectors,
-   how the matrices are cut, how they lie in memory, threads.
+   Order of additions. Each element's sum is cut into blocks of PRODUCT_K_BLOCK products. A block is added from its
+   first product to its last, by fused multiply-add from 0 on, and the blocks' sums are added in order. Nothing else
+   changes a bit: vector width, the division into blocks and tasks, memory layouts, threads.
 
-   A unit of work is a block of rows with a block of columns. Of the columns a panel at a time is multiplied with all
-   rows, a tile after the other, from the first cache; it is copied where its columns do not lie side by side, or there
-   are enough rows to pay for it: by the first tile, as it goes, if it can. Meanwhile the next panel is fetched, and
-   where a tile's sums go, a little at a time: memory answers late, and the processor waits for few answers at once,
-   what is read next behind them. Rows are copied where there are enough columns: once for all blocks of these, by tasks
-   of their own or, where each thread has a block of rows to itself, by its first unit, or else by each unit. The sums of
-   parts lie beside the copies until the last part.
+   A work item is a block of rows times a block of columns. It multiplies all rows with one panel of columns at a
+   time, tile by tile, from the L1 cache. A panel is copied if its columns are not contiguous, or if there are enough
+   rows to pay for it; the first tile copies it while reading, if it can. Meanwhile the next panel and the tile's
+   destination are prefetched, a little at a time: a processor waits for few cache misses at once, and later loads
+   queue behind them. Rows are copied where there are enough columns: once for all blocks of columns, by tasks of
+   their own or, where each thread has a block of rows to itself, by its first work item; otherwise by each work
+   item. Partial sums lie behind the copies until the last k block.
 
-   A matrix times its own transpose is symmetric to the bit: of its blocks those above the diagonal are computed, and
-   written below it as well. */
+   A matrix times its own transpose is symmetric to the bit: only blocks on and above the diagonal are computed, and
+   mirrored below it. */
 
 #ifndef NIMBLEHLO_MATRIX_PRODUCT_H
 #define NIMBLEHLO_MATRIX_PRODUCT_H
 
 #include <stdint.h>
 
-/* Terms of a part; most rows that read columns where they are; least columns for which rows are copied whose terms lie
-   side by side. */
-enum { PRODUCT_PART = 256, PRODUCT_DIRECT_ROWS = 48, PRODUCT_PACKED_COLUMNS = 192 };
+/* K_BLOCK: products of a block of a sum. DIRECT_ROWS: with at most this many rows, columns are read where they are.
+   PACKED_COLUMNS: rows whose k is contiguous are copied from this many columns on. */
+enum { PRODUCT_K_BLOCK = 256, PRODUCT_DIRECT_ROWS = 48, PRODUCT_PACKED_COLUMNS = 192 };
 
-/* Most rows of low tiles, which are wide, and most terms that have only such: so few of many columns stay in the first
-   cache as well. */
-enum { PRODUCT_LOW_ROWS = 6, PRODUCT_LOW_TERMS = 128 };
+/* Low tiles have at most LOW_ROWS rows and are wider; so are all tiles if k is at most LOW_K: wide panels then fit
+   the L1 cache too. */
+enum { PRODUCT_LOW_ROWS = 6, PRODUCT_LOW_K = 128 };
 
-/* Most items of a panel and part. */
-enum { PRODUCT_PANEL = PRODUCT_PART * 64 };
+/* Elements of the panel's k block, at most. */
+enum { PRODUCT_PANEL = PRODUCT_K_BLOCK * 64 };
 
-/* Bytes of a piece that is fetched, and of a cache's line; most pieces one after another; bytes of right matrices that
-   are in the caches anyway; how many bytes before they are read those of a strip of rows are fetched: it takes long
-   where another thread has just written them. */
-enum { PRODUCT_PIECE = 128, PRODUCT_LINE = 64, PRODUCT_PIECES = 4, PRODUCT_FETCHED = 1 << 17, PRODUCT_AHEAD = 1 << 12 };
+/* PREFETCH_BYTES: bytes per prefetch. MAX_PREFETCHES: consecutive prefetches, at most. CACHED_BYTES: right matrices
+   up to this size are cached anyway. PREFETCH_DISTANCE: bytes ahead at which strips of rows are prefetched: they
+   take long to arrive where another thread has just written them. */
+enum {
+    PRODUCT_PREFETCH_BYTES = 128, PRODUCT_CACHE_LINE = 64, PRODUCT_MAX_PREFETCHES = 4, PRODUCT_CACHED_BYTES = 1 << 17,
+    PRODUCT_PREFETCH_DISTANCE = 1 << 12
+};
 
-/* Least and most terms between what is fetched, and most where addresses are constants. */
-enum { PRODUCT_LEAST_STRETCH = 8, PRODUCT_STRETCH = 16, PRODUCT_LONG_STRETCH = 32 };
+/* Values of k between prefetches: fewest, most, and most where addresses are compile-time constants. */
+enum { PRODUCT_MIN_INTERVAL = 8, PRODUCT_MAX_INTERVAL = 16, PRODUCT_MAX_UNROLLED_INTERVAL = 32 };
 
-/* Tasks of which each has a place to work at of its own. */
-enum { PRODUCT_MOST_PLACES = 256, PRODUCT_OWN_WORK = 8 };
+/* MAX_WORKSPACES: of all tasks. OWN_WORKSPACES: up to this many tasks have a workspace each; more of them share. */
+enum { PRODUCT_MAX_WORKSPACES = 256, PRODUCT_OWN_WORKSPACES = 8 };
 
-/* Looks at whether all rows are copied: a thread that copies some may have no processor for long. */
-enum { PRODUCT_LOOKS = 20000 };
+/* Polls of whether all rows are copied: a thread that copies may be off its processor for long. */
+enum { PRODUCT_MAX_SPINS = 20000 };
 
-/* One operand: lines are rows of the left matrices or columns of the right ones. Steps are in bytes; those between
-   matrices are one for each batching dimension. */
+/* One operand. The outer dimension is the rows of the left matrices or the columns of the right ones. Strides are in
+   bytes; `batch_strides` has one for each batching dimension. */
 typedef struct {
     const char *address;
-    const int64_t *matrix_steps;
-    int64_t line_step, term_step;
-} ProductSide;
+    const int64_t *batch_strides;
+    int64_t outer_stride, k_stride;
+} ProductOperand;
 
-/* Whether the rows of a block are copied: nobody has begun, somebody has, they are. */
+/* Whether the rows of a block are copied: not begun, begun, done. */
 enum { PRODUCT_NOT_PACKED, PRODUCT_BEING_PACKED, PRODUCT_PACKED };
 
-/* What tasks read. The first `pack_tasks` tasks copy `pack_size` shares of the rows each, `pack_shares` of one matrix
-   and block, to `packed`, where each part of a block takes `packed_bytes`. Or, where `packs_blocks`, the first task of a
-   block copies all its rows: `states` tells how far it is. The others wait a while until all is copied, or else
-   copy what they need; task `t` of these does the units from `t * size` on. `work` has `places` of `work_bytes`
-   each: one for each of these tasks, or `busy` tells which are taken. */
+/* What tasks read. The first `pack_tasks` tasks copy `pack_items_per_task` shares of the rows each (each block of a
+   matrix has `pack_shares`) to `packed`, where each k block of a block of rows takes `packed_bytes`. With
+   `packs_blocks`, instead, the first task of a block of rows copies it, and `pack_states` tells how far it is. The
+   other tasks poll for the copies a while, or else copy what they need; the t-th of them does the work items from `t
+   * items_per_task` on. `workspace` has `workspace_count` workspaces of `workspace_bytes`: one for each of these
+   tasks, or else `workspace_busy` tells which are taken. */
 typedef struct {
-    ProductSide left, right;
+    ProductOperand left, right;
     char *result;
     const int64_t *batch_sizes;
-    int64_t batch_rank, batch, rows, columns, terms, item;
-    int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric;
-    int64_t pack_tasks, pack_units, pack_size, pack_shares, packed_bytes, finished, packs_blocks;
-    char *packed, *work;
-    int64_t work_bytes, places;
-    uint8_t busy[PRODUCT_MOST_PLACES], states[PRODUCT_MOST_PLACES];
+    int64_t batch_rank, batch, rows, columns, k_size, itemsize;
+    int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric;
+    int64_t pack_tasks, pack_items, pack_items_per_task, pack_shares, packed_bytes, finished_pack_tasks, packs_blocks;
+    char *packed, *workspace;
+    int64_t workspace_bytes, workspace_count;
+    uint8_t workspace_busy[PRODUCT_MAX_WORKSPACES], pack_states[PRODUCT_MAX_WORKSPACES];
 } MatrixProduct;
 
-/* What is fetched into the second cache beside other work: `left` pieces, each `stretch` terms some `together`. `run`
-   of them lie side by side, of which `along` are done, and the next ones `jump` bytes behind these. */
+/* Prefetches into the L2 cache beside other work: `remaining` of them, `batch_size` after every `interval` values of
+   k. `run_length` are contiguous, `run_position` of which are done; the next run begins `run_gap` bytes behind this
+   one. */
 typedef struct {
-    const char *place;
-    int64_t left, run, along, jump, stretch, together;
-} ProductAhead;
+    const char *address;
+    int64_t remaining, run_length, run_position, run_gap, interval, batch_size;
+} PanelPrefetch;
 
-/* What a tile reads and writes: one part's terms of some rows and columns. `before` has the sums of the parts before,
-   rows as whole vectors side by side, if there were any; `copy` takes the columns as they are read, term by term, if
-   they are wanted. Steps are in bytes. `term` and `row` are the next ones for which something is fetched: `ahead`, when
-   it is `due`, and what is read and written at the end. */
+/* What a tile reads and writes: one k block of some rows and columns. `partial_sums` has the sums of earlier k
+   blocks, rows as whole vectors side by side, or is NULL; `copy` takes the columns as they are read, or is NULL.
+   Strides are in bytes. `k` and `row` are where the tile is; at `next_prefetch` it prefetches more of the next
+   panel, and row by row its destination. */
 typedef struct {
-    const char *left, *right, *before;
+    const char *left, *right, *partial_sums;
     char *to, *copy;
-    int64_t row_step, term_step, right_step, to_step, terms, term, row, due;
-    ProductAhead ahead;
+    int64_t row_stride, k_stride, right_stride, to_stride, k_size, k, row, next_prefetch;
+    PanelPrefetch prefetch;
 } ProductTile;
 
 #if (defined(__clang__) ? __clang_major__ >= 12 : defined(__GNUC__) && __GNUC__ >= 12) && \
     (defined(__x86_64__) || defined(__aarch64__))
 
-static inline __attribute__((always_inline)) void product_fetch(ProductAhead *ahead) {
-    for (int64_t piece = 0; piece < ahead->together && ahead->left; piece++, ahead->left--) {
-        __builtin_prefetch(ahead->place, 0, 2);
-        __builtin_prefetch(ahead->place + PRODUCT_LINE, 0, 2);
-        __builtin_prefetch(ahead->place + PRODUCT_PIECE - 1, 0, 2);
-        ahead->place += PRODUCT_PIECE;
-        if (++ahead->along == ahead->run) ahead->along = 0, ahead->place += ahead->jump;
+static inline __attribute__((always_inline)) void product_prefetch(PanelPrefetch *prefetch) {
+    for (int64_t i = 0; i < prefetch->batch_size && prefetch->remaining; i++, prefetch->remaining--) {
+        __builtin_prefetch(prefetch->address, 0, 2);
+        __builtin_prefetch(prefetch->address + PRODUCT_CACHE_LINE, 0, 2);
+        __builtin_prefetch(prefetch->address + PRODUCT_PREFETCH_BYTES - 1, 0, 2);
+        prefetch->address += PRODUCT_PREFETCH_BYTES;
+        if (++prefetch->run_position == prefetch->run_length) prefetch->run_position = 0,
+            prefetch->address += prefetch->run_gap;
     }
 }
 
-/* Fetch of the next panel what is due; how many terms follow until something is fetched again, at most `most`. */
-static inline __attribute__((always_inline)) int64_t product_stretch(ProductTile *t, int64_t most) {
-    int64_t stretch = t->ahead.stretch < most ? t->ahead.stretch : most;
-    if (t->term >= t->due) product_fetch(&t->ahead), t->due += t->ahead.stretch;
-    stretch = stretch < t->terms - t->term ? stretch : t->terms - t->term;
-    t->term += stretch;
-    return stretch;
+/* Prefetch of the next panel what is due. Returns how many values of k follow until the next prefetch, at most
+   `max_interval`. */
+static inline __attribute__((always_inline)) int64_t product_interval(ProductTile *t, int64_t max_interval) {
+    int64_t interval = t->prefetch.interval < max_interval ? t->prefetch.interval : max_interval;
+    if (t->k >= t->next_prefetch) product_prefetch(&t->prefetch), t->next_prefetch += t->prefetch.interval;
+    interval = interval < t->k_size - t->k ? interval : t->k_size - t->k;
+    t->k += interval;
+    return interval;
 }
 
-/* What is fetched next: some columns of one part, during so many terms of tiles. */
-static void product_look(
-    ProductAhead *ahead, const MatrixProduct *p, const char *from, int64_t columns, int64_t terms, int64_t during) {
-    const ProductSide *side = &p->right;
-    int64_t item = p->item, is_turned = side->term_step == item;
-    int64_t is_read = (is_turned || side->line_step == item) && p->terms * p->columns * item > PRODUCT_FETCHED;
-    int64_t bytes = (is_turned ? terms : columns) * item, gap;
-    ahead->place = from, ahead->along = 0;
-    ahead->run = (bytes + PRODUCT_PIECE - 1) / PRODUCT_PIECE;
-    ahead->jump = (is_turned ? side->line_step : side->term_step) - ahead->run * PRODUCT_PIECE;
-    ahead->left = is_read ? (is_turned ? columns : terms) * ahead->run : 0;
-    gap = ahead->left ? during / ahead->left : during;
-    /* More at once where they are rare: pages are then looked up side by side; and where looking takes too long. */
-    ahead->together = PRODUCT_PIECES;
-    if (PRODUCT_PIECES <= gap && gap < PRODUCT_PIECES * PRODUCT_PIECES) ahead->together = gap / PRODUCT_PIECES + 1;
-    ahead->stretch = gap * ahead->together;
-    if (ahead->stretch < PRODUCT_LEAST_STRETCH) ahead->stretch = PRODUCT_LEAST_STRETCH;
+/* Plan the next prefetch: some columns of one k block, during `during_k` values of k of the tiles. */
+static void product_plan_prefetch(
+    PanelPrefetch *prefetch, const MatrixProduct *p, const char *from, int64_t columns, int64_t k_size,
+        int64_t during_k) {
+    const ProductOperand *operand = &p->right;
+    int64_t itemsize = p->itemsize, is_k_contiguous = operand->k_stride == itemsize;
+    int64_t is_read = (is_k_contiguous || operand->outer_stride == itemsize)
+        && p->k_size * p->columns * itemsize > PRODUCT_CACHED_BYTES;
+    int64_t bytes = (is_k_contiguous ? k_size : columns) * itemsize, gap;
+    prefetch->address = from, prefetch->run_position = 0;
+    prefetch->run_length = (bytes + PRODUCT_PREFETCH_BYTES - 1) / PRODUCT_PREFETCH_BYTES;
+    prefetch->run_gap = (is_k_contiguous ? operand->outer_stride : operand->k_stride) - prefetch->run_length
+        * PRODUCT_PREFETCH_BYTES;
+    prefetch->remaining = is_read ? (is_k_contiguous ? columns : k_size) * prefetch->run_length : 0;
+    gap = prefetch->remaining ? during_k / prefetch->remaining : during_k;
+    /* Prefetch several at once where they are rare, so that page walks overlap, and where checking after each costs
+       too much. */
+    prefetch->batch_size = PRODUCT_MAX_PREFETCHES;
+    if (PRODUCT_MAX_PREFETCHES <= gap && gap < PRODUCT_MAX_PREFETCHES * PRODUCT_MAX_PREFETCHES) prefetch->batch_size =
+        gap / PRODUCT_MAX_PREFETCHES + 1;
+    prefetch->interval = gap * prefetch->batch_size;
+    if (prefetch->interval < PRODUCT_MIN_INTERVAL) prefetch->interval = PRODUCT_MIN_INTERVAL;
 }
 
-/* Terms of the part that begins at `first`. */
-static inline int64_t product_terms(const MatrixProduct *p, int64_t first) {
-    int64_t left = p->terms - first;
-    return left < 0 ? 0 : left < PRODUCT_PART ? left : PRODUCT_PART;
+/* Size of the k block that begins at `first`. */
+static inline int64_t product_k_block_size(const MatrixProduct *p, int64_t first) {
+    int64_t remaining = p->k_size - first;
+    return remaining < 0 ? 0 : remaining < PRODUCT_K_BLOCK ? remaining : PRODUCT_K_BLOCK;
 }
 
 #define VECTOR_CODE "matmul/matmul_tiles.h"
 #define FAMILY(name) product_##name
 #include "simd/vector_kinds.h"
 
-/* The bytes of a vector, 0 where there are not the instructions. */
+/* The bytes of a vector; 0 without the instructions. */
 static int64_t product_vector_bytes(void) {
 #ifdef __x86_64__
     __builtin_cpu_init();
@@ -157,89 +169,90 @@ static int64_t product_vector_bytes(void) {
 
 static void product_block(
     const MatrixProduct *p, int64_t vector_bytes, const char *left, const char *right, char *to, int64_t rows,
-    int64_t columns, char *work, const char *packed) {
+    int64_t columns, char *workspace, const char *packed) {
 #ifdef __x86_64__
     if (vector_bytes == 64) {
-        (p->item == 4 ? product_wide_float_multiply_block : product_wide_double_multiply_block)(
-            p, left, right, to, rows, columns, work, packed);
+        (p->itemsize == 4 ? product_wide_float_multiply_block : product_wide_double_multiply_block)(
+            p, left, right, to, rows, columns, workspace, packed);
         return;
     }
 #endif
     (void)vector_bytes;
-    (p->item == 4 ? product_float_multiply_block : product_double_multiply_block)(
-        p, left, right, to, rows, columns, work, packed);
+    (p->itemsize == 4 ? product_float_multiply_block : product_double_multiply_block)(
+        p, left, right, to, rows, columns, workspace, packed);
 }
 
 static void product_pack(
     const MatrixProduct *p, int64_t vector_bytes, const char *from, int64_t rows, int64_t share, char *to) {
 #ifdef __x86_64__
     if (vector_bytes == 64) {
-        (p->item == 4 ? product_wide_float_pack_share : product_wide_double_pack_share)(p, from, rows, share, to);
+        (p->itemsize == 4 ? product_wide_float_pack_share : product_wide_double_pack_share)(p, from, rows, share, to);
         return;
     }
 #endif
     (void)vector_bytes;
-    (p->item == 4 ? product_float_pack_share : product_double_pack_share)(p, from, rows, share, to);
+    (p->itemsize == 4 ? product_float_pack_share : product_double_pack_share)(p, from, rows, share, to);
 }
 
 static void product_mirror(
     const MatrixProduct *p, int64_t vector_bytes, const char *from, int64_t rows, int64_t columns, char *to) {
-    int64_t step = p->columns * p->item;
+    int64_t row_stride = p->columns * p->itemsize;
 #ifdef __x86_64__
     if (vector_bytes == 64) {
-        (p->item == 4 ? product_wide_float_mirror : product_wide_double_mirror)(from, step, rows, columns, to);
+        (p->itemsize == 4 ? product_wide_float_mirror : product_wide_double_mirror)(
+            from, row_stride, rows, columns, to);
         return;
     }
 #endif
     (void)vector_bytes;
-    (p->item == 4 ? product_float_mirror : product_double_mirror)(from, step, rows, columns, to);
+    (p->itemsize == 4 ? product_float_mirror : product_double_mirror)(from, row_stride, rows, columns, to);
 }
 
-/* Whether matrices are so small that a tile holds their columns, and little else is to be done for each. */
+/* Whether matrices are so small that one tile holds all columns and the overhead of each matrix counts. */
 static int product_is_small(const MatrixProduct *p, int64_t vector_bytes) {
     int64_t widest = vector_bytes * (vector_bytes == 32 ? 2 : 4);
-    return p->batch_rank > 0 && p->right.line_step == p->item && p->columns * p->item <= widest &&
-           p->rows <= PRODUCT_DIRECT_ROWS && p->terms <= PRODUCT_PART && p->units == p->batch;
+    return p->batch_rank > 0 && p->right.outer_stride == p->itemsize && p->columns * p->itemsize <= widest &&
+           p->rows <= PRODUCT_DIRECT_ROWS && p->k_size <= PRODUCT_K_BLOCK && p->work_items == p->batch;
 }
 
-static void product_small(
+static void product_small_matrices(
     const MatrixProduct *p, int64_t vector_bytes, const char *left, const char *right, char *to, int64_t count,
-    int64_t left_step, int64_t right_step) {
+    int64_t left_stride, int64_t right_stride) {
 #ifdef __x86_64__
     if (vector_bytes == 64) {
-        (p->item == 4 ? product_wide_float_multiply_small : product_wide_double_multiply_small)(
-            p, left, right, to, count, left_step, right_step);
+        (p->itemsize == 4 ? product_wide_float_multiply_small : product_wide_double_multiply_small)(
+            p, left, right, to, count, left_stride, right_stride);
         return;
     }
 #endif
     (void)vector_bytes;
-    (p->item == 4 ? product_float_multiply_small : product_double_multiply_small)(
-        p, left, right, to, count, left_step, right_step);
+    (p->itemsize == 4 ? product_float_multiply_small : product_double_multiply_small)(
+        p, left, right, to, count, left_stride, right_stride);
 }
 
-/* Do some small matrices, those along the last batching dimension at once. */
-static void product_small_units(const MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end) {
-    int64_t last = p->batch_rank - 1, size = p->batch_sizes[last];
-    for (int64_t unit = first, count; unit < end; unit += count) {
-        int64_t rest = unit / size, along = unit % size;
-        const char *left = p->left.address + along * p->left.matrix_steps[last];
-        const char *right = p->right.address + along * p->right.matrix_steps[last];
-        count = size - along < end - unit ? size - along : end - unit;
-        for (int64_t axis = last - 1; axis >= 0; rest /= p->batch_sizes[axis], axis--) {
-            left += rest % p->batch_sizes[axis] * p->left.matrix_steps[axis];
-            right += rest % p->batch_sizes[axis] * p->right.matrix_steps[axis];
+/* Multiply some small matrices, those along the last batching dimension in one call. */
+static void product_multiply_small(const MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end) {
+    int64_t last = p->batch_rank - 1, batch_size = p->batch_sizes[last];
+    for (int64_t work_item = first, count; work_item < end; work_item += count) {
+        int64_t outer_index = work_item / batch_size, position = work_item % batch_size;
+        const char *left = p->left.address + position * p->left.batch_strides[last];
+        const char *right = p->right.address + position * p->right.batch_strides[last];
+        count = batch_size - position < end - work_item ? batch_size - position : end - work_item;
+        for (int64_t axis = last - 1; axis >= 0; outer_index /= p->batch_sizes[axis], axis--) {
+            left += outer_index % p->batch_sizes[axis] * p->left.batch_strides[axis];
+            right += outer_index % p->batch_sizes[axis] * p->right.batch_strides[axis];
         }
-        char *to = p->result + unit * p->rows * p->columns * p->item;
-        product_small(
-            p, vector_bytes, left, right, to, count, p->left.matrix_steps[last], p->right.matrix_steps[last]);
+        char *to = p->result + work_item * p->rows * p->columns * p->itemsize;
+        product_small_matrices(
+            p, vector_bytes, left, right, to, count, p->left.batch_strides[last], p->right.batch_strides[last]);
     }
 }
 
-/* Where a matrix of a stack begins. */
-static const char *product_matrix(const MatrixProduct *p, const ProductSide *side, int64_t matrix) {
-    const char *address = side->address;
+/* The address of a matrix of a stack. */
+static const char *product_matrix(const MatrixProduct *p, const ProductOperand *operand, int64_t matrix) {
+    const char *address = operand->address;
     for (int64_t axis = p->batch_rank - 1; axis >= 0; matrix /= p->batch_sizes[axis], axis--)
-        address += matrix % p->batch_sizes[axis] * side->matrix_steps[axis];
+        address += matrix % p->batch_sizes[axis] * operand->batch_strides[axis];
     return address;
 }
 
@@ -251,87 +264,89 @@ static inline void product_pause(void) {
 
 /* Copy a share of the rows of a matrix's block. */
 static void product_pack_block(MatrixProduct *p, int64_t vector_bytes, int64_t block, int64_t share) {
-    int64_t parts = (p->terms + PRODUCT_PART - 1) / PRODUCT_PART, row = block % p->row_blocks * p->row_block;
-    const char *left = product_matrix(p, &p->left, block / p->row_blocks) + row * p->left.line_step;
+    int64_t k_blocks = (p->k_size + PRODUCT_K_BLOCK - 1) / PRODUCT_K_BLOCK, row = block % p->row_blocks * p->row_block;
+    const char *left = product_matrix(p, &p->left, block / p->row_blocks) + row * p->left.outer_stride;
     product_pack(
         p, vector_bytes, left, p->rows - row < p->row_block ? p->rows - row : p->row_block, share,
-        p->packed + block * parts * p->packed_bytes);
+        p->packed + block * k_blocks * p->packed_bytes);
 }
 
 /* Copy some shares of the rows. */
-static void product_pack_units(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end) {
-    for (int64_t unit = first; unit < end; unit++)
-        product_pack_block(p, vector_bytes, unit / p->pack_shares, unit % p->pack_shares);
-    __atomic_fetch_add(&p->finished, 1, __ATOMIC_RELEASE);
+static void product_pack_items(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end) {
+    for (int64_t work_item = first; work_item < end; work_item++)
+        product_pack_block(p, vector_bytes, work_item / p->pack_shares, work_item % p->pack_shares);
+    __atomic_fetch_add(&p->finished_pack_tasks, 1, __ATOMIC_RELEASE);
 }
 
-/* Whether the rows of a matrix's block are copied, by this task or by another one that has begun, now or soon. */
+/* Whether the rows of a matrix's block are copied: by this task, or by another one that has begun, after some polls. */
 static int product_has_block(MatrixProduct *p, int64_t vector_bytes, int64_t block) {
-    uint8_t state = PRODUCT_NOT_PACKED, *at = &p->states[block];
+    uint8_t state = PRODUCT_NOT_PACKED, *at = &p->pack_states[block];
     if (__atomic_compare_exchange_n(at, &state, PRODUCT_BEING_PACKED, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
         product_pack_block(p, vector_bytes, block, 0);
         __atomic_store_n(at, PRODUCT_PACKED, __ATOMIC_RELEASE);
         return 1;
     }
-    for (int look = 0; look < PRODUCT_LOOKS; look++) {
+    for (int spin = 0; spin < PRODUCT_MAX_SPINS; spin++) {
         if (__atomic_load_n(at, __ATOMIC_ACQUIRE) == PRODUCT_PACKED) return 1;
         product_pause();
     }
     return 0;
 }
 
-/* Whether all shares of the rows are there, now or soon. */
+/* Whether all shares of the rows are copied, after some polls. */
 static int product_has_packed(const MatrixProduct *p) {
-    for (int look = 0; look < PRODUCT_LOOKS && p->pack_tasks; look++) {
-        if (__atomic_load_n(&p->finished, __ATOMIC_ACQUIRE) == p->pack_tasks) return 1;
+    for (int spin = 0; spin < PRODUCT_MAX_SPINS && p->pack_tasks; spin++) {
+        if (__atomic_load_n(&p->finished_pack_tasks, __ATOMIC_ACQUIRE) == p->pack_tasks) return 1;
         product_pause();
     }
     return 0;
 }
 
-/* Multiply some units. */
-static void product_units(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end, char *work) {
-    int64_t parts = (p->terms + PRODUCT_PART - 1) / PRODUCT_PART, blocks = p->row_blocks * p->column_blocks;
+/* Multiply some work items. */
+static void product_multiply(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end, char *workspace) {
+    int64_t k_blocks = (p->k_size + PRODUCT_K_BLOCK - 1) / PRODUCT_K_BLOCK, blocks = p->row_blocks * p->column_blocks;
     int has_all = product_has_packed(p);
-    for (int64_t unit = first; unit < end; unit++) {
-        int64_t matrix = unit / blocks, row_block = unit % blocks / p->column_blocks;
+    for (int64_t work_item = first; work_item < end; work_item++) {
+        int64_t matrix = work_item / blocks, row_block = work_item % blocks / p->column_blocks;
         int64_t block = matrix * p->row_blocks + row_block;
         int is_packed = p->packs_blocks ? product_has_block(p, vector_bytes, block) : has_all;
-        int64_t row = row_block * p->row_block, column = unit % p->column_blocks * p->column_block;
+        int64_t row = row_block * p->row_block, column = work_item % p->column_blocks * p->column_block;
         int64_t rows = p->rows - row < p->row_block ? p->rows - row : p->row_block;
         int64_t columns = p->columns - column < p->column_block ? p->columns - column : p->column_block;
-        const char *left = product_matrix(p, &p->left, matrix) + row * p->left.line_step;
-        const char *right = product_matrix(p, &p->right, matrix) + column * p->right.line_step;
-        const char *packed = p->packed + block * parts * p->packed_bytes;
-        char *whole = p->result + matrix * p->rows * p->columns * p->item;
-        char *to = whole + (row * p->columns + column) * p->item;
+        const char *left = product_matrix(p, &p->left, matrix) + row * p->left.outer_stride;
+        const char *right = product_matrix(p, &p->right, matrix) + column * p->right.outer_stride;
+        const char *packed = p->packed + block * k_blocks * p->packed_bytes;
+        char *matrix_result = p->result + matrix * p->rows * p->columns * p->itemsize;
+        char *to = matrix_result + (row * p->columns + column) * p->itemsize;
         if (p->is_symmetric && column < row) continue;
-        product_block(p, vector_bytes, left, right, to, rows, columns, work, is_packed ? packed : 0);
+        product_block(p, vector_bytes, left, right, to, rows, columns, workspace, is_packed ? packed : 0);
         if (p->is_symmetric && column > row)
-            product_mirror(p, vector_bytes, to, rows, columns, whole + (column * p->columns + row) * p->item);
+            product_mirror(p, vector_bytes, to, rows, columns,
+                matrix_result + (column * p->columns + row) * p->itemsize);
     }
 }
 
 static void product_task(int64_t task, void *product) {
     MatrixProduct *p = product;
-    int64_t place = task - p->pack_tasks, first = place * p->size, vector_bytes = product_vector_bytes();
-    int64_t end = first + p->size < p->units ? first + p->size : p->units;
+    int64_t slot = task - p->pack_tasks, first = slot * p->items_per_task, vector_bytes = product_vector_bytes();
+    int64_t end = first + p->items_per_task < p->work_items ? first + p->items_per_task : p->work_items;
     if (task < p->pack_tasks) {
-        first = task * p->pack_size, end = first + p->pack_size;
-        product_pack_units(p, vector_bytes, first, end < p->pack_units ? end : p->pack_units);
+        first = task * p->pack_items_per_task, end = first + p->pack_items_per_task;
+        product_pack_items(p, vector_bytes, first, end < p->pack_items ? end : p->pack_items);
         return;
     }
     if (product_is_small(p, vector_bytes)) {
-        product_small_units(p, vector_bytes, first, end);
+        product_multiply_small(p, vector_bytes, first, end);
         return;
     }
-    if (p->units <= PRODUCT_OWN_WORK * p->size) {
-        product_units(p, vector_bytes, first, end, p->work + place * p->work_bytes);
+    if (p->work_items <= PRODUCT_OWN_WORKSPACES * p->items_per_task) {
+        product_multiply(p, vector_bytes, first, end, p->workspace + slot * p->workspace_bytes);
         return;
     }
-    for (place = 0; __atomic_exchange_n(&p->busy[place], 1, __ATOMIC_ACQUIRE);) place = (place + 1) % p->places;
-    product_units(p, vector_bytes, first, end, p->work + place * p->work_bytes);
-    __atomic_store_n(&p->busy[place], 0, __ATOMIC_RELEASE);
+    for (slot = 0; __atomic_exchange_n(&p->workspace_busy[slot], 1, __ATOMIC_ACQUIRE);) slot =
+        (slot + 1) % p->workspace_count;
+    product_multiply(p, vector_bytes, first, end, p->workspace + slot * p->workspace_bytes);
+    __atomic_store_n(&p->workspace_busy[slot], 0, __ATOMIC_RELEASE);
 }
 
 #else

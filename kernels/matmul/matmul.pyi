@@ -1,19 +1,19 @@
 import numpy as np
 
-from ..launch.native import Sequel
+from ..launch.native import BlockEpilogue
 
-PART: int
+K_BLOCK: int
 
 def is_available() -> bool: ...
-class ProductAnd:
+class MatmulWithEpilogue:
     def __init__(
         self,
         block: tuple[int, int],
-        sequel: Sequel,
+        epilogue: BlockEpilogue,
         position: int,
-        turned: tuple[bool, bool] = (False, False),
+        transposed: tuple[bool, bool] = (False, False),
     ) -> None: ...
-    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, *others: np.ndarray) -> np.ndarray: ...
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, *epilogue_operands: np.ndarray) -> np.ndarray: ...
 
 def multiply(lhs: np.ndarray, rhs: np.ndarray, threads: int | None = None) -> np.ndarray: ...
 def multiply_complex(lhs: np.ndarray, rhs: np.ndarray, threads: int | None = None) -> np.ndarray: ...

@@ -1,123 +1,135 @@
-/* Products of matrices for one element type and one kind of vector: `vector_kinds.h` includes this for each. */
+/* GEMM for one element type and vector width: `vector_kinds.h` includes this for each. */
 
-/* Rows and vectors of columns of a full tile, and vectors of a low one, whose sums registers hold; terms with constant
-   addresses, where counting takes too much of what the processor starts at a time, and what keeps a sum in its
-   register, or the compiler moves them about and has too few. */
+/* ROWS, VECTORS: rows and vectors of columns of a full tile, whose sums are in registers; LOW_VECTORS: vectors of a
+   low one. K_UNROLL: values of k with constant addresses, where address arithmetic takes too much issue width. KEEP
+   pins a sum to its register: otherwise the compiler moves sums about and runs out of registers. */
 #if VECTOR_BYTES == 64
 #define ROWS 14
 #define VECTORS 2
 #define LOW_VECTORS 4
-#define TERMS 2
+#define K_UNROLL 2
 #define KEEP(sum, one, columns) __asm__("" : "+v"(sum) : "v"(one), "v"(columns))
 #elif VECTOR_BYTES == 32
 #define ROWS 6
 #define VECTORS 2
 #define LOW_VECTORS 2
-#define TERMS 4
+#define K_UNROLL 4
 #define KEEP(sum, one, columns) __asm__("" : "+x"(sum) : "x"(one), "x"(columns))
 #else
 #define ROWS 6
 #define VECTORS 4
 #define LOW_VECTORS 4
-#define TERMS 1
+#define K_UNROLL 1
 #define KEEP(sum, one, columns)
 #endif
 
-/* Fetch what a tile reads and writes at its end in one row. */
+/* Prefetch the sums that a tile reads and the row that it writes at its end. */
 INLINE void NAME(fetch_row)(const ProductTile *t, int64_t row, int vectors) {
-    const char *place = t->to + row * t->to_step, *before = t->before + row * vectors * sizeof(VECTOR);
-    __builtin_prefetch(place, 1);
-    __builtin_prefetch(place + vectors * sizeof(VECTOR) - 1, 1);
-    if (t->before)
-        UNROLL for (int number = 0; number < vectors; number++) __builtin_prefetch(before + number * sizeof(VECTOR));
+    const char *address = t->to + row * t->to_stride, *partial_sums = t->partial_sums + row * vectors * sizeof(VECTOR);
+    __builtin_prefetch(address, 1);
+    __builtin_prefetch(address + vectors * sizeof(VECTOR) - 1, 1);
+    if (t->partial_sums)
+        UNROLL for (int number = 0; number < vectors; number++) __builtin_prefetch(
+            partial_sums + number * sizeof(VECTOR));
 }
 
-/* Add the products of one term, some bytes behind the lines: each is the address of `of_line` rows. */
-INLINE void NAME(add_term)(
-    int rows, int vectors, const char *const *lines, int of_line, int64_t row_step, int64_t behind, const char *right,
+/* Add the outer product of one k, `offset` bytes behind the addresses of the rows, one for each `rows_per_address`
+   rows. */
+INLINE void NAME(add_outer_product)(
+    int rows, int vectors, const char *const *row_addresses, int rows_per_address, int64_t row_stride, int64_t offset,
+        const char *right,
     char *copy, VECTOR sums[ROWS][LOW_VECTORS]) {
     VECTOR columns[LOW_VECTORS];
     UNROLL for (int number = 0; number < vectors; number++) columns[number] = LOAD(right + number * sizeof(VECTOR));
     if (copy)
         UNROLL for (int number = 0; number < vectors; number++)
-            *(NAME(Loose) *)(copy + number * sizeof(VECTOR)) = columns[number];
+            *(NAME(Unaligned) *)(copy + number * sizeof(VECTOR)) = columns[number];
     UNROLL for (int row = 0; row < rows; row++) {
-        VECTOR one = REPEATED(*(const NAME(Item) *)(lines[row / of_line] + behind + row % of_line * row_step));
+        VECTOR left_value = BROADCAST(
+            *(const NAME(Item) *)(row_addresses[row / rows_per_address] + offset + row % rows_per_address * row_stride));
         UNROLL for (int number = 0; number < vectors; number++) {
-            sums[row][number] = FUSED(one, columns[number], sums[row][number]);
-            KEEP(sums[row][number], one, columns[number]);
+            sums[row][number] = FMA(left_value, columns[number], sums[row][number]);
+            KEEP(sums[row][number], left_value, columns[number]);
         }
     }
 }
 
-/* Add those of the terms up to `end`, `together` at a time, a constant, and fetch `ahead` bytes of rows meanwhile. The
-   address of the columns says when to stop, so that it has to move. */
-INLINE void NAME(add_terms)(
-    int rows, int vectors, int together, int64_t ahead, const char **lines, int of_line, int64_t row_step,
-    int64_t term_step, const char **right, int64_t right_step, const char *end, char **copy,
+/* Add the outer products up to the columns' address `end`, `batch_size` values of k at a time, a constant, and
+   prefetch `prefetch` bytes of rows. The loop compares the address of the columns, which has to advance anyway. */
+INLINE void NAME(add_outer_products)(
+    int rows, int vectors, int batch_size, int64_t prefetch, const char **row_addresses, int rows_per_address,
+        int64_t row_stride,
+    int64_t k_stride, const char **right, int64_t right_stride, const char *end, char **copy,
     VECTOR sums[ROWS][LOW_VECTORS]) {
-    for (; together > 1 ? end - *right >= together * right_step : *right != end; *right += together * right_step) {
-        /* Strips lie one after another, and processors stop at the end of a page. */
-        UNROLL for (int64_t byte = 0; byte < ahead; byte += PRODUCT_LINE)
-            __builtin_prefetch(lines[0] + byte + PRODUCT_AHEAD);
-        UNROLL for (int term = 0; term < together; term++)
-            NAME(add_term)(
-                rows, vectors, lines, of_line, row_step, term * term_step, *right + term * right_step, *copy, sums);
+    for (; batch_size > 1 ? end - *right >= batch_size * right_stride : *right != end;
+        *right += batch_size * right_stride) {
+        /* Strips are contiguous, but hardware prefetchers stop at the end of a page. */
+        UNROLL for (int64_t byte = 0; byte < prefetch; byte += PRODUCT_CACHE_LINE)
+            __builtin_prefetch(row_addresses[0] + byte + PRODUCT_PREFETCH_DISTANCE);
+        UNROLL for (int k = 0; k < batch_size; k++)
+            NAME(add_outer_product)(
+                rows, vectors, row_addresses, rows_per_address, row_stride, k * k_stride, *right + k * right_stride,
+                    *copy, sums);
         if (*copy) *copy += vectors * sizeof(VECTOR);
-        UNROLL for (int line = 0; line < (rows + of_line - 1) / of_line; line++) {
-            lines[line] += together * term_step;
-            /* Or the compiler makes an address for each row of these. */
-            __asm__("" : "+r"(lines[line]));
+        UNROLL for (int group = 0; group < (rows + rows_per_address - 1) / rows_per_address; group++) {
+            row_addresses[group] += batch_size * k_stride;
+            /* Keeps the compiler from computing an address for each row. */
+            __asm__("" : "+r"(row_addresses[group]));
         }
     }
 }
 
-/* Write the sums of one part, added to those before, for `rows` rows and `vectors` vectors of columns, both constants,
-   of the last vector `rest` columns. */
-INLINE void NAME(tile)(int rows, int vectors, int64_t rest, ProductTile *t) {
+/* Write the sums of one k block, added to the earlier ones, for `rows` rows and `vectors` vectors of columns, both
+   constants; the last vector has `last_lanes` columns. */
+INLINE void NAME(tile)(int rows, int vectors, int64_t last_lanes, ProductTile *t) {
     VECTOR sums[ROWS][LOW_VECTORS];
-    const char *lines[(ROWS + 2) / 3], *right = t->right, *before = t->before;
+    const char *row_addresses[(ROWS + 2) / 3], *right = t->right, *partial_sums = t->partial_sums;
     char *copy = t->copy, *none = 0;
-    const int64_t item = sizeof(ITEM), strip_step = rows * item, panel_step = vectors * sizeof(VECTOR);
-    int64_t row_step = t->row_step, term_step = t->term_step, right_step = t->right_step;
-    int64_t between_rows = rows > PRODUCT_LOW_ROWS ? PRODUCT_STRETCH : PRODUCT_LEAST_STRETCH;
-    int is_panel = TERMS > 1 && !copy && right_step == panel_step, is_plain = is_panel && term_step == item;
-    int is_strip = is_panel && row_step == item && term_step == strip_step;
-    int64_t most = rows <= PRODUCT_LOW_ROWS && (is_strip || is_plain) ? PRODUCT_LONG_STRETCH : PRODUCT_STRETCH;
-    UNROLL for (int line = 0; line < (rows + 2) / 3; line++) lines[line] = t->left + 3 * line * row_step;
+    const int64_t itemsize = sizeof(ITEM), strip_stride = rows * itemsize, panel_stride = vectors * sizeof(VECTOR);
+    int64_t row_stride = t->row_stride, k_stride = t->k_stride, right_stride = t->right_stride;
+    int64_t between_rows = rows > PRODUCT_LOW_ROWS ? PRODUCT_MAX_INTERVAL : PRODUCT_MIN_INTERVAL;
+    int is_panel = K_UNROLL > 1 && !copy && right_stride == panel_stride, is_plain = is_panel && k_stride == itemsize;
+    int is_strip = is_panel && row_stride == itemsize && k_stride == strip_stride;
+    int64_t max_interval = rows <= PRODUCT_LOW_ROWS && (is_strip || is_plain) ? PRODUCT_MAX_UNROLLED_INTERVAL
+        : PRODUCT_MAX_INTERVAL;
+    UNROLL for (int group = 0; group < (rows + 2) / 3; group++) row_addresses[group] = t->left + 3 * group * row_stride;
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
-    for (t->term = t->row = t->due = 0; t->term < t->terms;) {
-        if (t->row < rows && t->term >= t->row * between_rows) NAME(fetch_row)(t, t->row++, vectors);
-        const char *end = right + product_stretch(t, most) * right_step;
+    for (t->k = t->row = t->next_prefetch = 0; t->k < t->k_size;) {
+        if (t->row < rows && t->k >= t->row * between_rows) NAME(fetch_row)(t, t->row++, vectors);
+        const char *end = right + product_interval(t, max_interval) * right_stride;
         if (is_strip) {
-            NAME(add_terms)(
-                rows, vectors, TERMS, TERMS * strip_step, lines, rows, item, strip_step, &right, panel_step, end, &none,
+            NAME(add_outer_products)(
+                rows, vectors, K_UNROLL, K_UNROLL * strip_stride, row_addresses, rows, itemsize, strip_stride, &right,
+                    panel_stride, end, &none,
                 sums);
-            NAME(add_terms)(
-                rows, vectors, 1, item, lines, rows, item, strip_step, &right, panel_step, end, &none, sums);
+            NAME(add_outer_products)(
+                rows, vectors, 1, itemsize, row_addresses, rows, itemsize, strip_stride, &right, panel_stride, end,
+                    &none, sums);
         } else {
             if (is_plain)
-                NAME(add_terms)(
-                    rows, vectors, TERMS, 0, lines, 3, row_step, item, &right, panel_step, end, &none, sums);
-            /* Too few registers are left for the address of each row. */
-            NAME(add_terms)(
-                rows, vectors, 1, item, lines, 3, row_step, term_step, &right, right_step, end, &copy, sums);
+                NAME(add_outer_products)(
+                    rows, vectors, K_UNROLL, 0, row_addresses, 3, row_stride, itemsize, &right, panel_stride, end,
+                        &none, sums);
+            /* There are too few registers for an address of each row. */
+            NAME(add_outer_products)(
+                rows, vectors, 1, itemsize, row_addresses, 3, row_stride, k_stride, &right, right_stride, end, &copy,
+                    sums);
         }
     }
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) {
-            char *place = t->to + row * t->to_step + number * sizeof(VECTOR);
-            const char *so_far = before + (row * vectors + number) * sizeof(VECTOR);
-            if (before) sums[row][number] = LOAD(so_far) + sums[row][number];
-            if (number < vectors - 1 || rest == LANES) *(NAME(Loose) *)place = sums[row][number];
-            else LEAVE(place, rest, sums[row][number]);
+            char *address = t->to + row * t->to_stride + number * sizeof(VECTOR);
+            const char *partial_sum = partial_sums + (row * vectors + number) * sizeof(VECTOR);
+            if (partial_sums) sums[row][number] = LOAD(partial_sum) + sums[row][number];
+            if (number < vectors - 1 || last_lanes == LANES) *(NAME(Unaligned) *)address = sums[row][number];
+            else STORE_PARTIAL(address, last_lanes, sums[row][number]);
         }
 }
 
 #define TILE(rows, vectors)                       \
     case (vectors) * 16 + (rows):                 \
-        NAME(tile)(rows, vectors, rest, t);       \
+        NAME(tile)(rows, vectors, last_lanes, t); \
         return
 #define LOW_TILES(vectors) \
     TILE(1, vectors); TILE(2, vectors); TILE(3, vectors); TILE(4, vectors); TILE(5, vectors); TILE(6, vectors);
@@ -126,13 +138,13 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t rest, ProductTile *t) {
 #else
 #define ALL_LOW_TILES LOW_TILES(1) LOW_TILES(2)
 #endif
-#define HIGH_TILES(vectors)                                                               \
-    TILE(7, vectors); TILE(8, vectors); TILE(9, vectors); TILE(10, vectors);              \
+#define HIGH_TILES(vectors)                                                  \
+    TILE(7, vectors); TILE(8, vectors); TILE(9, vectors); TILE(10, vectors); \
     TILE(11, vectors); TILE(12, vectors); TILE(13, vectors); TILE(14, vectors);
 
-/* The tile of any size. */
+/* Dispatch to the tile of this size. */
 static CODE void NAME(any_tile)(int64_t rows, int64_t columns, ProductTile *t) {
-    int64_t vectors = (columns + LANES - 1) / LANES, rest = columns - (vectors - 1) * LANES;
+    int64_t vectors = (columns + LANES - 1) / LANES, last_lanes = columns - (vectors - 1) * LANES;
     switch (vectors * 16 + rows) {
         ALL_LOW_TILES
 #if ROWS == 14
@@ -141,61 +153,61 @@ static CODE void NAME(any_tile)(int64_t rows, int64_t columns, ProductTile *t) {
     }
 }
 
-/* The same for one part that is all, whose columns may end within the last vector. */
+/* A tile of a single k block, whose columns may end within the last vector. */
 INLINE void NAME(small_tile)(
-    int rows, int vectors, int rest, const char *left, int64_t row_step, int64_t term_step, const char *right,
-    int64_t right_step, int64_t terms, char *to, int64_t to_step) {
+    int rows, int vectors, int last_lanes, const char *left, int64_t row_stride, int64_t k_stride, const char *right,
+    int64_t right_stride, int64_t k_size, char *to, int64_t to_stride) {
     VECTOR sums[PRODUCT_LOW_ROWS][LOW_VECTORS];
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
-    for (int64_t term = 0; term < terms; term++, left += term_step, right += right_step) {
+    for (int64_t k = 0; k < k_size; k++, left += k_stride, right += right_stride) {
         VECTOR columns[LOW_VECTORS];
         UNROLL for (int number = 0; number < vectors; number++) {
-            const char *place = right + number * sizeof(VECTOR);
-            columns[number] = number < vectors - 1 ? LOAD(place) : SOME(place, rest);
+            const char *address = right + number * sizeof(VECTOR);
+            columns[number] = number < vectors - 1 ? LOAD(address) : LOAD_PARTIAL(address, last_lanes);
         }
         UNROLL for (int row = 0; row < rows; row++) {
-            VECTOR one = REPEATED(*(const NAME(Item) *)(left + row * row_step));
+            VECTOR left_value = BROADCAST(*(const NAME(Item) *)(left + row * row_stride));
             UNROLL for (int number = 0; number < vectors; number++)
-                sums[row][number] = FUSED(one, columns[number], sums[row][number]);
+                sums[row][number] = FMA(left_value, columns[number], sums[row][number]);
         }
     }
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) {
-            char *place = to + row * to_step + number * sizeof(VECTOR);
-            if (number < vectors - 1) *(NAME(Loose) *)place = sums[row][number];
-            else LEAVE(place, rest, sums[row][number]);
+            char *address = to + row * to_stride + number * sizeof(VECTOR);
+            if (number < vectors - 1) *(NAME(Unaligned) *)address = sums[row][number];
+            else STORE_PARTIAL(address, last_lanes, sums[row][number]);
         }
 }
 
 #undef TILE
-#define TILE(rows, vectors)                                                                                       \
-    case (vectors) * 16 + (rows):                                                                                 \
-        NAME(small_tile)(                                                                                         \
-            rows, vectors, rest, line, row_step, p->left.term_step, right, p->right.term_step, p->terms, place,   \
-            to_step);                                                                                             \
+#define TILE(rows, vectors)                                                                                         \
+    case (vectors) * 16 + (rows):                                                                                   \
+        NAME(small_tile)(                                                                                           \
+            rows, vectors, last_lanes, left_row, row_stride, p->left.k_stride, right, p->right.k_stride, p->k_size, \
+            result_row, to_stride);                                                                                 \
         break
 
-/* Neighbouring small matrices, whose columns lie side by side and fit a tile. */
+/* Multiply consecutive small matrices, whose columns are contiguous and fit a tile. */
 static CODE void NAME(multiply_small)(
-    const MatrixProduct *p, const char *left, const char *right, char *to, int64_t count, int64_t left_step,
-    int64_t right_step) {
-    int64_t item = sizeof(ITEM), to_step = p->columns * item, row_step = p->left.line_step;
+    const MatrixProduct *p, const char *left, const char *right, char *to, int64_t count, int64_t left_stride,
+    int64_t right_stride) {
+    int64_t itemsize = sizeof(ITEM), to_stride = p->columns * itemsize, row_stride = p->left.outer_stride;
     int64_t vectors = (p->columns + LANES - 1) / LANES;
-    int rest = (int)(p->columns - (vectors - 1) * LANES);
-    for (; count > 0; count--, left += left_step, right += right_step)
+    int last_lanes = (int)(p->columns - (vectors - 1) * LANES);
+    for (; count > 0; count--, left += left_stride, right += right_stride)
         for (int64_t row = 0; row < p->rows; row += PRODUCT_LOW_ROWS) {
             int64_t rows = p->rows - row < PRODUCT_LOW_ROWS ? p->rows - row : PRODUCT_LOW_ROWS;
-            const char *line = left + row * row_step;
-            char *place = to;
-            to += rows * to_step;
+            const char *left_row = left + row * row_stride;
+            char *result_row = to;
+            to += rows * to_stride;
             switch (vectors * 16 + rows) {
                 ALL_LOW_TILES
             }
         }
 }
 
-/* Every other item of the result is from `a` and from `b`: of their first halves, or of their second ones. */
+/* Interleave the first halves of `a` and `b`, or their second halves. */
 INLINE VECTOR NAME(zip)(VECTOR a, VECTOR b, int is_second) {
 #if LANES == 16
     return is_second ? __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
@@ -210,18 +222,19 @@ INLINE VECTOR NAME(zip)(VECTOR a, VECTOR b, int is_second) {
 #endif
 }
 
-/* Write the first items of a vector, at least one. */
-INLINE void NAME(put)(ITEM *to, int64_t count, VECTOR vector) {
-    if (count < LANES) LEAVE(to, count, vector);
-    else *(NAME(Loose) *)to = vector;
+/* Store the first items of a vector, at least one. */
+INLINE void NAME(store_first)(ITEM *to, int64_t count, VECTOR vector) {
+    if (count < LANES) STORE_PARTIAL(to, count, vector);
+    else *(NAME(Unaligned) *)to = vector;
 }
 
-/* Write LANES terms of `lines` lines, at most LANES, whose terms lie side by side; behind them the last line's, but of
-   all only the first `room` items. `to_step` is in items. */
-INLINE void NAME(turn)(const char *from, int64_t line_step, int64_t lines, ITEM *to, int64_t to_step, int64_t room) {
+/* Transpose `row_count` rows, at most LANES, of LANES columns; the last row is repeated behind them. Only the first
+   `capacity` items of the result are written. `to_stride` is in items. */
+INLINE void NAME(transpose)(
+    const char *from, int64_t row_stride, int64_t row_count, ITEM *to, int64_t to_stride, int64_t capacity) {
     VECTOR a[LANES], b[LANES];
-    UNROLL for (int line = 0; line < LANES; line++)
-        a[line] = LOAD(from + (line < lines ? line : lines - 1) * line_step);
+    UNROLL for (int row = 0; row < LANES; row++)
+        a[row] = LOAD(from + (row < row_count ? row : row_count - 1) * row_stride);
     UNROLL for (int round = LANES; round > 1; round /= 2) {
         UNROLL for (int i = 0; i < LANES / 2; i++) {
             b[2 * i] = NAME(zip)(a[i], a[i + LANES / 2], 0);
@@ -229,133 +242,148 @@ INLINE void NAME(turn)(const char *from, int64_t line_step, int64_t lines, ITEM 
         }
         UNROLL for (int i = 0; i < LANES; i++) a[i] = b[i];
     }
-    if ((LANES - 1) * to_step + LANES <= room)
-        UNROLL for (int term = 0; term < LANES; term++) *(NAME(Loose) *)(to + term * to_step) = a[term];
+    if ((LANES - 1) * to_stride + LANES <= capacity)
+        UNROLL for (int column = 0; column < LANES; column++) *(NAME(Unaligned) *)(to + column * to_stride) = a[column];
     else
-        UNROLL for (int term = 0; term < LANES; term++) NAME(put)(to + term * to_step, room - term * to_step, a[term]);
+        UNROLL for (int column = 0; column < LANES; column++) NAME(store_first)(
+            to + column * to_stride, capacity - column * to_stride, a[column]);
 }
 
-/* Write a block with rows and columns exchanged. */
-static CODE void NAME(mirror)(const char *from, int64_t step, int64_t rows, int64_t columns, char *to) {
-    int64_t item = sizeof(ITEM), whole_rows = rows / LANES * LANES, whole_columns = columns / LANES * LANES;
-    for (int64_t column = 0; column < whole_columns; column += LANES)
-        for (int64_t row = 0; row < whole_rows; row += LANES)
-            NAME(turn)(
-                from + row * step + column * item, step, LANES, (ITEM *)(to + column * step + row * item), step / item,
-                LANES * step);
+/* Write a block transposed. */
+static CODE void NAME(mirror)(const char *from, int64_t stride, int64_t rows, int64_t columns, char *to) {
+    int64_t itemsize = sizeof(ITEM), full_rows = rows / LANES * LANES, full_columns = columns / LANES * LANES;
+    for (int64_t column = 0; column < full_columns; column += LANES)
+        for (int64_t row = 0; row < full_rows; row += LANES)
+            NAME(transpose)(
+                from + row * stride + column * itemsize, stride, LANES,
+                    (ITEM *)(to + column * stride + row * itemsize), stride / itemsize,
+                LANES * stride);
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole_rows ? whole_columns : 0; column < columns; column++)
-            *(NAME(Item) *)(to + column * step + row * item) = *(const NAME(Item) *)(from + row * step + column * item);
+        for (int64_t column = row < full_rows ? full_columns : 0; column < columns; column++)
+            *(NAME(Item) *)(to + column * stride + row * itemsize) =
+                *(const NAME(Item) *)(from + row * stride + column * itemsize);
 }
 
-/* Write lines of one part, for each term their items side by side, `width` of them; behind those of the lines anything.
-   The next term's are written after them: where `width` is no multiple of LANES they overwrite what is behind. */
+/* Pack one k block of an operand: for each k the items of `outer_size` rows or columns, contiguous and padded to
+   `width` with anything. Each k overwrites the padding of the one before. */
 INLINE void NAME(pack)(
-    const char *from, int64_t line_step, int64_t term_step, int64_t lines, int64_t width, int64_t terms, ITEM *to) {
-    int64_t item = sizeof(ITEM), last = (lines - 1) / LANES * LANES, term = 0;
-    if (line_step == item)
-        for (; term < terms; term++, from += term_step, to += width) {
-            for (int64_t line = 0; line < last; line += LANES) *(NAME(Loose) *)(to + line) = LOAD(from + line * item);
-            VECTOR rest = lines - last == LANES ? LOAD(from + last * item) : SOME(from + last * item, lines - last);
-            NAME(put)(to + last, (terms - term) * width - last, rest);
+    const char *from, int64_t outer_stride, int64_t k_stride, int64_t outer_size, int64_t width, int64_t k_size,
+        ITEM *to) {
+    int64_t itemsize = sizeof(ITEM), last = (outer_size - 1) / LANES * LANES, k = 0;
+    if (outer_stride == itemsize)
+        for (; k < k_size; k++, from += k_stride, to += width) {
+            for (int64_t outer = 0; outer < last; outer += LANES) *(NAME(Unaligned) *)(to + outer) =
+                LOAD(from + outer * itemsize);
+            VECTOR last_vector = outer_size - last == LANES ? LOAD(from + last * itemsize) : LOAD_PARTIAL(
+                from + last * itemsize, outer_size - last);
+            NAME(store_first)(to + last, (k_size - k) * width - last, last_vector);
         }
-    else if (term_step == item)
-        for (; term + LANES <= terms; term += LANES)
-            for (int64_t line = last; line >= 0; line -= LANES)
-                NAME(turn)(
-                    from + line * line_step + term * item, line_step, lines - line < LANES ? lines - line : LANES,
-                    to + term * width + line, width, (terms - term) * width - line);
-    for (; term < terms; term++)
-        for (int64_t line = 0; line < width; line++)
-            to[term * width + line] =
-                line < lines ? *(const NAME(Item) *)(from + line * line_step + term * term_step) : 0;
+    else if (k_stride == itemsize)
+        for (; k + LANES <= k_size; k += LANES)
+            for (int64_t outer = last; outer >= 0; outer -= LANES)
+                NAME(transpose)(
+                    from + outer * outer_stride + k * itemsize, outer_stride,
+                        outer_size - outer < LANES ? outer_size - outer : LANES,
+                    to + k * width + outer, width, (k_size - k) * width - outer);
+    for (; k < k_size; k++)
+        for (int64_t outer = 0; outer < width; outer++)
+            to[k * width + outer] =
+                outer < outer_size ? *(const NAME(Item) *)(from + outer * outer_stride + k * k_stride) : 0;
 }
 
-/* Into how many strips rows are divided, equally. */
+/* The number of strips of equal height that rows are divided into. */
 INLINE int64_t NAME(strips)(const MatrixProduct *p, int64_t rows) {
-    int64_t height = rows <= PRODUCT_LOW_ROWS || p->terms <= PRODUCT_LOW_TERMS ? PRODUCT_LOW_ROWS : ROWS;
+    int64_t height = rows <= PRODUCT_LOW_ROWS || p->k_size <= PRODUCT_LOW_K ? PRODUCT_LOW_ROWS : ROWS;
     return (rows + height - 1) / height;
 }
 
-/* Write some strips of the rows, part after part, each strip where those before it take their place. */
+/* Pack some strips of the rows, all k blocks, each strip at its offset in the block. */
 INLINE void NAME(pack_strips)(
-    const MatrixProduct *p, const char *from, int64_t rows, int64_t first, int64_t end, int64_t terms, char *to) {
-    int64_t step = p->left.line_step, strips = NAME(strips)(p, rows);
+    const MatrixProduct *p, const char *from, int64_t rows, int64_t first, int64_t end, int64_t k_size, char *to) {
+    int64_t outer_stride = p->left.outer_stride, strips = NAME(strips)(p, rows);
     for (int64_t strip = first; strip < end; strip++) {
         int64_t row = rows * strip / strips, height = rows * (strip + 1) / strips - row;
-        char *part = to;
-        for (int64_t term = 0; term < terms; term += PRODUCT_PART, part += p->packed_bytes) {
-            int64_t here = terms - term < PRODUCT_PART ? terms - term : PRODUCT_PART;
+        char *k_block = to;
+        for (int64_t k = 0; k < k_size; k += PRODUCT_K_BLOCK, k_block += p->packed_bytes) {
+            int64_t k_block_size = k_size - k < PRODUCT_K_BLOCK ? k_size - k : PRODUCT_K_BLOCK;
             NAME(pack)(
-                from + row * step + term * p->left.term_step, step, p->left.term_step, height, height, here,
-                (ITEM *)part + row * here);
+                from + row * outer_stride + k * p->left.k_stride, outer_stride, p->left.k_stride, height, height,
+                    k_block_size,
+                (ITEM *)k_block + row * k_block_size);
         }
     }
 }
 
-/* Write all rows of one part. */
-static CODE void NAME(pack_rows)(const MatrixProduct *p, const char *from, int64_t rows, int64_t terms, char *to) {
-    NAME(pack_strips)(p, from, rows, 0, NAME(strips)(p, rows), terms, to);
+/* Pack all rows of one k block. */
+static CODE void NAME(pack_rows)(const MatrixProduct *p, const char *from, int64_t rows, int64_t k_size, char *to) {
+    NAME(pack_strips)(p, from, rows, 0, NAME(strips)(p, rows), k_size, to);
 }
 
-/* Write one share of the rows, all their parts: what lies in one page is read at one time. */
+/* Pack one share of the rows, all k blocks: pages are then read once. */
 static CODE void NAME(pack_share)(const MatrixProduct *p, const char *from, int64_t rows, int64_t share, char *to) {
     int64_t strips = NAME(strips)(p, rows), shares = p->pack_shares;
-    NAME(pack_strips)(p, from, rows, strips * share / shares, strips * (share + 1) / shares, p->terms, to);
+    NAME(pack_strips)(p, from, rows, strips * share / shares, strips * (share + 1) / shares, p->k_size, to);
 }
 
-/* Multiply a block of rows with a block of columns, part by part and panel by panel. `packed` has all parts of the rows
-   as strips, if they are shared. `work` holds a panel, behind it one part of the rows, and behind that the sums of the
-   parts so far: for each panel all rows, as whole vectors. */
+/* Multiply a block of rows with a block of columns, k block by k block and panel by panel. `packed` has all k blocks
+   of the rows as strips, or is NULL. `workspace` holds a panel, then one k block of the rows, then the partial sums:
+   for each panel all rows, as whole vectors. */
 static CODE void NAME(multiply_block)(
-    const MatrixProduct *p, const char *left, const char *right, char *to, int64_t rows, int64_t columns, char *work,
+    const MatrixProduct *p, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
+        char *workspace,
     const char *packed) {
-    int64_t item = sizeof(ITEM), column_step = p->right.line_step, right_step = p->right.term_step;
-    int64_t is_readable = column_step == item && right_step, is_direct = is_readable && rows <= PRODUCT_DIRECT_ROWS;
-    int64_t is_low = rows <= PRODUCT_LOW_ROWS || p->terms <= PRODUCT_LOW_TERMS, strips = NAME(strips)(p, rows);
+    int64_t itemsize = sizeof(ITEM), column_stride = p->right.outer_stride, right_stride = p->right.k_stride;
+    int64_t is_readable = column_stride == itemsize && right_stride, is_direct =
+        is_readable && rows <= PRODUCT_DIRECT_ROWS;
+    int64_t is_low = rows <= PRODUCT_LOW_ROWS || p->k_size <= PRODUCT_LOW_K, strips = NAME(strips)(p, rows);
     int64_t width = (is_low ? LOW_VECTORS : VECTORS) * LANES;
-    int64_t packs = p->left.term_step != item ? columns > 2 * width : !is_low && columns >= PRODUCT_PACKED_COLUMNS;
-    char *copy = work + PRODUCT_PART * width * item, *kept = copy + PRODUCT_PART * rows * item;
-    ITEM *panel = (ITEM *)work;
+    int64_t packs_rows = p->left.k_stride != itemsize ? columns > 2 * width : !is_low
+        && columns >= PRODUCT_PACKED_COLUMNS;
+    char *copy = workspace + PRODUCT_K_BLOCK * width * itemsize, *all_partial_sums =
+        copy + PRODUCT_K_BLOCK * rows * itemsize;
+    ITEM *panel = (ITEM *)workspace;
     ProductTile t;
-    product_look(&t.ahead, p, right, columns < width ? columns : width, product_terms(p, 0), 1);
-    while (t.ahead.left) product_fetch(&t.ahead);
-    for (int64_t first = 0; first < p->terms; first += PRODUCT_PART) {
-        int64_t is_last = first + PRODUCT_PART >= p->terms;
-        const char *line = left + first * p->left.term_step, *from = right + first * right_step;
-        t.terms = product_terms(p, first);
-        const char *strip_items = packed ? packed + first / PRODUCT_PART * p->packed_bytes : packs ? copy : 0;
-        if (packs && !packed) NAME(pack_rows)(p, line, rows, t.terms, copy);
+    product_plan_prefetch(&t.prefetch, p, right, columns < width ? columns : width, product_k_block_size(p, 0), 1);
+    while (t.prefetch.remaining) product_prefetch(&t.prefetch);
+    for (int64_t first = 0; first < p->k_size; first += PRODUCT_K_BLOCK) {
+        int64_t is_last = first + PRODUCT_K_BLOCK >= p->k_size;
+        const char *left_block = left + first * p->left.k_stride, *from = right + first * right_stride;
+        t.k_size = product_k_block_size(p, first);
+        const char *strip_items = packed ? packed + first / PRODUCT_K_BLOCK * p->packed_bytes : packs_rows ? copy : 0;
+        if (packs_rows && !packed) NAME(pack_rows)(p, left_block, rows, t.k_size, copy);
         for (int64_t column = 0; column < columns; column += width) {
-            int64_t here = columns - column < width ? columns - column : width;
-            int64_t whole = (here + LANES - 1) / LANES * LANES, left_columns = columns - column - here;
-            t.right = from + column * column_step, t.right_step = right_step;
-            if (left_columns)
-                product_look(
-                    &t.ahead, p, t.right + here * column_step, left_columns < width ? left_columns : width,
-                    t.terms, strips * t.terms);
+            int64_t panel_columns = columns - column < width ? columns - column : width;
+            int64_t padded_columns = (panel_columns + LANES - 1) / LANES * LANES, remaining_columns =
+                columns - column - panel_columns;
+            t.right = from + column * column_stride, t.right_stride = right_stride;
+            if (remaining_columns)
+                product_plan_prefetch(
+                    &t.prefetch, p, t.right + panel_columns * column_stride,
+                        remaining_columns < width ? remaining_columns : width,
+                    t.k_size, strips * t.k_size);
             else
-                product_look(
-                    &t.ahead, p, from + PRODUCT_PART * right_step, columns < width ? columns : width,
-                    product_terms(p, first + PRODUCT_PART), strips * t.terms);
-            /* What is left of whole vectors is always copied; whole ones by the first tile, if others follow. */
-            int64_t is_copied = !is_direct || here != whole;
-            t.copy = is_copied && here == whole && is_readable && strips > 1 ? work : 0;
+                product_plan_prefetch(
+                    &t.prefetch, p, from + PRODUCT_K_BLOCK * right_stride, columns < width ? columns : width,
+                    product_k_block_size(p, first + PRODUCT_K_BLOCK), strips * t.k_size);
+            /* The last, partial vector is always copied; whole ones by the first tile, if others follow. */
+            int64_t is_copied = !is_direct || panel_columns != padded_columns;
+            t.copy = is_copied && panel_columns == padded_columns && is_readable && strips > 1 ? workspace : 0;
             if (is_copied && !t.copy) {
-                NAME(pack)(t.right, column_step, right_step, here, whole, t.terms, panel);
-                t.right = (const char *)panel, t.right_step = whole * item;
+                NAME(pack)(t.right, column_stride, right_stride, panel_columns, padded_columns, t.k_size, panel);
+                t.right = (const char *)panel, t.right_stride = padded_columns * itemsize;
             }
-            t.to_step = is_last ? p->columns * item : whole * item;
+            t.to_stride = is_last ? p->columns * itemsize : padded_columns * itemsize;
             for (int64_t strip = 0; strip < strips; strip++) {
                 int64_t row = rows * strip / strips, end = rows * (strip + 1) / strips;
-                char *sums = kept + (column * rows + row * whole) * item;
-                t.before = first ? sums : 0;
-                t.to = is_last ? to + (row * p->columns + column) * item : sums;
-                t.left = strip_items ? strip_items + row * t.terms * item : line + row * p->left.line_step;
-                t.row_step = strip_items ? item : p->left.line_step;
-                t.term_step = strip_items ? (end - row) * item : p->left.term_step;
-                NAME(any_tile)(end - row, is_last ? here : whole, &t);
-                if (t.copy) t.copy = 0, t.right = (const char *)panel, t.right_step = whole * item;
+                char *sums = all_partial_sums + (column * rows + row * padded_columns) * itemsize;
+                t.partial_sums = first ? sums : 0;
+                t.to = is_last ? to + (row * p->columns + column) * itemsize : sums;
+                t.left = strip_items ? strip_items + row * t.k_size * itemsize
+                    : left_block + row * p->left.outer_stride;
+                t.row_stride = strip_items ? itemsize : p->left.outer_stride;
+                t.k_stride = strip_items ? (end - row) * itemsize : p->left.k_stride;
+                NAME(any_tile)(end - row, is_last ? panel_columns : padded_columns, &t);
+                if (t.copy) t.copy = 0, t.right = (const char *)panel, t.right_stride = padded_columns * itemsize;
             }
         }
     }
@@ -368,5 +396,5 @@ static CODE void NAME(multiply_block)(
 #undef ROWS
 #undef VECTORS
 #undef LOW_VECTORS
-#undef TERMS
+#undef K_UNROLL
 #undef KEEP

@@ -1,9 +1,9 @@
-# What products of stacks of matrices, [..., row, term] with [..., term, column], ask of their operands. Modules that
-# include this have `cnp`, `int64_t`, `Py_INCREF`, `PyArray_Empty` and `_vector_bytes`.
+# Checks of the operands of products of stacks of matrices, [..., row, k] with [..., k, column]. Modules that include
+# this have `cnp`, `int64_t`, `Py_INCREF`, `PyArray_Empty` and `_vector_bytes`.
 
 
 cdef int64_t product_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
-    """Enter the result's shape; how many matrices there are.
+    """Write the result's shape. Returns how many matrices there are.
 
     Raises ValueError where the operands are not of f32 or f64 and of one type, their shapes do not fit each other, or
     there are not the instructions.
@@ -15,7 +15,7 @@ cdef int64_t product_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape
 
 
 cdef int64_t stacked_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
-    """What `product_shape` does, whatever the types."""
+    """`product_shape` for any element types."""
     cdef int rank = cnp.PyArray_NDIM(lhs), axis
     cdef int64_t batch = 1
     if rank < 2 or rank != cnp.PyArray_NDIM(rhs) or not _vector_bytes:

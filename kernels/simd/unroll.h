@@ -1,4 +1,4 @@
-/* UNROLL, before a loop whose steps are few and known: one after the other, so that arrays become registers. */
+/* UNROLL before a loop of a few iterations, a constant number, unrolls it fully, so that arrays become registers. */
 
 #ifndef NIMBLEHLO_UNROLL_H
 #define NIMBLEHLO_UNROLL_H

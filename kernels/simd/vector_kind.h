@@ -1,15 +1,15 @@
-/* One kind of `vector_kinds.h`: its types, and VECTOR_CODE for it. */
+/* One element type and vector width of `vector_kinds.h`: its types, and VECTOR_CODE for it. */
 
 typedef ITEM NAME(Vector) __attribute__((vector_size(VECTOR_BYTES)));
-typedef ITEM NAME(Loose) __attribute__((vector_size(VECTOR_BYTES), aligned(1), may_alias));
+typedef ITEM NAME(Unaligned) __attribute__((vector_size(VECTOR_BYTES), aligned(1), may_alias));
 typedef ITEM NAME(Item) __attribute__((aligned(1), may_alias));
 
 #ifndef __x86_64__
-/* The first elements, and zeros. */
-INLINE VECTOR NAME(some)(const char *address, int64_t count) {
-    VECTOR some = {0};
-    __builtin_memcpy(&some, address, count * sizeof(ITEM));
-    return some;
+/* Load the first elements, and zeros behind them. */
+INLINE VECTOR NAME(load_partial)(const char *address, int64_t count) {
+    VECTOR load_partial = {0};
+    __builtin_memcpy(&load_partial, address, count * sizeof(ITEM));
+    return load_partial;
 }
 #endif
 
@@ -18,7 +18,7 @@ INLINE VECTOR NAME(some)(const char *address, int64_t count) {
 #undef ITEM
 #undef LANES
 #undef NAME
-#undef REPEATED
-#undef FUSED
-#undef SOME
-#undef LEAVE
+#undef BROADCAST
+#undef FMA
+#undef LOAD_PARTIAL
+#undef STORE_PARTIAL

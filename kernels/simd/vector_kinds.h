@@ -1,11 +1,12 @@
-/* Includes the file VECTOR_CODE once for each element type and kind of vector of this processor's family, whose
-   functions it names FAMILY(...): for x86-64 with vectors of 64 bytes (FAMILY(wide_float_...), FAMILY(wide_double_...))
-   and of 32 (FAMILY(float_...), FAMILY(double_...)), for others of 16 (these).
+/* Includes the file VECTOR_CODE once for each element type and vector width of this processor's family. The
+   functions are named FAMILY(...): on x86-64 FAMILY(wide_float_...) and FAMILY(wide_double_...) for vectors of 64
+   bytes, FAMILY(float_...) and FAMILY(double_...) for vectors of 32 bytes; elsewhere the latter two for vectors of
+   16 bytes.
 
-   Defined for that file: ITEM, LANES, VECTOR_BYTES, CODE (the attributes of functions), INLINE, NAME(name), the types
-   VECTOR, NAME(Loose) and NAME(Item), of which the last two lie anywhere, and on vectors LOAD(address), REPEATED(item),
-   FUSED(a, b, sum), and SOME(address, count) and LEAVE(address, count, vector), which read and write the first
-   elements; SOME has zeros behind them. */
+   Defined for that file: ITEM, LANES, VECTOR_BYTES, CODE (the attributes of functions), INLINE, NAME(name); the
+   types VECTOR, NAME(Unaligned) (a vector) and NAME(Item), of which the last two need no alignment; and on vectors
+   LOAD(address), BROADCAST(item), FMA(a, b, sum), LOAD_PARTIAL(address, count), which loads the first elements and
+   zeros, and STORE_PARTIAL(address, count, vector). */
 
 #ifndef NIMBLEHLO_VECTOR_KINDS_H
 #define NIMBLEHLO_VECTOR_KINDS_H
@@ -31,7 +32,7 @@ static const int64_t vector_masks_of_8[8] = {-1, -1, -1, -1};
 
 #define INLINE static inline CODE __attribute__((always_inline))
 #define VECTOR NAME(Vector)
-#define LOAD(address) ((VECTOR)*(const NAME(Loose) *)(address))
+#define LOAD(address) ((VECTOR)*(const NAME(Unaligned) *)(address))
 
 #ifdef __x86_64__
 
@@ -41,19 +42,19 @@ static const int64_t vector_masks_of_8[8] = {-1, -1, -1, -1};
 #define ITEM float
 #define LANES 16
 #define NAME(name) FAMILY(wide_float_##name)
-#define REPEATED(item) (VECTOR)_mm512_set1_ps(item)
-#define FUSED(a, b, sum) (VECTOR)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(sum))
-#define SOME(address, count) (VECTOR)_mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), address)
-#define LEAVE(address, count, sum) _mm512_mask_storeu_ps(address, (__mmask16)((1u << (count)) - 1), (__m512)(sum))
+#define BROADCAST(item) (VECTOR)_mm512_set1_ps(item)
+#define FMA(a, b, sum) (VECTOR)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(sum))
+#define LOAD_PARTIAL(address, count) (VECTOR)_mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), address)
+#define STORE_PARTIAL(address, count, sum) _mm512_mask_storeu_ps(address, (__mmask16)((1u << (count)) - 1), (__m512)(sum))
 #include "vector_kind.h"
 
 #define ITEM double
 #define LANES 8
 #define NAME(name) FAMILY(wide_double_##name)
-#define REPEATED(item) (VECTOR)_mm512_set1_pd(item)
-#define FUSED(a, b, sum) (VECTOR)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(sum))
-#define SOME(address, count) (VECTOR)_mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), address)
-#define LEAVE(address, count, sum) _mm512_mask_storeu_pd(address, (__mmask8)((1u << (count)) - 1), (__m512d)(sum))
+#define BROADCAST(item) (VECTOR)_mm512_set1_pd(item)
+#define FMA(a, b, sum) (VECTOR)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(sum))
+#define LOAD_PARTIAL(address, count) (VECTOR)_mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), address)
+#define STORE_PARTIAL(address, count, sum) _mm512_mask_storeu_pd(address, (__mmask8)((1u << (count)) - 1), (__m512d)(sum))
 #include "vector_kind.h"
 
 #undef VECTOR_BYTES
@@ -64,22 +65,22 @@ static const int64_t vector_masks_of_8[8] = {-1, -1, -1, -1};
 #define ITEM float
 #define LANES 8
 #define NAME(name) FAMILY(float_##name)
-#define REPEATED(item) (VECTOR)_mm256_set1_ps(item)
-#define FUSED(a, b, sum) (VECTOR)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(sum))
+#define BROADCAST(item) (VECTOR)_mm256_set1_ps(item)
+#define FMA(a, b, sum) (VECTOR)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(sum))
 #define MASK(count) _mm256_loadu_si256((const __m256i *)(vector_masks_of_4 + 8 - (count)))
-#define SOME(address, count) (VECTOR)_mm256_maskload_ps((const float *)(address), MASK(count))
-#define LEAVE(address, count, sum) _mm256_maskstore_ps((float *)(address), MASK(count), (__m256)(sum))
+#define LOAD_PARTIAL(address, count) (VECTOR)_mm256_maskload_ps((const float *)(address), MASK(count))
+#define STORE_PARTIAL(address, count, sum) _mm256_maskstore_ps((float *)(address), MASK(count), (__m256)(sum))
 #include "vector_kind.h"
 
 #undef MASK
 #define ITEM double
 #define LANES 4
 #define NAME(name) FAMILY(double_##name)
-#define REPEATED(item) (VECTOR)_mm256_set1_pd(item)
-#define FUSED(a, b, sum) (VECTOR)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(sum))
+#define BROADCAST(item) (VECTOR)_mm256_set1_pd(item)
+#define FMA(a, b, sum) (VECTOR)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(sum))
 #define MASK(count) _mm256_loadu_si256((const __m256i *)(vector_masks_of_8 + 4 - (count)))
-#define SOME(address, count) (VECTOR)_mm256_maskload_pd((const double *)(address), MASK(count))
-#define LEAVE(address, count, sum) _mm256_maskstore_pd((double *)(address), MASK(count), (__m256d)(sum))
+#define LOAD_PARTIAL(address, count) (VECTOR)_mm256_maskload_pd((const double *)(address), MASK(count))
+#define STORE_PARTIAL(address, count, sum) _mm256_maskstore_pd((double *)(address), MASK(count), (__m256d)(sum))
 #include "vector_kind.h"
 
 #undef MASK
@@ -92,19 +93,19 @@ static const int64_t vector_masks_of_8[8] = {-1, -1, -1, -1};
 #define ITEM float
 #define LANES 4
 #define NAME(name) FAMILY(float_##name)
-#define REPEATED(item) (VECTOR)vdupq_n_f32(item)
-#define FUSED(a, b, sum) (VECTOR)vfmaq_f32((float32x4_t)(sum), (float32x4_t)(a), (float32x4_t)(b))
-#define SOME(address, count) NAME(some)(address, count)
-#define LEAVE(address, count, sum) __builtin_memcpy(address, &(sum), (count) * sizeof(ITEM))
+#define BROADCAST(item) (VECTOR)vdupq_n_f32(item)
+#define FMA(a, b, sum) (VECTOR)vfmaq_f32((float32x4_t)(sum), (float32x4_t)(a), (float32x4_t)(b))
+#define LOAD_PARTIAL(address, count) NAME(load_partial)(address, count)
+#define STORE_PARTIAL(address, count, sum) __builtin_memcpy(address, &(sum), (count) * sizeof(ITEM))
 #include "vector_kind.h"
 
 #define ITEM double
 #define LANES 2
 #define NAME(name) FAMILY(double_##name)
-#define REPEATED(item) (VECTOR)vdupq_n_f64(item)
-#define FUSED(a, b, sum) (VECTOR)vfmaq_f64((float64x2_t)(sum), (float64x2_t)(a), (float64x2_t)(b))
-#define SOME(address, count) NAME(some)(address, count)
-#define LEAVE(address, count, sum) __builtin_memcpy(address, &(sum), (count) * sizeof(ITEM))
+#define BROADCAST(item) (VECTOR)vdupq_n_f64(item)
+#define FMA(a, b, sum) (VECTOR)vfmaq_f64((float64x2_t)(sum), (float64x2_t)(a), (float64x2_t)(b))
+#define LOAD_PARTIAL(address, count) NAME(load_partial)(address, count)
+#define STORE_PARTIAL(address, count, sum) __builtin_memcpy(address, &(sum), (count) * sizeof(ITEM))
 #include "vector_kind.h"
 
 #endif

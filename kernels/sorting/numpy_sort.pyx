@@ -23,6 +23,6 @@ def sort_address(dtype) -> int:
     if descriptor.kind not in "uif":
         raise ValueError(f"dtype is {descriptor}, but must be one of NumPy's integer or floating-point types")
     cdef PyArray_ArrFuncs *functions = PyDataType_GetArrFuncs(<cnp.PyArray_Descr *>descriptor)
-    # Of single bytes the stable sort counts values, and is the quicker one.
+    # For single bytes the stable sort is a counting sort, and the faster one.
     cdef int kind = 2 if descriptor.itemsize == 1 else 0
     return <size_t>functions.sort[kind] if functions != NULL else 0

@@ -133,7 +133,7 @@ class GroupedScatter:
         if not grouped_updates.supports(view.inputs[0].dtype, view.analysis.monoid or ""):
             return None
         sizes = (view.inputs[0].size, view.updates[0].size)
-        return cls(view, threads) if min(sizes) > 0 and max(sizes) <= update_groups.MOST else None
+        return cls(view, threads) if min(sizes) > 0 and max(sizes) <= update_groups.MAX_COUNT else None
 
     def supports(self, scatter_schedule: Any) -> bool:
         """Whether it knows that schedule."""
@@ -156,14 +156,14 @@ class GroupedScatter:
 
     def compare(self, plain: GroupedResult, scatter_schedules: Sequence[Any]) -> GroupedComparisons:
         """How its results under schedules that it serves differ from one of them."""
-        groups, max_schedules = plain.groups, grouped_updates.MOST_SCHEDULES
+        groups, max_schedules = plain.groups, grouped_updates.MAX_SCHEDULES
         group_arrays = _group_arrays(groups)
         differs = np.zeros(groups.contested.size, np.uint8)
         low, high = plain.totals.copy(), plain.totals.copy()
         all_extremes: list[GroupedExtremes | None] = []
         for begin in range(0, len(scatter_schedules) if groups.contested.size else 0, max_schedules):
             orders = [_order(schedule) for schedule in scatter_schedules[begin : begin + max_schedules]]
-            extremes = grouped_updates.spread(
+            extremes = grouped_updates.compare_schedules(
                 self._combiner, *group_arrays, plain.totals, orders, differs, low, high, threads=self._threads
             )
             for order, *where in zip(orders, *[schedule.tolist() for schedule in extremes], strict=True):
@@ -196,7 +196,7 @@ class GroupedScatter:
         self, destinations: Array, updates: Array, settled: Array
     ) -> tuple[Array, Array, Array, Array]:
         """The values and updates of contested elements; other elements are computed in place."""
-        first, *others = update_groups.room(updates.size, self._size, updates.dtype)
+        first, *others = update_groups.scratch_arrays(updates.size, self._size, updates.dtype)
         with borrow_scratch(*others) as borrowed_arrays:
             # The values stay in the first one: the first touch of more memory would take longer.
             scratch = (np.empty(*first), *borrowed_arrays)

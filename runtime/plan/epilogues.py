@@ -187,8 +187,8 @@ class EpilogueFusion(Replaceable):
 
     def prepare(self) -> Runnable:
         """Both by one launch."""
-        from ..kernels.launch.native import Sequel
-        from ..kernels.matmul.matmul import ProductAnd
+        from ..kernels.launch.native import BlockEpilogue
+        from ..kernels.matmul.matmul import MatmulWithEpilogue
 
         body, type = self.cluster.regions[0].block, self.product.result.type
         assert isinstance(type, TensorType)
@@ -200,4 +200,4 @@ class EpilogueFusion(Replaceable):
         launches = [Code(body, self.threads, box).launches() for box in itertools.product(*bounds)]
         view: Any = view_of(self.product)
         turned = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
-        return ProductAnd(block, Sequel(launches, self.threads), self.position, turned)
+        return MatmulWithEpilogue(block, BlockEpilogue(launches, self.threads), self.position, turned)

@@ -57,54 +57,60 @@ _P, _H, _V, _N = (
 )
 
 MATRICES: dict[str, Cases] = {
-    f"{_H}:PRODUCT_PART": _terms(9, 40),
+    f"{_H}:PRODUCT_K_BLOCK": _terms(9, 40),
     f"{_H}:PRODUCT_DIRECT_ROWS": _rows(5, 40),
     f"{_H}:PRODUCT_PACKED_COLUMNS": _columns(60, 140),
     f"{_H}:PRODUCT_LOW_ROWS": _rows(130, 200),
-    f"{_H}:PRODUCT_LOW_TERMS": _terms(50, 200),
+    f"{_H}:PRODUCT_LOW_K": _terms(50, 200),
     f"{_H}:PRODUCT_PANEL": _work(1, 64),
-    f"{_H}:PRODUCT_PIECE": lambda n, t, o: [op.dot(t, o, 1, 60, 300, k // 4) for k in (n - 4, n, n + 4)],
-    f"{_H}:PRODUCT_LINE": lambda n, t, o: [op.dot(t, o, 1, 60, 300, k // 4) for k in (n - 4, n, n + 4)],
-    f"{_H}:PRODUCT_PIECES": lambda n, t, o: [
+    f"{_H}:PRODUCT_PREFETCH_BYTES": lambda n, t, o: [
+        op.dot(t, o, 1, 60, 300, k // 4) for k in (n - 4, n, n + 4)
+    ],
+    f"{_H}:PRODUCT_CACHE_LINE": lambda n, t, o: [op.dot(t, o, 1, 60, 300, k // 4) for k in (n - 4, n, n + 4)],
+    f"{_H}:PRODUCT_MAX_PREFETCHES": lambda n, t, o: [
         op.dot(t, o, 1, 14 * k, 200, 200) for k in (n - 1, n, n * n + 1)
     ],
-    f"{_H}:PRODUCT_FETCHED": lambda n, t, o: [op.dot(t, o, 1, 20, k, n // 4 // 256) for k in around(256)],
-    f"{_H}:PRODUCT_AHEAD": _terms(60, 70),
-    f"{_H}:PRODUCT_LEAST_STRETCH": lambda n, t, o: [op.dot(t, o, 1, 2, k, 600) for k in around(n)],
-    f"{_H}:PRODUCT_STRETCH": lambda n, t, o: [op.dot(t, o, 1, 13, k, 600) for k in around(n)],
-    f"{_H}:PRODUCT_LONG_STRETCH": lambda n, t, o: [op.dot(t, o, 1, 28, k, 600) for k in around(n)],
-    f"{_H}:PRODUCT_OWN_WORK": lambda n, t, o: [op.dot(t, o, 1, 128 * k, 80, 128) for k in around(n)],
+    f"{_H}:PRODUCT_CACHED_BYTES": lambda n, t, o: [
+        op.dot(t, o, 1, 20, k, n // 4 // 256) for k in around(256)
+    ],
+    f"{_H}:PRODUCT_PREFETCH_DISTANCE": _terms(60, 70),
+    f"{_H}:PRODUCT_MIN_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 2, k, 600) for k in around(n)],
+    f"{_H}:PRODUCT_MAX_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 13, k, 600) for k in around(n)],
+    f"{_H}:PRODUCT_MAX_UNROLLED_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 28, k, 600) for k in around(n)],
+    f"{_H}:PRODUCT_OWN_WORKSPACES": lambda n, t, o: [op.dot(t, o, 1, 128 * k, 80, 128) for k in around(n)],
     f"{_P}:WIDTH": _columns(7, 30),
     f"{_P}:ROW_BLOCK": _rows(9, 130),
     f"{_P}:BLOCK_SUMS": lambda n, t, o: [op.dot(t, o, 1, 512, 3, k) for k in around(n // 512)],
-    f"{_P}:UNIT_TERMS": _work(64, 64),
-    f"{_P}:MATRIX_TERMS": lambda n, t, o: [op.dot(t, o, k, 4, 8, 32) for k in (255, 256, 257)],
-    f"{_P}:UNITS": lambda n, t, o: [op.dot(t, o, k, 64, 64, 64) for k in around(n)],
-    f"{_P}:LARGE_UNIT_TERMS": lambda n, t, o: [op.dot(t, o, 1, 256, n // 65536 + k, 256) for k in (-1, 0, 1)],
-    f"{_P}:LEAST_ROWS": lambda n, t, o: [op.dot(t, o, 1, 2 * k, 70, 64) for k in around(n)],
-    f"{_P}:LEAST_DIRECT_ROWS": lambda n, t, o: [op.dot(t, o, 1, 2 * k, 300, 300) for k in around(n)],
+    f"{_P}:MIN_ITEM_FMAS": _work(64, 64),
+    f"{_P}:MATRIX_OVERHEAD_FMAS": lambda n, t, o: [op.dot(t, o, k, 4, 8, 32) for k in (255, 256, 257)],
+    f"{_P}:TARGET_WORK_ITEMS": lambda n, t, o: [op.dot(t, o, k, 64, 64, 64) for k in around(n)],
+    f"{_P}:LARGE_ITEM_FMAS": lambda n, t, o: [op.dot(t, o, 1, 256, n // 65536 + k, 256) for k in (-1, 0, 1)],
+    f"{_P}:MIN_ROW_BLOCK": lambda n, t, o: [op.dot(t, o, 1, 2 * k, 70, 64) for k in around(n)],
+    f"{_P}:MIN_DIRECT_ROW_BLOCK": lambda n, t, o: [op.dot(t, o, 1, 2 * k, 300, 300) for k in around(n)],
     f"{_P}:MAX_TASKS": lambda n, t, o: [op.dot(t, o, k, 64, 64, 64) for k in around(n)],
-    f"{_P}:SMALL_COMPLEX": lambda n, t, o: [
+    f"{_P}:MAX_SMALL_COMPLEX_FMAS": lambda n, t, o: [
         op.dot("complex<f32>" if t == "f32" else "complex<f64>", o, 1, n // 64 + k, 8, 8) for k in (-1, 0, 1)
     ],
     "kernels/matmul/gemv.h:VECTOR_PRODUCT_BYTES": lambda n, t, o: [
         op.dot(t, o, 1, *shape) for k in around(n // 4) for shape in ((1, k, 9), (9, k, 1))
     ],
-    "kernels/matmul/gemv.h:VECTOR_PRODUCT_PART": lambda n, t, o: [
+    "kernels/matmul/gemv.h:VECTOR_PRODUCT_K_BLOCK": lambda n, t, o: [
         op.dot(t, o, 1, *shape) for k in around(n) for shape in ((1, k, 3), (3, k, 1))
     ],
     "kernels/matmul/gemv.h:VECTOR_PRODUCT_COLUMNS": lambda n, t, o: [
         op.dot(t, o, 1, *shape) for k in around(n) for shape in ((1, 40, k), (k, 40, 1))
     ],
-    "kernels/matmul/gemv_tiles.h:LINES": lambda n, t, o: [op.dot(t, o, 1, k, 40, 1) for k in around(n)],
-    "kernels/matmul/gemv_tiles.h:GROUP": lambda n, t, o: [op.dot(t, o, 1, 1, k, 200) for k in around(n)],
-    "kernels/matmul/gemv_tiles.h:FEW_VECTORS": lambda n, t, o: [
+    "kernels/matmul/gemv_tiles.h:TILE_ROWS": lambda n, t, o: [op.dot(t, o, 1, k, 40, 1) for k in around(n)],
+    "kernels/matmul/gemv_tiles.h:K_GROUP": lambda n, t, o: [op.dot(t, o, 1, 1, k, 200) for k in around(n)],
+    "kernels/matmul/gemv_tiles.h:MAX_REGISTER_VECTORS": lambda n, t, o: [
         op.dot(t, o, 1, 1, 20, k) for k in around(n * 16)
     ],
-    "kernels/matmul/gemv_tiles.h:AHEAD": lambda n, t, o: [op.dot(t, o, 1, 1, k, 200) for k in around(n)],
-    f"{_V}:LINES": lambda n, t, o: [op.dot(t, o, 1, 2000 + k, 65, 1) for k in around(n)],
+    "kernels/matmul/gemv_tiles.h:PREFETCH_DISTANCE": lambda n, t, o: [
+        op.dot(t, o, 1, 1, k, 200) for k in around(n)
+    ],
+    f"{_V}:ROW_MULTIPLE": lambda n, t, o: [op.dot(t, o, 1, 2000 + k, 65, 1) for k in around(n)],
     f"{_V}:TASK_BYTES": lambda n, t, o: [op.dot(t, o, 1, n // 256 + k, 64, 1) for k in (-1, 0, 1)],
-    f"{_V}:COLUMNS_STEP": lambda n, t, o: [op.dot(t, o, 1, 1, 20, 256 + k) for k in around(n)],
+    f"{_V}:COLUMN_MULTIPLE": lambda n, t, o: [op.dot(t, o, 1, 1, 20, 256 + k) for k in around(n)],
     "kernels/matmul/matmul_tiles.h:ROWS": lambda n, t, o: [
         op.dot(t, o, 1, k, 20, 40) for r in (6, n) for k in around(r)
     ],
@@ -114,7 +120,7 @@ MATRICES: dict[str, Cases] = {
     "kernels/matmul/matmul_tiles.h:LOW_VECTORS": lambda n, t, o: [
         op.dot(t, o, 1, 3, 20, k) for k in around(16 * n)
     ],
-    "kernels/matmul/matmul_tiles.h:TERMS": lambda n, t, o: [
+    "kernels/matmul/matmul_tiles.h:K_UNROLL": lambda n, t, o: [
         op.dot(t, o, 1, 20, k, 40) for k in around(n + 1)
     ],
 }
@@ -134,21 +140,21 @@ def _halves(make: Callable[[int], tuple[int, ...]]) -> Cases:
 
 
 NARROW: dict[str, Cases] = {
-    "kernels/matmul/bfloat16_pairs.h:PAIR_STEPS": _halves(lambda k: (1, 40, 32 * k, 40)),
+    "kernels/matmul/bfloat16_pairs.h:PAIR_K_TILES": _halves(lambda k: (1, 40, 32 * k, 40)),
     "kernels/matmul/bfloat16_pairs.h:PAIR_ROWS": _halves(lambda k: (1, k, 64, 40)),
-    "kernels/matmul/bfloat16_pairs.h:PAIR_WORDS": _halves(lambda k: (1, 40, 64, k)),
-    "kernels/matmul/bfloat16_pairs.h:PAIR_LATE_BLOCKS": _halves(lambda k: (1, 32 * k, 64, 200)),
-    "kernels/matmul/matrix_unit.h:UNIT_PART": _bytes(lambda k: (1, 40, 64 * k, 40)),
-    "kernels/matmul/low_precision_matmul.h:NARROW_LINES": _bytes(lambda k: (1, k, 64, 40)),
-    "kernels/matmul/low_precision_matmul.h:NARROW_STEP_BYTES": _bytes(lambda k: (1, 40, k, 40)),
-    "kernels/matmul/low_precision_matmul.h:NARROW_PACKED_BLOCKS": _halves(lambda k: (1, 40, 64, 32 * k)),
-    "kernels/matmul/low_precision_matmul.h:NARROW_GROUP": _halves(lambda k: (1, 40, 520, 32 * k)),
-    f"{_N}:PAIR_PACKED_ROWS": _halves(lambda k: (1, k, 64, 128)),
-    f"{_N}:UNITS": _halves(lambda k: (k, 128, 64, 128)),
-    f"{_N}:PAIR_UNIT_TERMS": _halves(lambda k: (1, 64, k // 4096, 64)),
-    f"{_N}:PACKED_TASK_BYTES": _halves(lambda k: (1, 256, k // 512, 256)),
-    f"{_N}:PAIR_GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
-    f"{_N}:GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
+    "kernels/matmul/bfloat16_pairs.h:PAIR_DWORDS": _halves(lambda k: (1, 40, 64, k)),
+    "kernels/matmul/bfloat16_pairs.h:PAIR_MAX_FUSED_BLOCKS": _halves(lambda k: (1, 32 * k, 64, 200)),
+    "kernels/matmul/matrix_unit.h:AMX_K_TILES": _bytes(lambda k: (1, 40, 64 * k, 40)),
+    "kernels/matmul/low_precision_matmul.h:LOWP_BLOCK": _bytes(lambda k: (1, k, 64, 40)),
+    "kernels/matmul/low_precision_matmul.h:LOWP_TILE_ROW_BYTES": _bytes(lambda k: (1, 40, k, 40)),
+    "kernels/matmul/low_precision_matmul.h:LOWP_PACKED_BLOCKS": _halves(lambda k: (1, 40, 64, 32 * k)),
+    "kernels/matmul/low_precision_matmul.h:LOWP_MAX_GROUP": _halves(lambda k: (1, 40, 520, 32 * k)),
+    f"{_N}:PAIR_PACKING_ROWS": _halves(lambda k: (1, k, 64, 128)),
+    f"{_N}:TARGET_WORK_ITEMS": _halves(lambda k: (k, 128, 64, 128)),
+    f"{_N}:MIN_PAIR_ITEM_FMAS": _halves(lambda k: (1, 64, k // 4096, 64)),
+    f"{_N}:MIN_PACKED_TASK_BYTES": _halves(lambda k: (1, 256, k // 512, 256)),
+    f"{_N}:MAX_PAIR_GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
+    f"{_N}:MAX_GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
     f"{_N}:MAX_TASKS": _halves(lambda k: (k, 64, 256, 64)),
     "kernels/matmul/integer_matmul.py:_K_BLOCK": lambda n, t, o: [
         op.dot("i32", o, 1, 9, k, 40) for k in around(n)
@@ -267,32 +273,36 @@ INDEXING: dict[str, Cases] = {
 
 _C = "kernels/convolution/convolution_tasks.h"
 CONVOLUTIONS: dict[str, Cases] = {
-    f"{_C}:CONV_PART": lambda n, t, o: [op.convolution(t, o, 1, 60, k, 2, 20) for k in around(n // 2)],
-    f"{_C}:CONV_BLOCK": lambda n, t, o: [op.convolution(t, o, 1, k + 2, 5, 3, 20) for k in around(n)],
-    f"{_C}:CONV_MOST_WIDTH": lambda n, t, o: [op.convolution(t, o, 1, 20, 5, 3, k) for k in around(n)],
+    f"{_C}:CONV_K_BLOCK": lambda n, t, o: [op.convolution(t, o, 1, 60, k, 2, 20) for k in around(n // 2)],
+    f"{_C}:CONV_WINDOW_BLOCK": lambda n, t, o: [op.convolution(t, o, 1, k + 2, 5, 3, 20) for k in around(n)],
+    f"{_C}:CONV_MAX_WIDTH": lambda n, t, o: [op.convolution(t, o, 1, 20, 5, 3, k) for k in around(n)],
     f"{_C}:CONV_CHANNELS": lambda n, t, o: [op.convolution(t, o, 1, 90, k, 3, k, k) for k in around(n)],
-    f"{_C}:CONV_LINES": lambda n, t, o: [op.convolution(t, o, k, 50, 4, 3, 4, 4) for k in around(n)],
-    f"{_C}:CONV_FEW": lambda n, t, o: [op.convolution(t, o, 1, k + 2, 2 * 64, 3, 64, 64) for k in around(n)],
-    f"{_C}:CONV_ENTRIES": lambda n, t, o: [op.convolution(t, o, 1, 400, 3, k, 3, 3) for k in around(n)],
+    f"{_C}:CONV_WINDOW_ROWS": lambda n, t, o: [op.convolution(t, o, k, 50, 4, 3, 4, 4) for k in around(n)],
+    f"{_C}:CONV_GROUP_WINDOWS": lambda n, t, o: [
+        op.convolution(t, o, 1, k + 2, 2 * 64, 3, 64, 64) for k in around(n)
+    ],
+    f"{_C}:CONV_MAX_ENTRIES": lambda n, t, o: [op.convolution(t, o, 1, 400, 3, k, 3, 3) for k in around(n)],
     "kernels/convolution/convolution_tasks.pyx:MAX_TASKS": lambda n, t, o: [
         op.convolution(t, o, 8 * k, 9, 1, 3, 1, 1) for k in around(n)
     ],
-    "kernels/convolution/convolution_tasks.pyx:PACKED_TASK_BYTES": lambda n, t, o: [
+    "kernels/convolution/convolution_tasks.pyx:MIN_PACKED_TASK_BYTES": lambda n, t, o: [
         op.convolution(t, o, 1, 9, n // 1024 + k, 2, 128) for k in (-1, 0, 1)
     ],
 }
 """Convolutions."""
 
 TRANSFORMS: dict[str, Cases] = {
-    "kernels/fft/fft.h:FOURIER_MOST_RADIX": lambda n, t, o: [op.fft(t, o, (3, k), "FFT") for k in around(n)],
-    "kernels/fft/fft.h:FOURIER_MOST_PASSES": lambda n, t, o: [
+    "kernels/fft/fft.h:FOURIER_MAX_RADIX": lambda n, t, o: [op.fft(t, o, (3, k), "FFT") for k in around(n)],
+    "kernels/fft/fft.h:FOURIER_MAX_PASSES": lambda n, t, o: [
         op.fft(t, o, (2, 2**12), kind) for kind in KINDS
     ],
     "kernels/fft/fft.h:LANES": lambda n, t, o: [
         op.fft(t, o, (k, 60), kind) for k in around(n) for kind in KINDS
     ],
-    "kernels/fft/fft.h:FOURIER_MOST_PLACES": lambda n, t, o: [op.fft(t, o, (16 * k, 240)) for k in around(n)],
-    "kernels/fft/fft.pyx:MOST_SIZE": lambda n, t, o: [
+    "kernels/fft/fft.h:FOURIER_MAX_WORKSPACES": lambda n, t, o: [
+        op.fft(t, o, (16 * k, 240)) for k in around(n)
+    ],
+    "kernels/fft/fft.pyx:MAX_SIZE": lambda n, t, o: [
         op.fft(t, o, (2, k), kind) for k in around(n) for kind in KINDS
     ],
     "kernels/fft/fft.pyx:MAX_TASKS": lambda n, t, o: [op.fft(t, o, (16 * k, 240)) for k in around(n)],
@@ -311,7 +321,7 @@ FUNCTIONS: dict[str, Cases] = {
     "kernels/math/complex_division.h:QUOTIENT_BLOCK": lambda n, t, o: [
         op.elementwise("complex<f32>", o, (3, k), ["add", "rsqrt"]) for k in around(n)
     ],
-    "kernels/math/error_functions.h:ERF_INV_TOGETHER": lambda n, t, o: [
+    "kernels/math/error_functions.h:ERF_INV_BLOCK": lambda n, t, o: [
         op.elementwise("f64", o, (3, k), ["logistic"]) for k in around(n)
     ],
     "runtime/ops/numerics/element_types.py:_BLOCK": lambda n, t, o: [

@@ -106,7 +106,7 @@ runtime/frontend/type_parser.py:*
 runtime/ops/framework/attribute_kinds.py:_MAX_ELEMENTS
 runtime/ops/reduction/cumulative.py:*
 runtime/ops/custom_calls/targets.py:*
-runtime/ops/contraction/float_matmul.py:PART
+runtime/ops/contraction/float_matmul.py:K_BLOCK
 runtime/ops/contraction/low_precision_matmul.py:*
 runtime/ops/reduction/reduction_tree.py:MAX_INIT_VALUES
 runtime/ops/numerics/special_functions.py:_GREAT_EXPONENT

@@ -16,8 +16,8 @@ LONG = frozenset(
     for name in (
         "matmul/low_precision_matmul.pyx:MAX_TASKS",
         "matmul/matmul.pyx:MAX_TASKS",
-        "matmul/low_precision_matmul.pyx:UNITS",
-        "matmul/matrix_unit.h:UNIT_PART",
+        "matmul/low_precision_matmul.pyx:TARGET_WORK_ITEMS",
+        "matmul/matrix_unit.h:AMX_K_TILES",
         "indexing/scatter_loops.py:FAR_BYTES",
         "simd/block_sizes.py:INTERLEAVED_TABLES",
         "sorting/runs.py:MERGED",

@@ -1,9 +1,9 @@
 """Products of stacks of matrices of f32 and of f64, and of complex numbers of these.
 
-They are added up by `kernels/matmul/matmul.pyx`, PART terms of a sum at a time, and those of a vector by
+They are added up by `kernels/matmul/matmul.pyx`, K_BLOCK terms of a sum at a time, and those of a vector by
 `kernels/matmul/gemv.pyx`, each in an order that nothing but the number of terms changes. References and
 kernels call the same functions. Processors without fused multiply-add are left to BLAS, whose order is its
-own: it is given PART terms at a time as well, but a vector's products at once.
+own: it is given K_BLOCK terms at a time as well, but a vector's products at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..numerics.broadcast_shapes import broadcast_shapes
 
 Product = Callable[..., Array]
 
-PART: Final = 256
+K_BLOCK: Final = 256
 """Terms of sums that are added up at a time."""
 _ON_ONE_THREAD: Final = 1 << 19
 """Up to so many terms BLAS multiplies two matrices on the calling thread."""
@@ -73,7 +73,7 @@ def _chunk_count(rows: int, k: int, columns: int) -> int:
 
 
 def in_parts(a: Array, b: Array, threads: int | None = None) -> Array:
-    """The product of stacks of matrices, PART terms of each sum at a time, and these sums added in order.
+    """The product of stacks of matrices, K_BLOCK terms of each sum at a time, and these sums added in order.
 
     Args:
         a, b: [..., row, term] and [..., term, column] of one of the types.
@@ -86,11 +86,11 @@ def in_parts(a: Array, b: Array, threads: int | None = None) -> Array:
 
 
 def _in_parts_by_blas(a: Array, b: Array) -> Array:
-    if a.shape[-1] <= PART:
+    if a.shape[-1] <= K_BLOCK:
         return by_blas(a, b)
-    total = by_blas(a[..., :PART], b[..., :PART, :])
-    for start in range(PART, a.shape[-1], PART):
-        total += by_blas(a[..., start : start + PART], b[..., start : start + PART, :])
+    total = by_blas(a[..., :K_BLOCK], b[..., :K_BLOCK, :])
+    for start in range(K_BLOCK, a.shape[-1], K_BLOCK):
+        total += by_blas(a[..., start : start + K_BLOCK], b[..., start : start + K_BLOCK, :])
     return total
 
 
@@ -135,7 +135,7 @@ def contraction_of(rows: int, k: int, columns: int, threads: int | None = None) 
         return np.matmul if _chunk_count(rows, k, columns) == 1 else by_blas
     if multiply is not None:
         return multiply if threads is None else functools.partial(multiply, threads=threads)
-    return np.matmul if _chunk_count(rows, k, columns) == 1 and k <= PART else _in_parts_by_blas
+    return np.matmul if _chunk_count(rows, k, columns) == 1 and k <= K_BLOCK else _in_parts_by_blas
 
 
 def part_of(rows: int, columns: int) -> tuple[int, int] | None:
@@ -146,10 +146,10 @@ def part_of(rows: int, columns: int) -> tuple[int, int] | None:
     if _tiles() is None:
         return None
     if 1 not in (rows, columns):
-        return PART, 0
+        return K_BLOCK, 0
     from ...kernels.matmul import gemv
 
-    return gemv.PART, gemv.CHAIN_BYTES
+    return gemv.K_BLOCK, gemv.CHAIN_BYTES
 
 
 def reads_bf16() -> bool:

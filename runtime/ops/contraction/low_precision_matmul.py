@@ -38,15 +38,15 @@ def way() -> str | None:
     """How this processor multiplies bf16, None where it has no instructions quicker than those for f32."""
     from ...kernels.matmul import low_precision_matmul
 
-    ways = low_precision_matmul.ways("bfloat16", "bfloat16", "float32")
-    return next(filter(low_precision_matmul.is_quick, ways), None)
+    implementations = low_precision_matmul.implementations("bfloat16", "bfloat16", "float32")
+    return next(filter(low_precision_matmul.is_fast, implementations), None)
 
 
 def has_order_of_f32() -> bool:
     """Whether results are those of `float_matmul` for matrices to the bit: terms are added in its order."""
     from ...kernels.matmul import low_precision_matmul
 
-    return way() == low_precision_matmul.BY_PAIRS
+    return way() == low_precision_matmul.AVX512_BF16
 
 
 def suits(rows: int, k: int, columns: int) -> bool:

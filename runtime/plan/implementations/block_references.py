@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...kernels.launch.threads import way_of_running
+from ...kernels.launch.threads import driver_and_thread_count
 from ...ops.elementwise.base import Elementwise
 from ...specialize.utils.rewriter import tensor_type
 
@@ -53,7 +53,7 @@ def in_blocks(
             block = slice(first, first + BLOCK)
             target[block] = reference(*[operand[block] for operand in flat])
 
-        _run_on_threads(compute, deque(range(0, target.size, BLOCK)), way_of_running(threads)[1])
+        _run_on_threads(compute, deque(range(0, target.size, BLOCK)), driver_and_thread_count(threads)[1])
         return values
 
     return run

@@ -119,7 +119,11 @@ def _is_exact_on_matrix_unit(lhs: Any, rhs: Any, result: Any, k: int) -> bool:
     """Whether the processor's matrix unit multiplies such integers, whose sums it keeps modulo 2 ** 32."""
     from ...kernels.matmul import low_precision_matmul
 
-    if not (lhs.kind in "iu" and rhs.kind in "iu" and low_precision_matmul.ways(lhs.name, rhs.name, "int32")):
+    if not (
+        lhs.kind in "iu"
+        and rhs.kind in "iu"
+        and low_precision_matmul.implementations(lhs.name, rhs.name, "int32")
+    ):
         return False
     largest = math.prod(max(-int(info.min), int(info.max)) for info in (np.iinfo(lhs), np.iinfo(rhs)))
     return bool(result.itemsize <= 4) or largest * k < 1 << 31
@@ -128,7 +132,7 @@ def _is_exact_on_matrix_unit(lhs: Any, rhs: Any, result: Any, k: int) -> bool:
 def _matrix_unit_reason() -> str:
     from ...kernels.matmul import low_precision_matmul
 
-    return low_precision_matmul.BY_UNIT
+    return low_precision_matmul.AMX
 
 
 def _chained_astype(*types: Any) -> Runnable:

@@ -19,7 +19,7 @@ from ..tiering.background import BACKGROUND, Job
 
 if TYPE_CHECKING:
     from ...codegen.coverage import ViewOf
-    from ...kernels.launch.native_loop import LoopFunction, Parts
+    from ...kernels.launch.native_loop import LoopFunction, LoopShards
 
 _MAX_SCALAR_ELEMENTS = 16
 """Arrays have more."""
@@ -72,10 +72,10 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
     """
     from ...codegen import native_loop
     from ...codegen.arrays.control import MAX_WORK
-    from ...kernels.launch.threads import way_of_running
+    from ...kernels.launch.threads import driver_and_thread_count
 
     views, unsharded = views_under(view.ordering), LoopToCompile(view.operation)
-    count = way_of_running(threads)[1]
+    count = driver_and_thread_count(threads)[1]
     loop = _sharded(unsharded, views, count, MAX_WORK) if count > 1 else None
     if loop is not None:
         return loop
@@ -259,9 +259,9 @@ class NativeLoop(Replaceable):
             address, self.unchanged, workspace_bytes, iterations, CALL_SECONDS, self._shard_layout(views)
         )
 
-    def _shard_layout(self, views: ViewOf) -> Parts | None:
+    def _shard_layout(self, views: ViewOf) -> LoopShards | None:
         """How the memory of parts lies, where the loop is cut into some."""
-        from ...kernels.launch.native_loop import Parts
+        from ...kernels.launch.native_loop import LoopShards
 
         loop, shard = self.loop, self.loop.shard
         if shard is None:
@@ -273,7 +273,7 @@ class NativeLoop(Replaceable):
                 shard.carried, shard.operation.operands, self.unchanged, strict=True
             )
         ]
-        return Parts(loop.count, shard.rows, tuple(shard_strides), seconds, self.threads)
+        return LoopShards(loop.count, shard.rows, tuple(shard_strides), seconds, self.threads)
 
 
 def _shard_stride(kind: CarriedSharding, type: Any) -> int | None:

@@ -150,7 +150,7 @@ def _allocate_scratch(recorder: RowRecorder, columns_per_pass: int) -> None:
             if last_use[number] == position:
                 value = recorder.values[number]
                 free[scratch_bytes(value, columns_per_pass)].append(value.offset_or_bits)
-    if end > kinds.SCRATCH_BYTES or len(recorder.values) > kinds.MOST_VALUES:
+    if end > kinds.SCRATCH_BYTES or len(recorder.values) > kinds.MAX_VALUES:
         raise Untraceable("takes too much memory, or too many values")
 
 

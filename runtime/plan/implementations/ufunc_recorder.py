@@ -20,7 +20,7 @@ MAX_OPERANDS = 3
 """Of an instruction."""
 
 _SAME_ELEMENTS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
-_EXTREMES = {"maximum": (kinds.GREATEST, np.maximum, -np.inf), "minimum": (kinds.LEAST, np.minimum, np.inf)}
+_EXTREMES = {"maximum": (kinds.MAXIMUM, np.maximum, -np.inf), "minimum": (kinds.MINIMUM, np.minimum, np.inf)}
 
 
 class RowValue:
@@ -158,7 +158,7 @@ class RowRecorder:
             raise Untraceable("reduces by what is no function of NumPy's")
         scratch = self._add(RowValue(kinds.SCRATCH, dtype.itemsize, True))
         reduced = self._emit_reduction(
-            kinds.REDUCE if fold.is_exact else kinds.FOLD, fold.ufunc, operand, scratch
+            kinds.REDUCE if fold.is_exact else kinds.TREE_REDUCE, fold.ufunc, operand, scratch
         )
         return trace(fold.ufunc, (init_value, reduced))
 
@@ -171,7 +171,7 @@ class RowRecorder:
         return self._emit_reduction(kind, function, operand, operand.number)
 
     def _emit_reduction(self, kind: int, function: np.ufunc, operand: Traced, scratch: int) -> Traced:
-        loop = kinds.fold_of(function, operand.dtype)
+        loop = kinds.pairwise_loop_of(function, operand.dtype)
         if loop is None:
             raise Untraceable(f"{function.__name__} has no loop for {operand.dtype}")
         value_number = self._add(RowValue(kinds.SCRATCH, operand.dtype.itemsize, False))
@@ -188,7 +188,7 @@ class RowRecorder:
             value.source = number
             self._set_address(value, result)
             return
-        copy = kinds.cast_of(dtype, dtype)
+        copy = kinds.cast_loop_of(dtype, dtype)
         if copy is None:
             raise Untraceable("has large elements")
         value_number = self._array(number, result)

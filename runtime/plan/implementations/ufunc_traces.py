@@ -60,12 +60,12 @@ class Traced(NDArrayOperatorsMixin):
 
     def astype(self, dtype: Any, **_: Any) -> Traced:
         """The elements converted."""
-        from ...kernels.launch.ufunc_program import cast_of
+        from ...kernels.launch.ufunc_program import cast_loop_of
 
         target = np.dtype(dtype)
         if target == self.dtype:
             return self
-        address = cast_of(self.dtype, target)
+        address = cast_loop_of(self.dtype, target)
         if address is None:
             raise Untraceable(f"converts {self.dtype} to {target}")
         return Traced(self.recorder, self.recorder.apply((address, 0), (self.number,), target), target)
@@ -112,13 +112,13 @@ def _trace_ufunc(
 
 def _trace_where(recorder: Recorder, condition: Any, on_true: Any, on_false: Any) -> Traced:
     """`numpy.where`."""
-    from ...kernels.launch.ufunc_program import choice_of
+    from ...kernels.launch.ufunc_program import select_loop_of
 
     dtypes = {operand.dtype for operand in (on_true, on_false) if not isinstance(operand, (int, float))}
     if len(dtypes) != 1 or isinstance(condition, (int, float)) or condition.dtype != np.bool_:
         raise Untraceable("chooses between different types")
     (dtype,) = dtypes
-    address = choice_of(dtype)
+    address = select_loop_of(dtype)
     if address is None:
         raise Untraceable(f"chooses between {dtype}")
     operands = [_as_traced(recorder, operand, dtype).number for operand in (on_true, on_false)]

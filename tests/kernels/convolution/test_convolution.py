@@ -67,7 +67,7 @@ def part_by_part(lhs, rhs, axes, groups=(1, 1)):
 
 
 def parts_of(terms):
-    size = -(-len(terms) // -(-len(terms) // convolution_tasks.PART))
+    size = -(-len(terms) // -(-len(terms) // convolution_tasks.K_BLOCK))
     return [terms[at : at + size] for at in range(0, len(terms), size)]
 
 

@@ -135,7 +135,7 @@ def test_schedules_at_the_same_time_are_those_one_after_the_other(
     schedules = [(name, 3 * number) for number, name in enumerate(names[:count])]
     differs, least, most = np.zeros(plain.size, np.uint8), plain.copy(), plain.copy()
     wanted = differs.copy(), least.copy(), most.copy()
-    found = grouped_updates.spread(
+    found = grouped_updates.compare_schedules(
         "add", *contested, plain, schedules, differs, least, most, may_be_wide=may_be_wide
     )
     for (name, seed), *extremes in zip(schedules, *found, strict=True):
@@ -157,21 +157,21 @@ def test_what_has_no_loop_is_refused() -> None:
     operands = (elements, one, bounds, np.ones(3, np.float32), one.copy())
     for combiner, schedules in (("add", []), ("add", [("shuffled", 1)] * 65), ("minimum", [("reverse", 0)])):
         with pytest.raises(ValueError, match="no loop compares"):
-            grouped_updates.spread(combiner, *operands, schedules, flag, one.copy(), one.copy())
+            grouped_updates.compare_schedules(combiner, *operands, schedules, flag, one.copy(), one.copy())
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", [300, 40_000])
-def test_what_lies_in_lent_arrays_is_the_same(dtype: Any, size: int) -> None:
+def test_scratch_arrays_change_no_result(dtype: Any, size: int) -> None:
     generator = np.random.default_rng(size)
     destinations, values = generator.integers(-1, size + 1, 90_000), generator.standard_normal(90_000)
     operands = (destinations, size, values.astype(dtype))
-    lent = [np.full(count, 7, kind) for count, kind in update_groups.room(90_000, size, dtype)]
+    scratch = [np.full(count, 7, kind) for count, kind in update_groups.scratch_arrays(90_000, size, dtype)]
     results = np.ones(size, dtype), np.ones(size, dtype)
     wanted = update_groups.group(*operands)
-    found = update_groups.group(*operands, None, lent)
+    found = update_groups.group(*operands, None, scratch)
     assert all(one.tobytes() == other.tobytes() for one, other in zip(found, wanted, strict=True))
     known = update_groups.settle("add", *wanted, results[0])
-    contested = update_groups.settle("add", *found, results[1], None, lent)
-    assert np.shares_memory(contested[3], lent[0]) and results[0].tobytes() == results[1].tobytes()
+    contested = update_groups.settle("add", *found, results[1], None, scratch)
+    assert np.shares_memory(contested[3], scratch[0]) and results[0].tobytes() == results[1].tobytes()
     assert all(one.tobytes() == other.tobytes() for one, other in zip(contested, known, strict=True))

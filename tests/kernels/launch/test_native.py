@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels.launch import threads
-from nimblehlo.kernels.launch.native import Launch, NativeFunction, Sequel, alert, pool_driver, run_in_order
+from nimblehlo.kernels.launch.native import (
+    BlockEpilogue,
+    Launch,
+    NativeFunction,
+    pool_driver,
+    run_in_order,
+    wake_workers,
+)
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
@@ -71,7 +78,7 @@ def test_threads_that_were_woken_before_join_short_launches(alerts):
 
     def launch_short(task):
         for _ in range(alerts):
-            alert()
+            wake_workers()
         launch(task, 1e-4)
 
     taken(lambda task: launch(task, 1.0))
@@ -82,7 +89,7 @@ def test_threads_that_were_woken_before_join_short_launches(alerts):
 def test_threads_that_were_woken_for_nothing_sleep_again():
     made(100, 7, 1.0, 2)(np.arange(100))
     for pause in (0.0, 1e-5, 1e-4, 1e-3) * 20:
-        alert()
+        wake_workers()
         time.sleep(pause)
         values = np.arange(100)
         assert (made(100, 7, 1.0, 2)(values) == 2 * values).all()
@@ -144,7 +151,7 @@ def test_launches_follow_on_each_block(count, seconds):
         blocks.append([first, Launch(address, 1, ((1, here), (2, here)), (3, 3), seconds)])
     values, arrays = np.arange(12), [np.zeros(12, np.int64) for _ in range(3)]
     closure = np.array([values.ctypes.data, arrays[0].ctypes.data, 12, 3])
-    Sequel(blocks, count).run(address, closure.ctypes.data, seconds, arrays)
+    BlockEpilogue(blocks, count).run(address, closure.ctypes.data, seconds, arrays)
     for number, array in enumerate(arrays):
         np.testing.assert_array_equal(array, values << (number + 1))
 
@@ -310,11 +317,11 @@ def run(code):
 def test_the_driver_is_made_in_the_background():
     code = """
         threads.count_hand_off(threads.LOADING_SECONDS / 2)
-        assert threads.way_of_running(2) == (0, 2) and "numba" not in sys.modules
-        while not threads.way_of_running(2)[0]:
+        assert threads.driver_and_thread_count(2) == (0, 2) and "numba" not in sys.modules
+        while not threads.driver_and_thread_count(2)[0]:
             threads.count_hand_off(0.6)
             time.sleep(0.01)
-        print(threads.way_of_running(1), threads.way_of_running(2)[1])
+        print(threads.driver_and_thread_count(1), threads.driver_and_thread_count(2)[1])
     """
     assert run(code) == "(0, 1) 2"
 

@@ -11,7 +11,7 @@ from .test_matmul import DTYPES, LAYOUTS, assert_in_order, laid_out
 
 pytestmark = pytest.mark.skipif(not matmul.is_available(), reason="no fused multiply-add here")
 
-PART = gemv.PART
+K_BLOCK = gemv.K_BLOCK
 SHAPES = [
     # batch, rows, terms, columns
     ((), 1, 1, 1),
@@ -22,17 +22,17 @@ SHAPES = [
     ((2, 3), 1, 31, 33),
     ((), 65, 100, 1),
     ((), 1, 100, 300),
-    ((2,), 3, PART + 5, 1),
-    ((), 1, PART + 33, 70),
+    ((2,), 3, K_BLOCK + 5, 1),
+    ((), 1, K_BLOCK + 33, 70),
 ]
 
 
 def in_order(lhs, rhs):
     """The sums in the order that `gemv.h` states, for short numbers."""
     chains, total = gemv.CHAIN_BYTES // lhs.itemsize, None
-    for start in range(0, lhs.shape[-1], PART):
+    for start in range(0, lhs.shape[-1], K_BLOCK):
         sums = np.zeros((chains, *lhs.shape[:-1], rhs.shape[-1]), lhs.dtype)
-        for term in range(start, min(start + PART, lhs.shape[-1])):
+        for term in range(start, min(start + K_BLOCK, lhs.shape[-1])):
             product = lhs[..., term, np.newaxis].astype("f8") * rhs[..., term, np.newaxis, :]
             sums[(term - start) % chains] = (sums[(term - start) % chains] + product).astype(lhs.dtype)
         while len(sums) > 1:
@@ -96,7 +96,7 @@ def test_sums_are_never_minus_zero(dtype):
 
 @pytest.mark.parametrize(
     ("batch", "rows", "terms", "columns"),
-    [((), 1, 700, 900), ((), 900, 700, 1), ((40,), 33, 300, 1), ((40,), 1, 300, 33), ((), 1, 9 * PART, 1)],
+    [((), 1, 700, 900), ((), 900, 700, 1), ((40,), 33, 300, 1), ((40,), 1, 300, 33), ((), 1, 9 * K_BLOCK, 1)],
 )
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_blocks_and_threads_do_not_change_bits(batch, rows, terms, columns, dtype):

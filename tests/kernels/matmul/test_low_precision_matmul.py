@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels.matmul import low_precision_matmul, matmul
-from nimblehlo.kernels.matmul.low_precision_matmul import BY_PAIRS, BY_UNIT
+from nimblehlo.kernels.matmul.low_precision_matmul import AMX, AVX512_BF16
 from tests.kernels.integers import extreme
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -36,14 +36,15 @@ SHAPES = [
 LAYOUTS = ["plain", "transposed", "strided", "reversed"]
 
 needs_unit = pytest.mark.skipif(
-    BY_UNIT not in low_precision_matmul.available(), reason="this processor has no matrix unit"
+    AMX not in low_precision_matmul.available(), reason="this processor has no matrix unit"
 )
 needs_pairs = pytest.mark.skipif(
-    BY_PAIRS not in low_precision_matmul.available(), reason="this processor does not multiply pairs of bf16"
+    AVX512_BF16 not in low_precision_matmul.available(),
+    reason="this processor does not multiply pairs of bf16",
 )
 
 
-@pytest.fixture(params=[pytest.param(BY_UNIT, marks=needs_unit), pytest.param(BY_PAIRS, marks=needs_pairs)])
+@pytest.fixture(params=[pytest.param(AMX, marks=needs_unit), pytest.param(AVX512_BF16, marks=needs_pairs)])
 def way(request):
     """Each way to multiply bf16 that this processor has."""
     return request.param
@@ -67,7 +68,7 @@ def numbers(generator, shape):
 def in_order(lhs, rhs, way):
     """The sums of bf16 in the stated order of a way. f64 holds a sum and one more product."""
     lhs, rhs = lhs.astype(np.float64), rhs.astype(np.float64)
-    return in_steps(lhs, rhs) if way == BY_UNIT else term_by_term(lhs, rhs)
+    return in_steps(lhs, rhs) if way == AMX else term_by_term(lhs, rhs)
 
 
 def in_steps(lhs, rhs):
@@ -226,8 +227,8 @@ def test_pairs_have_the_bits_of_products_of_f32(shape):
     generator = np.random.default_rng(8)
     lhs, rhs = numbers(generator, (batch, rows, terms)), numbers(generator, (batch, terms, columns))
     expected = matmul.multiply(lhs.astype(F32), rhs.astype(F32))
-    assert multiplied(lhs, rhs, F32, way=BY_PAIRS).tobytes() == expected.tobytes()
-    assert multiplied(lhs, rhs, BF16, way=BY_PAIRS).tobytes() == expected.astype(BF16).tobytes()
+    assert multiplied(lhs, rhs, F32, way=AVX512_BF16).tobytes() == expected.tobytes()
+    assert multiplied(lhs, rhs, BF16, way=AVX512_BF16).tobytes() == expected.astype(BF16).tobytes()
 
 
 def sum_of_parts(lhs, rhs):
@@ -261,7 +262,7 @@ def test_nothing_is_compiled():
         import sys
         import numpy as np
         from nimblehlo.kernels.matmul import low_precision_matmul
-        if low_precision_matmul.BY_UNIT in low_precision_matmul.available():
+        if low_precision_matmul.AMX in low_precision_matmul.available():
             a = np.ones((1, 300, 300), np.int8)
             product = low_precision_matmul.Product(a.shape, a.shape, "int8", "int8", "int32")
             assert (product(a, a) == 300).all()

@@ -14,7 +14,7 @@ from nimblehlo.kernels.matmul import matmul
 
 pytestmark = pytest.mark.skipif(not matmul.is_available(), reason="no fused multiply-add here")
 
-PART = matmul.PART
+K_BLOCK = matmul.K_BLOCK
 DTYPES = [np.float32, np.float64]
 SHAPES = [
     # batch, rows, terms, columns
@@ -70,9 +70,9 @@ def assert_in_order(multiply, in_order, batch, rows, terms, columns, dtype):
 def in_order(lhs, rhs):
     """The sums in the order that `matmul.h` states, for short numbers."""
     total = None
-    for start in range(0, lhs.shape[-1], PART):
+    for start in range(0, lhs.shape[-1], K_BLOCK):
         part = np.zeros((*lhs.shape[:-1], rhs.shape[-1]), lhs.dtype)
-        for term in range(start, min(start + PART, lhs.shape[-1])):
+        for term in range(start, min(start + K_BLOCK, lhs.shape[-1])):
             product = lhs[..., term, np.newaxis].astype("f8") * rhs[..., term, np.newaxis, :]
             part = (part + product).astype(lhs.dtype)
         total = part if total is None else total + part
@@ -85,16 +85,16 @@ def test_terms_are_added_in_the_stated_order(batch, rows, terms, columns, dtype)
     assert_in_order(matmul.multiply, in_order, batch, rows, terms, columns, dtype)
 
 
-@pytest.mark.parametrize("terms", [5, PART, 2 * PART + 3])
+@pytest.mark.parametrize("terms", [5, K_BLOCK, 2 * K_BLOCK + 3])
 def test_each_term_is_rounded_once(terms):
     generator = np.random.default_rng(1)
     lhs, rhs = generator.standard_normal((2, terms)), generator.standard_normal((terms, 3))
     got = matmul.multiply(lhs, rhs)
     for row, column in np.ndindex(got.shape):
         total = -0.0
-        for start in range(0, terms, PART):
+        for start in range(0, terms, K_BLOCK):
             part = 0.0
-            for term in range(start, min(start + PART, terms)):
+            for term in range(start, min(start + K_BLOCK, terms)):
                 part = float(Fraction(lhs[row, term]) * Fraction(rhs[term, column]) + Fraction(part))
             total += part
         assert got[row, column] == total

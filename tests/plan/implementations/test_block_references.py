@@ -86,7 +86,7 @@ def test_blocks_have_the_bits_of_whole_arrays(
     name: str, type: str, operands: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(block_references, "BLOCK", 300)
-    monkeypatch.setattr(block_references, "way_of_running", lambda threads: (0, threads))
+    monkeypatch.setattr(block_references, "driver_and_thread_count", lambda threads: (0, threads))
     view = _view(_text(name, type, operands))
     reference = reference_for(view)
     dtype: Any = view.operation.operands[0].type
@@ -122,7 +122,7 @@ def test_operands_of_other_shapes_have_no_blocks() -> None:
 @pytest.mark.parametrize("failing", [0, 3])
 def test_what_a_block_raises_ends_all(failing: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_references, "BLOCK", 300)
-    monkeypatch.setattr(block_references, "way_of_running", lambda threads: (0, threads))
+    monkeypatch.setattr(block_references, "driver_and_thread_count", lambda threads: (0, threads))
     seen: list[float] = []
 
     def reference(values: Array) -> Array:
@@ -162,7 +162,7 @@ def test_what_a_block_raises_keeps_no_arrays(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_threads_obey_the_callers_limits_and_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_references, "BLOCK", 300)
-    monkeypatch.setattr(block_references, "way_of_running", lambda threads: (0, threads))
+    monkeypatch.setattr(block_references, "driver_and_thread_count", lambda threads: (0, threads))
     view = _view(_text("chlo.lgamma", "f64", 1))
     computed = in_blocks(view, lambda values: values / 0.0, 3)
     assert computed is not None

@@ -10,7 +10,7 @@ import pytest
 import nimblehlo
 from nimblehlo import Options, api
 from nimblehlo.kernels.matmul import low_precision_matmul
-from nimblehlo.kernels.matmul.low_precision_matmul import BY_PAIRS, BY_UNIT
+from nimblehlo.kernels.matmul.low_precision_matmul import AMX, AVX512_BF16
 from nimblehlo.ops.contraction import low_precision_matmul as operation_matmul
 from nimblehlo.recent import Recent
 from nimblehlo.types import ELEMENT_TYPES
@@ -21,7 +21,7 @@ BATCHED = "batching_dims = [0] x [0], contracting_dims = [2] x [1]"
 PERMUTED = "batching_dims = [2, 0] x [1, 2], contracting_dims = [3] x [0]"
 
 needs_unit = pytest.mark.skipif(
-    BY_UNIT not in low_precision_matmul.available(), reason="this processor has no matrix unit"
+    AMX not in low_precision_matmul.available(), reason="this processor has no matrix unit"
 )
 needs_way = pytest.mark.skipif(
     operation_matmul.way() is None, reason="this processor has no quick instructions for products of bf16"
@@ -73,18 +73,18 @@ def reason(text: str) -> str:
 def way_of(text: str) -> str | None:
     """The way that serves a program, None where it is none of these."""
     explanation = reason(text)
-    return next((way for way in (BY_UNIT, BY_PAIRS) if way in explanation), None)
+    return next((way for way in (AMX, AVX512_BF16) if way in explanation), None)
 
 
 def simulate(monkeypatch: pytest.MonkeyPatch, *ways: str) -> None:
     """A processor quick by these ways to multiply bf16, and nothing kept of what another one prepared."""
     monkeypatch.setattr(low_precision_matmul, "available", lambda: ways)
-    monkeypatch.setattr(low_precision_matmul, "is_quick", lambda way: True)
+    monkeypatch.setattr(low_precision_matmul, "is_fast", lambda way: True)
     monkeypatch.setattr(operation_matmul, "prepared", operation_matmul.prepared.__wrapped__)
     monkeypatch.setattr(api, "_executed", Recent(1))
 
 
-@pytest.fixture(params=[BY_UNIT, BY_PAIRS, None])
+@pytest.fixture(params=[AMX, AVX512_BF16, None])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str | None:
     """Each way to multiply bf16, or none: processors with less are simulated."""
     way: str | None = request.param
@@ -113,7 +113,7 @@ def test_integers_are_exact(types: tuple[str, str, str], way: str | None) -> Non
     exact = np.matmul(lhs.astype(np.int64), rhs.astype(np.int64))
     width = ELEMENT_TYPES[types[2]].width
     assert not ((got.astype(np.int64) - exact) << np.int64(64 - width)).any()
-    assert way_of(text) == (way if way == BY_UNIT else None)
+    assert way_of(text) == (way if way == AMX else None)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_convolutions(types: tuple[str, str, str], groups: int, way: str | None)
         np.testing.assert_allclose(got.astype(np.float32), expected, rtol=2.0**-7, atol=1e-4)
     else:
         np.testing.assert_array_equal(got, expected)
-    assert way_of(text) == (way if types[0] == "bf16" or way == BY_UNIT else None)
+    assert way_of(text) == (way if types[0] == "bf16" or way == AMX else None)
 
 
 def test_small_convolutions_are_left_to_loops(way: str | None) -> None:
@@ -246,7 +246,7 @@ def test_more_precision_is_left_to_products_of_f32(way: str | None) -> None:
         numbers = f"contracting_dims = [1] x [0], precision = {precision}"
         text = dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32"), numbers)
         run_every_way(text, *operands)
-        assert way_of(text) == (way if way == BY_PAIRS else None)
+        assert way_of(text) == (way if way == AVX512_BF16 else None)
 
 
 @pytest.mark.parametrize("shape", [(40, 600, 50), (2, 50, 60), (300, 700, 1), (1, 70, 80)])
@@ -258,10 +258,10 @@ def test_pairs_change_no_bits(
     text = dot((rows, terms), (terms, columns), (rows, columns), ("bf16", "bf16", "f32"))
     operands = [drawn(10, (rows, terms), "bf16"), drawn(11, (terms, columns), "bf16")]
     operands[0][0, :2] = number
-    if BY_PAIRS not in low_precision_matmul.available():
+    if AVX512_BF16 not in low_precision_matmul.available():
         pytest.skip("this processor does not multiply pairs of bf16")
     results = []
-    for ways in ([BY_PAIRS], []):
+    for ways in ([AVX512_BF16], []):
         with monkeypatch.context() as patch:
             simulate(patch, *ways)
             results += run_every_way(text, *operands)
@@ -288,7 +288,7 @@ def test_vectors_have_the_bits_of_products_of_f32(
     other: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    simulate(monkeypatch, *[way for way in low_precision_matmul.available() if way != BY_UNIT])
+    simulate(monkeypatch, *[way for way in low_precision_matmul.available() if way != AMX])
     for types in (("bf16", other, "f32"), (other, "bf16", "bf16")):
         operands = [drawn(12, lhs, types[0]), drawn(13, rhs, types[1])]
         (got,) = run_every_way(dot(lhs, rhs, result, types, numbers), *operands)
@@ -309,14 +309,14 @@ def test_vectors_whose_products_are_of_f64(
 
 
 def test_slow_instructions_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    simulate(monkeypatch, BY_UNIT, BY_PAIRS)
-    assert operation_matmul.way() == BY_UNIT
-    monkeypatch.setattr(low_precision_matmul, "is_quick", lambda way: way != BY_UNIT)
-    assert operation_matmul.way() == BY_PAIRS
-    monkeypatch.setattr(low_precision_matmul, "is_quick", lambda way: False)
+    simulate(monkeypatch, AMX, AVX512_BF16)
+    assert operation_matmul.way() == AMX
+    monkeypatch.setattr(low_precision_matmul, "is_fast", lambda way: way != AMX)
+    assert operation_matmul.way() == AVX512_BF16
+    monkeypatch.setattr(low_precision_matmul, "is_fast", lambda way: False)
     assert operation_matmul.way() is None
     operands = [drawn(8, (40, 50), "bf16"), drawn(9, (50, 60), "bf16")]
-    assert way_of(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32"))) not in (BY_UNIT, BY_PAIRS)
+    assert way_of(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32"))) not in (AMX, AVX512_BF16)
     monkeypatch.setattr(operation_matmul, "prepared", None)
     nimblehlo.execute(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32")), operands)
 
