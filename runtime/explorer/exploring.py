@@ -438,10 +438,10 @@ def _types(types: Sequence[Type], prefix: str = "") -> Iterator[tuple[str, Type]
 def _available_memory_bytes() -> int:
     """The machine's free memory; where it does not tell, enough for two runs of anything."""
     try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
+        with open("/proc/meminfo", encoding="ascii") as text_lines:
+            for text_line in text_lines:
+                if text_line.startswith("MemAvailable:"):
+                    return int(text_line.split()[1]) * 1024
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return 1 << 62

@@ -142,13 +142,13 @@ def _compared(call: Call, schedule: Schedule, grouped: dict[int, GroupedResult])
     """How each of a call's results differs under another schedule."""
     plain = grouped.get(id(call.results[0]))
     if plain is not None:
-        other = call.step.grouped_result(schedule, call.operands, with_result=False)
-        if other is not None and other.groups is plain.groups:
-            return [compare_grouped_results(plain, other, _type(call, 0))]
-    others = call.step.results(schedule, call.operands, call.regions)
+        grouped_result = call.step.grouped_result(schedule, call.operands, with_result=False)
+        if grouped_result is not None and grouped_result.groups is plain.groups:
+            return [compare_grouped_results(plain, grouped_result, _type(call, 0))]
+    results = call.step.results(schedule, call.operands, call.regions)
     return [
         compare(*arrays, _type(call, number))
-        for number, arrays in enumerate(zip(call.results, others, strict=True))
+        for number, arrays in enumerate(zip(call.results, results, strict=True))
     ]
 
 
@@ -163,12 +163,12 @@ def _local(
     call: Call, result: int, extremes: Extremes, schedules: tuple[Schedule, Schedule]
 ) -> LocalDifference:
     """What a call whose result differs tells of its operation."""
-    first, greatest = [
+    first, largest = [
         difference_at(position, extremes, _type(call, result), schedules)
         for position in (extremes.first, extremes.greatest)
     ]
     captures = next((region.captures for region in call.regions.values()), ())
-    return LocalDifference(call.step, 0, result, first, greatest, call.operands, captures)
+    return LocalDifference(call.step, 0, result, first, largest, call.operands, captures)
 
 
 def find_affected_results(
@@ -219,13 +219,13 @@ def shrink(local: LocalDifference) -> tuple[Module, list[Any]]:
         raise NimbleError("captures values that are not known", operation=operation.name)
     values = [*operation.operands, *captured]
     arrays = [*local.operands, *local.captures]
-    types = [_known(value, array) for value, array in zip(values, arrays, strict=True)]
+    types = [_static_type(value, array) for value, array in zip(values, arrays, strict=True)]
     module = _module_of(operation, values, types)
     verify(module)
     return module, arrays
 
 
-def _known(value: Value, array: Any) -> Any:
+def _static_type(value: Value, array: Any) -> Any:
     """A value's type, with the sizes that it has."""
     type = value.type
     return type.with_shape(array.shape) if isinstance(type, TensorType) and not type.is_static else type

@@ -60,12 +60,12 @@ _CURRENT = threading.local()
 @contextmanager
 def running(run: Run) -> Iterator[None]:
     """Apply `run` to explored steps on this thread."""
-    before = getattr(_CURRENT, "run", None)
+    outer_run = getattr(_CURRENT, "run", None)
     _CURRENT.run = run
     try:
         yield
     finally:
-        _CURRENT.run = before
+        _CURRENT.run = outer_run
 
 
 class ExploredStep:
@@ -86,7 +86,7 @@ class ExploredStep:
         self._options = options
         self._grouped = GroupedScatter.of(view, options.threads) if isinstance(view, Scatter) else None
         self._lock = threading.Lock()
-        self._choices: OrderedDict[Any, tuple[Callable[..., Any], bool]] = OrderedDict()
+        self._functions: OrderedDict[Any, tuple[Callable[..., Any], bool]] = OrderedDict()
 
     def __call__(self, *operands: Any, **regions: Any) -> tuple[Any, ...]:
         run: Run | None = getattr(_CURRENT, "run", None)
@@ -109,7 +109,7 @@ class ExploredStep:
             if run is not None:
                 run.grouped_results[id(grouped.result)] = grouped
             return (grouped.result,)
-        function, takes_regions = self._choice(getattr(schedule, self.order_option))
+        function, takes_regions = self._function(getattr(schedule, self.order_option))
         returned = function(*operands, **regions) if takes_regions else function(*operands)
         return returned if type(returned) is tuple else (returned,)
 
@@ -130,20 +130,20 @@ class ExploredStep:
         assert self._grouped is not None
         return self._grouped.compare(plain, [schedule.scatter_schedule for schedule in schedules])
 
-    def _choice(self, chosen: Any) -> tuple[Callable[..., Any], bool]:
+    def _function(self, option: Any) -> tuple[Callable[..., Any], bool]:
         """The function that runs the operation for a value of its option, and whether it takes regions."""
         with self._lock:
-            choice = self._choices.get(chosen)
-            if choice is None:
-                options = dataclasses.replace(self._options, **{self.order_option: chosen})
+            cached = self._functions.get(option)
+            if cached is None:
+                options = dataclasses.replace(self._options, **{self.order_option: option})
                 view = copy.copy(self.view)
                 view.ordering = options.ordering
                 implementation = choose(view, options)
-                choice = implementation.function, implementation.takes_regions
-                self._choices[chosen] = choice
-                if len(self._choices) > MAX_IMPLEMENTATIONS:
-                    self._choices.popitem(last=False)
-            return choice
+                cached = implementation.function, implementation.takes_regions
+                self._functions[option] = cached
+                if len(self._functions) > MAX_IMPLEMENTATIONS:
+                    self._functions.popitem(last=False)
+            return cached
 
 
 class ExploredExecutable(Executable):
@@ -186,8 +186,8 @@ class ExploredExecutable(Executable):
         self.unexplored = unexplored(function)
         self.max_updates = max(self.max_updates, max_updates(function))
         # Reductions keep steps of their own under any tree but the default one.
-        apart = dataclasses.replace(self.options, reduction_tree="left")
-        program = Program(function, apart, self._choose)
+        reference_options = dataclasses.replace(self.options, reduction_tree="left")
+        program = Program(function, reference_options, self._choose)
         self.only_returns = len(self.steps) == 1 and _is_only_returned(function, self.steps[0].view.operation)
         return program
 

@@ -171,11 +171,11 @@ def floored_remainder(a: Value, b: Value) -> Any:
         return left
     none = zero(a)
     differs = logical_and(not_equal(left, none), logical_xor(less(left, none), less(b, none)))
-    found = ops.select(differs, add(left, b), left)
+    result = ops.select(differs, add(left, b), left)
     if a.element_type.category != FLOAT:
-        return found
+        return result
     signed_zero = ops.select(less(b, none), ops.like(b, -0.0), none)
-    return ops.select(equal(left, none), signed_zero, found)
+    return ops.select(equal(left, none), signed_zero, result)
 
 
 def floor_divide(a: Value, b: Value) -> Any:

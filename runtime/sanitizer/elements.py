@@ -131,8 +131,8 @@ def float_to_integer(view: Op) -> Inspect | None:
     least, beyond = dtype.type(low), dtype.type(high + 1)
 
     def is_outside(operand: Array) -> Array:
-        whole = np.trunc(operand.real.astype(dtype, copy=False))
-        outside: Array = ~((whole >= least) & (whole < beyond))
+        truncated = np.trunc(operand.real.astype(dtype, copy=False))
+        outside: Array = ~((truncated >= least) & (truncated < beyond))
         return outside
 
     def inspect(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:

@@ -46,17 +46,17 @@ def unique_indices(view: Op) -> Inspect | None:
 
     plain = copy.copy(view)
     plain.ordering = Ordering()
-    known: dict[tuple[Any, ...], Any] = {}
+    cache: dict[tuple[Any, ...], Any] = {}
 
     def inspect(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
         shape, indices, updates = operands[0].shape, operands[count], operands[count + 1].shape
         if not operands[0].size or not operands[count + 1].size:
             return None
-        destinations = known.get((shape, indices.shape, updates))
+        destinations = cache.get((shape, indices.shape, updates))
         if destinations is None:
-            known.clear()
+            cache.clear()
             destinations = with_actual_shapes(plain, operands).destinations()
-            known[shape, indices.shape, updates] = destinations
+            cache[shape, indices.shape, updates] = destinations
         positions, chosen = destinations(indices)
         if _all_differ(positions, operands[0].size):
             return None
@@ -117,8 +117,8 @@ def indices_are_sorted(view: Op) -> Inspect | None:
             return None
         at = int(np.argmax(descends)) + 1
         index, value = _unravel(at, batch), tuple([int(row[at]) for row in starts])
-        before = tuple([int(row[at - 1]) for row in starts])
-        message = f"indices_are_sorted, but {place(value)} at {place(index)} comes after {place(before)}"
+        previous = tuple([int(row[at - 1]) for row in starts])
+        message = f"indices_are_sorted, but {place(value)} at {place(index)} comes after {place(previous)}"
         return Violation(index, value, message, int(np.count_nonzero(descends)))
 
     return _once_for_constants(view, [position], inspect)
@@ -127,10 +127,10 @@ def indices_are_sorted(view: Op) -> Inspect | None:
 def _descends(rows: Sequence[Array], count: int) -> Array:
     """For each two neighbours of vectors, given row by row, whether the second is less."""
     less = np.zeros(max(count - 1, 0), np.bool_)
-    same = np.ones_like(less)
+    is_equal = np.ones_like(less)
     for row in rows:
-        less |= same & (row[1:] < row[:-1])
-        same &= row[1:] == row[:-1]
+        less |= is_equal & (row[1:] < row[:-1])
+        is_equal &= row[1:] == row[:-1]
     return less
 
 

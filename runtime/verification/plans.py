@@ -100,9 +100,9 @@ class _Lifetimes:
             if len(slots) != len(types):
                 raise InvalidPlan(f"{where} has {len(slots)} slots for {len(types)} values")
             for slot, type in zip(slots, types, strict=True):
-                known = self.types.setdefault(slot, type)
-                if known != type:
-                    raise InvalidPlan(f"{where} uses slot {slot} as {type}, but it holds {known}")
+                expected = self.types.setdefault(slot, type)
+                if expected != type:
+                    raise InvalidPlan(f"{where} uses slot {slot} as {type}, but it holds {expected}")
 
     def _overwrites(self, step: Step, where: str) -> None:
         """An operand that may be overwritten is read at no other position of its step, and by nothing later.

@@ -68,34 +68,36 @@ class CheckedRunner:
 
 
 def _constants(plan: Plan) -> list[Any]:
-    found = list(plan.constants.values())
+    constants = list(plan.constants.values())
     for step in plan.steps:
         for regions in step.regions.values():
             for region in [regions] if isinstance(regions, Plan) else regions:
-                found += _constants(region)
-    return found
+                constants += _constants(region)
+    return constants
 
 
-def _checked(plan: Plan, known: dict[int, Plan]) -> Plan:
+def _checked(plan: Plan, checked_plans: dict[int, Plan]) -> Plan:
     """The plan with checked functions, also in regions; a plan that occurs again is checked once."""
-    made = known.get(id(plan))
-    if made is None:
-        made = known[id(plan)] = copy.copy(plan)
+    checked = checked_plans.get(id(plan))
+    if checked is None:
+        checked = checked_plans[id(plan)] = copy.copy(plan)
         frames = _Frames(plan)
-        made.steps = [_checked_step(step, number, frames, known) for number, step in enumerate(plan.steps)]
-    return made
+        checked.steps = [
+            _checked_step(step, number, frames, checked_plans) for number, step in enumerate(plan.steps)
+        ]
+    return checked
 
 
-def _checked_step(step: Step, number: int, frames: _Frames, known: dict[int, Plan]) -> Step:
-    made = copy.copy(step)
-    made.implementation = Prepared(_CheckedFunction(step, number, frames))
-    made.regions = {
-        name: _checked(regions, known)
+def _checked_step(step: Step, number: int, frames: _Frames, checked_plans: dict[int, Plan]) -> Step:
+    checked = copy.copy(step)
+    checked.implementation = Prepared(_CheckedFunction(step, number, frames))
+    checked.regions = {
+        name: _checked(regions, checked_plans)
         if isinstance(regions, Plan)
-        else [_checked(region, known) for region in regions]
+        else [_checked(region, checked_plans) for region in regions]
         for name, regions in step.regions.items()
     }
-    return made
+    return checked
 
 
 class _Seen:
@@ -136,8 +138,8 @@ class _Frame:
     def sharing(self, array: Array) -> list[int]:
         """The slots whose values may share memory with an array."""
         first, end = _bounds(array)
-        found = np.flatnonzero((self.starts < end) & (self.ends > first))
-        return [slot for slot in found.tolist() if self.seen[slot].array() is not None]
+        result_slots = np.flatnonzero((self.starts < end) & (self.ends > first))
+        return [slot for slot in result_slots.tolist() if self.seen[slot].array() is not None]
 
 
 class _Frames:
@@ -176,8 +178,8 @@ class _CheckedFunction:
         for slot, value in read.items():
             self.check_unchanged(slot, value, frame, "reads")
         overwritten = self.overwritten(out, read, frame)
-        given = {} if out is None else {"out": out}
-        result = self.function(*operands, **given, **regions)
+        keywords = {} if out is None else {"out": out}
+        result = self.function(*operands, **keywords, **regions)
         for slot, value in read.items():
             if slot not in overwritten:
                 self.check_unchanged(slot, value, frame, "changed")
@@ -199,7 +201,7 @@ class _CheckedFunction:
 
     def overwritten(self, out: Any, read: Mapping[int, Any], frame: _Frame) -> set[int]:
         """The slots whose memory the step is given for results: nothing else that lives may share it."""
-        found: set[int] = set()
+        result_slots: set[int] = set()
         for number, array in enumerate(out or ()):
             if array is None:
                 continue
@@ -212,8 +214,8 @@ class _CheckedFunction:
                 if slot not in slots:
                     reason = f"whose memory slot {slot} shares"
                     raise InvalidStep(f"{self.where} is given slot {min(slots)}, {reason}")
-            found |= slots
-        return found
+            result_slots |= slots
+        return result_slots
 
     def check_results(
         self, results: Sequence[Any], read: Mapping[int, Any], overwritten: set[int], frame: _Frame
@@ -249,8 +251,8 @@ def _captures(regions: Mapping[str, Any]) -> Sequence[Any]:
 def _arrays(value: Any) -> Iterator[Array]:
     """The arrays of a value: itself, or those of a tuple."""
     if isinstance(value, TupleValue):
-        for member in value:
-            yield from _arrays(member)
+        for item in value:
+            yield from _arrays(item)
     elif _is_array(value):
         yield value
 

@@ -94,8 +94,8 @@ def _values_read(emitter: Emitter, operation: Operation) -> list[Value]:
     """The values that an operation's code reads: with it those of the operations that its loop computes."""
     chain = getattr(emitter, "chain", None)
     operations: list[Operation] = [operation] if chain is None else chain(operation)
-    made = {one.result for one in operations[:-1]}
-    values = [value for one in operations for value in one.operands if value not in made]
+    results = {one.result for one in operations[:-1]}
+    values = [value for one in operations for value in one.operands if value not in results]
     return values + ([] if operation.name in _BRANCHES else captured_values(operation.regions))
 
 

@@ -49,9 +49,9 @@ def erf(x: Real) -> Real:
         return slope.fma(mean, at).with_sign_of(x)
     x = x.within(-_ERF_REACH, _ERF_REACH)
     z = x * x
-    rest = z * polynomial(z, ERF_DIVIDEND) / polynomial(z, ERF_DIVISOR)
+    correction = z * polynomial(z, ERF_DIVIDEND) / polynomial(z, ERF_DIVISOR)
     high, low = TWO_OVER_ROOT_PI
-    return x.fma(high, x * (rest + low))
+    return x.fma(high, x * (correction + low))
 
 
 def erfc(x: Real) -> Real:
@@ -67,8 +67,8 @@ def erfc(x: Real) -> Real:
 
 def erf_inv(x: Real) -> Real:
     """The inverse of the error function; error 1.5."""
-    rest = (-x).fma(x, 1.0)
-    w = -positive_log(rest)
+    correction = (-x).fma(x, 1.0)
+    w = -positive_log(correction)
     quotient = polynomial(w, ERF_INV_DIVIDEND) / polynomial(w, ERF_INV_DIVISOR)
     slope, slope_rest = HALF_ROOT_PI
     value = x.fma(slope, x * w.fma(quotient, slope_rest)).with_sign_of(x)
@@ -80,9 +80,9 @@ def erf_inv(x: Real) -> Real:
 def _next_to(a: Real, name: str, degrees: Sequence[int]) -> tuple[Real, Real, Real]:
     """The function at the place next to a, and two factors of how much erf rises from there to a."""
     k, bits = rounded_to_integer(a, float(_STEPS))
-    places = math.ceil((_ERF_REACH if name == "erf" else _ERFC_REACH) * _STEPS) + 1
-    at = a.from_bits(looked_up(a.builder, f"{name}_values", _values(name, places), bits))
-    slope = a.from_bits(looked_up(a.builder, f"{name}_slopes", _values("slopes", places), bits))
+    entry_count = math.ceil((_ERF_REACH if name == "erf" else _ERFC_REACH) * _STEPS) + 1
+    at = a.from_bits(looked_up(a.builder, f"{name}_values", _values(name, entry_count), bits))
+    slope = a.from_bits(looked_up(a.builder, f"{name}_slopes", _values("slopes", entry_count), bits))
     d = (-k).fma(1 / _STEPS, a)
     u, z = k * d, d * d
     mean = polynomial(u, _mean_decay(degrees[-1], len(degrees) - 1))
@@ -104,13 +104,13 @@ _DIGITS = 256
 
 
 @functools.cache
-def _values(name: str, places: int) -> tuple[int, ...]:
+def _values(name: str, entry_count: int) -> tuple[int, ...]:
     """The bits of "erf", "erfc" or their "slopes" at so many places, then of zeros up to a power of two."""
     slopes, complements = _slopes_and_complements()
     one = 1 << _DIGITS
     wanted = {"slopes": slopes, "erfc": complements, "erf": [one - value for value in complements]}[name]
-    entries = [bits_of(value / one) for value in wanted[:places]]
-    return (*entries, *[0] * ((1 << (places - 1).bit_length()) - places))
+    entries = [bits_of(value / one) for value in wanted[:entry_count]]
+    return (*entries, *[0] * ((1 << (entry_count - 1).bit_length()) - entry_count))
 
 
 @functools.cache
@@ -140,7 +140,7 @@ def _bell(steps: int, reach: int) -> list[int]:
     return values
 
 
-def _mean_beside(place: int) -> int:
+def _mean_beside(center: int) -> int:
     """The mean of exp(m^2 - x^2) over the step whose middle m is that many half steps, times 2^_DIGITS.
 
     It is the sum for even n of H(n, m) / ((2 _STEPS)^n (n + 1)!) with Hermite's polynomials, of which
@@ -150,7 +150,7 @@ def _mean_beside(place: int) -> int:
     total, order = value, 0
     while abs(last) + abs(value) >> (_DIGITS - 72):
         order += 1
-        last, value = value, (place * value - last) // (2 * _STEPS * _STEPS * order)
+        last, value = value, (center * value - last) // (2 * _STEPS * _STEPS * order)
         if order % 2 == 0:
             total += value // (order + 1)
     return total

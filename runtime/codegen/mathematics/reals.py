@@ -134,10 +134,10 @@ class Real:
 
 def where(condition: ir.Value, chosen: Real | float, other: Real | float) -> Real:
     """`chosen` where the condition holds, `other` elsewhere; one of them at least is no Python number."""
-    place = chosen if isinstance(chosen, Real) else other
-    assert isinstance(place, Real)
-    builder = place.builder
-    return Real(builder, builder.select(condition, place.like(chosen).value, place.like(other).value))
+    template = chosen if isinstance(chosen, Real) else other
+    assert isinstance(template, Real)
+    builder = template.builder
+    return Real(builder, builder.select(condition, template.like(chosen).value, template.like(other).value))
 
 
 def polynomial(x: Real, coefficients: Sequence[float], in_registers: bool = False) -> Real:
@@ -168,8 +168,8 @@ def by_horner(x: Real, coefficients: Sequence[float], in_registers: bool = False
 def exact_sum(a: Real, b: Real) -> tuple[Real, Real]:
     """The rounded sum and its rounding error."""
     total = a + b
-    rest = total - a
-    return total, (a - (total - rest)) + (b - rest)
+    rounded_b = total - a
+    return total, (a - (total - rounded_b)) + (b - rounded_b)
 
 
 def exact_sum_ordered(a: Real, b: Real) -> tuple[Real, Real]:
@@ -227,8 +227,10 @@ def parted(x: Real, least: float) -> tuple[Real, Real]:
     exponent_field = builder.and_(offset, integer(bits, -1 << mantissa))
     m = x.from_bits(builder.sub(x.bits(), exponent_field))
     biased = builder.lshr(builder.xor(offset, integer(bits, 1 << (bits.width - 1))), integer(bits, mantissa))
-    whole, middle = 2.0**mantissa, 2.0 ** (bits.width - mantissa - 1)
-    k = x.from_bits(builder.or_(biased, integer(bits, bits_of(whole, code)))) - (whole + middle)
+    exponent_scale, middle = 2.0**mantissa, 2.0 ** (bits.width - mantissa - 1)
+    k = x.from_bits(builder.or_(biased, integer(bits, bits_of(exponent_scale, code)))) - (
+        exponent_scale + middle
+    )
     return m, k
 
 
@@ -238,21 +240,21 @@ def looked_up(builder: ir.IRBuilder, name: str, table: Sequence[int], index: ir.
     Args:
         name: of the table, which each module has once.
     """
-    found = _table(builder, name, table)
+    table_pointer = _table(builder, name, table)
     if len(table) == ENTRIES:
-        return entry(builder, found, index)
-    place = builder.and_(index, integer(I64, len(table) - 1))
-    return builder.load(builder.gep(found, [integer(I64, 0), place], inbounds=True), typ=I64)
+        return entry(builder, table_pointer, index)
+    wrapped_index = builder.and_(index, integer(I64, len(table) - 1))
+    return builder.load(builder.gep(table_pointer, [integer(I64, 0), wrapped_index], inbounds=True), typ=I64)
 
 
 def _table(builder: ir.IRBuilder, name: str, table: Sequence[int]) -> ir.Value:
-    found = builder.module.globals.get(name)
-    if found is None:
+    table_pointer = builder.module.globals.get(name)
+    if table_pointer is None:
         type = ir.ArrayType(I64, len(table))
-        found = ir.GlobalVariable(builder.module, type, name)
-        found.linkage, found.global_constant, found.align = "internal", True, 64
-        found.initializer = ir.Constant(type, [integer(I64, number) for number in table])
-    return found
+        table_pointer = ir.GlobalVariable(builder.module, type, name)
+        table_pointer.linkage, table_pointer.global_constant, table_pointer.align = "internal", True, 64
+        table_pointer.initializer = ir.Constant(type, [integer(I64, number) for number in table])
+    return table_pointer
 
 
 def bits_of(value: float, code: str = "d") -> int:

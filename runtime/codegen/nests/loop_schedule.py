@@ -41,8 +41,8 @@ def schedule_loops(nest: Nest) -> Nest:
         nest = nest.with_order(order)._replace(slice_length=slice_length)
     transposed = transposed_loop(nest)
     if transposed is not None:
-        others = [d for d in range(len(nest.sizes) - 1) if d != transposed]
-        nest = nest.with_order([*others, transposed, len(nest.sizes) - 1])
+        outer_dims = [d for d in range(len(nest.sizes) - 1) if d != transposed]
+        nest = nest.with_order([*outer_dims, transposed, len(nest.sizes) - 1])
         if nest.sizes[-1] < MIN_INNERMOST_SIZE and not nest.gathers and not is_transposition(nest):
             nest = nest.with_order(_longest_last(nest.sizes))
     missing = max(0, 2 - len(nest.sizes))
@@ -76,11 +76,14 @@ def _collapse_loops(nest: Nest) -> Nest:
     sizes = list(nest.sizes)
     strides = [list(index_map.strides) for index_map in nest.all_maps]
     for d in reversed(range(len(sizes) - 1)):
-        if all(own[d] == own[d + 1] * sizes[d + 1] for own in strides):
+        if all(map_strides[d] == map_strides[d + 1] * sizes[d + 1] for map_strides in strides):
             sizes[d : d + 2] = [sizes[d] * sizes[d + 1]]
-            for own in strides:
-                del own[d]
-    index_maps = [AffineExpr(one.offset, tuple(own)) for one, own in zip(nest.all_maps, strides, strict=True)]
+            for map_strides in strides:
+                del map_strides[d]
+    index_maps = [
+        AffineExpr(one.offset, tuple(map_strides))
+        for one, map_strides in zip(nest.all_maps, strides, strict=True)
+    ]
     return nest.with_loops(sizes, index_maps)
 
 
@@ -90,10 +93,12 @@ def _widen_elements(nest: Nest) -> Nest:
         return nest
     count, accesses = nest.sizes[-1], nest.accesses
     bits = _BITS.get(count * accesses[0].element_type.dtype.itemsize)
-    offsets = [step for _, _, index_map in accesses for step in (index_map.offset, *index_map.strides[:-1])]
+    offsets = [
+        stride for _, _, index_map in accesses for stride in (index_map.offset, *index_map.strides[:-1])
+    ]
     if bits is None or any(access.index_map.strides[-1] != 1 for access in accesses):
         return nest
-    if any(step % count for step in offsets):
+    if any(stride % count for stride in offsets):
         return nest
     wide_accesses = [
         Access(array, bits, AffineExpr(old.offset // count, tuple([s // count for s in old.strides[:-1]])))

@@ -50,26 +50,26 @@ def copy_nontemporal(
         count = builder.mul(count, ir.Constant(I64, itemsize // width))
     lanes = CACHE_LINE // width
     beyond = builder.and_(builder.neg(builder.ptrtoint(target, I64)), ir.Constant(I64, CACHE_LINE - 1))
-    before = builder.udiv(beyond, ir.Constant(I64, width))
+    head_count = builder.udiv(beyond, ir.Constant(I64, width))
     # Elements that straddle cache lines, which NumPy does not create, are all copied as usual.
     straddles = builder.and_(beyond, ir.Constant(I64, width - 1))
     fits = builder.and_(
-        builder.icmp_signed("<", before, count), builder.icmp_signed("==", straddles, ir.Constant(I64, 0))
+        builder.icmp_signed("<", head_count, count), builder.icmp_signed("==", straddles, ir.Constant(I64, 0))
     )
-    before = builder.select(fits, before, count)
-    line_count = builder.udiv(builder.sub(count, before), ir.Constant(I64, lanes))
-    after = builder.add(before, builder.mul(line_count, ir.Constant(I64, lanes)))
-    _copy_elements(builder, source, target, item, ir.Constant(I64, 0), before)
-    loop = GuardedLoop(builder, "line", ir.Constant(I64, 0), line_count)
-    here = loop.builder
-    index = here.add(before, here.mul(loop.index, ir.Constant(I64, lanes)))
+    head_count = builder.select(fits, head_count, count)
+    cache_line_count = builder.udiv(builder.sub(count, head_count), ir.Constant(I64, lanes))
+    tail_start = builder.add(head_count, builder.mul(cache_line_count, ir.Constant(I64, lanes)))
+    _copy_elements(builder, source, target, item, ir.Constant(I64, 0), head_count)
+    loop = GuardedLoop(builder, "line", ir.Constant(I64, 0), cache_line_count)
+    loop_builder = loop.builder
+    index = loop_builder.add(head_count, loop_builder.mul(loop.index, ir.Constant(I64, lanes)))
     source_pointer, target_pointer = (
-        here.gep(pointer, [index], inbounds=True, source_etype=item) for pointer in (source, target)
+        loop_builder.gep(pointer, [index], inbounds=True, source_etype=item) for pointer in (source, target)
     )
-    cache_line = here.load(source_pointer, typ=ir.VectorType(item, lanes), align=width)
-    store_nontemporal(here, cache_line, target_pointer, CACHE_LINE)
+    cache_line = loop_builder.load(source_pointer, typ=ir.VectorType(item, lanes), align=width)
+    store_nontemporal(loop_builder, cache_line, target_pointer, CACHE_LINE)
     loop.close()
-    _copy_elements(builder, source, target, item, after, count)
+    _copy_elements(builder, source, target, item, tail_start, count)
 
 
 def _copy_elements(
@@ -82,12 +82,13 @@ def _copy_elements(
 ) -> None:
     """Copy a few elements by a loop that LLVM neither vectorizes nor unrolls."""
     loop = GuardedLoop(builder, "few", first, stop)
-    here = loop.builder
+    loop_builder = loop.builder
     source_pointer, target_pointer = (
-        here.gep(pointer, [loop.index], inbounds=True, source_etype=item) for pointer in (source, target)
+        loop_builder.gep(pointer, [loop.index], inbounds=True, source_etype=item)
+        for pointer in (source, target)
     )
-    value = here.load(source_pointer, typ=item, align=item.width // 8)
-    here.store(value, target_pointer, align=item.width // 8)
+    value = loop_builder.load(source_pointer, typ=item, align=item.width // 8)
+    loop_builder.store(value, target_pointer, align=item.width // 8)
     module, no = builder.module, ir.Constant(ir.IntType(1), 0)
     scalar = module.add_metadata(["llvm.loop.vectorize.enable", no])
     short = module.add_metadata(["llvm.loop.unroll.disable"])

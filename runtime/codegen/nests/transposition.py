@@ -55,8 +55,8 @@ def emit_tile(
     element = ir.IntType(8 * itemsize)
     for lane, column in enumerate(_columns(builder, itemsize, lanes, source, middle, inner)):
         index = builder.add(middle, ir.Constant(I64, lane))
-        place = builder.add(builder.mul(index, target.stride), inner)
-        pointer = builder.gep(target.pointer, [place], inbounds=True, source_etype=element)
+        offset = builder.add(builder.mul(index, target.stride), inner)
+        pointer = builder.gep(target.pointer, [offset], inbounds=True, source_etype=element)
         if nontemporal:
             store_nontemporal(builder, column, pointer, lanes * itemsize)
         else:
@@ -79,8 +79,8 @@ def emit_transposed_tile(
     """
     element = ir.IntType(8 * itemsize)
     for lane, column in enumerate(_columns(builder, itemsize, extent, source, middle, inner)):
-        place = builder.mul(ir.Constant(I64, lane), scratch.stride)
-        pointer = builder.gep(scratch.pointer, [place], inbounds=True, source_etype=element)
+        offset = builder.mul(ir.Constant(I64, lane), scratch.stride)
+        pointer = builder.gep(scratch.pointer, [offset], inbounds=True, source_etype=element)
         builder.store(column, pointer, align=_ALIGNMENT)
 
 
@@ -93,8 +93,8 @@ def _columns(
     rows = []
     for lane in range(extent):
         index = builder.add(inner, ir.Constant(I64, lane))
-        place = builder.add(builder.mul(index, source.stride), middle)
-        pointer = builder.gep(source.pointer, [place], inbounds=True, source_etype=element)
+        offset = builder.add(builder.mul(index, source.stride), middle)
+        pointer = builder.gep(source.pointer, [offset], inbounds=True, source_etype=element)
         rows.append(builder.load(pointer, typ=vector, align=_ALIGNMENT))
     return _transpose_square(builder, rows)
 
@@ -130,9 +130,11 @@ def emit_short_tile(
         offsets = [
             builder.add(start, builder.mul(stride, ir.Constant(I64, number))) for number in range(size)
         ]
-        return [builder.gep(side.pointer, [place], inbounds=True, source_etype=element) for place in offsets]
+        return [
+            builder.gep(side.pointer, [offset], inbounds=True, source_etype=element) for offset in offsets
+        ]
 
-    read = [builder.load(place, typ=vector, align=_ALIGNMENT) for place in addresses(source, is_inner)]
+    read = [builder.load(offset, typ=vector, align=_ALIGNMENT) for offset in addresses(source, is_inner)]
     for number, pointer in enumerate(addresses(target, not is_inner)):
         inner_lanes = [divmod(number * lanes + lane, size) for lane in range(lanes)]
         rows = [divmod(lane * size + number, lanes) for lane in range(lanes)]
@@ -148,15 +150,15 @@ def _select_lanes(
 ) -> ir.Value:
     """Gather lanes, each given as (vector number, lane), from several vectors into one."""
     lanes = len(addresses)
-    first, *others = sorted({number for number, _ in addresses})
-    chosen, lanes_so_far = vectors[first], [lane for _, lane in addresses]
-    for other in others or [first]:
+    first, *other_vectors = sorted({number for number, _ in addresses})
+    chosen, chosen_lanes = vectors[first], [lane for _, lane in addresses]
+    for vector_number in other_vectors or [first]:
         mask = [
-            lanes + lane if number == other else lanes_so_far[index]
+            lanes + lane if number == vector_number else chosen_lanes[index]
             for index, (number, lane) in enumerate(addresses)
         ]
-        chosen = builder.shuffle_vector(chosen, vectors[other], _mask(mask))
-        lanes_so_far = list(range(lanes))
+        chosen = builder.shuffle_vector(chosen, vectors[vector_number], _mask(mask))
+        chosen_lanes = list(range(lanes))
     return chosen
 
 
@@ -174,8 +176,8 @@ def emit_element(
     written = builder.add(builder.mul(middle, target.stride), inner)
     pointer = builder.gep(source.pointer, [read], inbounds=True, source_etype=element)
     value = builder.load(pointer, typ=element, align=_ALIGNMENT)
-    place = builder.gep(target.pointer, [written], inbounds=True, source_etype=element)
-    builder.store(value, place, align=_ALIGNMENT)
+    offset = builder.gep(target.pointer, [written], inbounds=True, source_etype=element)
+    builder.store(value, offset, align=_ALIGNMENT)
 
 
 def load_transposed(
@@ -184,7 +186,7 @@ def load_transposed(
     rows: ir.Value,
     columns: int,
     target: ir.Value,
-    place: ir.Value,
+    offset: ir.Value,
     stride: int,
 ) -> None:
     """Transpose as many short rows as a tile has.
@@ -192,10 +194,10 @@ def load_transposed(
     Args:
         rows: contiguous; a tile's extent may be read from the last row's beginning on.
         columns: elements of a row.
-        target: columns `stride` elements apart; the rows' elements start at index `place`.
+        target: columns `stride` elements apart; the rows' elements start at index `offset`.
     """
     _call_shared(
-        builder, "load_transposed", _emit_load_transposed, place, rows, target, (itemsize, columns, stride)
+        builder, "load_transposed", _emit_load_transposed, offset, rows, target, (itemsize, columns, stride)
     )
 
 
@@ -205,12 +207,12 @@ def store_transposed(
     rows: ir.Value,
     columns: int,
     source: ir.Value,
-    place: ir.Value,
+    offset: ir.Value,
     stride: int,
 ) -> None:
     """Undo `load_transposed`: write as many short rows."""
     _call_shared(
-        builder, "store_transposed", _emit_store_transposed, place, rows, source, (itemsize, columns, stride)
+        builder, "store_transposed", _emit_store_transposed, offset, rows, source, (itemsize, columns, stride)
     )
 
 
@@ -218,7 +220,7 @@ def _call_shared(
     builder: ir.IRBuilder,
     name: str,
     emit: Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value, int, int, int], None],
-    place: ir.Value,
+    offset: ir.Value,
     rows: ir.Value,
     transposed: ir.Value,
     sizes: tuple[int, int, int],
@@ -233,12 +235,12 @@ def _call_shared(
         index, count, memory = function.args
         emit(inner, index, count, memory, *sizes)
         inner.ret_void()
-    builder.call(function, [place, builder.bitcast(rows, POINTER), builder.bitcast(transposed, POINTER)])
+    builder.call(function, [offset, builder.bitcast(rows, POINTER), builder.bitcast(transposed, POINTER)])
 
 
 def _emit_load_transposed(
     builder: ir.IRBuilder,
-    place: ir.Value,
+    offset: ir.Value,
     rows: ir.Value,
     target: ir.Value,
     itemsize: int,
@@ -253,16 +255,16 @@ def _emit_load_transposed(
             index = builder.add(first, ir.Constant(I64, row * columns))
             pointer = builder.gep(rows, [index], inbounds=True, source_etype=element)
             read.append(builder.load(pointer, typ=vector, align=itemsize))
-        place = builder.add(place, builder.mul(first, ir.Constant(I64, stride)))
+        offset = builder.add(offset, builder.mul(first, ir.Constant(I64, stride)))
         for column, transposed in enumerate(_transpose_square(builder, read)[:columns]):
-            index = builder.add(place, ir.Constant(I64, column * stride))
+            index = builder.add(offset, ir.Constant(I64, column * stride))
             pointer = builder.gep(target, [index], inbounds=True, source_etype=element)
             builder.store(transposed, pointer, align=itemsize)
 
 
 def _emit_store_transposed(
     builder: ir.IRBuilder,
-    place: ir.Value,
+    offset: ir.Value,
     rows: ir.Value,
     source: ir.Value,
     itemsize: int,
@@ -273,10 +275,10 @@ def _emit_store_transposed(
     width = min(lanes, columns)
     with Loop(builder, ir.Constant(I64, 0), ir.Constant(I64, -(-columns // lanes)), True) as tile:
         first = _first_column(builder, tile, columns, lanes)
-        place = builder.add(place, builder.mul(first, ir.Constant(I64, stride)))
+        offset = builder.add(offset, builder.mul(first, ir.Constant(I64, stride)))
         read = []
         for column in range(width):
-            index = builder.add(place, ir.Constant(I64, column * stride))
+            index = builder.add(offset, ir.Constant(I64, column * stride))
             pointer = builder.gep(source, [index], inbounds=True, source_etype=element)
             read.append(builder.load(pointer, typ=vector, align=itemsize))
         nothing = ir.Constant(vector, ir.Undefined)
@@ -327,4 +329,4 @@ def _transpose_square(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Va
 
 
 def _mask(addresses: list[int]) -> ir.Constant:
-    return ir.Constant(ir.VectorType(I32, len(addresses)), [ir.Constant(I32, place) for place in addresses])
+    return ir.Constant(ir.VectorType(I32, len(addresses)), [ir.Constant(I32, offset) for offset in addresses])

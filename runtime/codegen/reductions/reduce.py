@@ -77,8 +77,8 @@ def generate_reduce(function: ir.Function, body: Block, view_of: ViewOf, accumul
     source, target = builder.phi(values.type), builder.phi(values.type)
     length = builder.phi(I64)
     half = builder.lshr(length, I64(1))
-    rest = builder.and_(length, I64(1))
-    pairs_left = builder.add(half, rest)
+    odd_count = builder.and_(length, I64(1))
+    pairs_left = builder.add(half, odd_count)
     builder.branch(inner)
     builder.position_at_end(inner)
     index = builder.phi(I64)
@@ -98,7 +98,7 @@ def generate_reduce(function: ir.Function, body: Block, view_of: ViewOf, accumul
     builder.cbranch(builder.icmp_signed("<", next_index, half), inner, last)
     builder.position_at_end(last)
     odd = half if is_order_independent(body) else builder.shl(half, I64(1))
-    with builder.if_then(builder.icmp_signed("!=", rest, I64(0))):
+    with builder.if_then(builder.icmp_signed("!=", odd_count, I64(0))):
         spare = load(builder, accumulator, address_of(builder, source, odd, stored))
         store(builder, accumulator, spare, address_of(builder, target, half, stored))
     _finish_level(builder, (entry, level, end), function.args[:3], (source, target, length), pairs_left)
@@ -310,13 +310,13 @@ def _finish_level(
         pairs_left: how many values the level leaves.
     """
     (entry, level, end), (values, scratch, count), (source, target, length) = blocks, arguments, phis
-    for phi, begin, later in (
+    for phi, begin, next_value in (
         (source, values, target),
         (target, scratch, source),
         (length, count, pairs_left),
     ):
         phi.add_incoming(begin, entry)
-        phi.add_incoming(later, builder.block)
+        phi.add_incoming(next_value, builder.block)
     finished = builder.block
     builder.cbranch(builder.icmp_signed(">", pairs_left, I64(1)), level, end)
     builder.position_at_end(end)
@@ -331,22 +331,22 @@ def generate_column_reduce(
 ) -> None:
     """`ptr reduce(ptr values, ptr scratch, i64 count, i64 columns, i64 step)`: adjacent rows, level by level.
 
-    The row stride is `step` elements, in `scratch` too; returns the address of the row of totals.
+    The row stride is `row_stride` elements, in `scratch` too; returns the address of the row of totals.
     """
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    _, _, count, columns, step = function.args
+    _, _, count, columns, row_stride = function.args
     stored = stored_type(accumulator)
     level, end = function.append_basic_block("level"), function.append_basic_block("end")
     entry = builder.block
     builder.cbranch(builder.icmp_signed(">", count, I64(1)), level, end)
     builder.position_at_end(level)
     source, target, length = builder.phi(POINTER), builder.phi(POINTER), builder.phi(I64)
-    half, rest = builder.lshr(length, I64(1)), builder.and_(length, I64(1))
-    pairs_left = builder.add(half, rest)
+    half, odd_count = builder.lshr(length, I64(1)), builder.and_(length, I64(1))
+    pairs_left = builder.add(half, odd_count)
     with Loop(builder, I64(0), half, True) as row:
-        lower = builder.mul(row, step)
+        lower = builder.mul(row, row_stride)
         even = builder.shl(lower, I64(1))
-        rows = (even, builder.add(even, step))
+        rows = (even, builder.add(even, row_stride))
         with Loop(builder, I64(0), columns, True) as column:
             first, second = (
                 load(builder, accumulator, address_of(builder, source, builder.add(start, column), stored))
@@ -356,10 +356,10 @@ def generate_column_reduce(
             store(
                 builder, accumulator, result, address_of(builder, target, builder.add(lower, column), stored)
             )
-    with builder.if_then(builder.icmp_signed("!=", rest, I64(0))):
-        last = builder.mul(builder.shl(half, I64(1)), step)
+    with builder.if_then(builder.icmp_signed("!=", odd_count, I64(0))):
+        last = builder.mul(builder.shl(half, I64(1)), row_stride)
         with Loop(builder, I64(0), columns, True) as column:
             spare = load(builder, accumulator, address_of(builder, source, builder.add(last, column), stored))
-            place = builder.add(builder.mul(half, step), column)
-            store(builder, accumulator, spare, address_of(builder, target, place, stored))
+            index = builder.add(builder.mul(half, row_stride), column)
+            store(builder, accumulator, spare, address_of(builder, target, index, stored))
     _finish_level(builder, (entry, level, end), function.args[:3], (source, target, length), pairs_left)

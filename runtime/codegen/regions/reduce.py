@@ -1,11 +1,11 @@
 """`reduce` by any body as native code: adjacent pairs, level by level, several inputs at once.
 
-Blocks of 2^k values are parts of the tree, so that values are taken as they come: the total of a block waits
-on a stack until its neighbour's total is known. Results side by side are combined by one loop.
+Blocks of 2^k values are subtrees, so values are reduced in the order of memory: the total of a block waits on
+a stack for its sibling's total. One loop combines a tile of adjacent results.
 
-The module defines the tasks `PARTIAL`, which folds a chunk of values, and `FINISH`, which folds the totals of
-chunks and the init values. Their pointers are those of the inputs, of the init values, of the values from
-outside, of the results, and, where there are several chunks, of room for totals: [outer, chunks, inner].
+The module defines the tasks `PARTIAL`, which reduces a chunk of values, and `FINISH`, which reduces the
+totals of chunks and the init values. Their pointers are those of the inputs, of the init values, of the
+captured values, of the results, and, for several chunks, of the totals: [outer, chunks, inner].
 
 Source: `nimblehlo.ops.reduction.reduction_tree`.
 """
@@ -31,18 +31,19 @@ PARTIAL = "partial"
 FINISH = "finish"
 
 _MAX_UNROLLED_INSTRUCTIONS = 800
-"""Instructions of a tree that is made without loops."""
+"""Instructions of a fully unrolled tree, at most."""
 _BLOCK = 256
-"""Values of one result that are folded level by level before they go to the stack."""
+"""Values of one result that are reduced level by level before their total goes to the stack."""
 
 
 class RegionReducePlan(NamedTuple):
-    """How the values lie, and what a task takes of them.
+    """The layout of the values, and how they are divided into tasks.
 
     Attributes:
-        outer, length, inner: the inputs' sizes, `length` being that of what is folded.
-        chunk: how many values of a result a task folds: all, or a power of two that blocks divide.
-        tile: how many neighbouring results.
+        outer, length, inner: the inputs' sizes; `length` is the reduced one.
+        chunk: how many values of a result a task reduces: all, or a power of two that is a multiple of a
+            block.
+        tile: how many adjacent results.
     """
 
     outer: int
@@ -61,7 +62,7 @@ class RegionReducePlan(NamedTuple):
 
     @property
     def tasks(self) -> int:
-        """How many parts there are to fold."""
+        """The number of chunks of all tiles."""
         return self.outer * self.chunks * self.tiles
 
 
@@ -71,22 +72,22 @@ def reduction_module(
     """The module with the task `PARTIAL`, and `FINISH` where there are several chunks.
 
     Args:
-        size: how many parts a task of `PARTIAL` folds.
+        size: how many chunks a task of `PARTIAL` reduces.
     """
     module = ir.Module("region_reduction")
     if plan.inner == 1 and plan.length * instructions(body.block) <= _MAX_UNROLLED_INSTRUCTIONS:
         row = _Row(module, body, passed, plan, view_of)
         define_task(module, PARTIAL, row.function, plan.tasks, size)
         return module
-    made = _Reduction(module, body, passed, plan, view_of)
-    define_task(module, PARTIAL, made.partial(), plan.tasks, size)
+    reduction = _Reduction(module, body, passed, plan, view_of)
+    define_task(module, PARTIAL, reduction.partial(), plan.tasks, size)
     if plan.chunks > 1:
-        define_task(module, FINISH, made.finish(), plan.outer * plan.tiles, 1)
+        define_task(module, FINISH, reduction.finish(), plan.outer * plan.tiles, 1)
     return module
 
 
 class _Row:
-    """Generates `void (i64 row, pointers...)` for few values of each result: the whole tree without loops."""
+    """Generates `void (i64 row, pointers...)` for few values of each result: the tree is fully unrolled."""
 
     def __init__(
         self,
@@ -135,14 +136,14 @@ class _Reduction:
         self.body = RegionFunction(module, body, passed, view_of)
         self.onto = self._onto()
         self.pairs = self._pairs(adjacent=plan.inner == 1)
-        self.fold = self._fold()
+        self.tree = self._tree()
 
     def columns(self, function: LoopFunction, first: int) -> OperandArrays:
-        """The arrays, one for each operand, whose pointers a function takes from a number on."""
+        """The arrays of all operands, whose pointers begin at argument `first`."""
         return OperandArrays(function.builder, self.types, function.pointers[first : first + self.count])
 
     def _onto(self) -> ir.Function:
-        """`void onto(i64 count, left..., right...)`: combines left with right, into right."""
+        """`void onto(i64 count, left..., right...)`: right = body(left, right)."""
         function = LoopFunction(self.module, "onto", 1, 2 * self.count, self.passed)
         builder = function.builder
         left, right = self.columns(function, 0), self.columns(function, self.count)
@@ -150,13 +151,13 @@ class _Reduction:
             values = [*left.load(index), *right.load(index)]
             right.store(index, self.body.on_scalars(builder, values, function.passed))
         builder.ret_void()
-        return function.in_one_place()
+        return function.compiled_once()
 
     def _pairs(self, adjacent: bool) -> ir.Function:
         """`void pairs(i64 count, ...)`: combines two rows of values into a third.
 
-        Its pointers are those of both rows and of the third; or those of the values whose even and odd ones
-        are the rows, and of the third.
+        Its pointers are those of the three rows; with `adjacent`, of one row whose even and odd values are
+        the first two, and of the third.
         """
         function = LoopFunction(self.module, "pairs", 1, (2 if adjacent else 3) * self.count, self.passed)
         builder = function.builder
@@ -164,18 +165,18 @@ class _Reduction:
         upper = lower if adjacent else self.columns(function, self.count)
         target = self.columns(function, len(function.pointers) - self.count)
         with Loop(builder, I64(0), function.integers[0]) as index:
-            places = [index, index]
+            indices = [index, index]
             if adjacent:
-                places[0] = builder.shl(index, I64(1))
-                places[1] = builder.add(places[0], I64(1))
-            values = [*lower.load(places[0]), *upper.load(places[1])]
+                indices[0] = builder.shl(index, I64(1))
+                indices[1] = builder.add(indices[0], I64(1))
+            values = [*lower.load(indices[0]), *upper.load(indices[1])]
             target.store(index, self.body.on_scalars(builder, values, function.passed))
         builder.ret_void()
-        return function.in_one_place()
+        return function.compiled_once()
 
-    def _fold(self) -> ir.Function:
-        """`void fold(i64 count, i64 columns, values..., target...)`: a chunk's total, of each column."""
-        function = LoopFunction(self.module, "fold", 2, 2 * self.count, self.passed)
+    def _tree(self) -> ir.Function:
+        """`void tree(i64 count, i64 columns, values..., target...)`: a chunk's total, for each column."""
+        function = LoopFunction(self.module, "tree", 2, 2 * self.count, self.passed)
         builder, plan = function.builder, self.plan
         count, width = function.integers
         values, total = self.columns(function, 0), self.columns(function, self.count)
@@ -190,13 +191,13 @@ class _Reduction:
             first = builder.mul(number, I64(leaf))
             length = min_index(builder, I64(leaf), builder.sub(count, first))
             if plan.inner == 1:
-                self._leaf_of_one(function, values.moved(first), length, scratch_buffers, total)
+                self._leaf_of_one(function, values.from_index(first), length, scratch_buffers, total)
             else:
                 self._leaf_of_columns(function, values, first, length, width, total)
-            self._enter(function, stack, number, width, total)
+            self._push(function, stack, number, width, total)
         self._unwind(function, stack, leaves, width, total)
         builder.ret_void()
-        return function.in_one_place()
+        return function.compiled_once()
 
     def _allocate_levels(self, function: LoopFunction) -> list[OperandArrays]:
         """Two buffers for levels of a block."""
@@ -214,20 +215,20 @@ class _Reduction:
         scratch_buffers: Sequence[OperandArrays],
         total: OperandArrays,
     ) -> None:
-        """The total of a block of one result's values, level by level."""
+        """The total of a block of values of one result, level by level."""
         builder = function.builder
-        left = function.variable(length)
+        remaining = function.variable(length)
         source = values
         longest = min(_BLOCK, max(self.plan.chunk, self.plan.chunks))
         for level in range((longest - 1).bit_length()):
             target = scratch_buffers[level % 2]
-            count = left.get()
+            count = remaining.get()
             half = builder.lshr(count, I64(1))
             with builder.if_then(builder.icmp_signed(">", half, I64(0))):
                 builder.call(self.pairs, [half, *source.pointers, *target.pointers, *function.outside])
             with builder.if_then(builder.icmp_signed("!=", builder.and_(count, I64(1)), I64(0))):
                 target.copy(half, source, builder.sub(count, I64(1)))
-            left.set(builder.sub(count, half))
+            remaining.set(builder.sub(count, half))
             source = target
         total.copy(I64(0), source, I64(0))
 
@@ -240,16 +241,16 @@ class _Reduction:
         width: ir.Value,
         total: OperandArrays,
     ) -> None:
-        """Two rows of values combined, or the last one alone."""
+        """Combine two rows of values, or copy the last one."""
         builder, inner = function.builder, I64(self.plan.inner)
-        lower = values.moved(builder.mul(first, inner))
-        upper = lower.moved(inner)
-        with builder.if_else(builder.icmp_signed(">", length, I64(1))) as (two, one):
-            with two:
+        lower = values.from_index(builder.mul(first, inner))
+        upper = lower.from_index(inner)
+        with builder.if_else(builder.icmp_signed(">", length, I64(1))) as (has_two, has_one):
+            with has_two:
                 builder.call(
                     self.pairs, [width, *lower.pointers, *upper.pointers, *total.pointers, *function.outside]
                 )
-            with one:
+            with has_one:
                 self._copy(builder, total, lower, width)
 
     def _copy(
@@ -259,9 +260,9 @@ class _Reduction:
             target.copy(index, source, index)
 
     def _row(self, builder: ir.IRBuilder, stack: OperandArrays, level: ir.Value) -> OperandArrays:
-        return stack.moved(builder.mul(level, I64(self.plan.tile)))
+        return stack.from_index(builder.mul(level, I64(self.plan.tile)))
 
-    def _enter(
+    def _push(
         self,
         function: LoopFunction,
         stack: OperandArrays,
@@ -269,17 +270,17 @@ class _Reduction:
         width: ir.Value,
         total: OperandArrays,
     ) -> None:
-        """Combine a block's total with those that wait for it, and let the outcome wait.
+        """Combine a block's total with the pending totals of its siblings, and push the result.
 
-        As many wait for block `number` as its binary digits end in ones.
+        Block `number` has as many pending siblings as trailing ones in binary.
         """
         builder = function.builder
         level = function.variable(I64(0))
         with While(builder) as goes_on:
             bit = builder.and_(builder.lshr(number, level.get()), I64(1))
             goes_on(builder.icmp_signed("!=", bit, I64(0)))
-            waiting = self._row(builder, stack, level.get())
-            builder.call(self.onto, [width, *waiting.pointers, *total.pointers, *function.outside])
+            pending = self._row(builder, stack, level.get())
+            builder.call(self.onto, [width, *pending.pointers, *total.pointers, *function.outside])
             level.set(builder.add(level.get(), I64(1)))
         self._copy(builder, self._row(builder, stack, level.get()), total, width)
 
@@ -291,15 +292,15 @@ class _Reduction:
         width: ir.Value,
         total: OperandArrays,
     ) -> None:
-        """Combine what still waits, the least first: what was carried up is on the right."""
+        """Combine the pending totals, from the smallest subtree; the carried one is on the right."""
         builder = function.builder
         level = function.variable(I64(0))
         is_first = function.variable(ir.IntType(1)(1))
         with While(builder) as goes_on:
-            rest = builder.lshr(leaves, level.get())
-            goes_on(builder.icmp_signed("!=", rest, I64(0)))
-            waits = builder.icmp_signed("!=", builder.and_(rest, I64(1)), I64(0))
-            with builder.if_then(waits):
+            remaining_levels = builder.lshr(leaves, level.get())
+            goes_on(builder.icmp_signed("!=", remaining_levels, I64(0)))
+            is_pending = builder.icmp_signed("!=", builder.and_(remaining_levels, I64(1)), I64(0))
+            with builder.if_then(is_pending):
                 row = self._row(builder, stack, level.get())
                 with builder.if_else(is_first.get()) as (first, later):
                     with first:
@@ -310,39 +311,41 @@ class _Reduction:
             level.set(builder.add(level.get(), I64(1)))
 
     def partial(self) -> ir.Function:
-        """`void (i64 part, pointers...)`: folds a chunk."""
+        """`void (i64 task, pointers...)`: reduces a chunk."""
         function, plan = self._task("chunk"), self.plan
         builder = function.builder
-        rest, tile = self._divided(builder, function.integers[0], plan.tiles)
-        outer, chunk = self._divided(builder, rest, plan.chunks)
+        outer_chunk, tile = self._divmod(builder, function.integers[0], plan.tiles)
+        outer, chunk = self._divmod(builder, outer_chunk, plan.chunks)
         first = builder.mul(chunk, I64(plan.chunk))
         count = min_index(builder, I64(plan.chunk), builder.sub(I64(plan.length), first))
-        left, width = self._tile(builder, tile)
+        first_column, width = self._tile(builder, tile)
         row = builder.add(builder.mul(outer, I64(plan.length)), first)
-        values = self.columns(function, 0).moved(builder.add(builder.mul(row, I64(plan.inner)), left))
+        values = self.columns(function, 0).from_index(
+            builder.add(builder.mul(row, I64(plan.inner)), first_column)
+        )
         last = self.columns(function, len(function.pointers) - self.count)
-        line = builder.add(builder.mul(outer, I64(plan.chunks)), chunk)
-        target = last.moved(builder.add(builder.mul(line, I64(plan.inner)), left))
-        self._call_fold(function, values, count, width, target, with_init=plan.chunks == 1)
+        result_row = builder.add(builder.mul(outer, I64(plan.chunks)), chunk)
+        target = last.from_index(builder.add(builder.mul(result_row, I64(plan.inner)), first_column))
+        self._call_tree(function, values, count, width, target, with_init=plan.chunks == 1)
         builder.ret_void()
         return function.function
 
     def finish(self) -> ir.Function:
-        """`void (i64 part, pointers...)`: folds the totals of chunks."""
+        """`void (i64 task, pointers...)`: reduces the totals of chunks."""
         function, plan = self._task("totals"), self.plan
         builder = function.builder
-        outer, tile = self._divided(builder, function.integers[0], plan.tiles)
-        left, width = self._tile(builder, tile)
+        outer, tile = self._divmod(builder, function.integers[0], plan.tiles)
+        first_column, width = self._tile(builder, tile)
         row = builder.mul(outer, I64(plan.chunks))
         totals = self.columns(function, len(function.pointers) - self.count)
-        values = totals.moved(builder.add(builder.mul(row, I64(plan.inner)), left))
+        values = totals.from_index(builder.add(builder.mul(row, I64(plan.inner)), first_column))
         results = self.columns(function, len(function.pointers) - 2 * self.count)
-        target = results.moved(builder.add(builder.mul(outer, I64(plan.inner)), left))
-        self._call_fold(function, values, I64(plan.chunks), width, target, with_init=True)
+        target = results.from_index(builder.add(builder.mul(outer, I64(plan.inner)), first_column))
+        self._call_tree(function, values, I64(plan.chunks), width, target, with_init=True)
         builder.ret_void()
         return function.function
 
-    def _call_fold(
+    def _call_tree(
         self,
         function: LoopFunction,
         values: OperandArrays,
@@ -351,11 +354,11 @@ class _Reduction:
         target: OperandArrays,
         with_init: bool,
     ) -> None:
-        """Fold into `target`; with the init values, where that makes the result."""
+        """Reduce into `target`, for the final result with the init values."""
         builder, plan = function.builder, self.plan
         first = 2 * self.count
         outside = function.pointers[first : first + len(self.passed)]
-        builder.call(self.fold, [count, width, *values.pointers, *target.pointers, *outside])
+        builder.call(self.tree, [count, width, *values.pointers, *target.pointers, *outside])
         if not with_init:
             return
         scratch_buffers = [function.allocate_scratch(stored_type(type), plan.tile) for type in self.types]
@@ -369,9 +372,11 @@ class _Reduction:
         return LoopFunction(self.module, name, 1, arrays * self.count + len(self.passed))
 
     def _tile(self, builder: ir.IRBuilder, tile: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Where a tile begins, and how many columns it has."""
-        left = builder.mul(tile, I64(self.plan.tile))
-        return left, min_index(builder, I64(self.plan.tile), builder.sub(I64(self.plan.inner), left))
+        """The first column of a tile, and how many columns it has."""
+        first_column = builder.mul(tile, I64(self.plan.tile))
+        return first_column, min_index(
+            builder, I64(self.plan.tile), builder.sub(I64(self.plan.inner), first_column)
+        )
 
-    def _divided(self, builder: ir.IRBuilder, number: ir.Value, by: int) -> tuple[ir.Value, ir.Value]:
+    def _divmod(self, builder: ir.IRBuilder, number: ir.Value, by: int) -> tuple[ir.Value, ir.Value]:
         return builder.udiv(number, I64(by)), builder.urem(number, I64(by))

@@ -32,13 +32,13 @@ from ..llvm.values import I64, POINTER, Value, load, store, stored_type, value_t
 from ..reductions.iteration_space import element_type_of
 
 MAX_INSTRUCTIONS = 1000
-"""A region with more is not made a function: it would stand in several loops."""
+"""A region with more instructions is not compiled: several loops may inline it."""
 MAX_INLINED_INSTRUCTIONS = 200
-"""A region with as many instructions becomes part of each loop that uses it."""
+"""A region with at most so many instructions is inlined."""
 
 
 def region_problem(region: Region, view_of: ViewOf) -> str | None:
-    """Why a region does not become a native function, or None where it does."""
+    """Why a region cannot become a native function; None if it can."""
     block = region.block
     for value in (*block.arguments, *block.terminator.operands):
         if not is_small(value.type):
@@ -52,8 +52,8 @@ def region_problem(region: Region, view_of: ViewOf) -> str | None:
     return None if reason is None else f"its body: {reason}"
 
 
-def is_folded(value: IrValue) -> bool:
-    """Whether a value that a region uses from outside is a constant that its function holds."""
+def is_embedded_constant(value: IrValue) -> bool:
+    """Whether a captured value is a small constant, which is embedded in the region's function."""
     return (
         isinstance(value.owner, Operation)
         and value.owner.name == "stablehlo.constant"
@@ -62,17 +62,17 @@ def is_folded(value: IrValue) -> bool:
 
 
 def passed_values(regions: Iterable[Region]) -> list[IrValue]:
-    """The values that regions use from outside and that are handed to their functions."""
-    return [value for value in captured_values(regions) if not is_folded(value)]
+    """The captured values that are passed to the regions' functions."""
+    return [value for value in captured_values(regions) if not is_embedded_constant(value)]
 
 
 class RegionFunction:
-    """An internal function of a module that does what a region does.
+    """A region as an internal function of a module.
 
     Args:
         module: where to define it.
         region: one without a `region_problem`.
-        passed: the values from outside that it is handed (`passed_values`).
+        passed: the captured values that it takes as arguments (`passed_values`).
         view_of: gives an operation's view.
     """
 
@@ -96,76 +96,76 @@ class RegionFunction:
         start = builder.append_basic_block("start")
         builder.branch(start)
         builder.position_at_end(start)
-        parts = list(self.function.args)
-        bound = [_bound(value, parts) for value in (*block.arguments, *passed)]
-        around = dict(zip(passed, bound[len(block.arguments) :], strict=True))
-        emitter = Emitter(builder, view_of, around)
-        for value in filter(is_folded, captured_values([region])):
+        arguments = list(self.function.args)
+        bound = [_bound(value, arguments) for value in (*block.arguments, *passed)]
+        captures = dict(zip(passed, bound[len(block.arguments) :], strict=True))
+        emitter = Emitter(builder, view_of, captures)
+        for value in filter(is_embedded_constant, captured_values([region])):
             assert isinstance(value.owner, Operation)
             (emitter.bound[value],) = emit_rule_of(value.owner).emit(emitter, value.owner)
-        packed: ir.Value = ir.Constant(returned, ir.Undefined)
+        result_struct: ir.Value = ir.Constant(returned, ir.Undefined)
         position = 0
         for result in emitter.emit_block(block, bound[: len(block.arguments)]):
             for function in flat(result):
-                packed = builder.insert_value(packed, function, position)
+                result_struct = builder.insert_value(result_struct, function, position)
                 position += 1
-        builder.ret(packed)
+        builder.ret(result_struct)
 
     def call(
         self, builder: ir.IRBuilder, arguments: Sequence[Bound], passed: Sequence[Bound]
     ) -> list[Elements]:
-        """Call it; `passed` is what the values from outside are bound to."""
-        parts = [function for bound in (*arguments, *passed) for function in flat(bound)]
-        packed = builder.call(self.function, parts)
+        """Call it; `passed` is what the captured values are bound to."""
+        flat_arguments = [function for bound in (*arguments, *passed) for function in flat(bound)]
+        result_struct = builder.call(self.function, flat_arguments)
         count = len(self.function.ftype.return_type.elements)
-        returned = [builder.extract_value(packed, k) for k in range(count)]
-        return [_taken(value, returned) for value in self.results]
+        returned = [builder.extract_value(result_struct, k) for k in range(count)]
+        return [_take_elements(value, returned) for value in self.results]
 
     def on_scalars(
         self, builder: ir.IRBuilder, arguments: Sequence[Value], passed: Sequence[Bound]
     ) -> list[Value]:
-        """Call it on single elements, which it returns too."""
+        """Call it on scalars, and return its scalar results."""
         results = self.call(builder, [Elements((value,)) for value in arguments], passed)
         return [result.scalar for result in results]
 
 
 def _types(value: IrValue) -> list[ir.Type]:
-    """The types of the parameters that a value becomes: its elements, or where it lies."""
+    """The parameter types of a value: those of its elements, or a pointer."""
     if not is_small(value.type):
         return [POINTER]
     return list(value_types(element_type_of(value))) * element_count(value.type)
 
 
-def _bound(value: IrValue, parts: list[ir.Value]) -> Bound:
-    """What a value is bound to, taken from the front of `parts`."""
+def _bound(value: IrValue, arguments: list[ir.Value]) -> Bound:
+    """What a value is bound to, popped from the front of `arguments`."""
     if is_small(value.type):
-        return _taken(value, parts)
+        return _take_elements(value, arguments)
     assert isinstance(value.type, TensorType)
-    return Storage(value.type, parts.pop(0))
+    return Storage(value.type, arguments.pop(0))
 
 
-def _taken(value: IrValue, parts: list[ir.Value]) -> Elements:
-    """A small tensor's elements, taken from the front of `parts`."""
+def _take_elements(value: IrValue, arguments: list[ir.Value]) -> Elements:
+    """A small tensor's elements, popped from the front of `arguments`."""
     width = len(value_types(element_type_of(value)))
     count = element_count(value.type)
-    taken = [parts.pop(0) for _ in range(width * count)]
-    return Elements(tuple([tuple(taken[k * width : (k + 1) * width]) for k in range(count)]))
+    values = [arguments.pop(0) for _ in range(width * count)]
+    return Elements(tuple([tuple(values[k * width : (k + 1) * width]) for k in range(count)]))
 
 
 class LoopFunction:
-    """An internal function of integers and pointers, and the builder that stands in it.
+    """An internal function of integers and pointers, with its IR builder.
 
     Args:
         module: where to define it.
-        name: its name's beginning.
-        integers: how many i64 it takes first.
-        pointers: how many pointers to memory of their own follow.
-        passed: the values from outside that it is handed last, as pointers to them.
+        name: a prefix of its name.
+        integers: how many leading arguments are i64.
+        pointers: how many noalias pointers follow.
+        passed: the captured values, whose pointers are the last arguments.
         returns: what it returns.
 
     Attributes:
         integers, pointers: its arguments.
-        passed: what the values from outside are bound to.
+        passed: what the captured values are bound to.
     """
 
     def __init__(
@@ -194,30 +194,30 @@ class LoopFunction:
         self.passed = self.read(passed, self.outside)
 
     def read(self, values: Sequence[IrValue], pointers: Sequence[ir.Value]) -> list[Bound]:
-        """What values that lie at pointers are bound to."""
+        """Bind values in memory to their elements, if small, or to their storage."""
         pairs = zip(values, pointers, strict=True)
         return [_read(self.builder, value, pointer) for value, pointer in pairs]
 
-    def in_one_place(self) -> ir.Function:
-        """The function, compiled once: neither inlined nor once more for some arguments."""
+    def compiled_once(self) -> ir.Function:
+        """Return the function, marked to be compiled once: neither inlined nor specialized."""
         self.function.attributes.add("noinline")
         self.function.attributes.add("noduplicate")
         return self.function
 
     def allocate_scratch(self, type: ir.Type, count: int) -> ir.Value:
-        """Memory on the stack for so many elements."""
+        """Stack memory for `count` elements."""
         with self.builder.goto_entry_block():
             return aligned_scratch(self.builder, type, count)
 
     def variable(self, initial: ir.Value) -> Variable:
-        """A variable of an integer, which becomes a register."""
+        """A mutable integer, which becomes a register."""
         with self.builder.goto_entry_block():
             pointer = self.builder.alloca(initial.type)
         return Variable(self.builder, pointer, initial)
 
 
 class Variable:
-    """An integer that changes."""
+    """A mutable integer."""
 
     def __init__(self, builder: ir.IRBuilder, pointer: ir.Value, initial: ir.Value) -> None:
         self.builder = builder
@@ -232,14 +232,14 @@ class Variable:
 
 
 def _read(builder: ir.IRBuilder, value: IrValue, pointer: ir.Value) -> Bound:
-    """What a value that lies at a pointer is bound to."""
+    """Bind a value in memory to its elements, if small, or to its storage."""
     assert isinstance(value.type, TensorType)
     storage = Storage(value.type, pointer)
     return all_elements(builder, storage) if is_small(value.type) else storage
 
 
 class OperandArrays:
-    """Arrays of the same length that are read and written together, each by its element type."""
+    """Arrays of equal length that are indexed together."""
 
     def __init__(
         self, builder: ir.IRBuilder, types: Sequence[ElementType], pointers: Sequence[ir.Value]
@@ -249,27 +249,27 @@ class OperandArrays:
         self.pointers = pointers
 
     def at(self, index: ir.Value) -> list[ir.Value]:
-        """Where the elements of an index are."""
+        """The addresses of the elements at an index."""
         return [
             self.builder.gep(pointer, [index], inbounds=True, source_etype=stored_type(type))
             for type, pointer in zip(self.types, self.pointers, strict=True)
         ]
 
     def load(self, index: ir.Value) -> list[Value]:
-        """The elements of an index, in computed form."""
+        """Load the elements at an index, in computed form."""
         pairs = zip(self.types, self.at(index), strict=True)
-        return [load(self.builder, type, place) for type, place in pairs]
+        return [load(self.builder, type, address) for type, address in pairs]
 
     def store(self, index: ir.Value, values: Sequence[Value]) -> None:
-        """Write the elements of an index, in computed form."""
-        for type, place, value in zip(self.types, self.at(index), values, strict=True):
-            store(self.builder, type, value, place)
+        """Store the elements at an index, in computed form."""
+        for type, address, value in zip(self.types, self.at(index), values, strict=True):
+            store(self.builder, type, value, address)
 
     def copy(self, index: ir.Value, other: OperandArrays, source: ir.Value) -> None:
-        """Write the elements that `other` has at an index, bit by bit."""
-        for type, place, start in zip(self.types, self.at(index), other.at(source), strict=True):
-            self.builder.store(self.builder.load(start, typ=stored_type(type)), place)
+        """Copy the bits of the elements of `other` at index `source`."""
+        for type, address, source_address in zip(self.types, self.at(index), other.at(source), strict=True):
+            self.builder.store(self.builder.load(source_address, typ=stored_type(type)), address)
 
-    def moved(self, index: ir.Value) -> OperandArrays:
-        """The same arrays from an index on."""
+    def from_index(self, index: ir.Value) -> OperandArrays:
+        """The arrays from an index on."""
         return OperandArrays(self.builder, self.types, self.at(index))

@@ -1,7 +1,7 @@
-"""`chlo.scan` of small slices as native code: the body for one position after the other.
+"""`chlo.scan` of small slices as native code: a loop over positions that calls the body.
 
-The only task `NAME` has the pointers of the inputs, of the initial values, of the values from outside, of the
-outputs and of the last carried values, where they are kept meanwhile.
+The only task `NAME` has the pointers of the inputs, of the initial values, of the captured values, of the
+outputs, and of the final carried values, which also hold the current ones.
 
 Source: `nimblehlo.ops.chlo.scan`.
 """
@@ -43,20 +43,20 @@ def scan_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: int
         [Storage(type, next(pointers)) for type in group] for group in groups
     )
     builder = function.builder
-    around = function.read(passed, [storage.pointer for storage in outside])
+    captures = function.read(passed, [storage.pointer for storage in outside])
     emitter = Emitter(builder, view_of)
     for carry, init in zip(carries, inits, strict=True):
         copy_all(emitter, carry, init)
     with Loop(builder, I64(0), I64(size)) as number:
         position = builder.sub(I64(size - 1), number) if view.is_reverse else number
-        taken: list[Bound] = []
+        elements: list[Bound] = []
         for storage in inputs:
             side, sizes = _slice(emitter, storage, view.dimension, position)
             target = Registers(storage.type.with_shape(sizes))
             copy(emitter, window(target, sizes), side, sizes)
-            taken.append(emitter.result(target))
+            elements.append(emitter.result(target))
         carried = [all_elements(builder, storage) for storage in carries]
-        results = body.call(builder, [*taken, *carried], around)
+        results = body.call(builder, [*elements, *carried], captures)
         for storage, result in zip(outputs, results, strict=False):
             side, sizes = _slice(emitter, storage, view.dimension, position)
             copy(emitter, side, window(result, sizes), sizes)

@@ -1,8 +1,8 @@
-"""`scatter` with any update computation as native code: each destination's updates one after the other.
+"""`scatter` with any update computation as native code: each destination's updates in order.
 
-The task `NAME` applies the updates whose destinations lie in its part of one dimension of the inputs: tasks
-share no destination. Its pointers are those of the indices, of the updates, of the values from outside, and
-of the results, which hold the inputs.
+The task `NAME` applies the updates whose destinations are in its range of one dimension of the inputs, so
+that tasks share no destination. Its pointers are those of the indices, of the updates, of the captured
+values, and of the results, which hold the inputs.
 
 Source: specification, section "scatter".
 """
@@ -32,7 +32,8 @@ NAME = "scatter"
 
 
 class Split(NamedTuple):
-    """How destinations are shared among tasks: so many indices of a dimension of the inputs for each."""
+    """How destinations are partitioned: each of `tasks` tasks has `size` indices of one dimension of the
+    inputs."""
 
     dimension: int
     size: int
@@ -48,7 +49,7 @@ def scatter_module(view: Any, passed: Sequence[IrValue], split: Split, view_of: 
 
 
 class _Scatter:
-    """Generates `void (i64 part, pointers...)`."""
+    """Generates `void (i64 task, pointers...)`."""
 
     def __init__(
         self, module: ir.Module, view: Any, passed: Sequence[IrValue], split: Split, view_of: ViewOf
@@ -79,7 +80,7 @@ class _Scatter:
         builder.ret_void()
 
     def generate(self) -> None:
-        """The loops over index vectors, and what each does; or those over all updates, in their order."""
+        """Emit the loops over index vectors, or over all updates in order."""
         view, builder = self.view, self.builder
         shape, vector = view.scatter_indices.shape, view.index_vector_dim
         strides = row_major_strides(shape)
@@ -94,8 +95,10 @@ class _Scatter:
             for d in looped:
                 at[d] = loops.enter_context(Loop(builder, I64(0), I64(updates[d])))
                 update = builder.add(update, builder.mul(at[d], I64(update_strides[d])))
-            vectors = dict(zip([d for d in range(len(shape)) if d != vector], scattered, strict=True))
-            indices = {d: at[d_update] for d, d_update in vectors.items()}
+            index_vector_dims = dict(
+                zip([d for d in range(len(shape)) if d != vector], scattered, strict=True)
+            )
+            indices = {d: at[d_update] for d, d_update in index_vector_dims.items()}
             for d, index in indices.items():
                 position = builder.add(position, builder.mul(index, I64(strides[d])))
             stride = strides[vector] if vector < len(shape) else 1
@@ -103,23 +106,25 @@ class _Scatter:
             self.window(self.starts(indices, position, stride), offsets, update, update_strides)
 
     def starts(self, at: dict[int, ir.Value], position: ir.Value, stride: int) -> dict[int, ir.Value]:
-        """Where a window starts, along each dimension that an index or a batch decides."""
+        """The start of a window along each dimension that an index or a batching dimension decides."""
         view, builder = self.view, self.builder
         starts = {
-            d: at[other]
-            for d, other in zip(view.input_batching_dims, view.scatter_indices_batching_dims, strict=True)
+            d: at[indices_dim]
+            for d, indices_dim in zip(
+                view.input_batching_dims, view.scatter_indices_batching_dims, strict=True
+            )
         }
-        kind = view.scatter_indices.element_type
-        vectors = OperandArrays(builder, [kind], [self.indices])
+        index_type = view.scatter_indices.element_type
+        index_arrays = OperandArrays(builder, [index_type], [self.indices])
         sizes, shape = view.window_sizes, view.inputs[0].shape
         for number, d in enumerate(view.scatter_dims_to_operand_dims):
-            (element,) = vectors.load(builder.add(position, I64(number * stride)))
-            index = as_int64(builder, kind, element)
-            # What lies further outside is as far outside, and sums cannot overflow.
-            starts[d] = self.most(min_index(builder, index, I64(shape[d])), I64(-sizes[d]))
+            (element,) = index_arrays.load(builder.add(position, I64(number * stride)))
+            index = as_int64(builder, index_type, element)
+            # Clamp starts that are out of bounds, so that sums cannot overflow.
+            starts[d] = self.max_index(min_index(builder, index, I64(shape[d])), I64(-sizes[d]))
         return starts
 
-    def most(self, a: ir.Value, b: ir.Value) -> ir.Value:
+    def max_index(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
 
     def window(
@@ -129,36 +134,36 @@ class _Scatter:
         update: ir.Value,
         update_strides: Sequence[int],
     ) -> None:
-        """Apply the part of a window that lies within this task's destinations.
+        """Apply the slice of a window that lies within this task's destinations.
 
         Args:
-            offsets: where in the window, along the dimensions that loops run over already.
+            offsets: coordinates in the window along the dimensions that enclosing loops iterate over.
         """
         view, builder = self.view, self.builder
         shape, sizes = view.inputs[0].shape, view.window_sizes
         windowed = view.windowed_dims
         ranges: dict[int, tuple[ir.Value, ir.Value]] = {}
-        has_some: ir.Value = ir.IntType(1)(1)
+        is_inside: ir.Value = ir.IntType(1)(1)
         for d in range(len(shape)):
             start = starts.get(d, I64(0))
             lowest, limit = I64(0), I64(shape[d])
             if d == self.split.dimension:
                 lowest, limit = self.lowest, self.limit
-            first = self.most(builder.sub(lowest, start), I64(0))
+            first = self.max_index(builder.sub(lowest, start), I64(0))
             last = min_index(builder, builder.sub(limit, start), I64(sizes[d]))
             if d in offsets:
-                first = self.most(first, offsets[d])
+                first = self.max_index(first, offsets[d])
                 last = min_index(builder, last, builder.add(offsets[d], I64(1)))
             ranges[d] = first, last
-            has_some = builder.and_(has_some, builder.icmp_signed("<", first, last))
+            is_inside = builder.and_(is_inside, builder.icmp_signed("<", first, last))
         strides = row_major_strides(shape)
         position: ir.Value = I64(0)
         for d, start in starts.items():
             position = builder.add(position, builder.mul(start, I64(strides[d])))
         if self.points is not None:
-            self.points.add(self, has_some, position, update)
+            self.points.add(self, is_inside, position, update)
             return
-        with builder.if_then(has_some), ExitStack() as loops:
+        with builder.if_then(is_inside), ExitStack() as loops:
             for d, d_update in sorted(windowed.items(), key=lambda pair: pair[1]):
                 if d in offsets:
                     offset = offsets[d]
@@ -171,10 +176,10 @@ class _Scatter:
 
 
 class _Points:
-    """Updates of single elements: those that the task has to make wait until there are some.
+    """Updates of single elements, which are queued and applied in batches.
 
-    Then whether one is to be made takes no branch that could not be foreseen. Where the body is long, those
-    whose destinations differ are made side by side.
+    Queueing is branch-free: whether an update belongs to the task is unpredictable. If the body is long, a
+    batch with distinct destinations is vectorized.
     """
 
     def __init__(
@@ -188,34 +193,34 @@ class _Points:
     ) -> None:
         self.function = function
         self.types = types
-        self.places = [function.allocate_scratch(I64, _BATCH) for _ in range(2)]
+        self.queues = [function.allocate_scratch(I64, _BATCH) for _ in range(2)]
         for number in range(_BATCH):
-            place = address_of(function.builder, self.places[0], I64(number), I64)
-            function.builder.store(I64(-1), place)
-        self.waiting = function.variable(I64(0))
+            slot = address_of(function.builder, self.queues[0], I64(number), I64)
+            function.builder.store(I64(-1), slot)
+        self.queued = function.variable(I64(0))
         self.combine = self._combine(module, body, passed) if is_long else None
-        self.make = self._make(module, body, passed)
+        self.apply = self._apply(module, body, passed)
 
-    def add(self, scatter: _Scatter, counts: ir.Value, position: ir.Value, update: ir.Value) -> None:
-        """Let an update wait if it counts; make all of them when there are enough."""
-        builder, count = self.function.builder, self.waiting.get()
-        for room, place in zip(self.places, (position, update), strict=True):
-            builder.store(place, address_of(builder, room, count, I64))
-        following = builder.add(count, builder.zext(counts, I64))
-        self.waiting.set(following)
-        with builder.if_then(builder.icmp_signed("==", following, I64(_BATCH))):
+    def add(self, scatter: _Scatter, is_valid: ir.Value, position: ir.Value, update: ir.Value) -> None:
+        """Queue an update if it is valid; apply the queue when it is full."""
+        builder, count = self.function.builder, self.queued.get()
+        for queue, value in zip(self.queues, (position, update), strict=True):
+            builder.store(value, address_of(builder, queue, count, I64))
+        new_count = builder.add(count, builder.zext(is_valid, I64))
+        self.queued.set(new_count)
+        with builder.if_then(builder.icmp_signed("==", new_count, I64(_BATCH))):
             self.flush(scatter)
 
     def flush(self, scatter: _Scatter) -> None:
-        """Make the updates that wait."""
-        builder, count = self.function.builder, self.waiting.get()
-        pointers = [*self.places, *scatter.results.pointers, *scatter.updates.pointers]
+        """Apply the queued updates."""
+        builder, count = self.function.builder, self.queued.get()
+        pointers = [*self.queues, *scatter.results.pointers, *scatter.updates.pointers]
         with builder.if_then(builder.icmp_signed(">", count, I64(0))):
-            builder.call(self.make, [count, *pointers, *scatter.passed_pointers])
-        self.waiting.set(I64(0))
+            builder.call(self.apply, [count, *pointers, *scatter.passed_pointers])
+        self.queued.set(I64(0))
 
     def _combine(self, module: ir.Module, body: RegionFunction, passed: Sequence[IrValue]) -> ir.Function:
-        """`void (i64 count, values..., updates...)`: combines values with updates side by side."""
+        """`void (i64 count, values..., updates...)`: combines values with updates, vectorized."""
         size = len(self.types)
         function = LoopFunction(module, "combine", 1, 2 * size, passed)
         values, updates = (
@@ -225,87 +230,89 @@ class _Points:
             arguments = [*values.load(index), *updates.load(index)]
             values.store(index, body.on_scalars(function.builder, arguments, function.passed))
         function.builder.ret_void()
-        return function.in_one_place()
+        return function.compiled_once()
 
-    def _make(self, module: ir.Module, body: RegionFunction, passed: Sequence[IrValue]) -> ir.Function:
-        """`void (i64 count, positions, update positions, results..., updates...)`: makes updates."""
+    def _apply(self, module: ir.Module, body: RegionFunction, passed: Sequence[IrValue]) -> ir.Function:
+        """`void (i64 count, positions, update positions, results..., updates...)`: applies updates."""
         size = len(self.types)
         function = LoopFunction(module, "updates", 1, 2 + 2 * size, passed)
         builder, (count,) = function.builder, function.integers
-        positions, places = function.pointers[:2]
+        positions, update_positions = function.pointers[:2]
         results, updates = (
             OperandArrays(builder, self.types, function.pointers[k : k + size]) for k in (2, 2 + size)
         )
 
-        def at(room: ir.Value, index: ir.Value) -> ir.Value:
-            return builder.load(address_of(builder, room, index, I64), typ=I64)
+        def at(queue: ir.Value, index: ir.Value) -> ir.Value:
+            return builder.load(address_of(builder, queue, index, I64), typ=I64)
 
         def one_by_one() -> None:
             with Loop(builder, I64(0), count) as index:
                 position = at(positions, index)
-                arguments = [*results.load(position), *updates.load(at(places, index))]
+                arguments = [*results.load(position), *updates.load(at(update_positions, index))]
                 results.store(position, body.on_scalars(builder, arguments, function.passed))
 
         if self.combine is None:
             one_by_one()
         else:
-            with builder.if_else(self._differ(function, positions, count)) as (differ, meet):
-                with differ:
+            with builder.if_else(self._are_distinct(function, positions, count)) as (are_distinct, are_equal):
+                with are_distinct:
                     scratch_buffers = [self._allocate_updates(function), self._allocate_updates(function)]
                     with Loop(builder, I64(0), count) as index:
                         scratch_buffers[0].copy(index, results, at(positions, index))
-                        scratch_buffers[1].copy(index, updates, at(places, index))
+                        scratch_buffers[1].copy(index, updates, at(update_positions, index))
                     pointers = [*scratch_buffers[0].pointers, *scratch_buffers[1].pointers]
                     builder.call(self.combine, [count, *pointers, *function.outside])
                     with Loop(builder, I64(0), count) as index:
                         results.copy(at(positions, index), scratch_buffers[0], index)
-                with meet:
+                with are_equal:
                     one_by_one()
         builder.ret_void()
-        return function.in_one_place()
+        return function.compiled_once()
 
     def _allocate_updates(self, function: LoopFunction) -> OperandArrays:
-        """Memory on the stack for the values of updates that are made side by side."""
+        """Stack memory for the values of a batch of updates."""
         scratch_buffers = [function.allocate_scratch(stored_type(type), _BATCH) for type in self.types]
         return OperandArrays(function.builder, self.types, scratch_buffers)
 
-    def _differ(self, function: LoopFunction, positions: ir.Value, count: ir.Value) -> ir.Value:
-        """Whether no two of the first positions are equal; what stands behind them may only hide it."""
+    def _are_distinct(self, function: LoopFunction, positions: ir.Value, count: ir.Value) -> ir.Value:
+        """Whether no two of the first positions are equal; stale positions after them only give false
+        negatives."""
         builder = function.builder
         equal = function.variable(I64(0))
-        with Loop(builder, I64(0), count) as one:
-            place = builder.load(address_of(builder, positions, one, I64), typ=I64)
-            with Loop(builder, I64(0), I64(_BATCH)) as other:
-                compared = builder.load(address_of(builder, positions, other, I64), typ=I64)
-                same = builder.zext(builder.icmp_signed("==", place, compared), I64)
-                equal.set(builder.add(equal.get(), same))
+        with Loop(builder, I64(0), count) as i:
+            position = builder.load(address_of(builder, positions, i, I64), typ=I64)
+            with Loop(builder, I64(0), I64(_BATCH)) as j:
+                compared = builder.load(address_of(builder, positions, j, I64), typ=I64)
+                is_equal = builder.zext(builder.icmp_signed("==", position, compared), I64)
+                equal.set(builder.add(equal.get(), is_equal))
         return builder.icmp_signed("==", equal.get(), count)
 
 
-def split_of(view: Any, wanted: int) -> Split:
-    """How the destinations are shared among up to so many tasks.
+def split_of(view: Any, max_tasks: int) -> Split:
+    """How the destinations are partitioned among at most `max_tasks` tasks.
 
-    Best along a dimension of batches or windows that no index moves: other tasks then do not read its indices
-    for nothing.
+    A batching or window dimension that no index offsets is best: then no task reads indices in vain.
     """
     shape, indexed = view.inputs[0].shape, set(view.scatter_dims_to_operand_dims)
-    if wanted <= 1 or not shape:
+    if max_tasks <= 1 or not shape:
         return Split(0, max(1, math.prod(shape[:1])), 1)
     strides = row_major_strides(shape)
-    fixed = [d for d in range(len(shape)) if d not in indexed and shape[d] * strides[d] >= wanted * _MIN_RUN]
-    large = [d for d in fixed if shape[d] >= wanted]
+    unindexed = [
+        d for d in range(len(shape)) if d not in indexed and shape[d] * strides[d] >= max_tasks * _MIN_RUN
+    ]
+    large = [d for d in unindexed if shape[d] >= max_tasks]
     dimension = large[0] if large else max(range(len(shape)), key=lambda d: shape[d])
     if dimension in indexed:
-        wanted = min(wanted, _MAX_READERS)
-    size = -(-shape[dimension] // min(wanted, shape[dimension]))
+        max_tasks = min(max_tasks, _MAX_READERS)
+    size = -(-shape[dimension] // min(max_tasks, shape[dimension]))
     return Split(dimension, size, -(-shape[dimension] // size))
 
 
 _LONG = 30
-"""Instructions of a body that is worth being made for several updates side by side."""
+"""Instructions of a body, at least, for which updates are vectorized."""
 _BATCH = 16
-"""Updates that are made side by side."""
+"""Updates that are queued."""
 _MAX_READERS = 2
-"""Tasks of which each reads all indices, to find its own."""
+"""Tasks, at most, where each has to read all indices to find its own."""
 _MIN_RUN = 16
-"""Neighbouring elements that a task has of a window at least."""
+"""Consecutive elements of a window that a task has, at least."""

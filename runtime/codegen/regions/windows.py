@@ -1,12 +1,12 @@
 """`reduce_window` and `select_and_scatter` with any bodies as native code.
 
-The task `WINDOWS` folds the windows of some lines, a line being the windows along the last dimension: each
-position of the window for many windows side by side, then the next one. Its pointers are those of the inputs,
-of the init values, of the values from outside, and of the results.
+The task `WINDOWS` reduces the windows of some rows, a row being the windows along the last dimension: one
+position of the window for a tile of windows, then the next position. Its pointers are those of the inputs, of
+the init values, of the captured values, and of the results.
 
-The task `SELECTIONS` scatters the values of some slices, along the leading dimensions whose windows are
-single elements. Its pointers are those of the operand, of the source, of the init value, of the values from
-outside, and of the result.
+The task `SELECTIONS` scatters the values of some slices along the leading dimensions whose windows are
+single elements. Its pointers are those of the operand, of the source, of the init value, of the captured
+values, and of the result.
 
 Source: `nimblehlo.ops.reduction.reduce_window`.
 """
@@ -33,7 +33,7 @@ WINDOWS = "windows"
 SELECTIONS = "selections"
 
 _TILE = 256
-"""Windows that are folded side by side."""
+"""Windows that are reduced together."""
 _TRUE = ir.IntType(1)(1)
 
 
@@ -41,16 +41,16 @@ def window_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: i
     """The module with the task `WINDOWS` of a `reduce_window`.
 
     Args:
-        size: how many lines a task folds.
+        size: how many rows a task reduces.
     """
     module = ir.Module("region_windows")
     function = _Windows(module, view, passed, view_of).function
-    define_task(module, WINDOWS, function, lines_of(view), size)
+    define_task(module, WINDOWS, function, window_rows(view), size)
     return module
 
 
-def lines_of(view: Any) -> int:
-    """The number of lines of windows."""
+def window_rows(view: Any) -> int:
+    """The number of rows of windows."""
     return math.prod(view.num_windows()[:-1])
 
 
@@ -76,10 +76,10 @@ def _leading(view: Any) -> int:
     return next((d for d, window in enumerate(view.windows) if not window.is_trivial), len(view.windows))
 
 
-def _place(
+def _operand_index(
     builder: ir.IRBuilder, window: Any, size: int, index: ir.Value, position: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
-    """Where along a dimension a position of a window lies, and whether an element is there."""
+    """The operand index of a window's position along a dimension, and whether there is an element."""
     start = builder.sub(builder.mul(index, I64(window.stride)), I64(window.low))
     offset = builder.add(start, builder.mul(position, I64(window.window_dilation)))
     is_element = _TRUE
@@ -89,12 +89,12 @@ def _place(
         is_element = builder.icmp_signed("==", builder.srem(offset, dilation), I64(0))
         is_element = builder.and_(is_element, is_positive)
         offset = builder.sdiv(offset, dilation)
-    # As unsigned, a negative place is too great.
+    # As unsigned, a negative index is out of bounds.
     return offset, builder.and_(is_element, builder.icmp_unsigned("<", offset, I64(size)))
 
 
 class _Windows:
-    """Generates `void (i64 line, pointers...)`."""
+    """Generates `void (i64 row, pointers...)`."""
 
     def __init__(self, module: ir.Module, view: Any, passed: Sequence[IrValue], view_of: ViewOf) -> None:
         self.view = view
@@ -110,39 +110,40 @@ class _Windows:
         self.function = self.generate()
 
     def columns(self, loop_function: LoopFunction, first: int) -> OperandArrays:
-        """The arrays, one for each input, whose pointers a function takes from a number on."""
+        """The arrays of all inputs, whose pointers begin at argument `first`."""
         return OperandArrays(
             loop_function.builder, self.types, loop_function.pointers[first : first + self.count]
         )
 
     def onto(self, name: str, stride: ir.Value) -> ir.Function:
-        """`void (i64 count, values..., folded...)`: combines folded values with values `stride` apart."""
+        """`void (i64 count, values..., accumulators...)`: combines accumulators with values `stride`
+        apart."""
         loop_function = LoopFunction(self.module, name, 1, 2 * self.count, self.passed)
         builder = loop_function.builder
-        values, folded = self.columns(loop_function, 0), self.columns(loop_function, self.count)
+        values, accumulators = self.columns(loop_function, 0), self.columns(loop_function, self.count)
         (count,) = loop_function.integers
         is_some = builder.icmp_signed(">", count, I64(0))
         with builder.if_then(is_some), Loop(builder, I64(0), count) as index:
-            arguments = [*folded.load(index), *values.load(builder.mul(index, stride))]
-            folded.store(index, self.body.on_scalars(builder, arguments, loop_function.passed))
+            arguments = [*accumulators.load(index), *values.load(builder.mul(index, stride))]
+            accumulators.store(index, self.body.on_scalars(builder, arguments, loop_function.passed))
         builder.ret_void()
-        return loop_function.in_one_place()
+        return loop_function.compiled_once()
 
     def generate(self) -> ir.Function:
         count = self.count
-        loop_function = LoopFunction(self.module, "line", 1, 3 * count + len(self.passed))
+        loop_function = LoopFunction(self.module, "row", 1, 3 * count + len(self.passed))
         builder = loop_function.builder
         *outer_counts, last_count = self.view.num_windows()
-        line = loop_function.integers[0]
+        outer_index = loop_function.integers[0]
         indices: list[ir.Value] = []
         for size in reversed(outer_counts):
-            indices.insert(0, builder.urem(line, I64(size)))
-            line = builder.udiv(line, I64(size))
+            indices.insert(0, builder.urem(outer_index, I64(size)))
+            outer_index = builder.udiv(outer_index, I64(size))
         results = self.columns(loop_function, 2 * count + len(self.passed))
-        results = results.moved(builder.mul(loop_function.integers[0], I64(last_count)))
+        results = results.from_index(builder.mul(loop_function.integers[0], I64(last_count)))
         tile = min(_TILE, last_count)
         scratch_buffers = [loop_function.allocate_scratch(stored_type(type), tile) for type in self.types]
-        folded, initial = (
+        accumulators, initial = (
             OperandArrays(builder, self.types, scratch_buffers),
             self.columns(loop_function, count),
         )
@@ -150,10 +151,10 @@ class _Windows:
             first = builder.mul(number, I64(tile))
             width = min_index(builder, I64(tile), builder.sub(I64(last_count), first))
             with Loop(builder, I64(0), width) as index:
-                folded.copy(index, initial, I64(0))
-            self.positions(loop_function, indices, first, width, folded)
+                accumulators.copy(index, initial, I64(0))
+            self.positions(loop_function, indices, first, width, accumulators)
             with Loop(builder, I64(0), width) as index:
-                results.copy(builder.add(first, index), folded, index)
+                results.copy(builder.add(first, index), accumulators, index)
         builder.ret_void()
         return loop_function.function
 
@@ -163,7 +164,7 @@ class _Windows:
         indices: Sequence[ir.Value],
         first: ir.Value,
         width: ir.Value,
-        folded: OperandArrays,
+        accumulators: OperandArrays,
     ) -> None:
         """Combine with each position of the windows, in row-major order."""
         builder, windows = loop_function.builder, self.view.windows
@@ -172,19 +173,21 @@ class _Windows:
             position, inside = I64(0), _TRUE
             for window, size, stride, index in zip(windows, self.shape, strides, indices, strict=False):
                 at = loops.enter_context(Loop(builder, I64(0), I64(window.size)))
-                offset, is_element = _place(builder, window, size, index, at)
+                offset, is_element = _operand_index(builder, window, size, index, at)
                 inside = builder.and_(inside, is_element)
                 position = builder.add(position, builder.mul(offset, I64(stride)))
-            values = self.columns(loop_function, 0).moved(builder.select(inside, position, I64(0)))
+            values = self.columns(loop_function, 0).from_index(builder.select(inside, position, I64(0)))
             at = loops.enter_context(Loop(builder, I64(0), I64(windows[-1].size)))
             with builder.if_else(inside) as (elements, padding):
                 with elements:
                     if windows[-1].base_dilation == 1:
-                        self.neighbours(loop_function, values, at, first, width, folded)
+                        self.neighbours(loop_function, values, at, first, width, accumulators)
                     else:
-                        self.one_by_one(loop_function, values, at, first, width, folded)
+                        self.one_by_one(loop_function, values, at, first, width, accumulators)
                 with padding:
-                    self.call(loop_function, self.pad, width, self.columns(loop_function, self.count), folded)
+                    self.call(
+                        loop_function, self.pad, width, self.columns(loop_function, self.count), accumulators
+                    )
 
     def call(
         self,
@@ -192,11 +195,11 @@ class _Windows:
         function: ir.Function,
         count: ir.Value,
         values: OperandArrays,
-        folded: OperandArrays,
+        accumulators: OperandArrays,
     ) -> None:
         first = 2 * self.count
         outside = loop_function.pointers[first : first + len(self.passed)]
-        loop_function.builder.call(function, [count, *values.pointers, *folded.pointers, *outside])
+        loop_function.builder.call(function, [count, *values.pointers, *accumulators.pointers, *outside])
 
     def neighbours(
         self,
@@ -205,23 +208,23 @@ class _Windows:
         at: ir.Value,
         first: ir.Value,
         width: ir.Value,
-        folded: OperandArrays,
+        accumulators: OperandArrays,
     ) -> None:
-        """Windows along the line: those whose position is before the operand, within, and behind it."""
+        """Combine a row's windows with a position that is before the operand, within, or after it."""
         builder, window, size = loop_function.builder, self.view.windows[-1], self.shape[-1]
         initial = self.columns(loop_function, self.count)
-        offset, _ = _place(builder, window, size, first, at)
+        offset, _ = _operand_index(builder, window, size, first, at)
         begin = self.reached(builder, builder.sub(I64(0), offset), width)
         end = self.reached(builder, builder.sub(I64(size), offset), width)
-        self.call(loop_function, self.pad, begin, initial, folded)
+        self.call(loop_function, self.pad, begin, initial, accumulators)
         start = builder.add(offset, builder.mul(begin, I64(window.stride)))
-        # Without windows within, nothing is read.
-        source = values.moved(builder.select(builder.icmp_signed("<", begin, end), start, I64(0)))
-        self.call(loop_function, self.add, builder.sub(end, begin), source, folded.moved(begin))
-        self.call(loop_function, self.pad, builder.sub(width, end), initial, folded.moved(end))
+        # Without such windows, nothing is read.
+        source = values.from_index(builder.select(builder.icmp_signed("<", begin, end), start, I64(0)))
+        self.call(loop_function, self.add, builder.sub(end, begin), source, accumulators.from_index(begin))
+        self.call(loop_function, self.pad, builder.sub(width, end), initial, accumulators.from_index(end))
 
     def reached(self, builder: ir.IRBuilder, distance: ir.Value, width: ir.Value) -> ir.Value:
-        """The first of `width` windows that lies at least so far behind the first one."""
+        """The first of `width` windows that begins at least `distance` after the first one."""
         stride = self.view.windows[-1].stride
         is_behind = builder.icmp_signed(">", distance, I64(0))
         windows = builder.udiv(builder.add(distance, I64(stride - 1)), I64(stride))
@@ -234,20 +237,20 @@ class _Windows:
         at: ir.Value,
         first: ir.Value,
         width: ir.Value,
-        folded: OperandArrays,
+        accumulators: OperandArrays,
     ) -> None:
-        """Windows along a line that has holes."""
+        """Combine the windows of a row with base dilation, one by one."""
         builder, initial = loop_function.builder, self.columns(loop_function, self.count)
         with Loop(builder, I64(0), width) as index:
-            offset, inside = _place(
+            offset, inside = _operand_index(
                 builder, self.view.windows[-1], self.shape[-1], builder.add(first, index), at
             )
-            one = folded.moved(index)
+            accumulator = accumulators.from_index(index)
             with builder.if_else(inside) as (element, hole):
                 with element:
-                    self.call(loop_function, self.add, I64(1), values.moved(offset), one)
+                    self.call(loop_function, self.add, I64(1), values.from_index(offset), accumulator)
                 with hole:
-                    self.call(loop_function, self.pad, I64(1), initial, one)
+                    self.call(loop_function, self.pad, I64(1), initial, accumulator)
 
 
 class _Selections:
@@ -255,8 +258,8 @@ class _Selections:
 
     def __init__(self, module: ir.Module, view: Any, passed: Sequence[IrValue], view_of: ViewOf) -> None:
         self.view = view
-        kinds = [element_type_of(view.select.block.arguments[0])]
-        targets = [element_type_of(view.scatter.block.arguments[0])]
+        operand_types = [element_type_of(view.select.block.arguments[0])]
+        result_types = [element_type_of(view.scatter.block.arguments[0])]
         self.select = RegionFunction(module, view.select, passed, view_of)
         self.scatter = RegionFunction(module, view.scatter, passed, view_of)
         loop_function = LoopFunction(module, "slice", 1, 4 + len(passed))
@@ -264,23 +267,24 @@ class _Selections:
         operand, source, initial, *outside, result = loop_function.pointers
         self.passed = loop_function.read(passed, outside)
         self.operand, self.source = (
-            OperandArrays(builder, kinds, [operand]),
-            OperandArrays(builder, targets, [source]),
+            OperandArrays(builder, operand_types, [operand]),
+            OperandArrays(builder, result_types, [source]),
         )
-        self.result = OperandArrays(builder, targets, [result])
+        self.result = OperandArrays(builder, result_types, [result])
         self.selected = loop_function.variable(I64(-1))
         first = _leading(view)
         size = math.prod(view.operand.shape[first:])
         number = loop_function.integers[0]
         start = builder.mul(number, I64(size))
         with Loop(builder, start, builder.add(start, I64(size))) as index:
-            self.result.copy(index, OperandArrays(builder, targets, [initial]), I64(0))
+            self.result.copy(index, OperandArrays(builder, result_types, [initial]), I64(0))
         self.generate(first, start, builder.mul(number, I64(math.prod(view.source.shape[first:]))))
         builder.ret_void()
         self.function = loop_function.function
 
     def generate(self, first: int, start: ir.Value, position: ir.Value) -> None:
-        """Scatter the values of a slice: the operand's and the source's parts start there."""
+        """Scatter the values of a slice that begins at `start` in the operand and at `position` in the
+        source."""
         builder, source = self.builder, self.view.source.shape
         strides = row_major_strides(source)
         with ExitStack() as loops:
@@ -304,14 +308,14 @@ class _Selections:
             for d, index in enumerate(indices, first):
                 window = self.view.windows[d]
                 at = loops.enter_context(Loop(builder, I64(0), I64(window.size)))
-                along, is_element = _place(builder, window, shape[d], index, at)
+                coordinate, is_element = _operand_index(builder, window, shape[d], index, at)
                 inside = builder.and_(inside, is_element)
-                offset = builder.add(offset, builder.mul(along, I64(strides[d])))
+                offset = builder.add(offset, builder.mul(coordinate, I64(strides[d])))
             with builder.if_then(inside):
-                before = self.selected.get()
-                is_first = builder.icmp_signed("<", before, I64(0))
-                known = builder.select(is_first, offset, before)
-                values = [*self.operand.load(known), *self.operand.load(offset)]
+                selected = self.selected.get()
+                is_first = builder.icmp_signed("<", selected, I64(0))
+                candidate = builder.select(is_first, offset, selected)
+                values = [*self.operand.load(candidate), *self.operand.load(offset)]
                 ((prefers,),) = self.select.on_scalars(builder, values, self.passed)
-                keeps = builder.and_(prefers, builder.not_(is_first))
-                self.selected.set(builder.select(keeps, known, offset))
+                keeps_selected = builder.and_(prefers, builder.not_(is_first))
+                self.selected.set(builder.select(keeps_selected, candidate, offset))

@@ -37,10 +37,10 @@ class _WindowCode(RegionCode):
         return of_types((*self.view.inputs, *self.view.init_values), self.results)
 
     def lower(self) -> LoweredKernel:
-        from ...codegen.regions.windows import WINDOWS, lines_of, window_module
+        from ...codegen.regions.windows import WINDOWS, window_module, window_rows
 
         seconds = self.seconds()
-        tasks, size = division(lines_of(self.view), seconds)
+        tasks, size = division(window_rows(self.view), seconds)
         return LoweredKernel(
             lambda: window_module(
                 self.view, self.captured_operands, view_of, size
