@@ -112,11 +112,10 @@ LOWP_INLINE void lowp_transpose(__m512i v[16]) {
 LOWP_INLINE __m512i lowp_load_dwords(
     const char *at, int64_t k_stride, int itemsize, int64_t k_size, __mmask16 outer_size) {
     __m512i dwords = _mm512_setzero_si512();
-    for (int byte_position = 0; byte_position < 4 / itemsize && byte_position < k_size;
-        byte_position++, at += k_stride) {
+    for (int i = 0; i < 4 / itemsize && i < k_size; i++, at += k_stride) {
         __m512i one = itemsize == 2 ? _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(outer_size, at))
                                 : _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(outer_size, at));
-        dwords = _mm512_or_si512(dwords, _mm512_sll_epi32(one, _mm_cvtsi32_si128(8 * itemsize * byte_position)));
+        dwords = _mm512_or_si512(dwords, _mm512_sll_epi32(one, _mm_cvtsi32_si128(8 * itemsize * i)));
     }
     return dwords;
 }

@@ -36,7 +36,7 @@ runtime/codegen/arrays/emitter.py:_LINE
 runtime/codegen/elementwise/complex64.py:_EXP_REACH
 runtime/codegen/llvm/machine.py:_OPTIMISATION_LEVEL
 runtime/codegen/mathematics/*
-runtime/codegen/regions/sort.py:_LAST
+runtime/codegen/regions/sort.py:_NO_INSERTION
 runtime/codegen/llvm/values.py:_*
 runtime/explorer/differences.py:NO_DISTANCE
 runtime/explorer/responsibility.py:FAILURE

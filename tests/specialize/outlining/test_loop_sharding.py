@@ -62,8 +62,7 @@ ROWS_APART = {
     "rows times a matrix": """%r = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1]
         : (tensor<8x6xf32>, tensor<6x6xf32>) -> tensor<8x6xf32>
       %y = stablehlo.logistic %r : tensor<8x6xf32>""",
-    "a matrix times columns":
-    """
+    "a matrix times columns": """
       %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<8x6xf32>) -> tensor<6x8xf32>
       %r = stablehlo.dot_general %w, %t, contracting_dims = [1] x [0]
         : (tensor<6x6xf32>, tensor<6x8xf32>) -> tensor<6x8xf32>
