@@ -21,6 +21,7 @@ from .inputs import convert_input
 from .ir import Function, Module
 from .kernels.launch.native import wake_workers
 from .kernels.launch.poison import POISON
+from .lru_cache import LRUCache
 from .memory import MIN_POOLED_BYTES, RECYCLING, Retention, limited, run_with
 from .ops.custom_calls.user_functions import Registry
 from .ops.framework.call_state import needs_call_state, new_call
@@ -28,7 +29,6 @@ from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
 from .ops.framework.verify import verify
 from .options import Options
 from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
-from .recent import Recent
 from .specialize import entry_function, specialize
 from .specialize.rewrites.out_of_bounds import OutOfBounds, out_of_bounds
 from .types import FunctionType, TensorType, Type
@@ -162,7 +162,7 @@ class Executable:
         self._lock = threading.Lock()
         self._out_of_bounds = out_of_bounds(module, options)
         self._sanitizer = _sanitizer(options, self._out_of_bounds)
-        self._programs: Recent[tuple[Type, ...], Program] = Recent(MAX_SPECIALIZATIONS)
+        self._programs: LRUCache[tuple[Type, ...], Program] = LRUCache(MAX_SPECIALIZATIONS)
         static = all(not isinstance(type, TensorType) or type.is_static for type in self.input_types)
         self._only = self._specialize(self.input_types) if static else None
 
@@ -282,7 +282,7 @@ class Executable:
         return f"Executable(@{self._entry} : {FunctionType(self.input_types, self.output_types)})"
 
 
-_executed: Recent[tuple[str, str, Options, int], Executable] = Recent(MAX_CACHED_EXECUTABLES)
+_executed: LRUCache[tuple[str, str, Options, int], Executable] = LRUCache(MAX_CACHED_EXECUTABLES)
 
 
 def _runner_of(

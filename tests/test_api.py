@@ -15,7 +15,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import ExecutionError, NimbleError, Options, ParseError, UnsupportedError, VerifyError, api
-from nimblehlo.recent import Recent
+from nimblehlo.lru_cache import LRUCache
 
 ADD = """
 func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
@@ -54,7 +54,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         original(self, module, entry, options)
 
     monkeypatch.setattr(api.Executable, "__init__", counting)
-    monkeypatch.setattr(api, "_executed", Recent(2))
+    monkeypatch.setattr(api, "_executed", LRUCache(2))
     return made
 
 

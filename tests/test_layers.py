@@ -27,12 +27,12 @@ MAY_IMPORT = {
     "frontend": PROGRAM,
     "specialize": PROGRAM,
     "codegen": BASE | {"ir", "kernels"},
-    "plan": PROGRAM | {"codegen", "float_errors", "frontend", "kernels", "recent", "specialize"},
+    "plan": PROGRAM | {"codegen", "float_errors", "frontend", "kernels", "lru_cache", "specialize"},
     "executor": BASE | {"plan"},
     "float_errors": set(),
     "garbage": set(),
     "memory": {"kernels.launch"},
-    "recent": set(),
+    "lru_cache": set(),
     "kernels": set(),
 }
 

@@ -11,8 +11,8 @@ from ..api import Executable
 from ..errors import UnsupportedError
 from ..frontend import parse_type
 from ..ir import Module
+from ..lru_cache import LRUCache
 from ..options import Options
-from ..recent import Recent
 from ..types import ElementType, TensorType
 from .arrays import array_of, given_to, library_of
 from .calls import Calls
@@ -46,8 +46,8 @@ class Program(NamedTuple):
     snapshot: Snapshot | None = None
 
 
-_of_tapes: Recent[Hashable, Executable] = Recent(MAX_CACHED_PROGRAMS)
-_of_snapshots: Recent[Hashable, Program] = Recent(MAX_CACHED_PROGRAMS)
+_of_tapes: LRUCache[Hashable, Executable] = LRUCache(MAX_CACHED_PROGRAMS)
+_of_snapshots: LRUCache[Hashable, Program] = LRUCache(MAX_CACHED_PROGRAMS)
 _of_calls: Calls[Program] = Calls(MAX_CACHED_PROGRAMS)
 
 

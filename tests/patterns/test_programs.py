@@ -14,8 +14,8 @@ import pytest
 import nimblehlo
 from nimblehlo import ParseError, UnsupportedError, VerifyError, patterns
 from nimblehlo.ir.fingerprint import fingerprint
+from nimblehlo.lru_cache import LRUCache
 from nimblehlo.patterns import programs, sn_imm, sn_zipmapreduce
-from nimblehlo.recent import Recent
 from nimblehlo.types import DYNAMIC, ELEMENT_TYPES, TensorType
 from tests.running import same_bits
 
@@ -90,8 +90,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The modules that calls make; no program is kept from before."""
     made: list[Any] = []
     original = programs.module_of
-    monkeypatch.setattr(programs, "_of_tapes", Recent(programs.MAX_CACHED_PROGRAMS))
-    monkeypatch.setattr(programs, "_of_snapshots", Recent(programs.MAX_CACHED_PROGRAMS))
+    monkeypatch.setattr(programs, "_of_tapes", LRUCache(programs.MAX_CACHED_PROGRAMS))
+    monkeypatch.setattr(programs, "_of_snapshots", LRUCache(programs.MAX_CACHED_PROGRAMS))
     monkeypatch.setattr(programs, "module_of", lambda *args: made.append(original(*args)) or made[-1])
     return made
 
@@ -139,7 +139,7 @@ def test_arrays_that_a_lambda_makes() -> None:
 
 
 def test_the_programs_used_last_are_kept(compiled: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "_of_tapes", Recent(2))
+    monkeypatch.setattr(programs, "_of_tapes", LRUCache(2))
     traced_each_time = functools.partial(double)
     for size in (1, 2, 1, 3, 1, 2):
         sn_zipmapreduce(traced_each_time, [np.ones(size)])

@@ -12,13 +12,13 @@ from ...errors import ExecutionError, NimbleError, failure
 from ...ir import Block, Builder, Function, Operation, Value
 from ...ir.affine import Box
 from ...ir.structural_key import structural_key
+from ...lru_cache import LRUCache
 from ...ops.control.control import While
 from ...ops.elementwise.base import Elementwise
 from ...ops.framework.declaration import Op, lookup
 from ...ops.framework.verify import TERMINATORS, view_of
 from ...ops.internal.fusion import Fusion
 from ...options import Options, Ordering
-from ...recent import Recent
 from ...specialize.fusion.elementwise import LARGE, form_fusions
 from ...specialize.fusion.gather_index_map import copies_contiguous_rows, is_traceable
 from ...specialize.fusion.reductions import form_reduction_fusions
@@ -329,5 +329,5 @@ def _nests_and_keys(block: Block, box: Box | None) -> tuple[Sequence[Any], Seque
 
 
 _CachedNests = tuple[Sequence[Any], Sequence[str], list[object]]
-_nest_cache: Recent[tuple[tuple[object, ...], Box | None], _CachedNests] = Recent(64)
+_nest_cache: LRUCache[tuple[tuple[object, ...], Box | None], _CachedNests] = LRUCache(64)
 """By a block's structural key and the box: nests, keys, and the objects that the key refers to."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...ir import Block, Operation
 from ...ir.structural_key import structural_key
+from ...lru_cache import LRUCache
 from ...ops.framework.verify import view_of
-from ...recent import Recent
 from ...types import TensorType
 from ..implementation import Cost
 from ..tiering.cost_model import estimate
@@ -170,8 +170,10 @@ class ReductionCode(LoopCode):
         )
 
 
-_by_description: Recent[str, _Shared] = Recent(MAX_CACHED)
+_by_description: LRUCache[str, _Shared] = LRUCache(MAX_CACHED)
 """By the name of the class and the block's description."""
 
-_by_structural_key: Recent[tuple[str, tuple[object, ...]], tuple[_Shared, list[object]]] = Recent(MAX_CACHED)
+_by_structural_key: LRUCache[tuple[str, tuple[object, ...]], tuple[_Shared, list[object]]] = LRUCache(
+    MAX_CACHED
+)
 """By the class's name and the block's structural key, with the objects that the key refers to by identity."""

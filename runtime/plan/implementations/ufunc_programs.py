@@ -18,11 +18,11 @@ from ...ir.structural_key import structural_key
 from ...kernels.launch import ufunc_program as kinds
 from ...kernels.launch.native import Launch, NativeFunction
 from ...kernels.launch.threads import division
+from ...lru_cache import LRUCache
 from ...ops.elementwise.base import Elementwise
 from ...ops.framework.declaration import Op, lookup
 from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.verify import view_of
-from ...recent import Recent
 from ...specialize.utils.rewriter import tensor_type
 from ..implementation import Prepared
 from ..tiering.cost_model import BYTES_PER_SECOND, SCIPY_OPERATIONS
@@ -60,7 +60,7 @@ def row_program(block: Block, threads: int | None, reference_seconds: float) -> 
     return cached[0]
 
 
-_program_cache: Recent[tuple[Hashable, int | None], tuple[Prepared | None, list[object]]] = Recent(64)
+_program_cache: LRUCache[tuple[Hashable, int | None], tuple[Prepared | None, list[object]]] = LRUCache(64)
 """By a block's structural key and the threads, with the objects that the key refers to."""
 
 

@@ -11,8 +11,8 @@ import nimblehlo
 from nimblehlo import Options, api
 from nimblehlo.kernels.matmul import low_precision_matmul
 from nimblehlo.kernels.matmul.low_precision_matmul import AMX, AVX512_BF16
+from nimblehlo.lru_cache import LRUCache
 from nimblehlo.ops.contraction import low_precision_matmul as operation_matmul
-from nimblehlo.recent import Recent
 from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.texts import tensor
 from tests.running import run_every_way, same_bits
@@ -81,7 +81,7 @@ def simulate(monkeypatch: pytest.MonkeyPatch, *ways: str) -> None:
     monkeypatch.setattr(low_precision_matmul, "available", lambda: ways)
     monkeypatch.setattr(low_precision_matmul, "is_fast", lambda way: True)
     monkeypatch.setattr(operation_matmul, "prepared", operation_matmul.prepared.__wrapped__)
-    monkeypatch.setattr(api, "_executed", Recent(1))
+    monkeypatch.setattr(api, "_executed", LRUCache(1))
 
 
 @pytest.fixture(params=[AMX, AVX512_BF16, None])

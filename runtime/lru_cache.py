@@ -11,11 +11,11 @@ Key = TypeVar("Key", bound=Hashable)
 Cached = TypeVar("Cached")
 
 
-class Recent(Generic[Key, Cached]):
+class LRUCache(Generic[Key, Cached]):
     """An LRU cache. Many threads may use it at the same time.
 
     Args:
-        most: how many.
+        max_size: how many values it holds.
     """
 
     def __init__(self, max_size: int) -> None:
