@@ -23,9 +23,9 @@ class Difference(Record):
         index: of the element.
         values: under each of the two schedules.
         schedules: the two.
-        distance: of floats in ulps: how many steps from one value to the next of the type lie between them,
-            where the zeros are one value; of complex numbers the greater one of both parts; of integers, and
-            of the stored values of quantized types, the difference. None where one of them is NaN.
+        distance: of floats in ulps, where both zeros are one value; of complex numbers the larger one of both
+            components; of integers, and of the stored values of quantized types, the difference. None if one
+            of them is NaN.
     """
 
     index: tuple[int, ...]
@@ -35,7 +35,7 @@ class Difference(Record):
 
 
 class Extremes(Protocol):
-    """Where two arrays of values differ first, and where most, as `Comparison` has it."""
+    """The first and the largest difference of two arrays of values, as in `Comparison`."""
 
     @property
     def first(self) -> int: ...
@@ -51,12 +51,12 @@ class Comparison(Distinct):
     """How two arrays of values differ.
 
     Attributes:
-        values: the two, flattened.
-        places: where they differ, in order; None: in many places.
-        first: the place of the first element that differs.
-        greatest: that of the first element of those that differ most; NaN beside a number is most of all.
-        distance: of that one, as `Difference` has it, but NO_DISTANCE beside NaN.
-        elements: the number of the element at each place; None: the place.
+        values: the two arrays, flattened.
+        positions: where they differ, in order; None: in many positions.
+        first: the position of the first element that differs.
+        greatest: the position of the first of those that differ most; NaN and a number differ most.
+        distance: of these, as in `Difference`, but NO_DISTANCE for NaN.
+        elements: the number of the element at each position; None: the position.
     """
 
     values: tuple[Array, Array]
@@ -67,15 +67,15 @@ class Comparison(Distinct):
     elements: Array | None = None
 
     def element(self, position: int) -> int:
-        """The number of the element at a place."""
+        """The number of the element at a position."""
         return position if self.elements is None else int(self.elements[position])
 
     def values_at(self, position: int) -> tuple[Any, Any]:
-        """The two values at a place."""
+        """The two values at a position."""
         return self.values[0][position], self.values[1][position]
 
     def over_all_elements(self, plain: Array) -> Comparison:
-        """The same of all elements, where those that are not compared have the values of `plain`."""
+        """The comparison of all elements; those that were not compared have the values of `plain`."""
         if self.elements is None:
             return self
         values = [with_values(plain, self.elements, one) for one in self.values]
@@ -239,22 +239,22 @@ class Range:
         array_differences.widen(plain, values, comparison.positions, self._differs, self._least, self._most)
 
     def take(self, elements: Array, differs: Array, least: Array, most: Array) -> None:
-        """Begin with what is known of some elements, the only ones that may differ."""
+        """Begin with the ranges of some elements, the only ones that may differ."""
         self._elements, self._differs, self._least, self._most = elements, differs, least, most
 
     def _begin(self, comparison: Comparison) -> None:
-        """Keep what is known of those elements that are compared."""
+        """Track the range of each compared element."""
         plain = comparison.values[0]
         self._elements = comparison.elements
         self._differs = np.zeros(plain.size, np.uint8)
         if not self._is_complex:
-            # f32 and f64 are taken as they are, others in f64.
+            # f32 and f64 are compared directly, other types as f64.
             is_compared_as_is = array_differences.supports(plain.dtype)
             self._least = plain.copy() if is_compared_as_is else plain.astype(np.float64)
             self._most = self._least.copy()
 
     def _widen_to_all(self) -> None:
-        """From here on keep what is known of all elements."""
+        """Track the ranges of all elements from here on."""
         if self._elements is not None and self._differs is not None:
             differs = np.zeros(self._plain.size, np.uint8)
             differs[self._elements] = self._differs

@@ -71,12 +71,12 @@ class OperationReport(Distinct):
     """An operation that makes results depend on the schedule.
 
     Attributes:
-        name: such as ``"stablehlo.scatter"``.
-        location: where it stands.
-        option: which option decides its order.
-        calls: how many of its calls differed in the plain run's course.
+        name: for example ``"stablehlo.scatter"``.
+        location: its source location.
+        option: the option that decides its order.
+        calls: how many of its calls in the plain run differed.
         result: number of its own result that differs.
-        first, greatest: differences in that one, for the operands of the first such call.
+        first, greatest: differences in that result, for the operands of the first such call.
         results: names of the results that it changes by itself.
         fails: whether it makes runs fail by itself.
         module: a program of this operation alone.
@@ -114,7 +114,7 @@ class Exploration(Distinct):
         operations: the operations that are responsible, in the order in which they run.
         explored: how many operations have an order that was tried.
         unexplored: by name the number of operations whose order is open too, but is no option here.
-        schedules: those that were tried; the first one is that of the options given.
+        schedules: the schedules that were tried; the first one is that of the options.
         failures: the runs that failed.
         seconds: how long it took.
         workers: how many runs there were at a time.

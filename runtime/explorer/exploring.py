@@ -65,26 +65,26 @@ def explore(
 ) -> Exploration:
     """Find out which results depend on the order that the specification leaves open, and why.
 
-    The program is run under as many schedules: orders in which `scatter` applies its updates, and trees by
-    which `reduce`, `reduce_window` and `select_and_scatter` fold. The plain run is the first one. Operations
-    whose order cannot matter, such as sums of integers, are not varied. Source: specification, sections
-    "scatter", "reduce", "reduce_window" and "select_and_scatter", which leave these orders open.
+    The program is run under several schedules: orders in which `scatter` applies its updates, and trees by
+    which `reduce`, `reduce_window` and `select_and_scatter` reduce. The plain run is the first one.
+    Operations whose order cannot matter, such as sums of integers, are not varied. Source: specification,
+    sections "scatter", "reduce", "reduce_window" and "select_and_scatter", which leave these orders open.
 
     Args:
-        module: what `load` takes.
-        inputs: what `execute` takes.
+        module: as for `load`.
+        inputs: as for `execute`.
         schedules: how many, from 2 on.
         seed: of the schedules, from 0 on; the first n schedules of a seed are the same whatever their number.
         entry: name of the function to run.
-        options: how it is run; `scatter_schedule` and `reduction_tree` are those of the plain run. Nothing
-            is donated or sanitized.
+        options: of all runs; `scatter_schedule` and `reduction_tree` apply to the plain run. Nothing is
+            donated or sanitized.
 
     Returns:
         A report for each result, and one for each operation that is responsible.
 
     Raises:
         ValueError: `schedules` or `seed` is none of these.
-        NimbleError: what `execute` raises in the plain run. That another run fails is part of what is found.
+        NimbleError: what `execute` raises in the plain run. Failures of other runs are reported.
     """
     # Pause garbage collection first: importing modules has created many objects.
     explorer = _start_exploration(module, inputs, schedules, seed, entry, options)
@@ -118,11 +118,11 @@ class _Explorer:
         start: when it began.
         seconds: duration of the plain run.
         schedules: those to run, the first one being the plain run's.
-        spreads: what is known of each result.
+        spreads: the differences and ranges of each result.
         failures: runs that failed.
-        recorded: the calls of explored steps in the plain run; None where that would take much memory.
-        made: what is known of results of the plain run, as in `Run`.
-        alone: how the result differs under schedules under which the explored step alone was repeated.
+        recorded: the calls of explored steps in the plain run; None if that would take too much memory.
+        made: results of the plain run, as in `Run`.
+        alone: the result's differences under schedules for which only the explored step was repeated.
         is_probed: whether each run writes what it is asked to observe.
         workers: how many runs there are at a time.
     """

@@ -22,10 +22,10 @@ class _Groups(NamedTuple):
     """Updates grouped by destination, for one set of operands.
 
     Attributes:
-        operand, indices, updates: the operands; they are held, so that nobody overwrites them.
-        contested, initials, bounds, values: what `update_groups.settle` gives: the elements that the
-            schedule may change, and what they are made of.
-        settled: the result but for the contested elements, which are those of the operand.
+        operand, indices, updates: the operands; references to them prevent overwriting.
+        contested, initials, bounds, values: what `update_groups.settle` returns: the elements that depend on
+            the schedule, and their initial and other values.
+        settled: the result, but for the contested elements, which have the operand's values.
     """
 
     operand: Array
@@ -39,13 +39,13 @@ class _Groups(NamedTuple):
 
 
 class GroupedResult(NamedTuple):
-    """What a scatter makes under one schedule. Results of the same groups have the same bits but for the
-    contested elements.
+    """A scatter's result under one schedule. Results of the same groups differ only in the contested
+    elements.
 
     Attributes:
-        groups: what it is made of.
+        groups: the grouped updates.
         totals: the values of the contested elements.
-        result: the whole; None where nobody asked for it.
+        result: the whole result; None if it is not needed.
     """
 
     groups: _Groups
@@ -54,13 +54,13 @@ class GroupedResult(NamedTuple):
 
 
 class GroupedExtremes(Distinct):
-    """Where results under two schedules differ first, and where most, as `Comparison` has it.
+    """The first and the largest difference of results under two schedules, as in `Comparison`.
 
     Attributes:
-        made: the one.
+        plain_result: one of the results.
         combiner: of the scatter.
-        order: the schedule of the other one, whose totals nobody has kept.
-        first, greatest, distance: as in `Comparison`, the places being those of contested elements.
+        order: the schedule of the other result, whose totals are not stored.
+        first, greatest, distance: as in `Comparison`, where positions number the contested elements.
     """
 
     plain_result: GroupedResult
@@ -71,7 +71,7 @@ class GroupedExtremes(Distinct):
     distance: int
 
     def element(self, position: int) -> int:
-        """The number of the element at a place."""
+        """The number of the element at a position."""
         return int(self.plain_result.groups.contested[position])
 
     def values_at(self, position: int) -> tuple[Any, Any]:

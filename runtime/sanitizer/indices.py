@@ -88,8 +88,8 @@ def _all_differ(positions: Array, size: int) -> bool:
 def indices_are_sorted(view: Op) -> Inspect | None:
     """A `gather` or `scatter` with indices_are_sorted whose windows do not start in ascending order.
 
-    Index vectors are taken in their order. What is in order with batching dimensions counted is no finding,
-    nor is what is so without them, as the specification has it: it does not say that batches go together.
+    Index vectors are compared in order. There is no finding if they ascend with batching dimensions included,
+    or without them, as the specification says.
     """
     if not isinstance(view, (GatherRules, Scatter)) or not getattr(view, "indices_are_sorted", False):
         return None
@@ -125,7 +125,7 @@ def indices_are_sorted(view: Op) -> Inspect | None:
 
 
 def _descends(rows: Sequence[Array], count: int) -> Array:
-    """For each two neighbours of vectors, given row by row, whether the second is less."""
+    """Whether each vector is lexicographically less than the one before; `rows` are the components."""
     less = np.zeros(max(count - 1, 0), np.bool_)
     is_equal = np.ones_like(less)
     for row in rows:
@@ -135,7 +135,7 @@ def _descends(rows: Sequence[Array], count: int) -> Array:
 
 
 def clamped_indices(view: Op) -> Inspect | None:
-    """Windows that were moved so that they lie within the operand, and other indices that were clamped."""
+    """Start indices of windows, and other indices, that were clamped."""
     if isinstance(view, GatherRules):
         return _once_for_constants(view, range(1, len(view.operation.operands)), _clamped_gather(view))
     if isinstance(view, (DynamicSlice, DynamicUpdateSlice)):
@@ -198,7 +198,7 @@ def _clamped_selection(view: TorchIndexSelect) -> Inspect:
 
 
 def dropped_updates(view: Op) -> Inspect | None:
-    """Updates of `scatter` that lie outside of the inputs."""
+    """Updates of `scatter` that are out of bounds."""
     if not isinstance(view, Scatter):
         return None
     count = len(view.inputs)
@@ -225,12 +225,12 @@ def dropped_updates(view: Op) -> Inspect | None:
 def _first_outside(
     view: Scatter, shape: Sequence[int], starts: dict[int, int], sizes: Sequence[int]
 ) -> list[int]:
-    """Of a window that does not fit, the least index of an element outside of the inputs."""
+    """The first index, in a window that does not fit, of an element that is out of bounds."""
     kept = list(view.windowed_dims)
     offsets = [0] * len(kept)
     if any(not 0 <= start < shape[d] for d, start in starts.items()):
         return offsets
-    # The start is inside, so the window leaves the inputs upwards: soonest along the last such dimension.
+    # The start is in bounds, so the window exceeds an upper bound, first along the last such dimension.
     ends = [(place, shape[d] - starts[d]) for place, d in enumerate(kept) if d in starts]
     place_of_last, offset = max((place, end) for place, end in ends if end < sizes[place])
     offsets[place_of_last] = offset

@@ -15,25 +15,25 @@ from ..types import Type
 
 
 class InvalidPlan(AssertionError):
-    """A step of a plan may see another value than the one that it means; a defect of the planner."""
+    """A step of a plan may see a wrong value; a defect of the planner."""
 
 
 def verify_plan(plan: Plan) -> None:
-    """Verify a plan and those of its steps' regions.
+    """Verify a plan and the plans of its steps' regions.
 
     Raises:
-        InvalidPlan: a read may see another value than the one that it means.
+        InvalidPlan: a read may see a wrong value.
     """
     _Lifetimes(plan).verify()
 
 
 class _Lifetimes:
-    """Follows the slots of a plan through its steps.
+    """Tracks the lifetimes of a plan's slots.
 
     Attributes:
-        alive: slots that hold their values now.
-        ended: why another slot holds none: the step that released it.
-        types: what is known of the type of each slot's value.
+        alive: slots that hold a value.
+        ended: for each other slot the step that released it.
+        types: the type of each slot's value.
     """
 
     def __init__(self, plan: Plan) -> None:

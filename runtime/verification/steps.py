@@ -1,9 +1,8 @@
-"""Checks what running steps really do: that they change, share and overwrite no more than they declare.
+"""Checks at run time that steps change, share and overwrite no more memory than they declare.
 
-The checks stand between the executor and the functions of the steps, so that the executor decides as it
-always does which memory a step may overwrite. Each value is known by a checksum of its elements from the step
-that made it, or
-from the first one that read it: whatever changes it until its last use is found.
+The checks wrap the functions of the steps, so that the executor decides as usual which memory a step may
+overwrite. A checksum of each value is taken when it is written, or first read, and compared at each later
+use, so that any change in between is found.
 """
 
 from __future__ import annotations
@@ -200,7 +199,7 @@ class _CheckedFunction:
             raise InvalidStep(f"{self.where} {verb} slot {slot}, {reason}")
 
     def overwritten(self, out: Any, read: Mapping[int, Any], frame: _Frame) -> set[int]:
-        """The slots whose memory the step is given for results: nothing else that lives may share it."""
+        """The slots whose memory the step may write results to: no other live slot may share it."""
         result_slots: set[int] = set()
         for number, array in enumerate(out or ()):
             if array is None:
@@ -220,7 +219,7 @@ class _CheckedFunction:
     def check_results(
         self, results: Sequence[Any], read: Mapping[int, Any], overwritten: set[int], frame: _Frame
     ) -> None:
-        """Results must lie in memory of their own, unless they are declared views or were given memory."""
+        """Check that results have memory of their own, unless they are declared views or written to `out`."""
         declared = overwritten | self.uses.may_alias
         allowed = {
             other
@@ -249,7 +248,7 @@ def _captures(regions: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _arrays(value: Any) -> Iterator[Array]:
-    """The arrays of a value: itself, or those of a tuple."""
+    """The arrays of a value: the value itself, or the elements of a tuple."""
     if isinstance(value, TupleValue):
         for item in value:
             yield from _arrays(item)

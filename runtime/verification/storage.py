@@ -1,9 +1,8 @@
-"""Verifies where generated code keeps small arrays: no operation reads memory that holds another value by
-then.
+"""Verifies the memory of small arrays in generated code: no operation reads memory that was overwritten.
 
-Blocks of step clusters and of native loops are generated operation by operation. Each array has memory of its
-own, takes turns with another one from step to step of a loop, or is updated where it lies. The watch follows
-which values each pointer holds while the code is generated, beside what the generator decides.
+Blocks of fused small steps and of native loops are generated operation by operation. An array has memory of
+its own, alternates with another one between iterations of a loop, or is updated in place. The watch tracks
+the values that each pointer holds during code generation, independently of the generator.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ..ir import Block, Operation, Value, captured_values
 from .plans import InvalidPlan
 
 _UPDATES: Final = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter", "stablehlo.while"})
-"""Operations whose results may take the place of their operands."""
+"""Operations that may update an operand in place."""
 _BRANCHES: Final = frozenset({"stablehlo.if", "stablehlo.case"})
 
 _Contents = dict[Any, set[Value]]
@@ -27,7 +26,7 @@ _Contents = dict[Any, set[Value]]
 
 @contextmanager
 def watching_storage() -> Iterator[StorageWatch]:
-    """Verify all code for blocks that is generated meanwhile; it raises InvalidPlan where it is not right."""
+    """Verify all code of blocks that is generated in this context; an error raises InvalidPlan."""
     before, Emitter.watch = Emitter.watch, StorageWatch()
     try:
         yield Emitter.watch
@@ -72,7 +71,7 @@ class StorageWatch:
             if isinstance(bound, Elements):
                 continue
             is_same = bound.pointer in shared and operation.name not in _UPDATES
-            if not is_same and not _is_handed_on(emitter, operation, bound):
+            if not is_same and not _is_forwarded(emitter, operation, bound):
                 contents[bound.pointer] = set()
             contents.setdefault(bound.pointer, set()).add(result)
 
@@ -91,7 +90,7 @@ class StorageWatch:
 
 
 def _values_read(emitter: Emitter, operation: Operation) -> list[Value]:
-    """The values that an operation's code reads: with it those of the operations that its loop computes."""
+    """The values that an operation's code reads, including those of operations fused into its loop."""
     chain = getattr(emitter, "chain", None)
     operations: list[Operation] = [operation] if chain is None else chain(operation)
     results = {one.result for one in operations[:-1]}
@@ -99,10 +98,10 @@ def _values_read(emitter: Emitter, operation: Operation) -> list[Value]:
     return values + ([] if operation.name in _BRANCHES else captured_values(operation.regions))
 
 
-def _is_handed_on(emitter: Emitter, operation: Operation, bound: Storage) -> bool:
-    """Whether a result lies where a value of the operation's region does, as a cluster's results."""
+def _is_forwarded(emitter: Emitter, operation: Operation, bound: Storage) -> bool:
+    """Whether a result shares memory with a value that the operation's region returns, as in a fusion."""
     if operation.name in _UPDATES or operation.name in _BRANCHES:
         return False
-    handed_on = [value for region in operation.regions for value in region.block.terminator.operands]
-    bounds = [emitter.bound.get(value) for value in handed_on]
+    returned = [value for region in operation.regions for value in region.block.terminator.operands]
+    bounds = [emitter.bound.get(value) for value in returned]
     return any(isinstance(one, Storage) and one.pointer is bound.pointer for one in bounds)

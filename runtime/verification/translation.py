@@ -1,8 +1,7 @@
-"""Verifies that a plan's steps do the operations of the program, on the values that the program means.
+"""Verifies that a plan's steps compute the operations of the program on the right values.
 
-The plan is walked beside the function that it was made of: each slot holds a value of the function, and a
-    step must
-find the operation's operands in the slots that it reads.
+The plan and its function are walked in parallel: each slot holds a value of the function, and the slots that
+a step reads must hold the operation's operands.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from ..plan import Plan, Step
 from .plans import InvalidPlan
 
 Values = dict[Value, object]
-"""What stands for each value of a block in one call of it: a constant's array, or an object of its own."""
+"""An identity for each value of a block in one call: a constant's array, or a unique object."""
 
 
 def verify_translation(function: Function, plan: Plan) -> None:
-    """Verify a plan against the function that it was made of.
+    """Verify a plan against the function that it was planned from.
 
     Raises:
         InvalidPlan: a step does another operation, or reads or writes another value.
@@ -31,11 +30,11 @@ def verify_translation(function: Function, plan: Plan) -> None:
 
 
 class _Translation:
-    """Walks a plan and a block side by side.
+    """Walks a plan and a block in parallel.
 
     Attributes:
         held: the value that each slot holds.
-        steps: those that were not reached yet.
+        steps: the remaining steps.
         absorbed: products that the step of a later operation computes.
     """
 
