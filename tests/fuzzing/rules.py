@@ -128,6 +128,8 @@ def _allowed(
         allowed |= _is_integral(*np.broadcast_arrays(*arrays), got)
     if name == "stablehlo.compare" and "fnuz" in arrays[0].dtype.name and _has_type(operation, "TOTALORDER"):
         return allowed | np.isnan(arrays[0]) | np.isnan(arrays[1])
+    if name == "stablehlo.map" and _negates_scales(operation):
+        return np.ones(want.shape, np.bool_)
     if name == "stablehlo.reduce_precision":
         return allowed | (not np.isinf(np.array(np.inf).astype(want.dtype).astype(np.float64)))
     if name == "stablehlo.sort":
@@ -380,10 +382,10 @@ def _has_type(operation: Operation, compare_type: str) -> bool:
     return getattr(operation.attributes.get("compare_type"), "value", "") == compare_type
 
 
-def _negates_scales(operation: Operation, key: Array) -> bool:
-    """Whether a comparator negates f8E8M0FNU: NaN here, the number itself in the interpreter."""
-    names = {inner.name for inner in operation.regions[0].block.operations}
-    return key.dtype.name == _SCALES and "stablehlo.negate" in names
+def _negates_scales(operation: Operation) -> bool:
+    """Whether a region negates f8E8M0FNU: NaN here, the number itself in the interpreter."""
+    inner = [one for region in operation.regions for one in region.walk()]
+    return any(one.name == "stablehlo.negate" and "f8E8M0FNU" in str(one.result.type) for one in inner)
 
 
 def _is_permutation(operation: Operation, inputs: Sequence[Array], index: int, got: Array) -> Array:
@@ -391,7 +393,7 @@ def _is_permutation(operation: Operation, inputs: Sequence[Array], index: int, g
     key = inputs[0]
     is_float = element_type_of(key.dtype).category == FLOAT
     total = any(_has_type(inner, "TOTALORDER") for inner in operation.regions[0].block.operations)
-    compares_nans = np.isnan(key).any() or _negates_scales(operation, key) if is_float else False
+    compares_nans = np.isnan(key).any() or _negates_scales(operation) if is_float else False
     if (total and "fnuz" not in key.dtype.name) or not compares_nans:
         return np.zeros(got.shape, np.bool_)
     axis = attribute(operation, "dimension")
