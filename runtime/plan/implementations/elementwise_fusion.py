@@ -27,15 +27,12 @@ from ...specialize.fusion.small_steps import form_step_fusions
 from ...specialize.rewrites.small_scatters import take_index_vectors
 from ...specialize.utils.rewriter import is_plain
 from ...types import TensorType
-from ..implementation import Cost, Pairs, Runnable
-from ..tiering.cost_model import BYTES_PER_SECOND, estimate, native_saving_seconds
-from .native_code import NativeCode, names_of
+from ..implementation import Pairs, Runnable
+from ..tiering.cost_model import BYTES_PER_SECOND, MIN_SAVED_SECONDS, estimate, native_saving_seconds
+from .native_code import NativeCode
 from .native_loops import loop_to_compile
 from .reduction_fusion import has_reduction_tiling, has_row_tiling
 from .region_kernels import has_few_updates
-
-_MIN_SAVED_SECONDS = 5e-6
-"""Seconds that native code saves where it is worth its call: some 500 transcendental functions of f32."""
 
 _DEFAULT_ORDERING = Ordering(scatter_schedule=None)
 
@@ -69,7 +66,7 @@ def is_worth_compiling_alone(operation: Operation) -> bool:
     """Whether native code for this one elementwise operation is worth its call."""
     if not is_plain(operation):
         return False
-    return native_saving_seconds(operation) >= _MIN_SAVED_SECONDS and generates(operation)
+    return native_saving_seconds(operation) >= MIN_SAVED_SECONDS and generates(operation)
 
 
 def _is_native_loop(options: Options, operation: Operation) -> bool:
@@ -244,10 +241,8 @@ class Code(NativeCode):
     """
 
     def __init__(self, block: Block, threads: int | None, box: Box | None = None) -> None:
-        self.block = block
-        self.threads = threads
+        super().__init__(block, threads)
         self.box = box
-        self.reason = f"one loop for {names_of(block)}"
 
     @functools.cached_property
     def may_overwrite(self) -> Pairs:  # type: ignore[override]
@@ -256,28 +251,32 @@ class Code(NativeCode):
 
     @functools.cached_property
     def nests_and_keys(self) -> tuple[Sequence[Any], Sequence[str]]:
-        """The nests, and the key of each one's code.
+        """The nests, and the key of each one's code: once for the equal ones of a program's layers.
 
         Raises:
             NoCode: it takes too many nests.
         """
-        return _nests_and_keys(self.block, self.box)
+        from ...codegen.llvm.machine import key_of
+        from ...codegen.nests.loop_schedule import schedule_loops
+        from ...codegen.nests.nest import description
+        from .nests import nests_of
+
+        identity, referenced = structural_key(self.block)
+        cached = _nest_cache.get((identity, self.box))
+        if cached is None:
+            nests = tuple([schedule_loops(nest) for nest in nests_of(self.block, self.box)])
+            cached = nests, tuple([key_of(description(nest)) for nest in nests]), referenced
+            _nest_cache.keep((identity, self.box), cached)
+        return cached[:2]
 
     @property
     def key(self) -> str:
         return " ".join(self.nests_and_keys[1])
 
-    def cost(self) -> Cost:
-        return estimate(self.block)
-
     def is_quick(self) -> bool:
         from ...codegen.llvm.machine import is_quick
 
         return all(map(is_quick, self.nests_and_keys[1]))
-
-    def signature(self) -> tuple[list[TensorType], list[TensorType]]:
-        operands, results = self.block.arguments, self.block.terminator.operands
-        return [*map(_tensor, operands)], [*map(_tensor, results)]
 
     def prepare(self) -> Runnable:
         return self.launched(self.launches())
@@ -310,22 +309,6 @@ class Code(NativeCode):
         )
         seconds *= work_items * elements
         return Launch(address, tasks, accesses, integer_args(nest, blocks, units_per_task), seconds)
-
-
-def _nests_and_keys(block: Block, box: Box | None) -> tuple[Sequence[Any], Sequence[str]]:
-    """The nests of a block, and the keys of their code: once for the equal ones of a program's layers."""
-    from ...codegen.llvm.machine import key_of
-    from ...codegen.nests.loop_schedule import schedule_loops
-    from ...codegen.nests.nest import description
-    from .nests import nests_of
-
-    identity, referenced = structural_key(block)
-    cached = _nest_cache.get((identity, box))
-    if cached is None:
-        nests = tuple([schedule_loops(nest) for nest in nests_of(block, box)])
-        cached = nests, tuple([key_of(description(nest)) for nest in nests]), referenced
-        _nest_cache.keep((identity, box), cached)
-    return cached[:2]
 
 
 _CachedNests = tuple[Sequence[Any], Sequence[str], list[object]]

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...ir import Block
 from ...types import TensorType
-from ..implementation import Implementation, Runnable
-from ..tiering.cost_model import BYTES_PER_SECOND
+from ..implementation import Cost, Implementation, Runnable
+from ..tiering.cost_model import BYTES_PER_SECOND, estimate
 
 if TYPE_CHECKING:
     from ...kernels.launch.threads import Division
@@ -36,16 +36,28 @@ class LoweredKernel(NamedTuple):
 class NativeCode(Implementation):
     """Code that takes the operands and writes results of its own, or over operands.
 
-    Attributes:
+    Args:
+        block: what it computes.
         threads: most threads that it may use; None: all.
-        is_brief: whether compiling it takes so little that no process waits for another one's.
+
+    Attributes:
+        form: what it is, for `Executable.explain`.
+        is_brief: whether its loops are short, so that LLVM should not take long over them.
     """
 
     kind = "generated"
     takes_regions = False
     may_alias = False
-    threads: int | None
+    form = "one loop"
     is_brief = False
+
+    def __init__(self, block: Block, threads: int | None) -> None:
+        self.block = block
+        self.threads = threads
+        self.reason = f"{self.form} for {names_of(block)}"
+
+    def cost(self) -> Cost:
+        return estimate(self.block)
 
     @property
     def key(self) -> str:
@@ -59,7 +71,8 @@ class NativeCode(Implementation):
 
     def signature(self) -> tuple[Sequence[TensorType], Sequence[TensorType]]:
         """The types that the code takes and gives."""
-        raise NotImplementedError
+        operands, results = self.block.arguments, self.block.terminator.operands
+        return [tensor(value.type) for value in operands], [tensor(value.type) for value in results]
 
     def is_quick(self) -> bool:
         from ...codegen.llvm.machine import is_quick

@@ -9,10 +9,7 @@ from ...ir import Block, Operation
 from ...ir.structural_key import structural_key
 from ...lru_cache import LRUCache
 from ...ops.framework.verify import view_of
-from ...types import TensorType
-from ..implementation import Cost
-from ..tiering.cost_model import estimate
-from .native_code import LoweredKernel, NativeCode, division, names_of, seconds_of, tensor
+from .native_code import LoweredKernel, NativeCode, division, seconds_of
 
 MAX_CACHED = 64
 """Of how many clusters it is known what their code takes: layers of a program have equal ones."""
@@ -52,19 +49,7 @@ class _Shared:
 
 
 class LoopCode(NativeCode):
-    """The native code of a cluster: what it takes to make it, and the function.
-
-    Args:
-        block: the cluster's.
-        threads: most threads that it may use; None: all.
-    """
-
-    form = "one loop"
-
-    def __init__(self, block: Block, threads: int | None) -> None:
-        self.block = block
-        self.threads = threads
-        self.reason = f"{self.form} for {names_of(block)}"
+    """The native code of a cluster."""
 
     def lower(self) -> LoweredKernel | None:
         """The code before it is compiled; None where there is none."""
@@ -105,13 +90,6 @@ class LoopCode(NativeCode):
     def key(self) -> str:
         """Of the code: steps of equal keys share it."""
         return self._shared.key
-
-    def signature(self) -> tuple[list[TensorType], list[TensorType]]:
-        operands, results = self.block.arguments, self.block.terminator.operands
-        return [tensor(value.type) for value in operands], [tensor(value.type) for value in results]
-
-    def cost(self) -> Cost:
-        return estimate(self.block)
 
     def seconds(self) -> float:
         """About how long one thread takes."""

@@ -42,6 +42,8 @@ THRESHOLDS = {
 code from the iteration in which it is there; and of generated code where a ufunc program runs until then: as
 that takes all threads, compiling beside slows calls down."""
 
+MIN_SAVED_SECONDS = 5e-6
+"""What native code saves where it is worth its call: some 500 transcendental functions of f32."""
 MIN_PROGRAM_SECONDS = 2e-4
 """What references must be expected to take for a ufunc program, which takes half a millisecond to make."""
 MIN_BLOCKS_SECONDS = 1e-3
