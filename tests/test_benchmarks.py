@@ -71,14 +71,16 @@ def test_modules_are_imported_where_their_folder_lies_alone(tmp_path: Path) -> N
     assert len(names) > 5 and run.returncode == 0, run.stderr
 
 
-def test_side_by_side_tells_which_is_faster() -> None:
+def test_interleaved_timing_finds_the_faster_one() -> None:
     comparison = side_by_side(lambda: time.sleep(0.002), lambda: time.sleep(0.02), for_seconds=0, least=5)
     assert 0.002 <= comparison.ours < comparison.other
     assert 2 < comparison.ratio < 11
 
 
 @pytest.mark.parametrize(("least", "most", "for_seconds", "calls"), [(3, 300, 0.0, 3), (2, 7, 60.0, 7)])
-def test_side_by_side_calls_both_equally_often(least: int, most: int, for_seconds: float, calls: int) -> None:
+def test_interleaved_timing_calls_both_equally_often(
+    least: int, most: int, for_seconds: float, calls: int
+) -> None:
     called: list[str] = []
     limits = {"for_seconds": for_seconds, "least": least, "most": most}
     side_by_side(lambda: called.append("ours"), lambda: called.append("other"), **limits)  # type: ignore[arg-type]

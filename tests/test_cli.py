@@ -113,7 +113,7 @@ def test_cache_that_others_may_write_to(cache: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
 @pytest.mark.parametrize("mode", [0o700, 0o777])
-def test_a_run_says_once_why_compiled_code_is_not_kept(program: Path, tmp_path: Path, mode: int) -> None:
+def test_a_run_says_once_why_compiled_code_is_not_cached(program: Path, tmp_path: Path, mode: int) -> None:
     program.write_text(FUSED)
     folder = tmp_path / "cache"
     folder.mkdir()

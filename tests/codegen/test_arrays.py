@@ -11,7 +11,7 @@ from nimblehlo.kernels.launch import threads
 from nimblehlo.plan.implementations.native_loops import LoopToCompile
 from tests.running import run_every_way
 
-from .test_native_loop import check, counted, form_of, problem_of
+from .test_native_loop import check, counted, loop_to_compile_of, problem_of
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(5)
@@ -95,7 +95,7 @@ def test_products_of_many_terms_keep_their_plans(
     text = counted(10, "\n".join(lines), carried, f"%r, %v{operations}")
     monkeypatch.setattr(threads, "driver_and_thread_count", lambda most: (0, most or 2))
     assert "has many products" in str(problem_of(text))
-    assert isinstance(form_of(text, threads=1), LoopToCompile)
+    assert isinstance(loop_to_compile_of(text, threads=1), LoopToCompile)
     run_every_way(text, floats(size, size), floats(8))
 
 
@@ -390,7 +390,7 @@ def test_elements_of_an_array_that_is_updated_later_are_made_before() -> None:
 
 
 @pytest.mark.parametrize(("sizes", "is_turned"), [("1, 4, 6", False), ("2, 5, 6", True), ("1, 1, 4", False)])
-def test_windows_that_lie_side_by_side_are_read_where_they_are(sizes: str, is_turned: bool) -> None:
+def test_contiguous_windows_are_read_without_copies(sizes: str, is_turned: bool) -> None:
     """Of an array that nothing changes, and of one that the loop makes anew; one window lies in pieces."""
     window = f"tensor<{sizes.replace(', ', 'x')}xf32>"
     body = f"""%a = stablehlo.dynamic_slice %m, %i, %one, %i, sizes = [{sizes}]

@@ -57,7 +57,7 @@ def test_no_operation_is_named_twice_for_floats() -> None:
 
 
 @pytest.mark.usefixtures("unverified")
-def test_planning_clusters_loads_no_code_generator() -> None:
+def test_planning_fusions_loads_no_code_generator() -> None:
     """What follows from a program is told before any of its code is made; a first run may need none."""
     script = (
         "import sys, nimblehlo\n"

@@ -63,7 +63,7 @@ def counted(
     )
 
 
-def form_of(text: str, threads: int | None = None) -> native_loops.LoopToCompile | str:
+def loop_to_compile_of(text: str, threads: int | None = None) -> native_loops.LoopToCompile | str:
     """What becomes native code of the only loop of a program, or why nothing does."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
@@ -74,7 +74,7 @@ def form_of(text: str, threads: int | None = None) -> native_loops.LoopToCompile
 
 def problem_of(text: str) -> str | None:
     """Why the only loop of a program does not become native."""
-    form = form_of(text)
+    form = loop_to_compile_of(text)
     return form if isinstance(form, str) else None
 
 
@@ -142,7 +142,7 @@ def test_arrays_are_read_and_written_by_index() -> None:
 
 
 @pytest.mark.parametrize("start", [-5, 2, 97, 2**31 - 1])
-def test_windows_are_moved_into_the_array(start: int) -> None:
+def test_starts_of_windows_are_clamped(start: int) -> None:
     body = """%at = stablehlo.add %i, %s : tensor<i32>
       %w = stablehlo.dynamic_slice %x, %at, %i, sizes = [2, 3]
           : (tensor<90x4xi32>, tensor<i32>, tensor<i32>) -> tensor<2x3xi32>
@@ -341,7 +341,7 @@ def test_an_array_that_dies_is_updated_in_place_unless_it_is_captured(source: st
         assert np.array_equal(result, expected)
 
 
-def test_kept_code_is_used_before_compiling_would_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_code_is_used_before_compiling_would_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     body = "%y = stablehlo.multiply %x, %x : tensor<i16>"
     text = counted(1500, body, {"x": ("x0", "tensor<i16>")}, "%y")
     nimblehlo.compile(text, options=Options(compile="eager"))(np.int16(3))
@@ -355,7 +355,7 @@ def test_kept_code_is_used_before_compiling_would_pay(monkeypatch: pytest.Monkey
     assert loop.implementation.native is not None
 
 
-def test_more_values_than_have_room_on_the_stack() -> None:
+def test_more_values_than_fit_the_stack() -> None:
     names = [f"v{k}" for k in range(70)]
     body = "\n".join(
         f"%n{name} = stablehlo.add %{name}, %{other} : tensor<i32>"

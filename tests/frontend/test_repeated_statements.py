@@ -92,7 +92,7 @@ def test_a_statement_that_goes_on_in_the_next_line() -> None:
     assert outcome(text) == read_each(text)
 
 
-def test_long_lines_are_not_kept() -> None:
+def test_long_text_lines_are_not_stored() -> None:
     constants = ", ".join(["1.0"] * 1000)
     line = f"stablehlo.constant dense<[{constants}]> : tensor<1000xf32>"
     with patch.object(RepeatedStatements, "store") as store:

@@ -23,11 +23,11 @@ from .generator import Program, is_constant
 from .programs import random_program
 from .shrink import shrunk
 from .variants import (
+    concatenated_components,
     constant_array,
     constants,
     for_interpreter,
     for_runtime,
-    joined_parts,
     observed_values,
     single_operation,
     text_of,
@@ -120,7 +120,7 @@ class Campaign:
             if isinstance(answer, NoAnswer):
                 self._without_answer(seed, program, answer)
             else:
-                wanted = dict(zip(values, joined_parts(answer, values), strict=True))
+                wanted = dict(zip(values, concatenated_components(answer, values), strict=True))
             judge = functools.partial(self._judge, seed, program, wanted, given)
             self._enter(seed, program, judge, shrink)
 

@@ -64,7 +64,7 @@ def for_runtime(
     return module, [*map(constant_array, lifted), *cuts.values()]
 
 
-def joined_parts(arrays: Iterable[Array], returned: Sequence[Value]) -> list[Array]:
+def concatenated_components(arrays: Iterable[Array], returned: Sequence[Value]) -> list[Array]:
     """The values that `for_interpreter` returns, complex ones put together again."""
     remaining = iter(arrays)
     values = []

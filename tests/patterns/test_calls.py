@@ -158,7 +158,7 @@ def test_variables_defaults_and_attributes_that_change(taken: list[int]) -> None
     assert len(taken) == 2
 
 
-def test_only_so_many_are_kept(taken: list[int]) -> None:
+def test_the_cache_size_is_bounded(taken: list[int]) -> None:
     functions = [eval(f"lambda attrs, x: x + {number}") for number in range(13)]
     for function in functions[:12] * 2:
         map_of(function)

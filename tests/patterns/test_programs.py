@@ -138,7 +138,9 @@ def test_arrays_that_a_lambda_makes() -> None:
         assert same_bits(sn_zipmapreduce(lambda attrs, x: x * [1, 2, 3] + 1, [X]), X * [1.0, 2.0, 3.0] + 1)
 
 
-def test_the_programs_used_last_are_kept(compiled: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_programs_are_dropped(
+    compiled: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(programs, "_of_tapes", LRUCache(2))
     traced_each_time = functools.partial(double)
     for size in (1, 2, 1, 3, 1, 2):

@@ -57,7 +57,7 @@ def test_no_gather_dims() -> None:
     assert sn_gather(TABLE, np.zeros((2, 0), np.int32), [], []).tolist() == [TABLE.tolist()] * 2
 
 
-def test_slices_that_would_leave_the_table_are_moved_back() -> None:
+def test_out_of_bounds_slices_are_clamped() -> None:
     places = [[-1], [2], [100], [-(2**31)], [2**31 - 1]]
     expected = [[1, 2], [2, 3], [2, 3], [1, 2], [2, 3]]
     assert sn_gather([1, 2, 3], places, [0], [2]).tolist() == expected
@@ -138,7 +138,7 @@ def test_any_gather(case: tuple[Any, ...]) -> None:
     assert same_bits(sn_gather(*case), gather(*case))
 
 
-def test_every_way_of_running() -> None:
+def test_all_execution_modes() -> None:
     table = np.random.default_rng(1).standard_normal((40, 30)).astype(np.float32)
     places = np.random.default_rng(2).integers(-5, 45, (500, 2)).astype(np.int32)
     module = patterns.trace(lambda t, i: sn_gather(t, i, [1, 0], [3, 2]), table, places)

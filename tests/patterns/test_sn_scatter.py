@@ -162,7 +162,7 @@ def test_any_scatter(case: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.parametrize("rmw_op", COMBINE)
-def test_every_way_of_running(rmw_op: str) -> None:
+def test_all_execution_modes(rmw_op: str) -> None:
     rng = np.random.default_rng(3)
     operand = rng.standard_normal(50).astype(np.float32)
     update = rng.standard_normal((400, 1)).astype(np.float32)

@@ -159,7 +159,7 @@ def test_a_nan_is_the_extreme(reduce_op: str) -> None:
     assert np.isnan(sn_zipmapreduce(identity, [EDGES], reduce_op))
 
 
-def test_a_reduction_in_every_way_of_running() -> None:
+def test_a_reduction_in_all_execution_modes() -> None:
     x = np.random.default_rng(1).standard_normal((7, 300)).astype(np.float32)
 
     def program(x: Any) -> Any:

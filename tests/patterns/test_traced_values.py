@@ -221,7 +221,7 @@ def test_function(name: str) -> None:
     assert same_bits(got, want)
 
 
-def test_function_of_complex_parts() -> None:
+def test_function_of_complex_components() -> None:
     z = np.array([1 + 2j, np.inf - 1j, -0.0 + 0j], np.complex64)
     got = evaluated(lambda z: (np.real(z), z.imag, np.conj(z), abs(z), np.isfinite(z), np.isinf(z)), z)
     want = (z.real, z.imag, z.conj(), abs(z), np.isfinite(z), np.isinf(z))
@@ -304,7 +304,7 @@ def test_a_value_shows_what_it_is() -> None:
     assert held == [("Traced(f32, shape=(2, 3, 4))", np.dtype(np.float32), (2, 3, 4))]
 
 
-def test_long_compositions_in_every_way_of_running() -> None:
+def test_long_compositions_in_all_execution_modes() -> None:
     def program(x: Any) -> Any:
         return np.logaddexp(x, x // 3) + np.trunc(x / 7) % 2 + np.fmax(x, np.nan) * np.isfinite(x)
 

@@ -118,7 +118,7 @@ def test_both_are_joined_where_native_code_is_used_later() -> None:
         assert same_bits(executable(*inputs)[0], expected[0])
 
 
-def test_an_operand_of_the_product_may_be_one_of_the_cluster() -> None:
+def test_an_operand_of_the_product_may_be_one_of_the_fusion() -> None:
     body = """  %sum = stablehlo.add %product, %lhs : {c}
   %half = stablehlo.multiply %sum, %rhs : {c}
   %result = stablehlo.logistic %half : {c}

@@ -53,7 +53,7 @@ def test_random_programs_give_the_same_bits_in_place(monkeypatch: pytest.MonkeyP
     assert compare(range(SAMPLE), Options(compile="never"), monkeypatch) > SAMPLE // 10
 
 
-def test_random_clusters_give_the_same_bits_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_fusions_give_the_same_bits_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     compare(range(SAMPLE), Options(compile="auto"), monkeypatch)
 
 

@@ -117,7 +117,7 @@ def test_batches_that_are_sorted_each() -> None:
     assert (finding.index, finding.value) == ((1, 2), (2,))
 
 
-def test_batches_side_by_side_that_are_sorted_each() -> None:
+def test_adjacent_batches_are_sorted_separately() -> None:
     text = """
     func.func @main(%a: tensor<2x5xf32>, %i: tensor<3x2x1xi32>) -> tensor<3x2xf32> {
       %0 = "stablehlo.gather"(%a, %i) {dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1],

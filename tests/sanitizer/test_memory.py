@@ -147,7 +147,7 @@ def test_what_a_size_adds_is_not_written() -> None:
     assert (finding.operation, finding.index, finding.count) == ("stablehlo.abs", (3,), 2)
 
 
-def test_shadows_are_not_kept() -> None:
+def test_shadows_are_not_stored() -> None:
     shadows = Shadows()
     array = np.zeros(3)
     shadows.enter(array, np.array([True, False, True]))

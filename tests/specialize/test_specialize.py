@@ -92,7 +92,7 @@ def test_inlining_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         specialized("\n".join(functions))
 
 
-def test_constants_are_folded_and_kept_within_bounds() -> None:
+def test_folded_constants_stay_within_bounds() -> None:
     function = specialized("""
     func.func @main() -> (tensor<4xi32>, tensor<1000000xf32>, tensor<1000000xi32>) {
       %0 = stablehlo.iota dim = 0 : tensor<4xi32>

@@ -82,7 +82,7 @@ def test_whether_there_may_be_code_is_seen_without_a_compiler(tmp_path):
     assert run(tmp_path, asked) == "True False"
 
 
-def test_code_is_kept_for_the_sources_of_all_generators(monkeypatch):
+def test_the_code_cache_key_covers_all_generators(monkeypatch):
     folders = []
     monkeypatch.setattr(machine, "digest_of_sources", lambda *sources: folders.extend(sources) or b"")
     machine._folder("a processor")

@@ -265,7 +265,7 @@ def test_other_bodies_fold_in_order() -> None:
     assert same_bits(got, expected)
 
 
-def test_what_is_dear_is_kept_and_what_is_cheap_is_not() -> None:
+def test_expensive_values_are_stored_and_cheap_ones_recomputed() -> None:
     text = jax.jit(lambda x: jax.nn.softmax(x, -1)).lower(numbers(4, 8)).as_text()
     _, plan = plan_of(text)
     assert plan is not None
@@ -286,7 +286,7 @@ def test_what_is_dear_is_kept_and_what_is_cheap_is_not() -> None:
         ((6, 10), lambda x: x.reshape(10, 6) + x.reshape(10, 6).sum()),
     ],
 )
-def test_other_clusters_have_no_form(shape: tuple[int, ...], function: Callable[..., Any]) -> None:
+def test_other_fusions_have_no_plan(shape: tuple[int, ...], function: Callable[..., Any]) -> None:
     _, plan = plan_of(jax.jit(function).lower(numbers(*shape)).as_text())
     assert plan is None
 

@@ -91,7 +91,7 @@ def test_operands_that_vary_along_some_dimensions_of_rows() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("columns", [2, 3, 11, 16])
-def test_rows_that_lie_apart(columns: int, dtype: Any) -> None:
+def test_strided_rows(columns: int, dtype: Any) -> None:
     """Differences of all pairs: an operand's row is many rows of the cluster."""
 
     def attracted(x: Any, y: Any) -> Any:

@@ -259,7 +259,7 @@ def test_windows_and_columns_fill_tiles_in_any_number():
 
 
 @needs_integers
-def test_operands_may_lie_in_memory_in_any_way():
+def test_operands_may_have_any_strides():
     generator = np.random.default_rng(7)
     whole = generator.integers(-9, 9, (2, 12, 2, 8), np.int32)
     rhs = generator.integers(-9, 9, (3, 4, 5), np.int32)

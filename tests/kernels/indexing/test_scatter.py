@@ -102,7 +102,7 @@ def all_are_partitioned(*, choosing=False):
 
 @settings(max_examples=300)
 @given(geometries(), st.sampled_from(["int32", "int64"]), st.booleans(), st.booleans(), st.integers(0, 2**32))
-def test_any_dimension_numbers_by_owners(geometry, index_type, is_scheduled, choosing, seed):
+def test_any_dimension_numbers_by_partitions(geometry, index_type, is_scheduled, choosing, seed):
     rng = np.random.default_rng(seed)
     values = random_values(rng, geometry.operand_shape, np.float32)
     updates = rng.normal(0, 9, geometry.slices_shape).astype(np.float32)
@@ -195,7 +195,7 @@ def test_rows_that_are_written_past_the_caches(dtype, combiner, threads):
 @pytest.mark.parametrize("threads", [2, 3, 8])
 @pytest.mark.parametrize("combiner", ["add", "overwrite"])
 @pytest.mark.parametrize("dtype", ["float32", "complex128", ml_dtypes.bfloat16, "int8"])
-def test_owners_of_columns(dtype, combiner, threads, in_place, monkeypatch):
+def test_partitions_of_columns(dtype, combiner, threads, in_place, monkeypatch):
     monkeypatch.setattr(scatter_strategies, "prefers_shared_rows", lambda: True)
     rng = np.random.default_rng(18)
     row = 2 * threads * 64 // np.dtype(dtype).itemsize
@@ -231,7 +231,7 @@ def test_owners_of_columns(dtype, combiner, threads, in_place, monkeypatch):
 
 @pytest.mark.parametrize("window", [(3, 4), (3, 1), (1, 4), (61, 1), (1, 1)])
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_many_windows_that_slide_two_ways(threads, window):
+def test_many_windows_that_slide_in_two_dimensions(threads, window):
     count = 30_000 // window[0]
     geometry = Geometry((61, 50, 3), (count, 2), (count, *window, 3), (1, 2, 3), (), (), (), (0, 1), 1, ())
     rng = np.random.default_rng(17)
@@ -271,7 +271,7 @@ BATCHES = Geometry((3, 9, 4), (3, 20, 1), (3, 20, 4), (2,), (1,), (0,), (0,), (1
 @pytest.mark.parametrize("choosing", [False, True])
 @pytest.mark.parametrize("is_unique", [False, True])
 @pytest.mark.parametrize("geometry", [ITEMS, ROWS, PARTS, BATCHES], ids=["items", "rows", "parts", "batches"])
-def test_owners_start_the_result(geometry, is_unique, choosing):
+def test_partitions_initialize_the_result(geometry, is_unique, choosing):
     rng = np.random.default_rng(14)
     shape = geometry.operand_shape
     updates = random_values(rng, geometry.slices_shape, np.float32)
@@ -384,7 +384,7 @@ def large_case(name):
 
 
 @pytest.fixture
-def runs_have_owners(monkeypatch):
+def runs_are_partitioned(monkeypatch):
     """Runs are distributed to owners wherever there are two threads."""
     monkeypatch.setattr(scatter_strategies, "_CACHED_BYTES", 0)
 
@@ -477,7 +477,7 @@ def test_large_scatters_of_distributed_items(name, threads, monkeypatch):
 @pytest.mark.parametrize("places", [1, 5, 100])
 @pytest.mark.parametrize("combiner", ["overwrite", "add", "minimum", "maximum"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", ml_dtypes.bfloat16, "float16"])
-def test_large_scatters_of_floats_to_few_places(dtype, combiner, places):
+def test_large_scatters_of_floats_to_few_destinations(dtype, combiner, places):
     rng = np.random.default_rng(19)
     geometry = Geometry((places,), (25_000, 1), (25_000,), (), (0,), (), (), (0,), 1, ())
     values, updates = (rng.normal(0, 9, size).astype(dtype) for size in (places, 25_000))
@@ -495,7 +495,7 @@ def test_large_scatters_of_floats_to_few_places(dtype, combiner, places):
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
 @pytest.mark.parametrize("combiner", ["overwrite", "add", "minimum", "xor"])
-def test_large_scatters_of_integers_to_few_places(combiner, threads):
+def test_large_scatters_of_integers_to_few_destinations(combiner, threads):
     rng = np.random.default_rng(6)
     geometry = Geometry((100,), (70_000, 1), (70_000,), (), (0,), (), (), (0,), 1, ())
     values, updates = (
@@ -518,7 +518,7 @@ def test_large_scatters_of_integers_to_few_places(combiner, threads):
     assert same_bits(result, expected)
 
 
-@pytest.mark.usefixtures("runs_have_owners")
+@pytest.mark.usefixtures("runs_are_partitioned")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
     monkeypatch.setattr(scatter_strategies, "_CHUNK_BYTES", 120_000)
@@ -529,7 +529,7 @@ def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
         assert same_bits(scatter_values([values], [starts], [updates])[0], expected)
 
 
-@pytest.mark.usefixtures("runs_have_owners")
+@pytest.mark.usefixtures("runs_are_partitioned")
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_large_schedules(threads):
     geometry, values, starts, updates, _ = large_case("items")

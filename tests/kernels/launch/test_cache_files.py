@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("payload", [b"", b"code", bytes(range(256)) * 5000])
-def test_what_is_kept_is_read(folder: Path, payload: bytes) -> None:
+def test_cached_entries_are_read(folder: Path, payload: bytes) -> None:
     cache_files.keep(folder / "entry.o", payload)
     assert cache_files.read(folder / "entry.o") == payload
     assert [path.name for path in folder.iterdir()] == ["entry.o"]

@@ -74,7 +74,7 @@ def refusal(folder: Path) -> str:
     return str(one.message)
 
 
-def test_what_is_kept_is_closed_to_others(folder: Path) -> None:
+def test_cache_entries_are_private(folder: Path) -> None:
     before = os.umask(0)
     try:
         deeper = folder.parent / "a" / "b" / VERSION

@@ -236,7 +236,7 @@ def test_a_child_has_threads_of_its_own():
     run(code)
 
 
-def test_many_brief_launches_side_by_side():
+def test_many_brief_concurrent_launches():
     """Threads come and go: none may miss a task, take one twice, or one of another launch."""
     sizes = ((7, 7, 2), (50, 9, 3), (99, 33, 8))
     functions = [made(total, tasks, 2e-5, count) for total, tasks, count in sizes]

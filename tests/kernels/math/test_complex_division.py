@@ -82,7 +82,7 @@ def test_annex_g_changes_quotients_of_two_nans_only() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 255, 256, 257, 1000])
 @pytest.mark.parametrize("step", [1, 3, -2])
-def test_arrays_lie_in_any_way(count: int, step: int) -> None:
+def test_arrays_may_have_any_strides(count: int, step: int) -> None:
     """The same bits in whole vectors, in what is left, from elements that lie apart, beside NaN, in place."""
     lhs, rhs = (random_numbers(3 * count + 3, 3)[::step][:count] for _ in range(2))
     one_by_one = np.array([divide(a, b) for a, b in zip(lhs, rhs, strict=True)], np.complex128)

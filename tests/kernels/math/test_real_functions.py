@@ -195,7 +195,7 @@ def test_values_below_the_least_normal_number_lose_digits_only() -> None:
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 255, 256, 257, 1000])
 @pytest.mark.parametrize("step", [1, 3, -2])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_arrays_lie_in_any_way(count: int, step: int, dtype: type[np.floating[Any]]) -> None:
+def test_arrays_may_have_any_strides(count: int, step: int, dtype: type[np.floating[Any]]) -> None:
     """The same bits in whole vectors, in what is left, and from elements that lie apart."""
     values = RNG.uniform(-6, 6, 3 * count + 3).astype(dtype)[::step][:count]
     one_by_one = [real_functions.erfc(value) for value in values]

@@ -1,4 +1,5 @@
-"""Products of bytes and of bf16: exact sums of bytes, those of bf16 in the order that each way states."""
+"""Products of bytes and of bf16: exact sums of bytes, those of bf16 in the order that each implementation
+states."""
 
 import functools
 import operator
@@ -35,18 +36,20 @@ SHAPES = [
 ]
 LAYOUTS = ["plain", "transposed", "strided", "reversed"]
 
-needs_unit = pytest.mark.skipif(
+needs_amx = pytest.mark.skipif(
     AMX not in low_precision_matmul.available(), reason="this processor has no matrix unit"
 )
-needs_pairs = pytest.mark.skipif(
+needs_avx512_bf16 = pytest.mark.skipif(
     AVX512_BF16 not in low_precision_matmul.available(),
     reason="this processor does not multiply pairs of bf16",
 )
 
 
-@pytest.fixture(params=[pytest.param(AMX, marks=needs_unit), pytest.param(AVX512_BF16, marks=needs_pairs)])
-def way(request):
-    """Each way to multiply bf16 that this processor has."""
+@pytest.fixture(
+    params=[pytest.param(AMX, marks=needs_amx), pytest.param(AVX512_BF16, marks=needs_avx512_bf16)]
+)
+def implementation(request):
+    """Each implementation to multiply bf16 that this processor has."""
     return request.param
 
 
@@ -65,13 +68,13 @@ def numbers(generator, shape):
     return generator.standard_normal(shape, np.float32).astype(BF16)
 
 
-def in_order(lhs, rhs, way):
-    """The sums of bf16 in the stated order of a way. f64 holds a sum and one more product."""
+def in_order(lhs, rhs, implementation):
+    """The sums of bf16 in the stated order of an implementation. f64 holds a sum and one more product."""
     lhs, rhs = lhs.astype(np.float64), rhs.astype(np.float64)
-    return in_steps(lhs, rhs) if way == AMX else term_by_term(lhs, rhs)
+    return in_k_tiles(lhs, rhs) if implementation == AMX else term_by_term(lhs, rhs)
 
 
-def in_steps(lhs, rhs):
+def in_k_tiles(lhs, rhs):
     """What `matrix_unit.h` states: in each step of 32 terms those with even and those with odd numbers."""
     terms = lhs.shape[2]
     parts = []
@@ -96,12 +99,12 @@ def term_by_term(lhs, rhs):
     return functools.reduce(operator.add, parts)
 
 
-def multiplied(lhs, rhs, result, threads=None, way=None):
+def multiplied(lhs, rhs, result, threads=None, implementation=None):
     types = lhs.dtype, rhs.dtype, result
-    return low_precision_matmul.Product(lhs.shape, rhs.shape, *types, threads, way)(lhs, rhs)
+    return low_precision_matmul.Product(lhs.shape, rhs.shape, *types, threads, implementation)(lhs, rhs)
 
 
-@needs_unit
+@needs_amx
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("lhs_dtype", BYTES)
 @pytest.mark.parametrize("rhs_dtype", BYTES)
@@ -117,7 +120,7 @@ def test_bytes_are_summed_exactly(shape, lhs_dtype, rhs_dtype):
             np.testing.assert_array_equal(got, expected)
 
 
-@needs_unit
+@needs_amx
 def test_sums_of_bytes_wrap():
     terms = (1 << 17) + 64
     lhs, rhs = np.full((1, 2, terms), 255, np.uint8), np.full((1, terms, 2), 255, np.uint8)
@@ -127,27 +130,29 @@ def test_sums_of_bytes_wrap():
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("result", [BF16, F32], ids=["bf16", "f32"])
-def test_bf16_is_summed_in_the_stated_order(shape, result, way):
+def test_bf16_is_summed_in_the_stated_order(shape, result, implementation):
     batch, rows, terms, columns = shape
     generator = np.random.default_rng(1)
     lhs, rhs = numbers(generator, (batch, rows, terms)), numbers(generator, (batch, terms, columns))
     lhs[0, 0, 0] = -0.0
-    expected = in_order(lhs, rhs, way).astype(result)
+    expected = in_order(lhs, rhs, implementation).astype(result)
     for lhs_layout in LAYOUTS:
         for rhs_layout in LAYOUTS:
-            got = multiplied(laid_out(lhs, lhs_layout), laid_out(rhs, rhs_layout), result, way=way)
+            got = multiplied(
+                laid_out(lhs, lhs_layout), laid_out(rhs, rhs_layout), result, implementation=implementation
+            )
             assert got.tobytes() == expected.tobytes()
 
 
-def test_what_is_not_finite_stays_so(way):
+def test_what_is_not_finite_stays_so(implementation):
     generator = np.random.default_rng(2)
     lhs, rhs = numbers(generator, (1, 40, 70)), numbers(generator, (1, 70, 50))
     lhs[0, 1, 2], lhs[0, 3, 69], rhs[0, 5, 6], lhs[0, 8] = np.nan, np.inf, -np.inf, 3e38
     with np.errstate(invalid="ignore", over="ignore"):
-        expected = in_order(lhs, rhs, way)
+        expected = in_order(lhs, rhs, implementation)
     assert np.isnan(expected).any() and np.isinf(expected).any()
-    np.testing.assert_array_equal(multiplied(lhs, rhs, F32, way=way), expected)
-    rounded = multiplied(lhs, rhs, BF16, way=way).astype(F32)
+    np.testing.assert_array_equal(multiplied(lhs, rhs, F32, implementation=implementation), expected)
+    rounded = multiplied(lhs, rhs, BF16, implementation=implementation).astype(F32)
     np.testing.assert_array_equal(rounded, expected.astype(BF16).astype(F32))
 
 
@@ -167,7 +172,7 @@ def test_what_is_not_finite_stays_so(way):
         (2.0**-60, -(2.0**-53), False),
     ],
 )
-def test_numbers_that_could_be_lost_are_refused(result, side, small, other, is_served, way):
+def test_numbers_that_could_be_lost_are_refused(result, side, small, other, is_served, implementation):
     generator = np.random.default_rng(3)
     exact = [generator.integers(128, 256, (1, *sizes)).astype(F32) / 128 for sizes in ((200, 70), (70, 130))]
     # All but one are the other operand's size, so that sums have the greatest number of digits.
@@ -175,35 +180,38 @@ def test_numbers_that_could_be_lost_are_refused(result, side, small, other, is_s
     few[0, 0, 1:], few[0, 1:], few[0, 0, 0] = 0, 0, small
     many *= 2.0 ** np.floor(np.log2(abs(other))) * np.sign(other) if other else 0
     lhs, rhs = (array.astype(BF16) for array in exact)
-    got = multiplied(lhs, rhs, result, way=way)
+    got = multiplied(lhs, rhs, result, implementation=implementation)
     assert (got is not None) == is_served
     if got is not None:
-        assert got.tobytes() == in_order(lhs, rhs, way).astype(result).tobytes()
+        assert got.tobytes() == in_order(lhs, rhs, implementation).astype(result).tobytes()
 
 
-def test_a_small_number_in_any_matrix_is_seen(way):
+def test_a_small_number_in_any_matrix_is_seen(implementation):
     generator = np.random.default_rng(4)
     lhs, rhs = numbers(generator, (70, 33, 129)), numbers(generator, (70, 129, 37))
-    assert multiplied(lhs, rhs, BF16, way=way) is not None
+    assert multiplied(lhs, rhs, BF16, implementation=implementation) is not None
     for array, place in ((lhs, (69, 32, 128)), (rhs, (69, 128, 36)), (lhs, (0, 0, 0)), (rhs, (35, 64, 16))):
         kept, array[place] = array[place], 1e-39
-        assert multiplied(lhs, rhs, BF16, way=way) is None
+        assert multiplied(lhs, rhs, BF16, implementation=implementation) is None
         array[place] = kept
 
 
 @pytest.mark.parametrize("shape", [(1, 500, 700, 650), (50, 64, 100, 96), (2, 1000, 64, 1000)])
-def test_threads_and_places_change_no_bits(shape, way):
+def test_threads_and_places_change_no_bits(shape, implementation):
     batch, rows, terms, columns = shape
     generator = np.random.default_rng(5)
     lhs, rhs = numbers(generator, (batch, rows, terms)), numbers(generator, (batch, terms, columns))
-    one, *others = [multiplied(lhs, rhs, F32, threads, way=way).tobytes() for threads in (1, 2, 3, 8)]
+    one, *others = [
+        multiplied(lhs, rhs, F32, threads, implementation=implementation).tobytes()
+        for threads in (1, 2, 3, 8)
+    ]
     assert others == [one] * 3
-    part = multiplied(lhs[-1:, 3:9], rhs[-1:, :, 5:47], F32, way=way)
-    whole = multiplied(lhs, rhs, F32, way=way)
+    part = multiplied(lhs[-1:, 3:9], rhs[-1:, :, 5:47], F32, implementation=implementation)
+    whole = multiplied(lhs, rhs, F32, implementation=implementation)
     assert part.tobytes() == whole[-1:, 3:9, 5:47].tobytes()
 
 
-@needs_unit
+@needs_amx
 def test_many_matrices_are_packed_some_at_a_time():
     generator = np.random.default_rng(6)
     lhs, rhs = extreme(generator, "int8", (9000, 2, 64)), extreme(generator, "int8", (9000, 64, 3))
@@ -211,27 +219,27 @@ def test_many_matrices_are_packed_some_at_a_time():
     np.testing.assert_array_equal(multiplied(lhs, rhs, np.int32), expected)
 
 
-def test_the_error_is_no_greater_than_that_of_f32(way):
+def test_the_error_is_no_greater_than_that_of_f32(implementation):
     generator = np.random.default_rng(7)
     lhs, rhs = numbers(generator, (1, 64, 4096)), numbers(generator, (1, 4096, 64))
     exact = np.matmul(lhs.astype(np.float64), rhs.astype(np.float64))
-    by_way = abs(multiplied(lhs, rhs, F32, way=way) - exact).max()
-    by_f32 = abs(sum_of_parts(lhs.astype(F32), rhs.astype(F32)) - exact).max()
-    assert by_way <= by_f32
+    by_implementation = abs(multiplied(lhs, rhs, F32, implementation=implementation) - exact).max()
+    by_f32 = abs(sum_of_k_blocks(lhs.astype(F32), rhs.astype(F32)) - exact).max()
+    assert by_implementation <= by_f32
 
 
-@needs_pairs
+@needs_avx512_bf16
 @pytest.mark.parametrize("shape", [*SHAPES, (1, 300, 2000, 300)])
 def test_pairs_have_the_bits_of_products_of_f32(shape):
     batch, rows, terms, columns = shape
     generator = np.random.default_rng(8)
     lhs, rhs = numbers(generator, (batch, rows, terms)), numbers(generator, (batch, terms, columns))
     expected = matmul.multiply(lhs.astype(F32), rhs.astype(F32))
-    assert multiplied(lhs, rhs, F32, way=AVX512_BF16).tobytes() == expected.tobytes()
-    assert multiplied(lhs, rhs, BF16, way=AVX512_BF16).tobytes() == expected.astype(BF16).tobytes()
+    assert multiplied(lhs, rhs, F32, implementation=AVX512_BF16).tobytes() == expected.tobytes()
+    assert multiplied(lhs, rhs, BF16, implementation=AVX512_BF16).tobytes() == expected.astype(BF16).tobytes()
 
 
-def sum_of_parts(lhs, rhs):
+def sum_of_k_blocks(lhs, rhs):
     """Products of matrices as they are added without such instructions: 256 terms at a time, in order."""
     total = np.zeros((lhs.shape[0], lhs.shape[1], rhs.shape[2]), F32)
     for start in range(0, lhs.shape[2], 256):

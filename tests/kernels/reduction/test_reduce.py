@@ -232,7 +232,7 @@ def test_results_of_many_blocks(shape, dimensions, threads):
 
 
 @pytest.mark.parametrize("blocks", [1, 2, ROW_BLOCK, ROW_BLOCK + 1, 3 * ROW_BLOCK + 5])
-def test_more_blocks_than_are_folded_at_once(blocks):
+def test_more_blocks_than_are_reduced_at_once(blocks):
     """The results of very many blocks are folded by blocks themselves."""
     partial = sample(np.random.default_rng(3), (2, blocks), np.float32, specials=False)
     initial, result = np.array([0.5], np.float32), np.zeros(2, np.float32)

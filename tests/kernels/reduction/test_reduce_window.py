@@ -237,7 +237,7 @@ def test_large_cumulative(shape, dtype, reverse):
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("folded", [(), (0,), (1, 2)])
-def test_panels_that_other_tasks_have_not_folded(folded, reverse):
+def test_panels_that_other_tasks_have_not_reduced(folded, reverse):
     """A task that begins with panel 3, as if others were at work on those before: some have been folded."""
     from nimblehlo.kernels.reduction import scan_loops
 

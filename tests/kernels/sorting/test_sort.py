@@ -164,7 +164,7 @@ def test_bits_do_not_depend_on_threads(threads):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("element", ["int32", "float32", "float64"])
-def test_the_longest_rows_have_longer_places(element, descending, threads, monkeypatch):
+def test_the_longest_rows_have_wider_indices(element, descending, threads, monkeypatch):
     """Rows of usual lengths, some of them taken for long ones; keys have the extreme bits."""
     rng, key = np.random.default_rng(5), Key(0, descending)
 

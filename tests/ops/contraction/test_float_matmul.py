@@ -9,7 +9,7 @@ from nimblehlo.ops.contraction import float_matmul
 from nimblehlo.ops.framework.declaration import Array
 
 
-def test_products_in_pieces_have_the_bits_of_their_definition() -> None:
+def test_blocked_products_have_the_bits_of_their_definition() -> None:
     generator = np.random.default_rng(0)
     for rows_, terms, columns in [
         (500, 64, 32),
@@ -25,7 +25,7 @@ def test_products_in_pieces_have_the_bits_of_their_definition() -> None:
         assert np.array_equal(float_matmul.by_blas(lhs, rhs), np.einsum("brt,btc->brc", lhs, rhs))
 
 
-def test_products_of_some_size_are_cut_into_pieces_of_what_one_thread_multiplies(
+def test_products_are_blocked_for_one_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sizes = []

@@ -270,7 +270,7 @@ def test_ties_next_to_a_half() -> None:
 
 
 @pytest.mark.parametrize(("part", "whole"), [("f32", "complex<f32>"), ("f64", "complex<f64>")])
-def test_complex_and_its_parts(part: str, whole: str) -> None:
+def test_complex_and_its_components(part: str, whole: str) -> None:
     real, imaginary = pairs(np.array([0.0, -0.0, 1.5, math.inf, math.nan], ELEMENT_TYPES[part].dtype))
     made = apply("complex", real, imaginary, result=tensor(real.shape, whole))
     assert apply("real", made, result=tensor(real.shape, part)).tobytes() == real.tobytes()

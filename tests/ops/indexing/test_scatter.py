@@ -278,7 +278,7 @@ def test_body_whose_order_matters(case: IndexCase, element_type: str) -> None:
 
 
 @given(index_cases(), st.integers(1, 9), st.sampled_from(["f32", "i8"]))
-def test_updates_in_pieces(case: IndexCase, piece: int, element_type: str) -> None:
+def test_chunked_updates(case: IndexCase, piece: int, element_type: str) -> None:
     with mock.patch.object(scatter_rules, "_UPDATES_PER_CHUNK", piece):
         assert_scattered(case, element_type, binary("add", element_type), lambda a, b: a + b)
         body = region(types=[tensor([], element_type)], returned=["%b0"])

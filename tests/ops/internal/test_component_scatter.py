@@ -15,7 +15,7 @@ from tests.specialize.rewrites.test_small_scatters import PROGRAM, inputs
 
 
 @pytest.mark.parametrize("piece", [1, 100, 7000])
-def test_pieces_have_the_bits_of_the_whole(piece: int) -> None:
+def test_chunks_have_the_bits_of_the_whole(piece: int) -> None:
     text, arrays = PROGRAM.format(size=9, count=20_000), inputs(9, 20_000)
     (whole,) = run_every_way(text, *arrays)
     with mock.patch.object(scatter_rules, "_UPDATES_PER_CHUNK", piece):

@@ -98,7 +98,7 @@ def test_binary(name: str, element_type: str) -> None:
         assert abs(result - wanted) <= 16 * np.finfo(dtype).eps * max(abs(wanted), abs(a), abs(b)), (a, b)
 
 
-def test_atan2_is_exact_in_both_parts() -> None:
+def test_atan2_is_exact_in_both_components() -> None:
     """Also where one is small beside the other, and wherever the arguments' magnitudes are."""
     random = np.random.default_rng(7)
     pairs = [(-88 + 2.05j, 2147483647.0 + 0j), (2j, 1 + 0j), (0.5j, 1 + 0j), (3 + 4j, -1 + 1e-8j)]

@@ -122,7 +122,7 @@ def rounded(value: Any, dtype: Any) -> Any:
 
 @pytest.mark.parametrize("name", list(DTYPES))
 @pytest.mark.parametrize("accumulate", ACCUMULATIONS)
-def test_sums_are_folded_as_chosen(name: str, accumulate: str) -> None:
+def test_sums_follow_the_chosen_tree(name: str, accumulate: str) -> None:
     dtype = DTYPES[name]
     add, wide = adder(dtype, accumulate)
     operand, initial = draw(dtype, 3, 23), draw(dtype, 4)[3]
@@ -198,7 +198,7 @@ def test_random_trees_differ_by_seed_and_are_fixed_by_it() -> None:
 @pytest.mark.parametrize("name", ["f32", "bf16", "f16", "i8"])
 @pytest.mark.parametrize("accumulate", ACCUMULATIONS)
 @pytest.mark.parametrize(("window", "low"), [(7, 3), (40, 39)])
-def test_windows_are_folded_as_chosen(name: str, accumulate: str, window: int, low: int) -> None:
+def test_windows_are_reduced_by_the_chosen_tree(name: str, accumulate: str, window: int, low: int) -> None:
     dtype = DTYPES[name]
     scanned = low == window - 1
     operand, initial = draw(dtype, 40), draw(dtype, 4)[3]

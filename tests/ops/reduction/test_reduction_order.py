@@ -144,7 +144,7 @@ def test_the_last_of_many_values() -> None:
 @pytest.mark.parametrize(("name", "dtype"), [("f32", np.float32), ("bf16", ml_dtypes.bfloat16)])
 @pytest.mark.parametrize(("shape", "dimensions"), [((70_001,), [0]), ((300, 230), [0]), ((40, 3000), [1])])
 @pytest.mark.parametrize("operation", ["add", "multiply"])
-def test_sums_and_products_are_folded_by_pairs(
+def test_sums_and_products_are_reduced_pairwise(
     name: str, dtype: Any, shape: tuple[int, ...], dimensions: list[int], operation: str
 ) -> None:
     spread = 0.001 if operation == "multiply" else 1

@@ -20,7 +20,7 @@ from tests.running import run_every_way, same_bits
 BATCHED = "batching_dims = [0] x [0], contracting_dims = [2] x [1]"
 PERMUTED = "batching_dims = [2, 0] x [1, 2], contracting_dims = [3] x [0]"
 
-needs_unit = pytest.mark.skipif(
+needs_amx = pytest.mark.skipif(
     AMX not in low_precision_matmul.available(), reason="this processor has no matrix unit"
 )
 needs_way = pytest.mark.skipif(
@@ -70,7 +70,7 @@ def reason(text: str) -> str:
     return nimblehlo.compile(text).explain()
 
 
-def way_of(text: str) -> str | None:
+def implementation_of(text: str) -> str | None:
     """The way that serves a program, None where it is none of these."""
     explanation = reason(text)
     return next((way for way in (AMX, AVX512_BF16) if way in explanation), None)
@@ -113,7 +113,7 @@ def test_integers_are_exact(types: tuple[str, str, str], way: str | None) -> Non
     exact = np.matmul(lhs.astype(np.int64), rhs.astype(np.int64))
     width = ELEMENT_TYPES[types[2]].width
     assert not ((got.astype(np.int64) - exact) << np.int64(64 - width)).any()
-    assert way_of(text) == (way if way == AMX else None)
+    assert implementation_of(text) == (way if way == AMX else None)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_narrow_floats(types: tuple[str, str, str], way: str | None) -> None:
     exact = np.matmul(lhs.astype(np.float64), rhs.astype(np.float64))
     bound = np.abs(exact).max() * max(float(2.0**-20), {"bf16": 2.0**-8, "f16": 2.0**-10}.get(types[2], 0.0))
     assert np.abs(got.astype(np.float64) - exact).max() <= bound
-    assert way_of(text) == way
+    assert implementation_of(text) == way
 
 
 @needs_way
@@ -220,13 +220,13 @@ def test_convolutions(types: tuple[str, str, str], groups: int, way: str | None)
         np.testing.assert_allclose(got.astype(np.float32), expected, rtol=2.0**-7, atol=1e-4)
     else:
         np.testing.assert_array_equal(got, expected)
-    assert way_of(text) == (way if types[0] == "bf16" or way == AMX else None)
+    assert implementation_of(text) == (way if types[0] == "bf16" or way == AMX else None)
 
 
 def test_small_convolutions_are_left_to_loops(way: str | None) -> None:
     types = ("bf16", "bf16", "bf16")
     for batch, groups, expected in ((1, 1, way), (2, 2, way), (1, 2, None)):
-        assert way_of(convolution(types, groups, batch)) == expected
+        assert implementation_of(convolution(types, groups, batch)) == expected
 
 
 @pytest.mark.parametrize("types", [("bf16", "bf16", "f32"), ("i8", "i8", "i32")])
@@ -246,7 +246,7 @@ def test_more_precision_is_left_to_products_of_f32(way: str | None) -> None:
         numbers = f"contracting_dims = [1] x [0], precision = {precision}"
         text = dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32"), numbers)
         run_every_way(text, *operands)
-        assert way_of(text) == (way if way == AVX512_BF16 else None)
+        assert implementation_of(text) == (way if way == AVX512_BF16 else None)
 
 
 @pytest.mark.parametrize("shape", [(40, 600, 50), (2, 50, 60), (300, 700, 1), (1, 70, 80)])
@@ -316,7 +316,10 @@ def test_slow_instructions_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(low_precision_matmul, "is_fast", lambda way: False)
     assert operation_matmul.way() is None
     operands = [drawn(8, (40, 50), "bf16"), drawn(9, (50, 60), "bf16")]
-    assert way_of(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32"))) not in (AMX, AVX512_BF16)
+    assert implementation_of(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32"))) not in (
+        AMX,
+        AVX512_BF16,
+    )
     monkeypatch.setattr(operation_matmul, "prepared", None)
     nimblehlo.execute(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32")), operands)
 

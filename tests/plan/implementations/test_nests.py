@@ -375,7 +375,7 @@ def test_neighbours_of_which_some_stay_move_one_by_one() -> None:
 
 @pytest.mark.parametrize("type", ["i8", "f32", "f64", "complex<f32>"])
 @pytest.mark.parametrize("stride", [1, 2, 3, 4, 5])
-def test_elements_a_few_apart(stride: int, type: str) -> None:
+def test_elements_with_small_strides(stride: int, type: str) -> None:
     for size, first in ((70, 0), (71, 1), (9, 2), (1000, 3)):
         count = -(-(size - first) // stride)
         given, result = f"tensor<3x{size}x{type}>", f"tensor<3x{count}x{type}>"
@@ -414,7 +414,7 @@ def stacked(columns: Sequence[str], size: int, type: str, arguments: str, body: 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("type", ["i1", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
 @pytest.mark.parametrize("count", [2, 3, 5, 7, 8])
-def test_columns_side_by_side(count: int, type: str, threads: int) -> None:
+def test_adjacent_columns(count: int, type: str, threads: int) -> None:
     """Lines of few columns are written by one nest."""
     dtype = ELEMENT_TYPES[type].dtype
     for size in (1, 2, 7, 33, 100, 3001):
@@ -430,7 +430,7 @@ def test_columns_side_by_side(count: int, type: str, threads: int) -> None:
         assert len(nests_of(block_of(text))) == (1 if count <= nest.MAX_CONSTANT_STRIDE else count)
 
 
-def test_constants_side_by_side_keep_their_bits() -> None:
+def test_adjacent_constants_keep_their_bits() -> None:
     body = "\n".join(
         f"%k{number} = stablehlo.constant dense<{value}> : tensor<50xf32>"
         for number, value in enumerate(("0.0", "-0.0", "0x7FC00001", "0x7FC00002"))
@@ -470,7 +470,7 @@ def test_columns_made_of_each_other(size: int) -> None:
     assert known == [None, (0, -2), (0, -1), None, (3, 1), (3, 2)] or size == 1
 
 
-def test_gathered_columns_side_by_side() -> None:
+def test_gathered_adjacent_columns() -> None:
     gather = """%g{n} = "stablehlo.gather"(%a, %{i}) {{
           dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0],
             index_vector_dim = 1>,
@@ -715,7 +715,7 @@ def test_many_threads_give_the_same_bits() -> None:
         (("exponential", "log_plus_one", "sine"), "bf16", 4),
     ],
 )
-def test_what_takes_long_is_computed_for_several_elements_side_by_side(
+def test_expensive_functions_are_vectorized(
     operations: tuple[str, ...], type: str, side_by_side: int | None
 ) -> None:
     names = ["a", *map(str, range(len(operations)))]

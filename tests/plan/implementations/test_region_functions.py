@@ -19,7 +19,7 @@ from tests.running import Array, run_every_way, same_bits
 RNG = np.random.default_rng(20)
 
 
-def way_of(text: str, name: str, **options: Any) -> str:
+def implementation_of(text: str, name: str, **options: Any) -> str:
     """How the only operation of that name runs when everything is compiled at once."""
     plan = nimblehlo.compile(text, options=Options(compile="eager", **options)).explain()
     (line,) = [
@@ -30,7 +30,7 @@ def way_of(text: str, name: str, **options: Any) -> str:
 
 def check(text: str, name: str, *inputs: Any) -> list[Array]:
     """The operation becomes native loops, and gives the same bits in every way of running."""
-    assert "[generated: one loop around" in way_of(text, name)
+    assert "[generated: one loop around" in implementation_of(text, name)
     return run_every_way(text, *inputs)
 
 
@@ -230,7 +230,7 @@ def test_reductions_without_values_give_initial_values() -> None:
 @pytest.mark.parametrize("tree", ["left", "balanced", ("random", 3)])
 def test_other_trees_stay_references(tree: Any) -> None:
     text = reduction("half", (50,), [0])
-    assert "reference" in way_of(text, "reduce", reduction_tree=tree)
+    assert "reference" in implementation_of(text, "reduce", reduction_tree=tree)
 
 
 def test_values_from_outside() -> None:

@@ -158,13 +158,13 @@ func.func @main(%a: tensor<12xf32>, %b: tensor<12xf32>) -> (tensor<12xf32>, tens
 """
 
 
-def test_what_needs_nothing_of_a_cluster_goes_before_it() -> None:
+def test_independent_operations_precede_a_fusion() -> None:
     text = AROUND.format(sorted="b")
     assert steps_of(text) == ["stablehlo.sort", "nimblehlo.step_cluster"]
     run_every_way(text, floats(12), floats(12))
 
 
-def test_what_needs_a_cluster_ends_it() -> None:
+def test_a_consumer_ends_a_fusion() -> None:
     text = AROUND.format(sorted="p")
     assert steps_of(text) == ["nimblehlo.step_cluster", "stablehlo.sort", "nimblehlo.step_cluster"]
     run_every_way(text, floats(12), floats(12))
@@ -370,7 +370,7 @@ def test_random_steps(seed: int) -> None:
     run_every_way(drawn.text(), *[floats(*shape) for _, shape in drawn.arguments])
 
 
-def test_clusters_end_where_the_stack_would_be_full() -> None:
+def test_fusions_end_where_the_stack_would_be_full() -> None:
     matrix = "tensor<32x32xf32>"
     body = "\n      ".join(
         f"%v{k + 1} = stablehlo.dot_general %v{k}, %a, contracting_dims = [1] x [0]"

@@ -225,7 +225,7 @@ def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.
     assert code.made == 1
 
 
-def test_kept_code_is_used_as_soon_as_loading_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_code_is_used_once_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
     code = _Code(kept=True)
     assert _generated(code, expected=0.01, compiling=10.0).run(0)[0] == "native"
@@ -234,7 +234,7 @@ def test_kept_code_is_used_as_soon_as_loading_it_pays(monkeypatch: pytest.Monkey
     assert [short.run(value)[0] for value in range(4)] == ["reference", "reference", "native", "native"]
 
 
-def test_code_is_not_looked_for_where_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_cache_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
     monkeypatch.setattr(tiers, "_may_be_quick", lambda: False)
     step = _generated(_Code(kept=True), expected=0.01, compiling=10.0)

@@ -50,7 +50,7 @@ func.func @main(%a: tensor<100xf32>, %b: tensor<100xf32>) -> tensor<100xf32> {
 """
 
 
-def test_a_chain_is_one_cluster() -> None:
+def test_a_chain_is_one_fusion() -> None:
     assert formed(CHAIN) == [["add", "multiply", "subtract"]]
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((2, 100), dtype=np.float32)
@@ -59,7 +59,7 @@ def test_a_chain_is_one_cluster() -> None:
 
 
 @pytest.mark.parametrize("chain", [1, 2])
-def test_a_cluster_hands_on_one_shape(chain: int) -> None:
+def test_the_results_of_a_fusion_have_one_shape(chain: int) -> None:
     """The sum is computed inside the transpose's cluster. The product does not read it there: the cluster
     would have to hand on the sum too, which has another shape than the transpose."""
     moves = [
@@ -89,7 +89,7 @@ def test_few_small_operations_stay_as_they_are() -> None:
     assert formed(text) == []
 
 
-def test_no_cluster_waits_for_what_waits_for_it() -> None:
+def test_fusions_have_no_cyclic_dependencies() -> None:
     """The sort needs the first operations, and the last ones need the sort."""
     text = """
       func.func @main(%a: tensor<100xf32>) -> (tensor<100xf32>, tensor<100xf32>) {
@@ -154,7 +154,7 @@ def test_moves_iotas_and_constants_are_taken_in() -> None:
     assert (result == (((b * 2) + c.T) - np.arange(200, dtype=np.float32)) + a[::-1]).all()
 
 
-def test_pieces_are_joined_by_one_nest_each() -> None:
+def test_concatenated_operands_have_one_nest_each() -> None:
     text = f"""
       func.func @main(%a: tensor<{LARGE}x2xf32>, %b: tensor<{LARGE}x3xf32>, %v: tensor<f32>)
           -> tensor<{LARGE}x7xf32> {{
@@ -191,7 +191,7 @@ def test_an_expensive_function_is_not_computed_for_every_row() -> None:
     assert remaining(text)["sqrt"] == 1
 
 
-def test_clusters_in_control_flow() -> None:
+def test_fusions_in_control_flow() -> None:
     text = """
       func.func @main(%n: tensor<i32>, %a: tensor<1000xf32>) -> tensor<1000xf32> {
         %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -236,7 +236,7 @@ def test_effects_keep_their_order() -> None:
     assert remaining(text)["expect_eq"] == 2
 
 
-def test_no_program_may_name_a_cluster() -> None:
+def test_programs_cannot_name_fusions() -> None:
     text = """
       func.func @main(%a: tensor<f32>) -> tensor<f32> {
         %0 = "nimblehlo.cluster"(%a) ({
@@ -250,13 +250,13 @@ def test_no_program_may_name_a_cluster() -> None:
         nimblehlo.load(text)
 
 
-def test_nothing_is_clustered_where_compilation_is_off() -> None:
+def test_nothing_is_fused_if_compilation_is_off() -> None:
     plan = nimblehlo.compile(CHAIN, options=Options(compile="never")).explain()
     assert FUSION not in plan
     assert FUSION in nimblehlo.compile(CHAIN).explain()
 
 
-def test_programs_of_many_operations_are_clustered() -> None:
+def test_programs_of_many_operations_are_fused() -> None:
     lines = [f"%v{n + 1} = stablehlo.add %v{n}, %v{max(n - 7, 0)} : tensor<64xf32>" for n in range(2000)]
     text = f"""
       func.func @main(%v0: tensor<64xf32>) -> tensor<64xf32> {{
@@ -354,7 +354,7 @@ def test_a_transpose_that_would_be_copied_is_generated() -> None:
     run_every_way(TRANSPOSED, x)
 
 
-def test_one_operation_that_saves_much_makes_a_cluster_of_few() -> None:
+def test_one_expensive_operation_justifies_a_small_fusion() -> None:
     text = CHAIN.replace("%2 = stablehlo.subtract %1, %b", "%2 = stablehlo.tanh %1").replace("100", "4096")
     text = text.replace("  %0 = stablehlo.add %a, %b : tensor<4096xf32>\n", "").replace("%0", "%b")
     function = specialize(nimblehlo.load(text), "main")
@@ -383,7 +383,7 @@ func.func @main(%a: tensor<300x200xf32>, %b: tensor<200x300xf32>)
 """The cluster of %2 and %6 takes %0 in; then the one of %3 takes %2 over, but not %0, which is smaller."""
 
 
-def test_an_operation_that_another_cluster_takes_over() -> None:
+def test_an_operation_that_another_fusion_absorbs() -> None:
     text = TAKEN_OVER
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None

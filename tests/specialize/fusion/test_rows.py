@@ -49,7 +49,7 @@ def normalised(x: Any) -> Any:
     return (x - x.mean(-1, keepdims=True)) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5)
 
 
-def test_one_cluster_holds_a_normalisation_and_what_follows() -> None:
+def test_one_fusion_holds_a_normalisation_and_its_consumers() -> None:
     (names,) = check(lambda x, s: jnp.maximum(normalised(x) * s, 0), X, X[0], count=1)
     assert names.count("reduce") == 2
     assert names.endswith("more")
@@ -65,7 +65,7 @@ def test_a_reduction_of_many_short_rows_is_one_alone(shape: tuple[int, ...], cou
         check(lambda x, f=function: f(x, -1), x, count=count)
 
 
-def test_what_goes_through_other_operations_comes_in_another_cluster() -> None:
+def test_paths_through_other_operations_split_fusions() -> None:
     def function(x: Any, w: Any) -> Any:
         y = normalised(x)
         return normalised(y @ w + y)
@@ -73,7 +73,7 @@ def test_what_goes_through_other_operations_comes_in_another_cluster() -> None:
     check(function, X, np.eye(40, dtype=np.float32), count=2)
 
 
-def test_a_row_that_comes_back_by_way_of_other_operations() -> None:
+def test_a_row_that_returns_through_other_operations() -> None:
     def function(x: Any) -> Any:
         totals = (x * x).sum(1)
         return x * jnp.sort(totals)[:, None] + (x + 1).sum(1, keepdims=True)
@@ -120,7 +120,7 @@ def test_few_long_rows_form_none() -> None:
     check(lambda x: x - x.max(1, keepdims=True), np.ones((2, 60000), np.float32), count=0)
 
 
-def test_a_text_cannot_name_clusters() -> None:
+def test_text_cannot_name_fusions() -> None:
     text = """
       func.func @main(%x: tensor<f32>) -> tensor<f32> {
         %y = "nimblehlo.row_cluster"(%x) ({
@@ -133,7 +133,7 @@ def test_a_text_cannot_name_clusters() -> None:
         nimblehlo.load(text)
 
 
-def test_clusters_take_broadcasts_in_that_came_long_before_them() -> None:
+def test_fusions_absorb_distant_broadcasts() -> None:
     def function(x: Any, w: Any, scale: Any, shift: Any) -> Any:
         for _ in range(2):
             x = normalised(x @ w) * scale + shift
@@ -145,7 +145,7 @@ def test_clusters_take_broadcasts_in_that_came_long_before_them() -> None:
     assert "broadcast_in_dim" not in steps_of(text_of(function, X, weights, X[0], X[1]))
 
 
-def test_clusters_that_read_one_mask_are_equal() -> None:
+def test_fusions_that_read_one_mask_are_equal() -> None:
     def function(x: Any, w: Any, mask: Any) -> Any:
         for _ in range(2):
             x = jax.nn.softmax(jnp.where(mask, x @ w, -1e9), -1)

@@ -12,7 +12,7 @@ from nimblehlo import Options
 from nimblehlo.kernels.launch import threads
 from nimblehlo.plan.implementations import native_loops
 from nimblehlo.specialize.outlining.loop_sharding import CarriedSharding
-from tests.codegen.test_native_loop import counted, form_of
+from tests.codegen.test_native_loop import counted, loop_to_compile_of
 from tests.running import run_every_way, same_bits
 
 Array = np.ndarray[Any, Any]
@@ -21,7 +21,7 @@ X = "tensor<8x6xf32>"
 
 
 @pytest.fixture(autouse=True)
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of little work, whatever they repeat, for four threads wherever these tests run."""
     monkeypatch.setattr(native_loops, "_MIN_SHARD_WORK", 1)
     monkeypatch.setattr(native_loops, "_MAX_REDUNDANT_WORK", 100.0)
@@ -34,12 +34,12 @@ def floats(*shape: int) -> Array:
 
 def part_of(text: str, count: int | None = None) -> Any:
     """The part of a program's only loop, for so many threads; None where it is not cut."""
-    form = form_of(text, count)
+    form = loop_to_compile_of(text, count)
     assert isinstance(form, native_loops.LoopToCompile), form
     return form.shard
 
 
-def check_parts(text: str, *inputs: Array) -> None:
+def check_shards(text: str, *inputs: Array) -> None:
     """The same bits in one, two and four parts as by the references."""
     expected = nimblehlo.execute(text, inputs, options=Options(compile="never"))
     for count in (1, 2, 4):
@@ -119,7 +119,7 @@ def test_rows_that_do_not_depend_on_each_other(name: str) -> None:
     part = part_of(text)
     assert part is not None and part.rows == 2
     assert part.carried[1:] == (CarriedSharding.ROWS,)
-    check_parts(text, floats(8, 6), floats(8, 6), 0.4 * floats(6, 6))
+    check_shards(text, floats(8, 6), floats(8, 6), 0.4 * floats(6, 6))
 
 
 ROWS_TOGETHER = {
@@ -168,7 +168,7 @@ def test_scans_update_windows_of_what_they_write() -> None:
     text = counted(9, SCAN, carried, "%y, %z", more="%xs : tensor<9x8x6xf32>")
     part = part_of(text)
     assert part is not None and part.carried[1:] == (CarriedSharding.ROWS, CarriedSharding.WINDOWS)
-    check_parts(text, floats(8, 6), floats(9, 8, 6), floats(9, 8, 6))
+    check_shards(text, floats(8, 6), floats(9, 8, 6), floats(9, 8, 6))
 
 
 def test_written_arrays_that_are_read_are_not_shared() -> None:
@@ -195,10 +195,10 @@ def test_what_all_rows_share_is_computed_by_each_part() -> None:
     part = part_of(text)
     sharding = (CarriedSharding.ROWS, CarriedSharding.ALL, CarriedSharding.ALL)
     assert part is not None and part.carried[1:] == sharding
-    check_parts(text, floats(8, 6), floats(6), np.float32(1e-3))
+    check_shards(text, floats(8, 6), floats(6), np.float32(1e-3))
 
 
-def test_loops_that_parts_would_repeat_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loops_whose_shards_would_repeat_work_are_not_sharded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of %x are apart, but most of the work is a square matrix that all of them share."""
     body = """%w2 = stablehlo.dot_general %w, %w, contracting_dims = [1] x [0]
         : (tensor<24x24xf32>, tensor<24x24xf32>) -> tensor<24x24xf32>
@@ -234,13 +234,13 @@ def test_conditions_that_look_at_rows_keep_them_together() -> None:
 
 
 @pytest.mark.parametrize(("rows", "count"), [(7, 0), (6, 3), (9, 3), (3, 0), (4, 2)])
-def test_parts_have_equal_sizes_and_two_rows_at_least(rows: int, count: int) -> None:
+def test_shards_have_equal_sizes_and_at_least_two_rows(rows: int, count: int) -> None:
     type = f"tensor<{rows}x64xf32>"
     text = counted(10, f"%y = stablehlo.tanh %x : {type}", {"x": ("x0", type)}, "%y")
-    form = form_of(text)
+    form = loop_to_compile_of(text)
     assert isinstance(form, native_loops.LoopToCompile)
     assert (form.count, form.shard is None) == (count or 1, count == 0)
-    check_parts(text, floats(rows, 64))
+    check_shards(text, floats(rows, 64))
 
 
 @pytest.mark.parametrize(("index", "is_cut"), [("i8", False), ("ui8", True), ("i16", True)])
@@ -256,7 +256,7 @@ def test_indices_whose_type_does_not_number_all_rows(index: str, is_cut: bool) -
     carried = {"x": ("x0", "tensor<200x3xf32>"), "ys": ("ys0", "tensor<9x200x3xf32>")}
     text = counted(9, body, carried, "%y, %z2")
     assert (part_of(text) is not None) == is_cut
-    check_parts(text, floats(200, 3), floats(9, 200, 3))
+    check_shards(text, floats(200, 3), floats(9, 200, 3))
 
 
 def test_parts_share_no_array_that_is_copied() -> None:
@@ -271,19 +271,19 @@ def test_parts_share_no_array_that_is_copied() -> None:
     carried = {"x": ("x0", X), "ys": ("ys0", "tensor<8x9xf32>"), "v": ("v0", "tensor<5x6xf32>")}
     text = counted(9, body, carried, "%y, %z, %v2", more="%m : tensor<5x6xf32>, %one_row : tensor<1x6xf32>")
     assert part_of(text) is None
-    check_parts(text, floats(8, 6), floats(8, 9), floats(5, 6), floats(5, 6), floats(1, 6))
+    check_shards(text, floats(8, 6), floats(8, 9), floats(5, 6), floats(5, 6), floats(1, 6))
 
 
-def test_loops_in_parts_go_on_over_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sharded_loops_continue_over_several_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native_loops, "FIRST_CALL_ITERATIONS", 3)
     body = """%y = stablehlo.sine %x : tensor<8x6xf32>
       %k2 = stablehlo.add %k, %i : tensor<i32>"""
     text = counted(50, body, {"x": ("x0", X), "k": ("k0", "tensor<i32>")}, "%y, %k2")
     assert part_of(text) is not None
-    check_parts(text, floats(8, 6), np.int32(5))
+    check_shards(text, floats(8, 6), np.int32(5))
 
 
-def test_loops_in_parts_count_steps() -> None:
+def test_sharded_loops_count_iterations() -> None:
     text = counted(5000, "%y = stablehlo.sine %x : tensor<8x6xf32>", {"x": ("x0", X)}, "%y")
     assert part_of(text) is not None
     options = Options(compile="eager", max_steps=1000)
@@ -291,8 +291,8 @@ def test_loops_in_parts_count_steps() -> None:
         nimblehlo.execute(text, [floats(8, 6)], options=options)
 
 
-def test_operands_of_parts_lie_in_any_way() -> None:
+def test_operands_of_shards_may_have_any_strides() -> None:
     carried = {"x": ("x0", X), "ys": ("ys0", "tensor<9x8x6xf32>")}
     text = counted(9, SCAN, carried, "%y, %z", more="%xs : tensor<9x8x6xf32>")
     inputs = [floats(6, 8).T, floats(9, 6, 8).swapaxes(1, 2), floats(9, 8, 12)[..., ::2]]
-    check_parts(text, *inputs)
+    check_shards(text, *inputs)

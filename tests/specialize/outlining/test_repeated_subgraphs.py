@@ -151,7 +151,7 @@ def test_plans_have_the_steps_of_the_layers() -> None:
     assert program.count("func.func private @layer_0") == 1 and program.count("@layer_0") >= 6
 
 
-def test_constants_and_what_spreads_shared_values_are_part_of_the_function() -> None:
+def test_constants_and_broadcasts_are_outlined() -> None:
     text, x = model(6)
     (callee,) = called(text.module(x)).callees
     assert callee.body is not None

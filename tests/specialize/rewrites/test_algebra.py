@@ -317,7 +317,7 @@ def test_parts_of_real_numbers(type: str) -> None:
     assert_becomes(function(f"%a: tensor<12x{type}>", f"tensor<12x{type}>, tensor<12x{type}>", body), [])
 
 
-def test_complex_of_its_parts() -> None:
+def test_complex_of_its_components() -> None:
     body = """%0 = stablehlo.real %a : (tensor<12xcomplex<f32>>) -> tensor<12xf32>
     %1 = stablehlo.imag %a : (tensor<12xcomplex<f32>>) -> tensor<12xf32>
     %2 = stablehlo.complex %0, %1 : tensor<12xcomplex<f32>>

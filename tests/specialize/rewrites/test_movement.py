@@ -310,7 +310,7 @@ def test_unknown_sizes_are_left_alone() -> None:
     ]
 
 
-def test_a_part_of_unknown_size_is_left_alone() -> None:
+def test_a_component_of_unknown_size_is_left_alone() -> None:
     """Even where the result's size is known: whether the sizes fit is seen at run time."""
     body = """%0 = stablehlo.dynamic_iota %n, dim = 0 : (tensor<1xi32>) -> tensor<?xi32>
     %1 = stablehlo.reshape %0 : (tensor<?xi32>) -> tensor<?x1xi32>
