@@ -76,7 +76,7 @@ equal = comparison("EQ")
 not_equal = comparison("NE")
 
 
-def same(value: Value) -> Any:
+def identity(value: Value) -> Any:
     """The value itself."""
     return value
 
@@ -97,35 +97,35 @@ def is_number(value: Value) -> Any:
 
 
 def predicate(name: str) -> Emit:
-    """An operation whose result are booleans."""
+    """An operation whose results are booleans."""
     return lambda value: value.tape.add(name, (value.index,), value.shape, BOOL)
 
 
-def of_parts(test: Emit, join: Emit) -> Emit:
-    """A predicate of floats, for complex elements."""
+def on_components(test: Emit, join: Emit) -> Emit:
+    """A predicate of floats, applied to both components of complex elements."""
     return lambda value: join(test(real(value)), test(imag(value)))
 
 
-def part(name: str) -> Emit:
+def component(name: str) -> Emit:
     """An operation from complex elements to their real type."""
-    return lambda value: value.tape.add(name, (value.index,), value.shape, part_type(value.element_type))
+    return lambda value: value.tape.add(name, (value.index,), value.shape, component_type(value.element_type))
 
 
-def part_type(element_type: ElementType) -> ElementType:
-    """The element type of the parts of a complex one."""
+def component_type(element_type: ElementType) -> ElementType:
+    """The element type of a complex type's components."""
     return element_type_of(np.zeros((), element_type.dtype).real.dtype)
 
 
-real = part("stablehlo.real")
-imag = part("stablehlo.imag")
+real = component("stablehlo.real")
+imag = component("stablehlo.imag")
 absolute = by_category(
     COMPLEX,
-    part("stablehlo.abs"),
-    by_category(SIGNED | FLOAT, operation("stablehlo.abs"), same),
+    component("stablehlo.abs"),
+    by_category(SIGNED | FLOAT, operation("stablehlo.abs"), identity),
 )
 sign = by_category(UNSIGNED, lambda value: minimum(value, ops.like(value, 1)), operation("stablehlo.sign"))
 trunc = by_category(
-    FLOAT, lambda value: ops.select(less(value, zero(value)), ceil(value), floor(value)), same
+    FLOAT, lambda value: ops.select(less(value, zero(value)), ceil(value), floor(value)), identity
 )
 shift_right = by_category(
     UNSIGNED,
@@ -134,15 +134,15 @@ shift_right = by_category(
 )
 is_infinite = by_category(
     COMPLEX,
-    of_parts(predicate("chlo.is_inf"), logical_or),
+    on_components(predicate("chlo.is_inf"), logical_or),
     by_category(FLOAT, predicate("chlo.is_inf"), is_nan),
 )
 is_finite = by_category(
     COMPLEX,
-    of_parts(predicate("stablehlo.is_finite"), logical_and),
+    on_components(predicate("stablehlo.is_finite"), logical_and),
     by_category(FLOAT, predicate("stablehlo.is_finite"), is_number),
 )
-conjugate = by_category(COMPLEX, operation("chlo.conj"), same)
+conjugate = by_category(COMPLEX, operation("chlo.conj"), identity)
 
 
 def square(value: Value) -> Any:

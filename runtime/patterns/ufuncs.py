@@ -131,7 +131,7 @@ ARITHMETIC: Final = _table(
     (np.fmod, REAL, do.remainder),
     (np.power, NUMBERS, do.power),
     (np.negative, NUMBERS, do.negate),
-    (np.positive, NUMBERS, do.same),
+    (np.positive, NUMBERS, do.identity),
     (np.absolute, PLAIN, do.absolute),
     (np.fabs, FLOAT, do.absolute),
     (np.sign, NUMBERS, do.sign),
@@ -144,8 +144,8 @@ ARITHMETIC: Final = _table(
     (np.fmin, PLAIN, do.number_of(do.minimum)),
 )
 ROUNDING: Final = _table(
-    (np.floor, PLAIN & ~COMPLEX, do.by_category(FLOAT, do.floor, do.same)),
-    (np.ceil, PLAIN & ~COMPLEX, do.by_category(FLOAT, do.ceil, do.same)),
+    (np.floor, PLAIN & ~COMPLEX, do.by_category(FLOAT, do.floor, do.identity)),
+    (np.ceil, PLAIN & ~COMPLEX, do.by_category(FLOAT, do.ceil, do.identity)),
     (np.trunc, PLAIN & ~COMPLEX, do.trunc),
     (np.rint, FLOAT, do.operation("stablehlo.round_nearest_even")),
 )
@@ -228,5 +228,5 @@ SPECIAL: Final = _inexact(
 
 RSQRT: Final = Function("rsqrt", INEXACT, do.operation("stablehlo.rsqrt"), np.sqrt)
 RELU: Final = Function("relu", REAL, do.rectified, np.maximum)
-REAL_PART: Final = Function("real", PLAIN, do.by_category(COMPLEX, do.real, do.same), np.add)
+REAL_PART: Final = Function("real", PLAIN, do.by_category(COMPLEX, do.real, do.identity), np.add)
 IMAGINARY_PART: Final = Function("imag", PLAIN, do.by_category(COMPLEX, do.imag, do.zero), np.add)

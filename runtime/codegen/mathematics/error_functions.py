@@ -32,7 +32,7 @@ _ERF_REACH = 3.938
 _ERFC_REACH = 10.2
 """Beyond it erfc is 0 in f32."""
 
-_STEPS = 128
+_ENTRIES_PER_UNIT = 128
 """Places of the tables in each 1."""
 
 _ERF_DEGREES, _ERFC_DEGREES = (4, 2, 1), (7, 5, 2)
@@ -79,11 +79,11 @@ def erf_inv(x: Real) -> Real:
 
 def _next_to(a: Real, name: str, degrees: Sequence[int]) -> tuple[Real, Real, Real]:
     """The function at the place next to a, and two factors of how much erf rises from there to a."""
-    k, bits = rounded_to_integer(a, float(_STEPS))
-    entry_count = math.ceil((_ERF_REACH if name == "erf" else _ERFC_REACH) * _STEPS) + 1
+    k, bits = rounded_to_integer(a, float(_ENTRIES_PER_UNIT))
+    entry_count = math.ceil((_ERF_REACH if name == "erf" else _ERFC_REACH) * _ENTRIES_PER_UNIT) + 1
     at = a.from_bits(looked_up(a.builder, f"{name}_values", _values(name, entry_count), bits))
     slope = a.from_bits(looked_up(a.builder, f"{name}_slopes", _values("slopes", entry_count), bits))
-    d = (-k).fma(1 / _STEPS, a)
+    d = (-k).fma(1 / _ENTRIES_PER_UNIT, a)
     u, z = k * d, d * d
     mean = polynomial(u, _mean_decay(degrees[-1], len(degrees) - 1))
     for power in reversed(range(len(degrees) - 1)):
@@ -92,11 +92,11 @@ def _next_to(a: Real, name: str, degrees: Sequence[int]) -> tuple[Real, Real, Re
 
 
 def _mean_decay(degree: int, power: int) -> list[float]:
-    """The coefficients of 1, _STEPS u, (_STEPS u)^2, ... beside z^power in the integral of
-    exp(-2 u s - z s^2) over s from 0 to 1."""
+    """The coefficients of 1, _ENTRIES_PER_UNIT u, (_ENTRIES_PER_UNIT u)^2, ... beside z^power in the integral
+    of exp(-2 u s - z s^2) over s from 0 to 1."""
     sign = (-1) ** power
     divisors = [math.factorial(j) * math.factorial(power) * (j + 2 * power + 1) for j in range(degree + 1)]
-    return [sign * (-2 / _STEPS) ** j / divisor for j, divisor in enumerate(divisors)]
+    return [sign * (-2 / _ENTRIES_PER_UNIT) ** j / divisor for j, divisor in enumerate(divisors)]
 
 
 _DIGITS = 256
@@ -116,13 +116,13 @@ def _values(name: str, entry_count: int) -> tuple[int, ...]:
 @functools.cache
 def _slopes_and_complements() -> tuple[list[int], list[int]]:
     """The slope of erf and the value of erfc, times 2^_DIGITS, at each place up to 13: no more counts."""
-    bell = _bell(2 * _STEPS, 13)
+    bell = _bell(2 * _ENTRIES_PER_UNIT, 13)
     complements = [0]
     for middle in reversed(range(1, len(bell), 2)):
-        complements.append(complements[-1] + (bell[middle] * _mean_beside(middle) >> _DIGITS))
+        complements.append(complements[-1] + (bell[middle] * _interval_mean(middle) >> _DIGITS))
     complements.reverse()
     whole = complements[0]
-    slopes = [(value * _STEPS << _DIGITS) // whole for value in bell[::2]]
+    slopes = [(value * _ENTRIES_PER_UNIT << _DIGITS) // whole for value in bell[::2]]
     return slopes, [(value << _DIGITS) // whole for value in complements]
 
 
@@ -140,17 +140,17 @@ def _bell(steps: int, reach: int) -> list[int]:
     return values
 
 
-def _mean_beside(center: int) -> int:
+def _interval_mean(center: int) -> int:
     """The mean of exp(m^2 - x^2) over the step whose middle m is that many half steps, times 2^_DIGITS.
 
-    It is the sum for even n of H(n, m) / ((2 _STEPS)^n (n + 1)!) with Hermite's polynomials, of which
-    H(n + 1, m) = 2 m H(n, m) - 2 n H(n - 1, m).
+    It is the sum for even n of H(n, m) / ((2 _ENTRIES_PER_UNIT)^n (n + 1)!) with Hermite's polynomials, of
+    which H(n + 1, m) = 2 m H(n, m) - 2 n H(n - 1, m).
     """
     last, value = 0, 1 << _DIGITS
     total, order = value, 0
     while abs(last) + abs(value) >> (_DIGITS - 72):
         order += 1
-        last, value = value, (center * value - last) // (2 * _STEPS * _STEPS * order)
+        last, value = value, (center * value - last) // (2 * _ENTRIES_PER_UNIT * _ENTRIES_PER_UNIT * order)
         if order % 2 == 0:
             total += value // (order + 1)
     return total

@@ -61,8 +61,8 @@ class _Powers(NamedTuple):
         return f"powers_{self.steps}"
 
 
-_SHORT_STEPS = _Powers(1024, POWER_OF_STEP, EXACT_POWER_OF_STEP)
-_LONG_STEPS = _Powers(ENTRIES, POWER_OF_LONG_STEP, EXACT_POWER_OF_LONG_STEP)
+_FINE_POWERS = _Powers(1024, POWER_OF_STEP, EXACT_POWER_OF_STEP)
+_COARSE_POWERS = _Powers(ENTRIES, POWER_OF_LONG_STEP, EXACT_POWER_OF_LONG_STEP)
 
 
 def _reduced(x: Real, tail: Real | None = None) -> tuple[Real, ir.Value]:
@@ -95,9 +95,9 @@ def exp(
     """
     x = x.within(least, most)
     if has_fast_gather():
-        return _exp_by_table(x, tail, _SHORT_STEPS)
+        return _exp_by_table(x, tail, _FINE_POWERS)
     if has_two_register_permute():
-        return _exp_by_table(x, tail, _LONG_STEPS)
+        return _exp_by_table(x, tail, _COARSE_POWERS)
     if tail is None:
         return _exp_by_powers(x, summed)
     p, exponent = _reduced(x, tail)
@@ -111,7 +111,7 @@ def decay(x: Real) -> Real:
 
 def _exp_by_powers(x: Real, summed: Summed) -> Real:
     """exp as 2^k * 2^t, as exact as f32 needs it: some 2^-49 is lost for the largest arguments."""
-    t, k = _in_steps(x, None, 1)
+    t, k = _reduce_argument(x, None, 1)
     return times_power(t.fma(summed(t, POWER_OF_TWO), 1.0), k)
 
 
@@ -122,20 +122,20 @@ def _exp_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
     result may be a whole number, in the middle between two values of a narrow type: what an entry was rounded
     by counts, too.
     """
-    t, bits = _in_steps(x, tail, powers.steps)
-    rest = t * polynomial(t, powers.rest) if tail is None else _exact_rest(t, bits, powers)
-    power = _power_of_step(x, bits, powers)
+    t, bits = _reduce_argument(x, tail, powers.steps)
+    rest = t * polynomial(t, powers.rest) if tail is None else _expm1_of_remainder(t, bits, powers)
+    power = _table_power(x, bits, powers)
     return power.fma(rest, power)
 
 
 def _expm1_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
     """exp(x + tail) - 1, as exact for small arguments; -0 gives 0."""
-    t, bits = _in_steps(x, tail, powers.steps)
-    power = _power_of_step(x, bits, powers)
-    return power.fma(_exact_rest(t, bits, powers), power - 1.0)
+    t, bits = _reduce_argument(x, tail, powers.steps)
+    power = _table_power(x, bits, powers)
+    return power.fma(_expm1_of_remainder(t, bits, powers), power - 1.0)
 
 
-def _in_steps(x: Real, tail: Real | None, steps: int) -> tuple[Real, ir.Value]:
+def _reduce_argument(x: Real, tail: Real | None, steps: int) -> tuple[Real, ir.Value]:
     """t and the lowest bits of the integer k.
 
     x + tail = (k + t) * log(2) / steps, where |t| is half at most; the tail may be 0, to lose nothing of x.
@@ -146,13 +146,13 @@ def _in_steps(x: Real, tail: Real | None, steps: int) -> tuple[Real, ir.Value]:
     return t if tail is None else tail.fma(high, x.fma(low, t)), bits
 
 
-def _exact_rest(t: Real, bits: ir.Value, powers: _Powers) -> Real:
+def _expm1_of_remainder(t: Real, bits: ir.Value, powers: _Powers) -> Real:
     """2^(t / steps) - 1, and what the power by which it is multiplied was rounded by."""
     lost = t.from_bits(looked_up(t.builder, f"{powers.name}_lost", _lost(powers.steps), bits))
     return t.fma(polynomial(t, powers.exact_rest), lost)
 
 
-def _power_of_step(x: Real, bits: ir.Value, powers: _Powers) -> Real:
+def _table_power(x: Real, bits: ir.Value, powers: _Powers) -> Real:
     """2^(k / steps), whose k stands in the lowest bits; x says where the code goes."""
     builder, (type, mantissa, *_) = x.builder, x.layout
     exponent = builder.shl(bits, integer(type, mantissa - (powers.steps.bit_length() - 1)))
@@ -199,7 +199,7 @@ def expm1(x: Real) -> Real:
 def _expm1(x: Real, tail: Real | None = None) -> Real:
     """exp(x) - 1, where |x| <= REACH; -0 gives 0. With a tail of 0 large results are exact as well."""
     if has_two_register_permute():
-        return _expm1_by_table(x, tail, _LONG_STEPS)
+        return _expm1_by_table(x, tail, _COARSE_POWERS)
     p, exponent = _reduced(x)
     scale = power_of_two(x, exponent)
     return scale.fma(p, scale - 1.0)
@@ -221,7 +221,7 @@ def tanh(x: Real) -> Real:
     return (t / (t + 2.0)).with_sign_of(x)
 
 
-_TANH_STEPS, _TANH_ENTRIES, _TANH_REACH = 64, 1024, 9.1
+_TANH_ENTRIES_PER_UNIT, _TANH_ENTRIES, _TANH_REACH = 64, 1024, 9.1
 """The table of tanh: steps in each 1; entries, a power of two; where tanh has long been 1 in f32."""
 _TANH_SERIES = (-1 / 3, 2 / 15, -17 / 315)
 """tanh(d) is d + d^3 times the polynomial in d^2; the next term does not count up to half a step."""
@@ -233,9 +233,9 @@ def _tanh_by_table(x: Real) -> Real:
     With T = tanh(c) and u = tanh(d) it is T + (1 - T^2) u / (1 + v), where v = T u and |v| <= 2^-7.
     """
     a = abs(x).within(None, _TANH_REACH)
-    k, bits = rounded_to_integer(a, float(_TANH_STEPS))
+    k, bits = rounded_to_integer(a, float(_TANH_ENTRIES_PER_UNIT))
     t = x.from_bits(looked_up(x.builder, "tangents", _tangents(), bits))
-    d = (-k).fma(1 / _TANH_STEPS, a)
+    d = (-k).fma(1 / _TANH_ENTRIES_PER_UNIT, a)
     z = d * d
     u = (d * z).fma(polynomial(z, _TANH_SERIES), d)
     v, rise = t * u, (-t).fma(t, 1.0) * u
@@ -252,10 +252,10 @@ def _tangents() -> tuple[int, ...]:
     one = 1 << 128
     growth, term, order = one, one, 1
     while term:
-        term = term * 2 // (_TANH_STEPS * order)
+        term = term * 2 // (_TANH_ENTRIES_PER_UNIT * order)
         growth, order = growth + term, order + 1
     entries, power = [], one
-    for _ in range(math.ceil(_TANH_REACH * _TANH_STEPS) + 1):
+    for _ in range(math.ceil(_TANH_REACH * _TANH_ENTRIES_PER_UNIT) + 1):
         entries.append(bits_of((power - one) / (power + one)))
         power = power * growth // one
     return (*entries, *[bits_of(1.0)] * (_TANH_ENTRIES - len(entries)))

@@ -6,12 +6,12 @@ import math
 
 from .coefficients import LOG, LOG_NEXT, SHORT_LOG_OF_2, TWO_THIRDS
 from .exponential import exp
-from .reals import Real, exact_product, exact_sum, exact_sum_ordered, parted, polynomial, where
+from .reals import Real, exact_product, exact_sum, exact_sum_ordered, mantissa_and_exponent, polynomial, where
 
-_LEAST = math.sqrt(0.5)
+_MIN_MANTISSA = math.sqrt(0.5)
 
 
-def _near_one(f: Real, k: Real) -> Real:
+def _log_of_scaled(f: Real, k: Real) -> Real:
     """log((1 + f) * 2^k) by s = f / (2 + f): log(1 + f) = f - s * (f - s^2 * ...)."""
     s = f / (f + 2.0)
     z = s * s
@@ -23,8 +23,8 @@ def _near_one(f: Real, k: Real) -> Real:
 
 def positive_log(x: Real) -> Real:
     """log of positive finite values; error 0.65."""
-    m, k = parted(x, _LEAST)
-    return _near_one(m - 1.0, k)
+    m, k = mantissa_and_exponent(x, _MIN_MANTISSA)
+    return _log_of_scaled(m - 1.0, k)
 
 
 def log(x: Real) -> Real:
@@ -36,10 +36,10 @@ def log_of_modulus(x: Real, y: Real) -> Real:
     """log(sqrt(x^2 + y^2)) of values that f32 holds, whose squares are exact; error 0.8."""
     a, b = x * x, y * y
     square, lost = exact_sum(a, b)
-    m, k = parted(square, _LEAST)
+    m, k = mantissa_and_exponent(square, _MIN_MANTISSA)
     # Near 1 the sum's rounding error counts.
     f = where(k.compare("==", 0.0), (m - 1.0) + lost, m - 1.0)
-    value = where(square.compare("==", 0.0), -math.inf, _near_one(f, k) * 0.5)
+    value = where(square.compare("==", 0.0), -math.inf, _log_of_scaled(f, k) * 0.5)
     either = x.builder.or_(a.compare("==", math.inf), b.compare("==", math.inf))
     return where(either, math.inf, where(square.is_nan(), square, value))
 
@@ -50,9 +50,9 @@ def log1p(x: Real) -> Real:
 
 
 def _positive_log1p(x: Real) -> Real:
-    m, k = parted(x + 1.0, _LEAST)
+    m, k = mantissa_and_exponent(x + 1.0, _MIN_MANTISSA)
     # Where x is small 1 + x has lost digits, but x has them.
-    return _near_one(where(k.compare("==", 0.0), x, m - 1.0), k)
+    return _log_of_scaled(where(k.compare("==", 0.0), x, m - 1.0), k)
 
 
 def with_poles(value: Real, x: Real, pole: float) -> Real:
@@ -86,9 +86,9 @@ def acosh(x: Real) -> Real:
     return where(x.compare(">=", 1.0), value, math.nan)
 
 
-def _log_in_parts(x: Real) -> tuple[Real, Real]:
+def _log_high_low(x: Real) -> tuple[Real, Real]:
     """log of a positive value that f32 holds, as a sum with an error below 2^-62 of its value."""
-    m, k = parted(x, _LEAST)
+    m, k = mantissa_and_exponent(x, _MIN_MANTISSA)
     f = m - 1.0
     divisor = f + 2.0
     reciprocal = 1.0 / divisor
@@ -109,7 +109,7 @@ def _log_in_parts(x: Real) -> tuple[Real, Real]:
 def power(x: Real, y: Real) -> Real:
     """x to the power of y, with C's rules for what is no number; error 0.9."""
     a = abs(x)
-    high, low = _log_in_parts(a)
+    high, low = _log_high_low(a)
     high = where(a.compare("==", 0.0), -math.inf, where(a.compare("==", math.inf), math.inf, high))
     product, rest = exact_product(y, high)
     rest = rest + y * low

@@ -217,7 +217,7 @@ def power_of_two(x: Real, exponent: ir.Value) -> Real:
     return x.from_bits(builder.shl(builder.add(exponent, integer(bits, bias)), integer(bits, mantissa)))
 
 
-def parted(x: Real, least: float) -> tuple[Real, Real]:
+def mantissa_and_exponent(x: Real, least: float) -> tuple[Real, Real]:
     """The m with least <= m < 2 * least and the integer k with x = m * 2^k, for positive normal x.
 
     No instruction turns vectors of i64 into floats: k becomes the lowest bits of one.

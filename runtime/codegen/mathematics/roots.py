@@ -7,7 +7,15 @@ import math
 from ...kernels.launch.processor import has_rsqrt14
 from ..llvm.vector_variants import inverse_root
 from .coefficients import INVERSE_CBRT
-from .reals import Real, exact_product, parted, polynomial, power_of_two, rounded_to_integer, where
+from .reals import (
+    Real,
+    exact_product,
+    mantissa_and_exponent,
+    polynomial,
+    power_of_two,
+    rounded_to_integer,
+    where,
+)
 
 _INVERSE_ROOT = (1 / 2, 3 / 8, 5 / 16)
 """((1 - e)^(-1/2) - 1) / e; the next term is less than 2^-53.8 for an estimate that is wrong by 2^-14."""
@@ -15,7 +23,7 @@ _INVERSE_ROOT = (1 / 2, 3 / 8, 5 / 16)
 
 def cbrt(x: Real) -> Real:
     """The cubic root, by way of the inverse one, which takes no division; error 0.5."""
-    m, k = parted(abs(x), 1.0)
+    m, k = mantissa_and_exponent(abs(x), 1.0)
     third = ((k + 0.5) * (1 / 3)).floor()
     left = k - third * 3.0
     is_one, is_two = left.compare("==", 1.0), left.compare("==", 2.0)

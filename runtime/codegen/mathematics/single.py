@@ -14,7 +14,7 @@ from llvmlite import ir
 from ..llvm.values import integer
 from .coefficients import SINGLE_ERF, SINGLE_EXP, SINGLE_LOG, SINGLE_LOG_OF_2
 from .logarithm import with_poles
-from .reals import Real, parted, polynomial, power_of_two, rounded_to_integer, scaled, where
+from .reals import Real, mantissa_and_exponent, polynomial, power_of_two, rounded_to_integer, scaled, where
 
 _LEAST_NORMAL, _RAISED = 2.0**-126, 24
 
@@ -70,14 +70,14 @@ def _positive_log(f: Real, k: Real) -> Real:
 def log(x: Real) -> Real:
     """The natural logarithm."""
     is_small = x.compare("<", _LEAST_NORMAL)
-    m, k = parted(where(is_small, x * 2.0**_RAISED, x), _in_single(math.sqrt(0.5)))
+    m, k = mantissa_and_exponent(where(is_small, x * 2.0**_RAISED, x), _in_single(math.sqrt(0.5)))
     k = where(is_small, k - float(_RAISED), k)
     return with_poles(_positive_log(m - 1.0, k), x, 0.0)
 
 
 def log1p(x: Real) -> Real:
     """log(1 + x)."""
-    m, k = parted(x + 1.0, _in_single(math.sqrt(0.5)))
+    m, k = mantissa_and_exponent(x + 1.0, _in_single(math.sqrt(0.5)))
     # Where x is small 1 + x has lost digits, but x has them.
     f = where(k.compare("==", 0.0), x, m - 1.0)
     return with_poles(_positive_log(f, k), x, -1.0)

@@ -20,21 +20,21 @@ from .coefficients import (
 )
 from .reals import Real, exact_product, exact_sum, exact_sum_ordered, polynomial, rounded_to_integer, where
 
-_PART_BITS = 29
+_CHUNK_BITS = 29
 
 
 def _reduced(x: Real) -> tuple[Real, Real, ir.Value]:
     """|x| as k * pi / 2 + (r + tail), |r| <= pi / 4; the lowest bits of the third are those of k.
 
     Digits of 2 / pi whose product with x is a multiple of 4 do not count, and of the others 116 bits do. With
-    the 24 bits of x each product of a part of 29 bits is exact.
+    the 24 bits of x each product of a chunk of 29 bits is exact.
     """
     a = abs(x)
-    parts = [a.like(TWO_OVER_PI[j]) for j in range(4)]
+    chunks = [a.like(TWO_OVER_PI[j]) for j in range(4)]
     for skipped in (1, 2, 3):
-        large = a.compare(">=", 2.0 ** (25 + _PART_BITS * skipped))
-        parts = [where(large, TWO_OVER_PI[j + skipped], part) for j, part in enumerate(parts)]
-    first, second, third, fourth = (a * part for part in parts)
+        large = a.compare(">=", 2.0 ** (25 + _CHUNK_BITS * skipped))
+        chunks = [where(large, TWO_OVER_PI[j + skipped], chunk) for j, chunk in enumerate(chunks)]
+    first, second, third, fourth = (a * chunk for chunk in chunks)
     first, second = (p - (p * 0.25).rint() * 4.0 for p in (first, second))
     high, low = exact_sum(first, second)
     k, exponent = rounded_to_integer(high + third, 1.0)
