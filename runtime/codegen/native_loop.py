@@ -116,8 +116,7 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
     handed_on = zip(body.terminator.operands, body.arguments, strict=True)
     for home, result, (value, argument) in zip(homes, results, handed_on, strict=True):
         if isinstance(result, Elements) and value is not argument:
-            positions = [I64(k) for k in range(len(result.values))]
-            store_elements(builder, home, positions, result)
+            store_elements(builder, home, result)
     builder.ret(builder.zext(goes_on, I64))
     return module
 

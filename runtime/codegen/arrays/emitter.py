@@ -10,7 +10,7 @@ from ...ir import Block, Operation
 from ...ir import Value as IrValue
 from ...types import TensorType, Type
 from .. import blocks
-from ..blocks import Bound, Elements, Emitter, Mode, Storage, is_plain
+from ..blocks import Bound, Emitter, Mode, Storage, is_plain
 from ..blocks.boxes import copy_all
 from ..blocks.elements import element_count, flat, is_large
 from ..blocks.emitter import ELEMENTWISE, EMIT_RULES, emit_rule_of, operation_problem
@@ -228,7 +228,7 @@ class ArrayEmitter(Emitter):
         emitter = ArrayEmitter(builder, self.view_of)
         emitter.fused_operations = self.fused_operations
         for value in operands:
-            emitter.bound[value] = _taken(self.bound[value], parts)
+            emitter.bound[value] = self.mode.take(value.type, parts)
         for result, pointer in zip(operation.results, parts, strict=True):
             # What is written is memory of its own.
             pointer.add_attribute("noalias")
@@ -271,10 +271,3 @@ class ArrayEmitter(Emitter):
         """A loop over [first, count), at least one step; its body is generated once."""
         with Loop(self.builder, I64(first), I64(count)) as index:
             yield index
-
-
-def _taken(like: Bound, parts: list[ir.Value]) -> Bound:
-    """A value bound to arguments, taken from the front of `parts`, as `like` is."""
-    if isinstance(like, Storage):
-        return Storage(like.type, parts.pop(0))
-    return Elements((tuple([parts.pop(0) for _ in like.scalar]),))

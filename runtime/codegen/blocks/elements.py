@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -62,27 +61,34 @@ def flat(bound: Elements | Storage) -> list[ir.Value]:
     return [bound.pointer] if isinstance(bound, Storage) else [part for one in bound.values for part in one]
 
 
-def element_pointer(builder: ir.IRBuilder, storage: Storage, position: ir.Value) -> ir.Value:
-    """The address of the element at a position of the flattened tensor."""
+def element_pointer(builder: ir.IRBuilder, storage: Storage, offset: ir.Value) -> ir.Value:
+    """The address of the element at an offset of the flattened tensor."""
     kind: Any = storage.type.element_type
-    return builder.gep(storage.pointer, [position], inbounds=True, source_etype=stored_type(kind))
+    return builder.gep(storage.pointer, [offset], inbounds=True, source_etype=stored_type(kind))
 
 
-def load_elements(builder: ir.IRBuilder, storage: Storage, positions: Sequence[ir.Value]) -> Elements:
-    """The elements at some positions of the flattened tensor."""
+def load_element(builder: ir.IRBuilder, storage: Storage, offset: ir.Value) -> Value:
+    """The element at an offset of the flattened tensor."""
     kind: Any = storage.type.element_type
-    return Elements(
-        tuple([load(builder, kind, element_pointer(builder, storage, position)) for position in positions])
-    )
+    return load(builder, kind, element_pointer(builder, storage, offset))
 
 
-def store_elements(
-    builder: ir.IRBuilder, storage: Storage, positions: Sequence[ir.Value], elements: Elements
-) -> None:
-    """Write elements to some positions of the flattened tensor."""
+def store_element(builder: ir.IRBuilder, storage: Storage, offset: ir.Value, value: Value) -> None:
+    """Write the element at an offset of the flattened tensor."""
     kind: Any = storage.type.element_type
-    for position, value in zip(positions, elements.values, strict=True):
-        store(builder, kind, value, element_pointer(builder, storage, position))
+    store(builder, kind, value, element_pointer(builder, storage, offset))
+
+
+def all_elements(builder: ir.IRBuilder, storage: Storage) -> Elements:
+    """A small tensor read from memory."""
+    offsets = range(element_count(storage.type))
+    return Elements(tuple([load_element(builder, storage, I64(offset)) for offset in offsets]))
+
+
+def store_elements(builder: ir.IRBuilder, storage: Storage, elements: Elements) -> None:
+    """Write a small tensor to memory."""
+    for offset, value in enumerate(elements.values):
+        store_element(builder, storage, I64(offset), value)
 
 
 def spilled(builder: ir.IRBuilder, type: TensorType, elements: Elements) -> Storage:
@@ -92,13 +98,8 @@ def spilled(builder: ir.IRBuilder, type: TensorType, elements: Elements) -> Stor
     with builder.goto_entry_block():
         room = builder.alloca(ir.ArrayType(stored_type(kind), count))
     storage = Storage(type, builder.gep(room, [I64(0), I64(0)], inbounds=True))
-    store_elements(builder, storage, [I64(k) for k in range(count)], elements)
+    store_elements(builder, storage, elements)
     return storage
-
-
-def all_elements(builder: ir.IRBuilder, storage: Storage) -> Elements:
-    """A small tensor read from memory."""
-    return load_elements(builder, storage, [I64(k) for k in range(element_count(storage.type))])
 
 
 def as_int64(builder: ir.IRBuilder, kind: ElementType, value: Value) -> ir.Value:

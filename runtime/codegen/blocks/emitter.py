@@ -21,7 +21,7 @@ from ...ir import Value as IrValue
 from ...ir.record import Record
 from ...types import TensorType, Type
 from ..coverage import MATHEMATICS, ViewOf
-from ..llvm.values import I64, Value
+from ..llvm.values import I64, Value, value_types
 from . import elements as tensors
 from .elements import MAX_ELEMENTS, Elements, Storage, is_large, is_plain, is_small
 
@@ -50,6 +50,14 @@ class Mode(enum.Enum):
     def holds(self, type: Type) -> bool:
         """Whether tensors of a type are LLVM values, each element one."""
         return is_plain(type) and 0 < tensors.element_count(type) <= self.value
+
+    def take(self, type: Any, values: list[ir.Value]) -> Any:
+        """What a tensor is bound to, by LLVM values popped from the front of `values` (see `flat`)."""
+        if not self.holds(type):
+            return Storage(type, values.pop(0))
+        width, count = len(value_types(type.element_type)), type.size
+        elements = [tuple([values.pop(0) for _ in range(width)]) for _ in range(count)]
+        return Elements(tuple(elements))
 
 
 class EmitRule(Record):
@@ -180,14 +188,14 @@ class Emitter:
     def at(self, bound: Bound | Target, offset: Index) -> Value:
         """The element of a tensor at an offset; of a single one, that."""
         if isinstance(bound, Storage):
-            return tensors.load_elements(self.builder, bound, [as_value(offset)]).scalar
+            return tensors.load_element(self.builder, bound, as_value(offset))
         value: Value = bound.values[0 if len(bound.values) == 1 else offset]
         return value
 
     def put(self, target: Target, offset: Index, value: Value) -> None:
         """Write an element at an offset."""
         if isinstance(target, Storage):
-            tensors.store_elements(self.builder, target, [as_value(offset)], Elements((value,)))
+            tensors.store_element(self.builder, target, as_value(offset), value)
         else:
             target.values[offset] = value
 

@@ -17,6 +17,7 @@ from ..blocks import (
     Bound,
     Elements,
     Emitter,
+    Mode,
     Storage,
     all_elements,
     block_problem,
@@ -97,7 +98,7 @@ class RegionFunction:
         builder.branch(start)
         builder.position_at_end(start)
         arguments = list(self.function.args)
-        bound = [_bound(value, arguments) for value in (*block.arguments, *passed)]
+        bound = [Mode.SCALARS.take(value.type, arguments) for value in (*block.arguments, *passed)]
         captures = dict(zip(passed, bound[len(block.arguments) :], strict=True))
         emitter = Emitter(builder, view_of, captures)
         for value in filter(is_embedded_constant, captured_values([region])):
@@ -119,7 +120,7 @@ class RegionFunction:
         result_struct = builder.call(self.function, flat_arguments)
         count = len(self.function.ftype.return_type.elements)
         returned = [builder.extract_value(result_struct, k) for k in range(count)]
-        return [_take_elements(value, returned) for value in self.results]
+        return [Mode.SCALARS.take(value.type, returned) for value in self.results]
 
     def on_scalars(
         self, builder: ir.IRBuilder, arguments: Sequence[Value], passed: Sequence[Bound]
@@ -134,22 +135,6 @@ def _types(value: IrValue) -> list[ir.Type]:
     if not is_small(value.type):
         return [POINTER]
     return list(value_types(element_type_of(value))) * element_count(value.type)
-
-
-def _bound(value: IrValue, arguments: list[ir.Value]) -> Bound:
-    """What a value is bound to, popped from the front of `arguments`."""
-    if is_small(value.type):
-        return _take_elements(value, arguments)
-    assert isinstance(value.type, TensorType)
-    return Storage(value.type, arguments.pop(0))
-
-
-def _take_elements(value: IrValue, arguments: list[ir.Value]) -> Elements:
-    """A small tensor's elements, popped from the front of `arguments`."""
-    width = len(value_types(element_type_of(value)))
-    count = element_count(value.type)
-    values = [arguments.pop(0) for _ in range(width * count)]
-    return Elements(tuple([tuple(values[k * width : (k + 1) * width]) for k in range(count)]))
 
 
 class LoopFunction:
