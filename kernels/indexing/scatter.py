@@ -4,10 +4,9 @@
 destination one index vector gives. Slices are applied in the schedule's order, by default the lexicographic
 order of the updates' index space:
 
-1. slices are bucketed by destination; a bucket keeps the order of its slices; 2. one task applies each bucket
-in order. Where a range of destinations is a contiguous range of the result, the task first initializes that
-range, so that it is in the cache; large rows are reduced one after the other, from the initial value and all
-updates.
+1. each task has a range of destinations, and applies the slices of its range in order; 2. where a range of
+destinations is a contiguous range of the result, the task first initializes that range, so that it is in the
+cache; large rows are reduced one after the other, from the initial value and all updates.
 
 So each element of the result sees its updates in the schedule's order whatever the number of threads.
 `scatter_strategies` has further strategies that keep this order.

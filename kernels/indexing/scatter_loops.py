@@ -1,7 +1,7 @@
 """Kernels that apply a scatter's update slices of one element. Importing this module imports Numba.
 
-Kernels whose names end in `_in_order` apply slices as `scatter_buckets.locate_slices` finds them, others a
-partition or bucket a task.
+Kernels whose names end in `_in_order` apply slices as `scatter_locations.locate_slices` finds them, others a
+partition of the result a task.
 """
 
 import functools
@@ -15,7 +15,7 @@ from ..simd.block_sizes import INTERLEAVED_TABLES
 from ..simd.copy_bytes import prefetch_write
 from ..simd.monoids import OVERWRITE
 from ..simd.searches import select_in_range
-from .scatter_buckets import BLOCK, first_slice, locate_slices, mask_outside
+from .scatter_locations import BLOCK, first_slice, locate_slices, mask_outside
 from .scatter_slices import initialize_partition, partition_buffer, write_back
 
 PREFETCH_DISTANCE = 32
@@ -47,47 +47,26 @@ def _update(element: str, combiner: str) -> Kernel:
 
 @functools.cache
 def _apply_items(element: str, combiner: str) -> Kernel:
-    """Apply slices of one element from number `begin` to `end`, in order; prefetch elements of large results.
-    """
+    """Apply `count` slices of one element in order; prefetch elements of large results."""
     apply = _update(element, combiner)
 
     @kernel
     def body(
-        begin: int, end: int, destinations: Any, destination_stride: int, values: Any, first: int,
-        value_stride: int, result: Any,
-    ) -> None:  # fmt: skip
-        prefetched_end = max(begin, end - PREFETCH_DISTANCE)
+        count: int, destinations: Any, values: Any, first: int, value_stride: int, result: Any
+    ) -> None:
+        prefetched_end = max(0, count - PREFETCH_DISTANCE)
         if result.size * result.itemsize <= MIN_PREFETCHED_BYTES:
-            prefetched_end = begin
-        for position in range(begin, prefetched_end):
-            ahead = np.int64(get(destinations, (position + PREFETCH_DISTANCE) * destination_stride))
+            prefetched_end = 0
+        for position in range(prefetched_end):
+            ahead = np.int64(get(destinations, position + PREFETCH_DISTANCE))
             prefetch_write(result, max(ahead, 0))
-            destination = np.int64(get(destinations, position * destination_stride))
+            destination = np.int64(get(destinations, position))
             if destination >= 0:
                 apply(result, destination, values, (first + position) * value_stride)
-        for position in range(prefetched_end, end):
-            destination = np.int64(get(destinations, position * destination_stride))
+        for position in range(prefetched_end, count):
+            destination = np.int64(get(destinations, position))
             if destination >= 0:
                 apply(result, destination, values, (first + position) * value_stride)
-
-    return body
-
-
-@functools.cache
-def update_items(element: str, combiner: str) -> Kernel:
-    """Slices of one element. Bucket t has `size` elements, and of each row of `offsets` the slices from the
-    t-th offset to the next one."""
-    apply = _apply_items(element, combiner)
-
-    @kernel(parallel=True)
-    def body(
-        task: int, offsets: Any, destinations: Any, destination_stride: int, values: Any, value_stride: int,
-        size: int, initial: Any, result: Any,
-    ) -> None:  # fmt: skip
-        initialize_partition(task, offsets.shape[1] - 1, size, initial, result)
-        for row in range(offsets.shape[0]):
-            begin, end = offsets[row, task], offsets[row, task + 1]
-            apply(begin, end, destinations, destination_stride, values, 0, value_stride, result)
 
     return body
 
@@ -158,7 +137,7 @@ def update_sorted_items(element: str, combiner: str) -> Kernel:
             block_count = min(BLOCK, end - first)
             locate_slices(0, first, block_count, geometry, destinations, empty, empty)
             mask_outside(destinations, block_count, first_destination, size)
-            apply(0, block_count, destinations, 1, values, first, value_stride, result)
+            apply(block_count, destinations, values, first, value_stride, result)
 
     return body
 
@@ -178,7 +157,7 @@ def update_items_in_order(element: str, combiner: str) -> Kernel:
         for first in range(task * size, end, BLOCK):
             block_count = min(BLOCK, end - first)
             locate_slices(0, first, block_count, geometry, destinations, empty, empty)
-            apply(0, block_count, destinations, 1, values, first, value_stride, result)
+            apply(block_count, destinations, values, first, value_stride, result)
 
     return body
 

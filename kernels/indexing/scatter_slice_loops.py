@@ -1,7 +1,7 @@
 """Kernels that apply a scatter's update slices of runs of elements. Importing this module imports Numba.
 
-`update_runs_in_order` applies slices as `scatter_buckets.locate_slices` finds them, others a partition or
-bucket a task.
+`update_runs_in_order` applies slices as `scatter_locations.locate_slices` finds them, others a
+partition of the result a task.
 """
 
 import functools
@@ -11,9 +11,9 @@ import numpy as np
 
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, put
-from ..simd.monoids import OVERWRITE, storage_dtype
+from ..simd.monoids import OVERWRITE
 from ..simd.searches import COMPRESS_PADDING, select_in_range
-from .scatter_buckets import BLOCK, first_slice, locate_slices, mask_outside
+from .scatter_locations import BLOCK, first_slice, locate_slices, mask_outside
 from .scatter_loops import MIN_PREFETCHED_BYTES
 from .scatter_slices import (
     CACHE_LINE_BYTES,
@@ -21,7 +21,6 @@ from .scatter_slices import (
     combine_run,
     combine_short_run,
     copy_run,
-    initialize_columns,
     initialize_partition,
     is_cache_line_aligned,
     partition_buffer,
@@ -55,13 +54,12 @@ def _exceeds_cache(size: int, initial: Any, result: Any) -> bool:
 
 @functools.cache
 def _apply_runs(element: str, combiner: str) -> Kernel:
-    """Apply slices of runs from number `begin` to `end`, in order.
+    """Apply `count` slices of runs, in order.
 
     `runs` has a row (input offset, update offset) for each run of a slice. A run has `chunk_count` chunks of
     `chunk_items` elements; with `clamped_starts`, only the chunks in bounds, from 0 to `bound`.
     """
-    cache_line_items, vector_items = CACHE_LINE_BYTES // storage_dtype(element).itemsize, run_lanes(element)
-    two_cache_lines = 2 * cache_line_items
+    vector_items = run_lanes(element)
 
     @kernel
     def combine_clipped(
@@ -79,96 +77,45 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
 
     @kernel(inline=True)
     def combine_rows(
-        begin: int, end: int, destinations: Any, update_offsets: Any, record_stride: int, row_items: int,
-        items: int, cache_lines: int, prefetch_distance: int, prefetches_result: bool, is_short: bool,
-        values: Any, result: Any,
-    ) -> None:  # fmt: skip
-        l1_distance = prefetch_distance // L1_DISTANCE_DIVISOR
-        for position in range(begin, end):
-            l2_offset, l1_offset = min(
-                position + prefetch_distance, end - 1
-            ) * record_stride, min(position + l1_distance, end - 1) * record_stride
-            prefetch_cache_lines(
-                values, np.int64(get(update_offsets, l2_offset)), np.int64(get(update_offsets, l1_offset)),
-                cache_lines,
-            )  # fmt: skip
-            if prefetches_result:
-                far_destination = max(np.int64(get(destinations, l2_offset)), np.int64(0))
-                near_destination = max(np.int64(get(destinations, l1_offset)), np.int64(0))
-                prefetch_cache_lines(
-                    result, far_destination * row_items, near_destination * row_items, cache_lines
-                )
-            destination = np.int64(get(destinations, position * record_stride))
-            if destination >= 0:
-                update_offset = np.int64(get(update_offsets, position * record_stride))
-                if is_short:
-                    combine_short_run(
-                        element, combiner, result, destination * row_items, values, update_offset, items
-                    )
-                else:
-                    combine_run(
-                        element, combiner, result, destination * row_items, values, update_offset, items
-                    )
-
-    @kernel
-    def body(
-        begin: int, end: int, destinations: Any, update_offsets: Any, clamped_starts: Any, record_stride: int,
+        vectors: int, count: int, destinations: Any, update_offsets: Any, clamped_starts: Any,
         row_items: int, bound: int, runs: Any, chunk_count: int, chunk_items: int, prefetches_result: bool,
         values: Any, result: Any,
     ) -> None:  # fmt: skip
         items = chunk_count * chunk_items
         cache_lines = min(-(-items * values.itemsize // CACHE_LINE_BYTES), MAX_PREFETCH_LINES)
-        prefetch_distance = _prefetch_distance(items, values.itemsize)
-        if clamped_starts.size == 0 and runs.shape[0] == 1:
-            # Constant arguments specialize the inlined loop.
-            if items == cache_line_items and record_stride == 1:
-                combine_rows(
-                    begin, end, destinations, update_offsets, 1, row_items, cache_line_items, 1,
-                    prefetch_distance, prefetches_result, False, values, result,
-                )  # fmt: skip
-            elif items == two_cache_lines and record_stride == 1:
-                combine_rows(
-                    begin, end, destinations, update_offsets, 1, row_items, two_cache_lines, 2,
-                    prefetch_distance, prefetches_result, False, values, result,
-                )  # fmt: skip
-            elif items < vector_items:
-                combine_rows(
-                    begin, end, destinations, update_offsets, record_stride, row_items, items, 1,
-                    prefetch_distance, prefetches_result, True, values, result,
-                )  # fmt: skip
-            else:
-                combine_rows(
-                    begin, end, destinations, update_offsets, record_stride, row_items, items, cache_lines,
-                    prefetch_distance, prefetches_result, False, values, result,
-                )  # fmt: skip
-            return
-        l1_distance = prefetch_distance // L1_DISTANCE_DIVISOR
-        for position in range(begin, end):
-            l2_offset, l1_offset = min(
-                position + prefetch_distance, end - 1
-            ) * record_stride, min(position + l1_distance, end - 1) * record_stride
+        l2_distance = _prefetch_distance(items, values.itemsize)
+        l1_distance = l2_distance // L1_DISTANCE_DIVISOR
+        if vectors > 0:
+            items = vectors * vector_items + (items & (vector_items - 1))
+        for position in range(count):
+            far, near = min(position + l2_distance, count - 1), min(position + l1_distance, count - 1)
             prefetch_cache_lines(
-                values, np.int64(get(update_offsets, l2_offset)), np.int64(get(update_offsets, l1_offset)),
-                cache_lines,
-            )  # fmt: skip
+                values, np.int64(get(update_offsets, far)), np.int64(get(update_offsets, near)), cache_lines
+            )
             if prefetches_result:
-                far_destination = max(np.int64(get(destinations, l2_offset)), np.int64(0))
-                near_destination = max(np.int64(get(destinations, l1_offset)), np.int64(0))
+                far_destination = max(np.int64(get(destinations, far)), np.int64(0))
+                near_destination = max(np.int64(get(destinations, near)), np.int64(0))
                 prefetch_cache_lines(
                     result, far_destination * row_items, near_destination * row_items, cache_lines
                 )
-            destination, update_offset = (
-                np.int64(get(destinations, position * record_stride)) * row_items,
-                np.int64(get(update_offsets, position * record_stride)),
-            )
+            destination = np.int64(get(destinations, position)) * row_items
             if destination < 0:
                 continue
-            if clamped_starts.size > 0:
-                clamped_start = np.int64(get(clamped_starts, position * record_stride))
+            update_offset = np.int64(get(update_offsets, position))
+            if vectors > 0:
+                combine_run(element, combiner, result, destination, values, update_offset, items)
+            elif clamped_starts.size > 0:
+                clamped_start = np.int64(get(clamped_starts, position))
                 combine_clipped(
                     destination, update_offset, clamped_start, bound, runs, chunk_count, chunk_items, values,
                     result,
                 )  # fmt: skip
+            elif items < vector_items:
+                for run in range(runs.shape[0]):
+                    combine_short_run(
+                        element, combiner, result, destination + runs[run, 0], values,
+                        update_offset + runs[run, 1], items,
+                    )  # fmt: skip
             else:
                 for run in range(runs.shape[0]):
                     combine_run(
@@ -176,28 +123,28 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
                         update_offset + runs[run, 1], items,
                     )  # fmt: skip
 
-    return body
-
-
-@functools.cache
-def update_runs(element: str, combiner: str) -> Kernel:
-    """Slices of runs. Bucket t has `size` elements, and of each row of `offsets` the slices from the t-th
-    offset to the next one."""
-    apply = _apply_runs(element, combiner)
-
-    @kernel(parallel=True)
+    @kernel
     def body(
-        task: int, offsets: Any, destinations: Any, update_offsets: Any, clamped_starts: Any,
-        record_stride: int, row_items: int, bound: int, runs: Any, chunk_count: int, chunk_items: int,
-        values: Any, size: int, initial: Any, result: Any,
+        count: int, destinations: Any, update_offsets: Any, clamped_starts: Any, row_items: int, bound: int,
+        runs: Any, chunk_count: int, chunk_items: int, prefetches_result: bool, values: Any, result: Any,
     ) -> None:  # fmt: skip
-        initialize_partition(task, offsets.shape[1] - 1, size, initial, result)
-        prefetches_result = _exceeds_cache(size, initial, result)
-        for row in range(offsets.shape[0]):
-            begin, end = offsets[row, task], offsets[row, task + 1]
-            apply(
-                begin, end, destinations, update_offsets, clamped_starts, record_stride, row_items, bound,
-                runs, chunk_count, chunk_items, prefetches_result, values, result,
+        is_single_run = clamped_starts.size == 0 and runs.shape[0] == 1
+        vectors = chunk_count * chunk_items // vector_items if is_single_run else 0
+        # A constant number of whole vectors unrolls the loop over them.
+        if vectors == 1:
+            combine_rows(
+                1, count, destinations, update_offsets, clamped_starts, row_items, bound, runs, chunk_count,
+                chunk_items, prefetches_result, values, result,
+            )  # fmt: skip
+        elif vectors == 2:
+            combine_rows(
+                2, count, destinations, update_offsets, clamped_starts, row_items, bound, runs, chunk_count,
+                chunk_items, prefetches_result, values, result,
+            )  # fmt: skip
+        else:
+            combine_rows(
+                0, count, destinations, update_offsets, clamped_starts, row_items, bound, runs, chunk_count,
+                chunk_items, prefetches_result, values, result,
             )  # fmt: skip
 
     return body
@@ -225,7 +172,7 @@ def update_runs_in_order(element: str, combiner: str) -> Kernel:
             block_count = min(BLOCK, end - first)
             locate_slices(0, first, block_count, geometry, destinations, update_offsets, clamped_starts)
             apply(
-                0, block_count, destinations, update_offsets, clamped_starts, 1, row_items, bound, runs,
+                block_count, destinations, update_offsets, clamped_starts, row_items, bound, runs,
                 chunk_count, chunk_items, prefetches_result, values, result,
             )  # fmt: skip
 
@@ -235,16 +182,19 @@ def update_runs_in_order(element: str, combiner: str) -> Kernel:
 @functools.cache
 def update_filtered_runs(element: str, combiner: str) -> Kernel:
     """Slices of runs that are not clipped. Task t has `width` rows of the result, the last task the rest, and
-    filters its slices out of all; the updates of slice n begin at n times `update_stride`."""
+    filters its slices out of all; the updates of slice n begin at n times `update_stride`. If `is_row`, a
+    slice is within its row."""
     apply = _apply_runs(element, combiner)
 
     @kernel(parallel=True)
     def body(
         task: int, partitions: int, width: int, count: int, update_stride: int, geometry: Any, sample: Any,
-        row_items: int, runs: Any, chunk_items: int, values: Any, initial: Any, result: Any,
+        row_items: int, is_row: bool, runs: Any, chunk_items: int, values: Any, initial: Any, result: Any,
     ) -> None:  # fmt: skip
         initialize_partition(task, partitions, width * row_items, initial, result)
-        buffer = partition_buffer(task, partitions, width * row_items, result)
+        buffer = result[task * width * row_items :]
+        if is_row:
+            buffer = partition_buffer(task, partitions, width * row_items, result)
         destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
         capacity = BLOCK + COMPRESS_PADDING
         chosen_destinations, update_offsets = np.empty(
@@ -260,61 +210,11 @@ def update_filtered_runs(element: str, combiner: str) -> Kernel:
                 update_offsets,
             )  # fmt: skip
             apply(
-                0, chosen_count, chosen_destinations, update_offsets, empty, 1, row_items, 0, runs, 1,
-                chunk_items, prefetches_result, values, buffer,
+                chosen_count, chosen_destinations, update_offsets, empty, row_items, 0, runs, 1, chunk_items,
+                prefetches_result, values, buffer,
             )  # fmt: skip
-        write_back(task, width * row_items, buffer, result)
-
-    return body
-
-
-@functools.cache
-def update_columns_of_rows(element: str, combiner: str) -> Kernel:
-    """Slices of one complete row each, in order. Task t has `width` columns of all rows; the updates of slice
-    n begin at n times `update_stride`, which the hardware prefetcher follows."""
-    cache_line_items = CACHE_LINE_BYTES // storage_dtype(element).itemsize
-    two_cache_lines = 2 * cache_line_items
-
-    @kernel(inline=True)
-    def combine_columns(
-        count: int, destinations: Any, first: int, update_stride: int, row_items: int, items: int,
-        values: Any, result: Any,
-    ) -> None:  # fmt: skip
-        for position in range(count):
-            destination = np.int64(get(destinations, position))
-            if destination >= 0:
-                update_offset = (first + position) * update_stride
-                combine_run(element, combiner, result, destination * row_items, values, update_offset, items)
-
-    @kernel(parallel=True)
-    def body(
-        task: int, width: int, count: int, update_stride: int, geometry: Any, sample: Any, row_items: int,
-        values: Any, initial: Any, result: Any,
-    ) -> None:  # fmt: skip
-        column = task * width
-        if initial.size > 0:
-            initialize_columns(column, width, row_items, initial, result)
-        destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        column_values, column_result = values[column:], result[column:]
-        for first in range(0, count, BLOCK):
-            block_count = min(BLOCK, count - first)
-            locate_slices(0, first, block_count, geometry, destinations, empty, empty)
-            # Constant arguments specialize the inlined loop.
-            if width == cache_line_items:
-                combine_columns(
-                    block_count, destinations, first, update_stride, row_items, cache_line_items,
-                    column_values, column_result,
-                )  # fmt: skip
-            elif width == two_cache_lines:
-                combine_columns(
-                    block_count, destinations, first, update_stride, row_items, two_cache_lines,
-                    column_values, column_result,
-                )  # fmt: skip
-            else:
-                combine_columns(
-                    block_count, destinations, first, update_stride, row_items, width, column_values,
-                    column_result,
-                )  # fmt: skip
+        if is_row:
+            write_back(task, width * row_items, buffer, result)
 
     return body
 
@@ -341,7 +241,7 @@ def update_sorted_runs(element: str, combiner: str) -> Kernel:
             locate_slices(0, first, block_count, geometry, destinations, update_offsets, empty)
             mask_outside(destinations, block_count, first_destination, width)
             apply(
-                0, block_count, destinations, update_offsets, empty, 1, row_items, 0, runs, 1, chunk_items,
+                block_count, destinations, update_offsets, empty, row_items, 0, runs, 1, chunk_items,
                 prefetches_result, values, result,
             )  # fmt: skip
 
@@ -350,60 +250,61 @@ def update_sorted_runs(element: str, combiner: str) -> Kernel:
 
 @functools.cache
 def reduce_rows(element: str, combiner: str) -> Kernel:
-    """Compute the result of slices of one run each. Bucket t has `partition_rows` rows, the last bucket the
-    rest, and of each row of `offsets` the slices from the t-th offset to the next one.
+    """Compute the result of slices of one run each. Task t has `width` rows of the result, the last task the
+    rest; the updates of slice n begin at n times `update_stride`.
 
-    The task groups its slices by row, in `grouped`, so that it writes each element of the result once. With
-    `nontemporal`, rows that the slices fill and that are whole cache lines bypass the caches.
+    The task groups its slices by row, so that it writes each element of the result once. With `nontemporal`,
+    rows that the slices fill and that are whole cache lines bypass the caches.
     """
     is_overwritten = combiner == OVERWRITE
 
     @kernel
-    def group(
-        task: int, offsets: Any, destinations: Any, update_offsets: Any, record_stride: int, first_row: int,
-        ends: Any, grouped: Any,
-    ) -> int:  # fmt: skip
-        begin = 0
-        for row in range(offsets.shape[0]):
-            begin += offsets[row, task] - offsets[row, 0]
-            for position in range(offsets[row, task], offsets[row, task + 1]):
-                offset = np.int64(get(destinations, position * record_stride)) - first_row
-                put(ends, offset, 1 if is_overwritten else get(ends, offset) + 1)
-        total = begin
-        for row in range(ends.size):
-            row_count = int(get(ends, row))
-            put(ends, row, total + row_count if is_overwritten else total)
-            total += row_count
-        for row in range(offsets.shape[0]):
-            for position in range(offsets[row, task], offsets[row, task + 1]):
-                offset = np.int64(get(destinations, position * record_stride)) - first_row
-                position_in_group = np.int64(get(ends, offset))
-                if is_overwritten:
-                    put(grouped, position_in_group - 1, get(update_offsets, position * record_stride))
-                else:
-                    put(grouped, position_in_group, get(update_offsets, position * record_stride))
-                    put(ends, offset, position_in_group + 1)
-        return begin
+    def group(count: int, rows: Any, update_offsets: Any, ends: Any, grouped: Any) -> None:
+        """Write the update offsets of `count` slices to `grouped`, by row, and where each row's group ends to
+        `ends`. If slices overwrite, a group has the last slice only."""
+        for position in range(count):
+            row = np.int64(get(rows, position))
+            put(ends, row, 1 if is_overwritten else get(ends, row) + 1)
+        total = 0
+        for number in range(ends.size):
+            group_size = int(get(ends, number))
+            put(ends, number, total + group_size if is_overwritten else total)
+            total += group_size
+        for position in range(count):
+            row = np.int64(get(rows, position))
+            end = np.int64(get(ends, row)) + (0 if is_overwritten else 1)
+            put(grouped, end - 1, get(update_offsets, position))
+            put(ends, row, end)
 
     @kernel(parallel=True)
     def body(
-        task: int, offsets: Any, destinations: Any, update_offsets: Any, record_stride: int, grouped: Any,
-        partition_rows: int, row_items: int, items: int, values: Any, initial: Any, nontemporal: int,
-        result: Any,
+        task: int, partitions: int, width: int, count: int, update_stride: int, geometry: Any, sample: Any,
+        row_items: int, items: int, values: Any, initial: Any, nontemporal: int, result: Any,
     ) -> None:  # fmt: skip
-        first_row = task * partition_rows
-        row_count = partition_rows if task < offsets.shape[1] - 2 else result.size // row_items - first_row
-        ends = np.zeros(row_count, destinations.dtype)
-        begin = group(task, offsets, destinations, update_offsets, record_stride, first_row, ends, grouped)
-        prefetch_distance, last = _prefetch_distance(items, values.itemsize), np.int64(
-            get(ends, row_count - 1)
-        ) - 1
+        first_row = task * width
+        row_count = width if task < partitions - 1 else result.size // row_items - first_row
+        destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        rows = np.empty(count + COMPRESS_PADDING, sample.dtype)
+        update_offsets = np.empty(count + COMPRESS_PADDING, sample.dtype)
+        chosen = 0
+        for first in range(0, count, BLOCK):
+            block_count = min(BLOCK, count - first)
+            locate_slices(0, first, block_count, geometry, destinations, empty, empty)
+            chosen += select_in_range(
+                destinations, block_count, first_row, row_count, first * update_stride, update_stride,
+                rows[chosen:], update_offsets[chosen:],
+            )  # fmt: skip
+        ends, grouped = np.zeros(row_count, sample.dtype), np.empty(chosen, sample.dtype)
+        group(chosen, rows, update_offsets, ends, grouped)
+        last = np.int64(get(ends, row_count - 1)) - 1
+        prefetch_distance = _prefetch_distance(items, values.itemsize)
         is_nontemporal = nontemporal != 0 and is_cache_line_aligned(result, items)
         is_broadcast = initial.size == 1
         broadcast_row = np.empty(row_items if is_broadcast else 0, result.dtype)
         for column in range(broadcast_row.size):
             put(broadcast_row, column, get(initial, 0))
         initial_rows = broadcast_row if is_broadcast else initial
+        begin = np.int64(0)
         for row in range(row_count):
             offset, end = (first_row + row) * row_items, np.int64(get(ends, row))
             start = 0 if is_broadcast else offset

@@ -287,17 +287,6 @@ def write_back(task: int, size: int, buffer: Any, result: Any) -> None:
         copy_run(result, task * size, buffer, 0, buffer.size)
 
 
-@kernel
-def initialize_columns(column: int, width: int, row_items: int, initial: Any, result: Any) -> None:
-    """`initialize_partition` for `width` columns, from `column` on, of all rows of `row_items` elements."""
-    for row in range(0, result.size, row_items):
-        if initial.size > 1:
-            copy_run(result, row + column, initial, row + column, width)
-            continue
-        for index in range(row + column, row + column + width):
-            put(result, index, get(initial, 0))
-
-
 @intrinsic
 def prefetch_cache_lines(
     typing_context: Any, array: Any, l2_offset: Any, l1_offset: Any, cache_lines: Any

@@ -1,11 +1,11 @@
 """Strategies that apply the update slices of `scatter`, and the choice among them.
 
-By default slices are bucketed by destination, and one task applies each bucket. If the result fits the
-caches, each task filters its slices out of all of them, or applies a range of columns of every slice; if
-indices are sorted, each task finds its slices by binary search. Batches are partitions by themselves. A
-single thread applies slices in order; several threads do if indices are unique and the result is initialized.
-Windows placed by an index are clipped: each task applies what lies in its range of the input. Reorderable
-updates to few destinations are reduced in tables private to each task.
+A single thread applies slices in order. Of several, each filters the slices of its range of destinations out
+of all of them, or finds them by binary search if indices are sorted; batches are ranges by themselves. Each
+row of a large result is written once, after the slices of a range were grouped by row. If indices are unique
+and the result is initialized, each task applies a range of slices. Windows placed by an index are clipped:
+each task applies what lies in its range of the input. Reorderable updates to few destinations are reduced in
+tables private to each task.
 """
 
 import math
@@ -17,28 +17,20 @@ import numpy as np
 from ..launch import threads as _threads
 from ..launch.compilation import Kernel
 from ..launch.prepared import BYTES_A_SECOND, AddressTable, ArrayParam, KernelCall, LaunchPlan
-from ..launch.processor import prefers_shared_rows
 from ..launch.threads import division
-from ..simd.block_sizes import CACHE_LINE, NONTEMPORAL_BYTES
+from ..simd.block_sizes import NONTEMPORAL_BYTES
 from ..simd.monoids import OVERWRITE, Combination, is_exact, storage_dtype
 from .scatter_layout import Batches, SliceLayout, WindowLayout
 from .scatter_tables import Tables
 
 __all__ = ["Arrays", "Promises", "ScatterLoops"]
 
-_CHUNK_BYTES = 48 << 20
-_TASK_SLICES = 1 << 14
-_BUCKET_BYTES = 1 << 18
-_FILTERED_BYTES = 16 << 20  # up to this result size per task, filtering beats bucketing
-_MAX_FILTERING_TASKS = 8
-_MIN_BUCKETS = 64
-_MAX_BUCKETS = 256
-_SERIAL_BYTES = 3 << 20  # waking another thread takes as long as moving these bytes
-_SERIAL_CACHED_BYTES = 10 << 20  # the same if every task filters all slices of a cached result
-_SERIAL_SHORT_BYTES = 24 << 20  # the same for short rows: hardware reads more than their bytes
-_SHORT_ROWS_BYTES = range(64, 512)
+_PARTITION_BYTES = 1 << 18
+_MIN_SORTED_PARTITIONS = 64
+_MAX_SORTED_PARTITIONS = 256
+_SERIAL_BYTES = 5 << 20  # waking another thread takes as long as moving these bytes
 _CACHED_BYTES = 1 << 20  # a core's own cache holds such a result
-_MAX_PARTITIONS = 8
+_MAX_PARTITIONS = 8  # partitions of which each task locates all slices
 _MIN_ROW_BYTES = 128
 _MIN_GROUPED_BYTES = 8 << 20  # all caches together hold less
 _MAX_TABLE_DESTINATIONS = 1 << 14
@@ -89,24 +81,21 @@ class ScatterLoops:
         input_size, updates_size = sizes
         last_destination = layout.last_destination
         self._input_bytes = input_size * self.storage.itemsize
-        bucket_count = min(_MAX_BUCKETS, max(_MIN_BUCKETS, self._input_bytes // _BUCKET_BYTES))
-        self._shift = max(0, last_destination.bit_length() - bucket_count.bit_length() + 1)
-        self._bucket_count = (last_destination >> self._shift) + 1
+        partitions = min(
+            _MAX_SORTED_PARTITIONS, max(_MIN_SORTED_PARTITIONS, self._input_bytes // _PARTITION_BYTES)
+        )
+        self._shift = max(0, last_destination.bit_length() - partitions.bit_length() + 1)
         is_short = max(input_size, updates_size) < 2**31
         self._destination_dtype = np.dtype(np.int32 if is_short else np.int64)
         self._destination_sample = np.empty(0, self._destination_dtype)
-        self._fields = 2 + (layout.clipped_component is not None)
-        self._bucketed_bytes = self._fields * self._destination_dtype.itemsize
-        if self.by_items:
-            self._bucketed_bytes = 2 * max(self._destination_dtype.itemsize, self.storage.itemsize)
         is_reorderable = kind.monoid != OVERWRITE and is_exact(kind)
         is_small = last_destination < _MAX_TABLE_DESTINATIONS and self._slice_count > 64 * last_destination
         self._uses_tables = self.by_items and is_reorderable and is_small
         self._update_stride = 0 if is_scheduled else layout.update_stride
+        self._can_filter = self._update_stride > 0 and layout.clipped_component is None
         row_bytes = layout.slice_items * self.storage.itemsize
-        self._has_short_rows = row_bytes in _SHORT_ROWS_BYTES
         is_large = self._input_bytes >= _MIN_GROUPED_BYTES
-        self._can_reduce_rows = layout.is_row and row_bytes >= _MIN_ROW_BYTES and is_large
+        self._reduces_rows = layout.is_row and row_bytes >= _MIN_ROW_BYTES and is_large
         batches = None if is_scheduled or self.by_items else layout.batches(input_size)
         self._batches = batches if batches and self._input_bytes <= _CACHED_BYTES * batches.number else None
         clipped_axis = np.empty(0, np.int64) if layout.clipped_component is None else np.array(
@@ -126,15 +115,7 @@ class ScatterLoops:
         work_bytes = self._work_bytes + (self._input_bytes if initializes else 0)
         if work_bytes <= _SERIAL_BYTES or self._uses_tables or (self._is_unique and not initializes):
             return False
-        if self._batches is not None:
-            return True
-        return work_bytes > self._serial_bytes() and _threads.chosen_threads(threads) > 1
-
-    def _serial_bytes(self) -> int:
-        """The bytes of work up to which one thread is faster than several."""
-        if self._is_sorted or self._input_bytes > _CACHED_BYTES:
-            return _SERIAL_BYTES
-        return _SERIAL_SHORT_BYTES if self._has_short_rows else _SERIAL_CACHED_BYTES
+        return self._batches is not None or (self._can_filter and _threads.chosen_threads(threads) > 1)
 
     def launches(self, initializes: bool, threads: int | None) -> LaunchPlan:
         """The launches that scatter all slices of `Arrays`; they initialize the result if `initializes`."""
@@ -143,25 +124,21 @@ class ScatterLoops:
         if not self._is_partitioned(initializes, threads):
             is_shared = self._uses_tables and self._work_bytes > _SERIAL_BYTES
             return self._in_tables() if is_shared else self._in_order()
-        partitions = min(_threads.chosen_threads(threads), _MAX_FILTERING_TASKS)
-        if self._is_sorted and not self._reduces_rows(initializes):
+        if self._is_sorted and not (initializes and self._reduces_rows):
             return self._sorted()
-        if self.by_items and self._input_bytes <= partitions * _FILTERED_BYTES:
-            return self._filtered_items(partitions)
         if self._batches is not None:
             return self._by_batch(self._batches)
-        if not self.by_items and self._can_divide_columns(threads):
-            return self._by_columns(_threads.chosen_threads(threads))
-        if not self.by_items and self._can_filter(threads):
-            return self._filtered_runs(threads)
-        return self._bucketed(initializes)
+        partitions = min(_threads.chosen_threads(threads), _MAX_PARTITIONS)
+        if self.by_items:
+            return self._filtered_items(partitions)
+        return self._filtered_runs(partitions, initializes and self._reduces_rows)
 
     def _launch(self, loop: Callable[..., Kernel], tasks: int, *arguments: Any) -> KernelCall:
         """A launch of that kernel for these elements and this combiner."""
         return KernelCall(loop(*self.kind), tasks, arguments, self._seconds)
 
     def _slice_geometry(self, arrays: Arrays) -> tuple[Any, ...]:
-        """The argument `geometry` of `scatter_buckets.locate_slices`."""
+        """The argument `geometry` of `scatter_locations.locate_slices`."""
         return (*self._space_arguments, *arrays[:3], arrays.schedule)
 
     def _in_order(self) -> LaunchPlan:
@@ -178,39 +155,6 @@ class ScatterLoops:
             located = (size, self._slice_count, self._slice_geometry(arrays), self._destination_sample)
             items = (arrays.values, arrays.value_stride, arrays.result)
             return [self._launch(update_items_in_order, tasks, *located, *items)]
-
-        return LaunchPlan((), calls)
-
-    def _can_filter(self, threads: int | None) -> bool:
-        """Whether tasks filter their runs out of all, and a core's own caches hold a task's range of the
-        result."""
-        has_few_threads = _threads.chosen_threads(threads) <= _MAX_PARTITIONS
-        can_choose = self._layout.clipped_component is None and self._update_stride > 0
-        return can_choose and has_few_threads and self._input_bytes <= _CACHED_BYTES
-
-    def _can_divide_columns(self, threads: int | None) -> bool:
-        """Whether slices are complete rows, of each of which every task has whole cache lines."""
-        layout = self._layout
-        cache_line_items = _threads.chosen_threads(threads) * CACHE_LINE // self.storage.itemsize
-        is_whole_row = layout.is_row and len(
-            layout.runs
-        ) == 1 and layout.chunk_items == layout.row_items and layout.chunk_count == 1
-        can_divide = prefers_shared_rows() and self._can_filter(threads)
-        return can_divide and is_whole_row and layout.row_items % cache_line_items == 0
-
-    def _by_columns(self, partitions: int) -> LaunchPlan:
-        """Each task applies its columns of all slices in order."""
-
-        def calls(arrays: Arrays) -> list[KernelCall]:
-            from .scatter_slice_loops import update_columns_of_rows
-
-            layout = self._layout
-            located = (
-                self._update_stride, self._slice_geometry(arrays), self._destination_sample, layout.row_items
-            )
-            columns = (layout.row_items // partitions, self._slice_count, *located)
-            rows = (arrays.values, arrays.initial, arrays.result)
-            return [self._launch(update_columns_of_rows, partitions, *columns, *rows)]
 
         return LaunchPlan((), calls)
 
@@ -234,23 +178,28 @@ class ScatterLoops:
 
         return LaunchPlan((), calls)
 
-    def _filtered_runs(self, threads: int | None) -> LaunchPlan:
-        """Each task, one a thread, filters the slices of its range of destinations."""
+    def _filtered_runs(self, partitions: int, reduces_rows: bool) -> LaunchPlan:
+        """Each task filters the slices of its range of destinations; if `reduces_rows`, it groups them by row
+        and writes each row of the result once."""
         layout, destination_count = self._layout, self._layout.last_destination + 1
-        width = -(-destination_count // _threads.chosen_threads(threads))
+        width = -(-destination_count // partitions)
         partitions = -(-destination_count // width)
 
         def calls(arrays: Arrays) -> list[KernelCall]:
-            from .scatter_slice_loops import update_filtered_runs
+            from .scatter_slice_loops import reduce_rows, update_filtered_runs
 
             located = (
-                self._update_stride, self._slice_geometry(arrays), self._destination_sample, layout.row_items
-            )
-            runs = (layout.runs, layout.chunk_items, arrays.values, arrays.initial, arrays.result)
+                partitions, width, self._slice_count, self._update_stride, self._slice_geometry(arrays),
+                self._destination_sample, layout.row_items,
+            )  # fmt: skip
+            values = (layout.chunk_items, arrays.values, arrays.initial)
+            if not reduces_rows:
+                runs = (layout.is_row, layout.runs, *values, arrays.result)
+                return [self._launch(update_filtered_runs, partitions, *located, *runs)]
+            fills_rows = layout.chunk_items == layout.row_items
+            is_nontemporal = self._input_bytes >= NONTEMPORAL_BYTES and fills_rows
             return [
-                self._launch(
-                    update_filtered_runs, partitions, partitions, width, self._slice_count, *located, *runs
-                )
+                self._launch(reduce_rows, partitions, *located, *values, is_nontemporal, arrays.result)
             ]
 
         return LaunchPlan((), calls)
@@ -290,115 +239,25 @@ class ScatterLoops:
 
         return LaunchPlan((), calls)
 
-    def _reduces_rows(self, initializes: bool) -> bool:
-        """Whether rows are reduced one after the other, with the slices bucketed."""
-        return initializes and self._can_reduce_rows and not self.by_items
-
     def _sorted(self) -> LaunchPlan:
         """Each task finds its slices by binary search."""
         layout, width = self._layout, 1 << self._shift
+        partitions = (layout.last_destination >> self._shift) + 1
 
         def calls(arrays: Arrays) -> list[KernelCall]:
             from . import scatter_loops, scatter_slice_loops
 
             slice_args = (
-                self._bucket_count, width, self._slice_count, self._slice_geometry(arrays),
-                self._destination_sample,
-            )  # fmt: skip
+                partitions, width, self._slice_count, self._slice_geometry(arrays), self._destination_sample
+            )
             results = (arrays.initial, arrays.result)
             if self.by_items:
                 items = (arrays.values, arrays.value_stride, *results)
-                return [
-                    self._launch(scatter_loops.update_sorted_items, self._bucket_count, *slice_args, *items)
-                ]
+                return [self._launch(scatter_loops.update_sorted_items, partitions, *slice_args, *items)]
             runs = (layout.row_items, layout.runs, layout.chunk_items, arrays.values, *results)
-            return [
-                self._launch(scatter_slice_loops.update_sorted_runs, self._bucket_count, *slice_args, *runs)
-            ]
+            return [self._launch(scatter_slice_loops.update_sorted_runs, partitions, *slice_args, *runs)]
 
         return LaunchPlan((), calls)
-
-    def _bucketed(self, initializes: bool) -> LaunchPlan:
-        """Bucket the slices by destination, then apply each bucket; a bounded number of slices at a time."""
-        field_count, dtype = 1 if self.by_items else self._fields, self._destination_dtype
-        max_slices = _CHUNK_BYTES // (field_count * dtype.itemsize + self._bucketed_bytes)
-        max_slices = max(1, min(self._slice_count, max_slices))
-        offsets_shape = (-(-max_slices // _TASK_SLICES), self._bucket_count + 1)
-        scratch_shapes = [(max_slices if field < field_count else 0, dtype) for field in range(3)]
-        scratch_shapes += [
-            (max_slices * self._bucketed_bytes // dtype.itemsize, dtype),
-            (math.prod(offsets_shape), np.dtype(np.int64)),
-        ]  # fmt: skip
-
-        def calls(arrays: Arrays, *scratch: ArrayParam) -> list[KernelCall]:
-            launches = []
-            for first in range(0, self._slice_count, max_slices):
-                launches += self._bucketed_chunk(
-                    first, min(max_slices, self._slice_count - first), initializes, arrays, scratch
-                )
-                arrays = arrays._replace(initial=arrays.initial._replace(shape=0))
-            return launches
-
-        return LaunchPlan(scratch_shapes, calls)
-
-    def _bucketed_chunk(
-        self, first: int, count: int, initializes: bool, arrays: Arrays, scratch: tuple[ArrayParam, ...]
-    ) -> list[KernelCall]:
-        from . import scatter_buckets, scatter_loops, scatter_slice_loops
-
-        *located_fields, destinations, offsets = scratch
-        tasks, record_stride = -(-count // _TASK_SLICES), self._fields
-        offsets = offsets._replace(shape=(tasks, self._bucket_count + 1))
-        slice_args = (_TASK_SLICES, first, count, self._slice_geometry(arrays), self._shift, offsets)
-        start = ((1 << self._shift) * self._layout.row_items, arrays.initial, arrays.result)
-        if self.by_items:
-            values = _view_at(destinations, self._bucketed_bytes // 2, self.storage)
-            strides = [self._bucketed_bytes // array.dtype.itemsize for array in (destinations, values)]
-            distributed = (
-                located_fields[0], arrays.values, arrays.value_stride, destinations, strides[0], values,
-                strides[1],
-            )  # fmt: skip
-            items = (offsets, destinations, strides[0], values._replace(is_written=False), strides[1], *start)
-            return [
-                self._launch(lambda *_: scatter_buckets.distribute_values, tasks, *slice_args, *distributed),
-                self._launch(scatter_loops.update_items, self._bucket_count, *items),
-            ]
-        distribute = self._launch(
-            lambda *_: scatter_buckets.distribute_runs, tasks, *slice_args, *located_fields, destinations,
-            record_stride,
-        )  # fmt: skip
-        update_offsets, clamped_starts = [
-            _view_at(destinations, number * destinations.dtype.itemsize) for number in (1, 2)
-        ]
-        if record_stride == 2:
-            clamped_starts = clamped_starts._replace(shape=0)
-        if self._reduces_rows(initializes) and first == 0:
-            return [
-                distribute,
-                self._reduced_rows(offsets, destinations, update_offsets, located_fields[0], arrays),
-            ]  # fmt: skip
-        runs = (
-            offsets, destinations, update_offsets, clamped_starts, record_stride, *self._run_arguments,
-            arrays.values, *start,
-        )  # fmt: skip
-        return [distribute, self._launch(scatter_slice_loops.update_runs, self._bucket_count, *runs)]
-
-    def _reduced_rows(
-        self, offsets: ArrayParam, destinations: ArrayParam, sources: ArrayParam, grouped: ArrayParam,
-        arrays: Arrays,
-    ) -> KernelCall:  # fmt: skip
-        """Group each bucket's slices by row, and write each row of the result once."""
-        from .scatter_slice_loops import reduce_rows
-
-        layout = self._layout
-        items = layout.chunk_count * layout.chunk_items
-        is_nontemporal = self._input_bytes >= NONTEMPORAL_BYTES and items == layout.row_items
-        slice_args = (offsets, destinations, sources, self._fields, grouped)
-        rows = (
-            1 << self._shift, layout.row_items, items, arrays.values, arrays.initial, is_nontemporal,
-            arrays.result,
-        )  # fmt: skip
-        return self._launch(reduce_rows, self._bucket_count, *slice_args, *rows)
 
     def _in_tables(self) -> LaunchPlan:
         """Each task reduces its slices in tables of its own first."""
@@ -411,12 +270,3 @@ class ScatterLoops:
             return task_tables.calls(located, tables_scratch, arrays.result, self._seconds)
 
         return LaunchPlan([task_tables.room], calls)
-
-
-def _view_at(array: ArrayParam, offset: int, view_dtype: np.dtype[Any] | None = None) -> ArrayParam:
-    """A view of a flat array from `offset` bytes on, as `view_dtype`."""
-    view_dtype = array.dtype if view_dtype is None else view_dtype
-    size = math.prod(np.atleast_1d(array.shape)) * array.dtype.itemsize - offset
-    return array._replace(
-        shape=max(0, size // view_dtype.itemsize), dtype=view_dtype, offset=array.offset + offset
-    )

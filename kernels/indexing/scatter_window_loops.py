@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..launch.compilation import Kernel, kernel
-from .scatter_buckets import index_at
+from .scatter_locations import index_at
 from .scatter_slices import combine_run, combine_short_run, run_lanes
 
 
@@ -17,7 +17,7 @@ def update_windows(element: str, combiner: str) -> Kernel:
     component number `divided`.
 
     `slice_space`, `components`, `runs`, `items`, `inner` and `chunk_items` are those of
-    `scatter_layout.WindowLayout`, `addresses`, `sample` and `min_index` as in `scatter_buckets`.
+    `scatter_layout.WindowLayout`, `addresses`, `sample` and `min_index` as in `scatter_locations`.
     """
     vector_items = run_lanes(element)
 

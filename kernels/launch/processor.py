@@ -17,7 +17,6 @@ __all__ = [
     "has_two_register_permute",
     "nontemporal_store_bytes",
     "prefers_scalar_gather",
-    "prefers_shared_rows",
     "prefetch_distance_bytes",
     "prefetches_ascending_only",
     "read_streams",
@@ -112,12 +111,6 @@ def prefetches_ascending_only() -> bool:
 def avoids_software_prefetch() -> bool:
     """Zen 4: software prefetching slows sequential reductions down."""
     return prefetches_ascending_only() and has("avx512f")
-
-
-def prefers_shared_rows() -> bool:
-    """Whether threads that each read some cache lines of the same rows are faster than threads with rows of
-    their own: AMD before Zen 4."""
-    return _is_amd_without_avx512()
 
 
 def read_streams() -> int:

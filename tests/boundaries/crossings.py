@@ -254,7 +254,7 @@ INDEXING: dict[str, Cases] = {
     "kernels/indexing/scatter_slices.py:_UNROLLED_VECTORS": lambda n, t, o: [
         op.scatter(t, o, 90, 16 * k + 1, 99) for k in around(n)
     ],
-    "kernels/indexing/scatter_buckets.py:BLOCK": lambda n, t, o: [
+    "kernels/indexing/scatter_locations.py:BLOCK": lambda n, t, o: [
         op.scatter(t, o, 200_000, 1, k) for k in around(n)
     ],
     "kernels/sorting/runs.py:MERGE_BLOCK": lambda n, t, o: [

@@ -82,7 +82,7 @@ kernels/reduction/scan_panels.py:*
 kernels/indexing/scatter_destinations.py:*
 kernels/indexing/scatter_slices.py:*
 kernels/indexing/scatter_tables.py:*
-kernels/indexing/scatter_buckets.py:*
+kernels/indexing/scatter_locations.py:*
 kernels/simd/searches.py:*
 kernels/sorting/runs.py:MERGE_BLOCK
 kernels/reduction/select_and_scatter_rows.py:*

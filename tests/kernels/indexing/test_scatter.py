@@ -79,36 +79,31 @@ def test_any_dimension_numbers(geometry, index_type, is_scheduled, seed):
     check(geometry, values, random_indices(rng, geometry.indices_shape, index_type), updates, "add", schedule)
 
 
-SERIAL = ("_SERIAL_BYTES", "_SERIAL_CACHED_BYTES", "_SERIAL_SHORT_BYTES")
-
-
 @pytest.fixture(autouse=True)
 def several_threads_do_little(monkeypatch):
     """Threads share scatters that take less time than to wake them."""
-    for name in SERIAL:
-        monkeypatch.setattr(scatter_strategies, name, 1 << 19)
+    monkeypatch.setattr(scatter_strategies, "_SERIAL_BYTES", 1 << 19)
     monkeypatch.setattr(scatter_strategies, "_MIN_GROUPED_BYTES", 0)
 
 
 @contextlib.contextmanager
-def all_are_partitioned(*, choosing=False):
-    """Units of small scatters have owners too: tasks distribute them, a few at a time, or owners choose."""
-    sizes = dict.fromkeys(SERIAL, -1) | {"_TASK_SLICES": 7, "_CHUNK_BYTES": 500, "_MIN_ROW_BYTES": 0}
-    near_bytes = 1 << 20 if choosing else -1
-    sizes |= {"_FILTERED_BYTES": near_bytes, "_CACHED_BYTES": near_bytes, "NONTEMPORAL_BYTES": 0}
-    with mock.patch.multiple(scatter_strategies, **sizes):
+def all_are_partitioned(*, reduces_rows=True):
+    """Tasks share small scatters too; all rows are reduced, or none."""
+    grouped_bytes = 0 if reduces_rows else 1 << 60
+    sizes = {"_SERIAL_BYTES": -1, "_MIN_ROW_BYTES": 0, "_MIN_GROUPED_BYTES": grouped_bytes}
+    with mock.patch.multiple(scatter_strategies, **sizes, NONTEMPORAL_BYTES=0):
         yield
 
 
 @settings(max_examples=300)
 @given(geometries(), st.sampled_from(["int32", "int64"]), st.booleans(), st.booleans(), st.integers(0, 2**32))
-def test_any_dimension_numbers_by_partitions(geometry, index_type, is_scheduled, choosing, seed):
+def test_any_dimension_numbers_by_partitions(geometry, index_type, is_scheduled, reduces_rows, seed):
     rng = np.random.default_rng(seed)
     values = random_values(rng, geometry.operand_shape, np.float32)
     updates = rng.normal(0, 9, geometry.slices_shape).astype(np.float32)
     schedule = rng.permutation(updates.size) if is_scheduled else None
     indices = random_indices(rng, geometry.indices_shape, index_type)
-    with all_are_partitioned(choosing=choosing):
+    with all_are_partitioned(reduces_rows=reduces_rows):
         check(geometry, values, indices, updates, "add", schedule)
 
 
@@ -132,7 +127,7 @@ def test_columns_of_indices_that_count_from_the_end(geometry, index_type, with_o
     attributes = {**geometry.scatter_attributes(), "scatter_indices_batching_dims": batching}
     attributes["index_vector_dim"] = vectors.ndim - 1
     shapes = geometry.operand_shape, vectors.shape[:-1], geometry.slices_shape
-    with all_are_partitioned(choosing=True) if with_owners else contextlib.nullcontext():
+    with all_are_partitioned(reduces_rows=False) if with_owners else contextlib.nullcontext():
         scatter_values = scatter.prepare(
             *shapes, [np.float32], index_type, "add", **attributes, added_to_negative=added
         )
@@ -158,8 +153,8 @@ def test_rows_of_any_width(dtype, combiner, width):
     updates = random_values(rng, rows.slices_shape, dtype)
     indices = rng.integers(-2, 11, rows.indices_shape).astype(np.int32)
     check(rows, values, indices, updates, combiner)
-    for choosing in (False, True):
-        with all_are_partitioned(choosing=choosing):
+    for reduces_rows in (False, True):
+        with all_are_partitioned(reduces_rows=reduces_rows):
             check(rows, values, indices, updates, combiner)
 
 
@@ -189,44 +184,6 @@ def test_rows_that_are_written_past_the_caches(dtype, combiner, threads):
             out = aligned(np.zeros(values.size + first, dtype))[first:]
             scatter_values([values], [indices], [updates], out=[out.reshape(values.shape)])
             assert same_bits(out.reshape(values.shape), expected)
-
-
-@pytest.mark.parametrize("in_place", [False, True])
-@pytest.mark.parametrize("threads", [2, 3, 8])
-@pytest.mark.parametrize("combiner", ["add", "overwrite"])
-@pytest.mark.parametrize("dtype", ["float32", "complex128", ml_dtypes.bfloat16, "int8"])
-def test_partitions_of_columns(dtype, combiner, threads, in_place, monkeypatch):
-    monkeypatch.setattr(scatter_strategies, "prefers_shared_rows", lambda: True)
-    rng = np.random.default_rng(18)
-    row = 2 * threads * 64 // np.dtype(dtype).itemsize
-    rows = Geometry((13, row), (17_000, 1), (17_000, row), (1,), (0,), (), (), (0,), 1, ())
-    values, updates = (random_values(rng, shape, dtype) for shape in (rows.operand_shape, rows.slices_shape))
-    indices = rng.integers(-2, 15, rows.indices_shape).astype(np.int32)
-    expected = values.copy()
-    # Row by row: the specification's way, element by element, would take minutes.
-    with np.errstate(all="ignore"):
-        for index, update in zip(indices[:, 0], updates, strict=True):
-            if 0 <= index < len(expected):
-                expected[index] = COMBINE[combiner](expected[index], update)
-    with (
-        all_are_partitioned(choosing=True),
-        mock.patch.object(
-            scatter_strategies.ScatterLoops,
-            "_by_columns",
-            autospec=True,
-            side_effect=scatter_strategies.ScatterLoops._by_columns,
-        ) as by_columns,
-    ):
-        scatter_values = prepared(rows, [dtype], np.int32, combiner, threads=threads)
-        for first in (0, 1):
-            out = aligned(np.zeros(values.size + first, dtype))[first:].reshape(values.shape)
-            if in_place:
-                out[...] = values
-                (result,) = scatter_values([out], [indices], [updates], in_place=True)
-            else:
-                (result,) = scatter_values([values], [indices], [updates], out=[out])
-            assert same_bits(result, expected)
-            assert by_columns.call_count == 1
 
 
 @pytest.mark.parametrize("window", [(3, 4), (3, 1), (1, 4), (61, 1), (1, 1)])
@@ -268,10 +225,10 @@ PARTS = Geometry((9, 8), (60, 1), (60, 5), (1,), (0,), (), (), (0,), 1, ())
 BATCHES = Geometry((3, 9, 4), (3, 20, 1), (3, 20, 4), (2,), (1,), (0,), (0,), (1,), 2, ())
 
 
-@pytest.mark.parametrize("choosing", [False, True])
+@pytest.mark.parametrize("reduces_rows", [False, True])
 @pytest.mark.parametrize("is_unique", [False, True])
 @pytest.mark.parametrize("geometry", [ITEMS, ROWS, PARTS, BATCHES], ids=["items", "rows", "parts", "batches"])
-def test_partitions_initialize_the_result(geometry, is_unique, choosing):
+def test_partitions_initialize_the_result(geometry, is_unique, reduces_rows):
     rng = np.random.default_rng(14)
     shape = geometry.operand_shape
     updates = random_values(rng, geometry.slices_shape, np.float32)
@@ -279,7 +236,7 @@ def test_partitions_initialize_the_result(geometry, is_unique, choosing):
     if is_unique:
         indices = np.full(geometry.indices_shape, 100, np.int32)
         indices.reshape(-1)[: 2 if geometry is ITEMS else 1] = 0
-    with all_are_partitioned(choosing=choosing):
+    with all_are_partitioned(reduces_rows=reduces_rows):
         for values in (
             random_values(rng, shape, np.float32),
             np.broadcast_to(np.float32(-0.0), shape),
@@ -383,12 +340,6 @@ def large_case(name):
     return geometry, values, starts, updates, expected
 
 
-@pytest.fixture
-def runs_are_partitioned(monkeypatch):
-    """Runs are distributed to owners wherever there are two threads."""
-    monkeypatch.setattr(scatter_strategies, "_CACHED_BYTES", 0)
-
-
 def test_large_scatters_by_all_threads():
     for name in LARGE:
         geometry, values, starts, updates, expected = large_case(name)
@@ -412,7 +363,7 @@ SORTED = {
 @pytest.mark.parametrize("index_type", ["int16", "int64", "uint64"])
 @pytest.mark.parametrize("name", SORTED)
 def test_sorted_indices(name, index_type, is_far, threads, monkeypatch):
-    monkeypatch.setattr(scatter_strategies, "_CACHED_BYTES", 0 if is_far else 1 << 30)
+    monkeypatch.setattr(scatter_strategies, "_MIN_GROUPED_BYTES", 0 if is_far else 1 << 60)
     monkeypatch.setattr(scatter_strategies, "_SERIAL_BYTES", -1)
     geometry, rng = SORTED[name], np.random.default_rng(3)
     bounds = [geometry.operand_shape[dim] for dim in geometry.start_index_map]
@@ -457,21 +408,25 @@ def test_indices_that_are_not_sorted_as_promised(name, monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("name", LARGE)
 def test_large_scatters_by_any_number_of_threads(name, threads, is_near, monkeypatch):
-    monkeypatch.setattr(scatter_strategies, "_CACHED_BYTES", 1 << 30 if is_near else 0)
+    monkeypatch.setattr(scatter_strategies, "_MIN_GROUPED_BYTES", 1 << 60 if is_near else 0)
     geometry, values, starts, updates, expected = large_case(name)
     scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
     (result,) = scatter_values([values], [starts], [updates])
     assert same_bits(result, expected)
 
 
-@pytest.mark.parametrize("threads", [2, 3, 8])
-@pytest.mark.parametrize("name", ["items", "items in one place"])
-def test_large_scatters_of_distributed_items(name, threads, monkeypatch):
-    monkeypatch.setattr(scatter_strategies, "_FILTERED_BYTES", -1)
-    geometry, values, starts, updates, expected = large_case(name)
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_slices_of_several_runs_in_a_small_input(threads):
+    geometry = Geometry((2, 10, 3), (20_000, 1), (20_000, 2, 3), (1, 2), (1,), (), (), (1,), 1, ())
+    rng = np.random.default_rng(8)
+    values = np.zeros(geometry.operand_shape, np.float32)
+    indices = rng.integers(0, 10, geometry.indices_shape).astype(np.int32)
+    updates = rng.integers(0, 5, geometry.slices_shape).astype(np.float32)
+    expected = np.zeros((10, 2, 3), np.float32)
+    np.add.at(expected, indices[:, 0], updates)
     scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
-    (result,) = scatter_values([values], [starts], [updates])
-    assert same_bits(result, expected)
+    (result,) = scatter_values([values], [indices], [updates])
+    assert same_bits(result, expected.transpose(1, 0, 2))
 
 
 @pytest.mark.parametrize("places", [1, 5, 100])
@@ -518,18 +473,6 @@ def test_large_scatters_of_integers_to_few_destinations(combiner, threads):
     assert same_bits(result, expected)
 
 
-@pytest.mark.usefixtures("runs_are_partitioned")
-@pytest.mark.parametrize("threads", [1, 2])
-def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
-    monkeypatch.setattr(scatter_strategies, "_CHUNK_BYTES", 120_000)
-    monkeypatch.setattr(scatter_strategies, "_FILTERED_BYTES", -1)
-    for name in ("items", "rows"):
-        geometry, values, starts, updates, expected = large_case(name)
-        scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
-        assert same_bits(scatter_values([values], [starts], [updates])[0], expected)
-
-
-@pytest.mark.usefixtures("runs_are_partitioned")
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_large_schedules(threads):
     geometry, values, starts, updates, _ = large_case("items")

@@ -1,4 +1,4 @@
-"""Destinations of update slices, block by block, and their buckets. Importing this module imports Numba.
+"""Destinations of update slices, block by block. Importing this module imports Numba.
 
 All kernels of scatter take the argument `geometry`, which is constant for a call: a tuple of `slice_space`,
 `components` and `clipped_component` (those of `scatter_layout.SliceLayout`), the addresses of the first index
@@ -206,72 +206,3 @@ def mask_outside(destinations: Any, count: int, first: int, width: int) -> None:
             position,
             destination if (destination >= first) & (destination < first + width) else np.int64(-1),
         )
-
-
-@kernel
-def _bucket_offsets(begin: int, end: int, destinations: Any, shift: int, offsets: Any) -> Any:
-    """Counting sort of the slices `begin` to `end`: write where each bucket begins to `offsets`, and return a
-    copy as insertion positions."""
-    buckets = offsets.size - 1
-    positions = np.zeros(buckets, np.int64)
-    for number in range(begin, end):
-        destination = np.int64(get(destinations, number))
-        if destination >= 0:
-            put(positions, destination >> shift, get(positions, destination >> shift) + 1)
-    position = begin
-    for bucket in range(buckets):
-        put(offsets, bucket, position)
-        position += get(positions, bucket)
-        put(positions, bucket, get(offsets, bucket))
-    put(offsets, buckets, position)
-    return positions
-
-
-@kernel(parallel=True)
-def distribute_values(
-    task: int, size: int, first: int, count: int, geometry: Any, shift: int, offsets: Any, destinations: Any,
-    values: Any, value_stride: int, bucketed_destinations: Any, destination_stride: int, bucketed_values: Any,
-    bucketed_value_stride: int,
-) -> None:  # fmt: skip
-    """Sort the destinations and values of `size` slices stably into buckets, delimited by `offsets`. A bucket
-    has the destinations that are equal but for the low `shift` bits.
-
-    `destinations` is scratch with an element a slice. A destination and its value are adjacent:
-    `bucketed_destinations` and `bucketed_values` are strided views of one buffer.
-    """
-    empty = np.empty(0, destinations.dtype)
-    begin, end = task * size, min(count, (task + 1) * size)
-    locate_slices(begin, first + begin, end - begin, geometry, destinations, empty, empty)
-    positions = _bucket_offsets(begin, end, destinations, shift, offsets[task])
-    for number in range(begin, end):
-        destination = np.int64(get(destinations, number))
-        if destination >= 0:
-            position = get(positions, destination >> shift)
-            put(positions, destination >> shift, position + 1)
-            put(bucketed_destinations, position * destination_stride, get(destinations, number))
-            put(
-                bucketed_values, position * bucketed_value_stride,
-                get(values, (first + number) * value_stride),
-            )  # fmt: skip
-
-
-@kernel(parallel=True)
-def distribute_runs(
-    task: int, size: int, first: int, count: int, geometry: Any, shift: int, offsets: Any, destinations: Any,
-    update_offsets: Any, clamped_starts: Any, records: Any, record_stride: int,
-) -> None:  # fmt: skip
-    """Sort `size` slices stably into buckets, as `distribute_values` does: records of `record_stride`
-    numbers, which are destination, update offset and, if slices are clipped, clamped start. `destinations`,
-    `update_offsets` and `clamped_starts` are scratch with an element a slice, or empty."""
-    begin, end = task * size, min(count, (task + 1) * size)
-    locate_slices(begin, first + begin, end - begin, geometry, destinations, update_offsets, clamped_starts)
-    positions = _bucket_offsets(begin, end, destinations, shift, offsets[task])
-    for number in range(begin, end):
-        destination = np.int64(get(destinations, number))
-        if destination >= 0:
-            position = get(positions, destination >> shift)
-            put(positions, destination >> shift, position + 1)
-            put(records, position * record_stride, get(destinations, number))
-            put(records, position * record_stride + 1, get(update_offsets, number))
-            if clamped_starts.size > 0:
-                put(records, position * record_stride + 2, get(clamped_starts, number))
