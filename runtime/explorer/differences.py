@@ -199,8 +199,8 @@ class Range:
         self._is_complex = bool(type.category & COMPLEX)
         self._differs: Array | None = None
         self._elements: Array | None = None
-        self._least: Array | None = None
-        self._most: Array | None = None
+        self._minimum: Array | None = None
+        self._maximum: Array | None = None
 
     @property
     def elements(self) -> int:
@@ -211,12 +211,12 @@ class Range:
     def least(self) -> Array | None:
         """The least value of each element without NaNs, in the result's type or f64; None as long as nothing
         differs, and for complex numbers."""
-        return self._of_all(self._least)
+        return self._of_all(self._minimum)
 
     @property
     def most(self) -> Array | None:
         """The greatest value of each element, likewise."""
-        return self._of_all(self._most)
+        return self._of_all(self._maximum)
 
     def _of_all(self, bound: Array | None) -> Array | None:
         if bound is None or self._elements is None:
@@ -231,16 +231,18 @@ class Range:
             self._widen_to_all()
             comparison = comparison.over_all_elements(self._plain)
         assert self._differs is not None
-        if self._least is None or self._most is None:
+        if self._minimum is None or self._maximum is None:
             self._differs[comparison.positions] = 1
             return
-        values = comparison.values[1].astype(self._least.dtype, copy=False)
+        values = comparison.values[1].astype(self._minimum.dtype, copy=False)
         plain = values if comparison.positions is not None else comparison.values[0]
-        array_differences.widen(plain, values, comparison.positions, self._differs, self._least, self._most)
+        array_differences.widen(
+            plain, values, comparison.positions, self._differs, self._minimum, self._maximum
+        )
 
     def take(self, elements: Array, differs: Array, least: Array, most: Array) -> None:
         """Begin with the ranges of some elements, the only ones that may differ."""
-        self._elements, self._differs, self._least, self._most = elements, differs, least, most
+        self._elements, self._differs, self._minimum, self._maximum = elements, differs, least, most
 
     def _begin(self, comparison: Comparison) -> None:
         """Track the range of each compared element."""
@@ -250,13 +252,13 @@ class Range:
         if not self._is_complex:
             # f32 and f64 are compared directly, other types as f64.
             is_compared_as_is = array_differences.supports(plain.dtype)
-            self._least = plain.copy() if is_compared_as_is else plain.astype(np.float64)
-            self._most = self._least.copy()
+            self._minimum = plain.copy() if is_compared_as_is else plain.astype(np.float64)
+            self._maximum = self._minimum.copy()
 
     def _widen_to_all(self) -> None:
         """Track the ranges of all elements from here on."""
         if self._elements is not None and self._differs is not None:
             differs = np.zeros(self._plain.size, np.uint8)
             differs[self._elements] = self._differs
-            self._least, self._most = self.least, self.most
+            self._minimum, self._maximum = self.least, self.most
             self._differs, self._elements = differs, None

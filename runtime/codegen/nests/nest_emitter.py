@@ -237,24 +237,24 @@ class _Emitter:
         )
         rows = GuardedLoop(builder, "tiles", *_tile_range(builder, middle, tile_rows))
         columns = GuardedLoop(rows.builder, "tile", *_tile_range(rows.builder, inner, tile_columns))
-        here = columns.builder
-        row = here.add(here.mul(rows.index, tile_rows), middle[0])
-        column = here.add(here.mul(columns.index, tile_columns), inner[0])
-        ends = here.add(row, tile_rows), here.add(column, tile_columns)
-        is_full = here.and_(
-            here.icmp_signed("<=", ends[0], middle[1]), here.icmp_signed("<=", ends[1], inner[1])
+        body = columns.builder
+        row = body.add(body.mul(rows.index, tile_rows), middle[0])
+        column = body.add(body.mul(columns.index, tile_columns), inner[0])
+        ends = body.add(row, tile_rows), body.add(column, tile_columns)
+        is_full = body.and_(
+            body.icmp_signed("<=", ends[0], middle[1]), body.icmp_signed("<=", ends[1], inner[1])
         )
-        with here.if_else(is_full) as (transposed, strided):
+        with body.if_else(is_full) as (transposed, strided):
             with transposed:
                 for number in self.transposed_tiles:
-                    self.transpose_tiles(here, outer, number, row, column)
+                    self.transpose_tiles(body, outer, number, row, column)
                 self.tile = row, column
-                self.emit_row_loop(here, outer, (row, ends[0]), (column, ends[1]))
+                self.emit_row_loop(body, outer, (row, ends[0]), (column, ends[1]))
                 self.tile = None
             with strided:
-                one = row, _min_index(here, ends[0], middle[1])
-                other = column, _min_index(here, ends[1], inner[1])
-                self.emit_row_loop(here, outer, one, other)
+                one = row, _min_index(body, ends[0], middle[1])
+                other = column, _min_index(body, ends[1], inner[1])
+                self.emit_row_loop(body, outer, one, other)
         columns.close()
         rows.close()
 
@@ -267,12 +267,12 @@ class _Emitter:
         source = TileOperand(_element_pointer(builder, access, self.pointers[number], start), strides[-1])
         count = tiles_per_group(self.nest)
         loop = GuardedLoop(builder, "turned", ir.Constant(I64, 0), ir.Constant(I64, count))
-        here = loop.builder
-        offset = here.mul(loop.index, ir.Constant(I64, extent))
+        body = loop.builder
+        offset = body.mul(loop.index, ir.Constant(I64, extent))
         width = ir.Constant(I64, extent * count)
-        tile = TileOperand(_element_pointer(here, access, self.transposed_tiles[number], offset), width)
+        tile = TileOperand(_element_pointer(body, access, self.transposed_tiles[number], offset), width)
         itemsize = access.element_type.dtype.itemsize
-        emit_transposed_tile(here, itemsize, extent, source, tile, row, here.add(column, offset))
+        emit_transposed_tile(body, itemsize, extent, source, tile, row, body.add(column, offset))
         disable_unrolling(loop.close())
 
     def emit_row_loop(
@@ -335,23 +335,23 @@ class _Emitter:
         size, chunk_extent = builder.sub(inner[1], inner[0]), ir.Constant(I64, extent)
         chunk_count = builder.udiv(builder.add(size, ir.Constant(I64, extent - 1)), chunk_extent)
         chunk = GuardedLoop(builder, "part", ir.Constant(I64, 0), chunk_count)
-        here = chunk.builder
-        first = here.add(inner[0], here.mul(chunk.index, chunk_extent))
-        stop = _min_index(here, here.add(first, chunk_extent), inner[1])
+        body = chunk.builder
+        first = body.add(inner[0], body.mul(chunk.index, chunk_extent))
+        stop = _min_index(body, body.add(first, chunk_extent), inner[1])
         if prefetches_reads(self.nest):
             for number in sequential_reads(self.nest):
                 access = self.nest.accesses[number]
-                address = _element_pointer(here, access, self.rows[number], first)
+                address = _element_pointer(body, access, self.rows[number], first)
                 size = extent * access.element_type.dtype.itemsize
-                prefetch_ahead(here, address, size, prefetch_distance_bytes())
+                prefetch_ahead(body, address, size, prefetch_distance_bytes())
         self.buffer_start = first
-        self.emit_elements(here, (first, stop))
+        self.emit_elements(body, (first, stop))
         if self.buffers:
-            count = here.sub(stop, first)
+            count = body.sub(stop, first)
             for number, access in enumerate(results, len(self.rows) - len(results)):
-                target = _element_pointer(here, access, self.rows[number], first)
+                target = _element_pointer(body, access, self.rows[number], first)
                 itemsize = access.element_type.dtype.itemsize
-                copy_nontemporal(here, self.buffers[number], target, count, itemsize)
+                copy_nontemporal(body, self.buffers[number], target, count, itemsize)
         chunk.close()
 
     def emit_tiles(
@@ -446,25 +446,25 @@ class _Emitter:
         slow, fast = (inner, middle) if nontemporal else (middle, inner)
         rows = GuardedLoop(builder, "tiles", *_tile_range(builder, slow, lanes))
         columns = GuardedLoop(rows.builder, "tile", *_tile_range(rows.builder, fast, lanes))
-        here = columns.builder
+        body = columns.builder
         first = [
-            here.add(here.mul(loop.index, lanes), start)
+            body.add(body.mul(loop.index, lanes), start)
             for loop, (start, _) in ((rows, slow), (columns, fast))
         ]
         first = first[::-1] if nontemporal else first
-        ends = [here.add(start, lanes) for start in first]
-        is_full = here.and_(
-            here.icmp_signed("<=", ends[0], middle[1]), here.icmp_signed("<=", ends[1], inner[1])
+        ends = [body.add(start, lanes) for start in first]
+        is_full = body.and_(
+            body.icmp_signed("<=", ends[0], middle[1]), body.icmp_signed("<=", ends[1], inner[1])
         )
         if nontemporal:
-            is_full = here.and_(is_full, self.aligned)
-        with here.if_else(is_full) as (full, partial):
+            is_full = body.and_(is_full, self.aligned)
+        with body.if_else(is_full) as (full, partial):
             with full:
-                emit_tile(here, itemsize, source, target, first[0], first[1], nontemporal)
+                emit_tile(body, itemsize, source, target, first[0], first[1], nontemporal)
             with partial:
-                one = first[0], _min_index(here, ends[0], middle[1])
-                other = first[1], _min_index(here, ends[1], inner[1])
-                self.emit_single_elements(here, source, target, one, other)
+                one = first[0], _min_index(body, ends[0], middle[1])
+                other = first[1], _min_index(body, ends[1], inner[1])
+                self.emit_single_elements(body, source, target, one, other)
         columns.close()
         rows.close()
 
