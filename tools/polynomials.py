@@ -22,7 +22,7 @@ from mpmath import mpf
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "runtime" / "codegen" / "mathematics" / "coefficients.py"
-KERNELS_TARGET = ROOT / "kernels" / "real_function_coefficients.h"
+KERNELS_TARGET = ROOT / "kernels" / "math" / "real_function_coefficients.h"
 HEADER = '''"""Coefficients of approximations, the lowest power's first. Written by tools/polynomials.py.
 
 Errors are those of exact evaluation, relative to the greatest absolute value in the interval; for quotients
