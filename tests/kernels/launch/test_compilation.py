@@ -252,9 +252,9 @@ def test_flat():
 
 
 def test_symbols_tell_kernels_of_one_factory_apart():
-    from nimblehlo.kernels.indexing.scatter_loops import update_items
+    from nimblehlo.kernels.indexing.scatter_loops import update_items_in_order
 
-    kernels = [update_items("float16", combiner) for combiner in ("multiply", "overwrite")]
+    kernels = [update_items_in_order("float16", combiner) for combiner in ("multiply", "overwrite")]
     names = {kernel.dispatcher.py_func.__qualname__ for kernel in kernels}
     assert len(names) == 2
 
