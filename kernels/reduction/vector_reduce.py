@@ -259,7 +259,10 @@ def _reduce_pairwise(source: _Source) -> Value:
     builder, kind = source.builder, source.kind
     size = ROW_BLOCK // source.lanes + source.lanes
     buffer_type = ir.ArrayType(component(kind.element), size * component_count(kind.element))
-    partial = builder.bitcast(cgutils.alloca_once(builder, buffer_type), component(kind.element).as_pointer())
+    # Numba's alloca_once stores zeros of the whole type, which takes LLVM seconds.
+    with builder.goto_entry_block():
+        buffer = builder.alloca(buffer_type)
+    partial = builder.bitcast(buffer, component(kind.element).as_pointer())
     remaining = cgutils.alloca_once_value(builder, _pass(source, partial))
     again, body, end = (builder.append_basic_block(name) for name in ("again", "body", "done"))
     builder.branch(again)
