@@ -4,8 +4,8 @@ A format is a list of items separated by blanks:
 
 - ``$name``: a declared operand (a list where it is variadic) or an attribute in its compact spelling;
 - ``operands``, ``regions``: all of them; ``attr-dict``;
-- ``functional-type``, ``same-type``, ``complex-type``, ``select-type``, ``tuple-type``, ``pairwise-types``,
-  ``type($name)``, ``types($name)``: types of operands, which are checked, and of results;
+- ``functional-type``, ``same-type`` and the other functions of `operation_types`, ``type($name)``,
+  ``types($name)``: types of operands, which are checked, and of results;
 - ``( ... )?``: a group that may be absent; its first item decides;
 - ``custom(name)``: a directive of `custom_assembly`;
 - everything else is literal.
@@ -13,75 +13,25 @@ A format is a list of items separated by blanks:
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
 from typing import Final
 
-from ..ir import DenseElementsAttribute
 from ..ops.framework.attribute_kinds import AttributeKind
 from . import custom_assembly, operation_types
 from .bare_attributes import bare_attribute
 from .lexer import Pattern
-from .regex_assembly import CACHED_DIRECTIVES, RegexFormat, cached, compile_regex_format
 from .signature import ParseAction, Signature
 from .statement_parser import OperationState, StatementParser
 
-_TYPE_ITEM: Final = re.compile(r"type|custom\((?:call|constant|reduce|scan|while)\)")
-
 _REGIONS: Final = Pattern(r"\(\s*\{")
 
-_USES_BEFORE_REGEX: Final = 16
-"""Compiling a regular expression takes about as long as parsing this many operations by actions."""
 
-
-class AssemblyFormat:
-    """The compiled assembly format of an operation.
-
-    Attributes:
-        steps: read every spelling, in order.
-        quick: reads the usual spelling at once, or None.
-    """
-
-    __slots__ = ("_make_regex", "_uses", "actions", "regex_format")
-
-    def __init__(
-        self, actions: Sequence[ParseAction], make_quick: Callable[[], RegexFormat | None] | None = None
-    ) -> None:
-        self.actions = actions
-        self.regex_format: RegexFormat | None = None
-        self._make_regex = make_quick
-        self._uses = 0
-
-    def parse(self, parser: StatementParser, state: OperationState) -> None:
-        """Consume what follows the operation's name."""
-        if self.regex_format is not None:
-            if self.regex_format.read(parser, state):
-                return
-        elif self._make_regex is not None:
-            self._uses += 1
-            if self._uses > _USES_BEFORE_REGEX:
-                self.regex_format, self._make_regex = self._make_regex(), None
-        for action in self.actions:
-            action(parser, state)
-
-
-def compile_assembly(assembly: str, signature: Signature) -> AssemblyFormat:
-    """Compile the declared assembly format of an operation.
+def compile_assembly(assembly: str, signature: Signature) -> list[ParseAction]:
+    """Compile an assembly format into the actions that parse what follows the operation's name, in order.
 
     Raises:
         ValueError: the format names an operand, result or attribute that the signature lacks.
     """
-    actions = _Compiler(assembly.split(), signature).items(None)
-    if signature.results and not _TYPE_ITEM.search(assembly):
-        return AssemblyFormat([*actions, _constant_type])
-    return AssemblyFormat(actions, lambda: compile_regex_format(assembly, signature))
-
-
-def _constant_type(parser: StatementParser, state: OperationState) -> None:
-    """Take the result type from the value: a format without types belongs to a constant."""
-    for attribute in state.attributes.values():
-        if isinstance(attribute, DenseElementsAttribute):
-            state.result_types = (attribute.type,)
+    return _Compiler(assembly.split(), signature).items(None)
 
 
 class _Compiler:
@@ -107,9 +57,7 @@ class _Compiler:
         if item.startswith("$"):
             return self._field(item[1:])
         if item.startswith("custom(") and item.endswith(")"):
-            name = item[7:-1]
-            action = custom_assembly.DIRECTIVES[name]
-            return cached(name, action) if name in CACHED_DIRECTIVES else action
+            return custom_assembly.DIRECTIVES[item[7:-1]]
         if item.startswith(("type($", "types($")) and item.endswith(")"):
             return self._type_of(item[item.index("$") + 1 : -1])
         return _NAMED.get(item) or _literal(item)
@@ -176,10 +124,8 @@ def _operand_list(name: str) -> ParseAction:
 
 
 def _attribute(kind: AttributeKind, key: str) -> ParseAction:
-    parse = bare_attribute(kind)
-
     def action(parser: StatementParser, state: OperationState) -> None:
-        state.attributes[key] = parse(parser)
+        state.attributes[key] = bare_attribute(parser, kind)
 
     return action
 
@@ -202,8 +148,10 @@ def _operand_group(actions: list[ParseAction]) -> ParseAction:
 
 
 def _attribute_group(actions: list[ParseAction]) -> ParseAction:
+    """A group that is present where a keyword comes next."""
+
     def action(parser: StatementParser, state: OperationState) -> None:
-        if parser.peek() not in "{:":
+        if parser.peek().isalpha():
             _run(parser, state, actions)
 
     return action
@@ -262,4 +210,8 @@ _NAMED: Final[dict[str, ParseAction]] = {
     "select-type": operation_types.select_type,
     "tuple-type": operation_types.tuple_type,
     "pairwise-types": operation_types.pairwise_types,
+    "compared-type": operation_types.compared_type,
+    "selected-type": operation_types.selected_type,
+    "index-type": operation_types.index_type,
+    "element-type": operation_types.element_type,
 }

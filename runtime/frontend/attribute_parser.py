@@ -43,8 +43,7 @@ _TYPE_START: Final = pattern(
     r"(?:[!(]|(?:tensor|memref|tuple|complex|vector)<|(?:[su]?i\d++|[bt]?f\d\w*+|index|none)(?![\w$.]))"
 )
 _ATTRIBUTE_NAME: Final = pattern(r'(?:([A-Za-z_][\w$.]*+)|(?="))')
-SIMPLE_DICTIONARY: Final = r"\{[^{}\"%@/]*+\}"
-_SIMPLE_DICTIONARY: Final = pattern(f"({SIMPLE_DICTIONARY})")
+_SIMPLE_DICTIONARY: Final = pattern(r"(\{[^{}\"%@/]*+\})")
 _INTEGER_LIST: Final = pattern(r"\[[ \t\r\n\d,\-]*+\]")
 _ENUM_BODY: Final = pattern(r"([A-Za-z_]\w*+)[ \t]++([A-Za-z_]\w*+)>")
 
@@ -54,7 +53,7 @@ class AttributeParser(DenseParser):
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
-        self.cached_dictionaries: dict[str, dict[str, Attribute]] = {}
+        self._cached_dictionaries: dict[str, dict[str, Attribute]] = {}
 
     def attribute(self) -> Attribute:
         """Consume an attribute of any kind, its type included."""
@@ -68,12 +67,12 @@ class AttributeParser(DenseParser):
         match = _SIMPLE_DICTIONARY.match(self.text, self.position)
         if match is None:
             return self._parse_dictionary()
-        cached = self.cached_dictionaries.get(match.group(1))
+        cached = self._cached_dictionaries.get(match.group(1))
         if cached is None:
             cached = self._parse_dictionary()
             if self.position != match.end():
                 return cached
-            self.cached_dictionaries[match.group(1)] = cached
+            self._cached_dictionaries[match.group(1)] = cached
         self.position = match.end()
         return cached
 

@@ -2,111 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ..ir import ArrayAttribute, Attribute, BoolAttribute, DenseArrayAttribute, EnumAttribute, StringAttribute
+from ..ir import ArrayAttribute, Attribute, BoolAttribute, EnumAttribute, StringAttribute
 from ..ops.framework import attribute_kinds as kinds
-from ..types import ElementType
 from .statement_parser import StatementParser
 
-Parse = Callable[[StatementParser], Attribute]
+Parse = Callable[[StatementParser, Any], Attribute]
+"""Parses an attribute of a kind in its compact or full spelling."""
 
 
-def bare_attribute(kind: kinds.AttributeKind) -> Parse:
-    """The parser of an attribute of that kind in its compact or full spelling."""
-    if isinstance(kind, kinds.Enum):
-        return _enum(kind)
-    if isinstance(kind, kinds.ArrayOf) and isinstance(kind.kind, kinds.Enum):
-        return _enum_list(kind.kind)
-    make_parser = _BY_KIND.get(type(kind))
-    return make_parser(kind) if make_parser is not None else _full
-
-
-def _full(parser: StatementParser) -> Attribute:
+def bare_attribute(parser: StatementParser, kind: kinds.AttributeKind) -> Attribute:
+    """Consume an attribute of that kind in its compact spelling, or in full where the kind has none."""
+    for base in type(kind).__mro__:
+        parse = _BY_KIND.get(base)
+        if parse is not None:
+            return parse(parser, kind)
     return parser.attribute()
 
 
-def _enum(kind: kinds.Enum) -> Parse:
-    def parse(parser: StatementParser) -> Attribute:
-        if parser.peek() == "#":
-            return parser.attribute()
-        return EnumAttribute(kind.dialect, kind.mnemonic, parser.keyword(kind.description))
-
-    return parse
+def _enum(parser: StatementParser, kind: kinds.Enum) -> Attribute:
+    if parser.peek() == "#":
+        return parser.attribute()
+    return EnumAttribute(kind.dialect, kind.mnemonic, parser.keyword(kind.description))
 
 
-def _enum_list(kind: kinds.Enum) -> Parse:
-    parse_one = _enum(kind)
-
-    def parse(parser: StatementParser) -> Attribute:
-        parser.expect("[")
-        return ArrayAttribute(tuple([parse_one(parser) for _ in parser.items("]")]))
-
-    return parse
+def _numbered_enum(parser: StatementParser, kind: kinds.NumberedEnum) -> Attribute:
+    names, position = kind.members.__members__, parser.skip()
+    member = names.get(parser.optional_keyword() or "")
+    if member is None:
+        parser.fail(f"one of {', '.join(names)}", position)
+    return kind.encode(member)
 
 
-def _number(kind: Any) -> Parse:
-    type: ElementType = kind.type
-
-    def parse(parser: StatementParser) -> Attribute:
-        return parser.bare_number(type)
-
-    return parse
+def _array(parser: StatementParser, kind: kinds.ArrayOf) -> Attribute:
+    if not isinstance(kind.kind, kinds.Enum):
+        return parser.attribute()
+    parser.expect("[")
+    return ArrayAttribute(tuple([_enum(parser, kind.kind) for _ in parser.items("]")]))
 
 
-def _boolean(kind: Any) -> Parse:
-    def parse(parser: StatementParser) -> Attribute:
-        return BoolAttribute(parser.boolean())
-
-    return parse
+def _dimensions(parser: StatementParser, kind: kinds.Dimensions) -> Attribute:
+    return kind.encode(parser.integers()) if parser.peek() == "[" else parser.attribute()
 
 
-def _string(kind: Any) -> Parse:
-    def parse(parser: StatementParser) -> Attribute:
-        return StringAttribute(parser.string())
-
-    return parse
+def _booleans(parser: StatementParser, kind: kinds.AttributeKind) -> Attribute:
+    return kind.encode(parser.booleans()) if parser.peek() == "[" else parser.attribute()
 
 
-def _symbol(kind: Any) -> Parse:
-    def parse(parser: StatementParser) -> Attribute:
-        return parser.symbol_reference()
-
-    return parse
-
-
-def _dimensions(kind: Any) -> Parse:
-    empty = kind.encode(())
-    assert isinstance(empty, DenseArrayAttribute)
-    elements = empty.element_type
-
-    def parse(parser: StatementParser) -> Attribute:
-        if parser.peek() != "[":
-            return parser.attribute()
-        return DenseArrayAttribute(elements, parser.integers())
-
-    return parse
-
-
-def _booleans(kind: Any) -> Parse:
-    elements = kind.encode(()).element_type
-
-    def parse(parser: StatementParser) -> Attribute:
-        if parser.peek() != "[":
-            return parser.attribute()
-        return DenseArrayAttribute(elements, parser.booleans())
-
-    return parse
-
-
-_BY_KIND: Final[dict[type, Callable[[Any], Parse]]] = {
-    type(kinds.I64): _number,
-    type(kinds.UI64): _number,
-    type(kinds.F64): _number,
-    type(kinds.BOOL): _boolean,
-    type(kinds.STRING): _string,
-    type(kinds.SYMBOL): _symbol,
-    type(kinds.DIMENSIONS): _dimensions,
+_BY_KIND: Final[Mapping[type, Parse]] = {
+    kinds.Enum: _enum,
+    kinds.NumberedEnum: _numbered_enum,
+    kinds.ArrayOf: _array,
+    kinds.DialectData: lambda parser, kind: parser.sharding_reader().bare(kind.kind),
+    kinds.Dimensions: _dimensions,
+    type(kinds.I64): lambda parser, kind: parser.bare_number(kind.type),
+    type(kinds.F64): lambda parser, kind: parser.bare_number(kind.type),
+    type(kinds.BOOL): lambda parser, kind: BoolAttribute(parser.boolean()),
     type(kinds.BOOLEANS): _booleans,
+    type(kinds.STRING): lambda parser, kind: StringAttribute(parser.string()),
+    type(kinds.SYMBOL): lambda parser, kind: parser.symbol_reference(),
 }

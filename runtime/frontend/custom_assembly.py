@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..ir import (
     ArrayAttribute,
     Block,
+    BoolAttribute,
     Builder,
     DenseArrayAttribute,
     DenseElementsAttribute,
@@ -22,7 +23,7 @@ from ..ir import (
     StringAttribute,
     StructAttribute,
 )
-from ..types import ELEMENT_TYPES, TensorType
+from ..types import ELEMENT_TYPES, TensorType, Type
 from .convolution_dimensions import parse_convolution_dimensions
 from .lexer import pattern
 from .operation_types import functional_type, pairwise_types
@@ -56,6 +57,19 @@ def constant(parser: StatementParser, state: OperationState) -> None:
     state.result_types = (value.type,)
 
 
+def number(parser: StatementParser, state: OperationState) -> None:
+    """``2 : index``, ``true`` or ``dense<1> : tensor<2xindex>``."""
+    position = parser.position
+    value = parser.attribute()
+    state.attributes["value"] = value
+    if isinstance(value, BoolAttribute):
+        state.result_types = (_I1,)
+    elif isinstance(value, (DenseElementsAttribute, IntegerAttribute)):
+        state.result_types = (value.type,)
+    else:
+        parser.fail("an integer or a dense constant", position)
+
+
 def slice_ranges(parser: StatementParser, state: OperationState) -> None:
     """``[start:limit:stride, ...]``."""
     ranges: list[tuple[int, int, int]] = []
@@ -79,6 +93,18 @@ def variadic_operand_with_attribute(parser: StatementParser, state: OperationSta
 def custom_call_target(parser: StatementParser, state: OperationState) -> None:
     """``@target``."""
     state.attributes["call_target_name"] = StringAttribute(parser.symbol())
+
+
+def symbol_name(parser: StatementParser, state: OperationState) -> None:
+    """``@name``, the symbol of the operation itself."""
+    state.attributes["sym_name"] = StringAttribute(parser.symbol())
+
+
+def computation_name(parser: StatementParser, state: OperationState) -> None:
+    """``<"name">``."""
+    parser.expect("<")
+    state.attributes["name"] = StringAttribute(parser.string())
+    parser.expect(">")
 
 
 def exponent_mantissa(parser: StatementParser, state: OperationState) -> None:
@@ -266,6 +292,19 @@ def while_(parser: StatementParser, state: OperationState) -> None:
     state.regions.append(parser.region(arguments))
 
 
+def isolated_body(parser: StatementParser, state: OperationState) -> None:
+    """``(%a: tensor<2xf32>, ...) {...}``: the arguments of the only block have no label."""
+    arguments: list[tuple[str, int, Type]] = []
+    parser.expect("(")
+    for _ in parser.items(")"):
+        name, position = parser.value_name()
+        parser.expect(":")
+        arguments.append((name, position, parser.type()))
+        parser.optional_attribute_dictionary()
+        parser.optional_location()
+    state.regions.append(parser.isolated_region(arguments))
+
+
 def scan(parser: StatementParser, state: OperationState) -> None:
     """``(%x) inits (%i) dimension=0 attributes {...} {...} : functional-type`` (CHLO)."""
     groups = []
@@ -292,16 +331,20 @@ def scan(parser: StatementParser, state: OperationState) -> None:
 
 DIRECTIVES: Final[dict[str, Callable[[StatementParser, OperationState], None]]] = {
     "call": call,
+    "computation_name": computation_name,
     "constant": constant,
     "convolution_dimensions": convolution_dimensions,
     "custom_call_target": custom_call_target,
     "dot_dimension_numbers": dot_dimension_numbers,
     "exponent_mantissa": exponent_mantissa,
+    "isolated_body": isolated_body,
+    "number": number,
     "precision_config": precision_config,
     "precision_config_and_algorithm": precision_config_and_algorithm,
     "reduce": reduce,
     "scan": scan,
     "slice_ranges": slice_ranges,
+    "symbol_name": symbol_name,
     "variadic_operand_with_attribute": variadic_operand_with_attribute,
     "while": while_,
     "window_attributes": window_attributes,

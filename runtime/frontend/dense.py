@@ -38,8 +38,7 @@ _NUMBERS: Final = re.compile(
     r"(?:[ \t\r\n]++|[\[(](?![ \t\r\n]*+,)|[\])](?=[ \t\r\n]*+[,\])>])|,(?=[ \t\r\n]*+[\[(\-\dtf])"
     r"|(?:-?+\d++(?:x[0-9A-Fa-f]++|\.\d*+(?:[eE][+\-]?+\d++)?+)?+|true|false)(?=[ \t\r\n]*+[,\])>]))*+"
 )
-SPLAT: Final = rf"<[^<>\"\[\](),\s]++>{SKIP}:{SKIP}tensor<[^<>\"]*+>"
-_SPLAT: Final = pattern(f"({SPLAT})")
+_SPLAT: Final = pattern(rf"(<[^<>\"\[\](),\s]++>{SKIP}:{SKIP}tensor<[^<>\"]*+>)")
 _STRUCTURE: Final = Pattern(r"[^\[\](),]++")
 _BRACKETS: Final = str.maketrans("[]()", "    ")
 _WIDE_INTEGER: Final = Pattern(r"\d{19}")
@@ -51,7 +50,7 @@ class DenseParser(LocationParser):
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
-        self.cached_splats: dict[str, DenseElementsAttribute] = {}
+        self._cached_splats: dict[str, DenseElementsAttribute] = {}
         self.resources: dict[str, tuple[int, int]] | None = None
 
     def dense(self) -> DenseElementsAttribute | DenseStringsAttribute:
@@ -59,12 +58,12 @@ class DenseParser(LocationParser):
         match = _SPLAT.match(self.text, self.position)
         if match is None:
             return self._parse_dense()
-        cached = self.cached_splats.get(match.group(1))
+        cached = self._cached_splats.get(match.group(1))
         if cached is None:
             parsed = self._parse_dense()
             if self.position != match.end() or not isinstance(parsed, DenseElementsAttribute):
                 return parsed
-            self.cached_splats[match.group(1)] = cached = parsed
+            self._cached_splats[match.group(1)] = cached = parsed
         self.position = match.end()
         return cached
 

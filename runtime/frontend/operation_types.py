@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..types import COMPLEX, TensorType, TupleType, element_type
+from .. import types
+from ..types import COMPLEX, ELEMENT_TYPES, INDEX, TensorType, TupleType
 from .statement_parser import OperationState, StatementParser
 
 
@@ -33,7 +34,7 @@ def complex_type(parser: StatementParser, state: OperationState) -> None:
     type = parser.type()
     if not isinstance(type, TensorType) or type.category != COMPLEX:
         parser.fail("a tensor type with complex elements", position)
-    component_type = type.with_element_type(element_type(str(type.element_type)[len("complex<") : -1]))
+    component_type = type.with_element_type(types.element_type(str(type.element_type)[len("complex<") : -1]))
     parser.check_operand_types(state.operands, [component_type, component_type], position)
     state.result_types = (type,)
 
@@ -67,3 +68,31 @@ def pairwise_types(parser: StatementParser, state: OperationState) -> None:
     types = parser.types()
     parser.check_operand_types(state.operands, types, position)
     state.result_types = types
+
+
+def compared_type(parser: StatementParser, state: OperationState) -> None:
+    """The type of both operands; the result has the operands' shape and element type i1."""
+    position = parser.position
+    type = parser.type()
+    parser.check_operand_types(state.operands, [type, type], position)
+    truth = ELEMENT_TYPES["i1"]
+    state.result_types = (type.with_element_type(truth) if isinstance(type, TensorType) else truth,)
+
+
+def selected_type(parser: StatementParser, state: OperationState) -> None:
+    """The type of both values, preceded by the type of the condition where that is not a scalar."""
+    type = parser.type()
+    state.result_types = (parser.type() if parser.accept(",") else type,)
+
+
+def index_type(parser: StatementParser, state: OperationState) -> None:
+    """Set the result type to index, which the text omits."""
+    state.result_types = (INDEX,)
+
+
+def element_type(parser: StatementParser, state: OperationState) -> None:
+    """Set the result type to the element type of the first operand, which the text omits."""
+    type = state.operands[0].type
+    if not isinstance(type, TensorType):
+        parser.fail("a tensor operand", parser.position)
+    state.result_types = (type.element_type,)

@@ -63,10 +63,11 @@ class ShardingReader:
         """Consume an attribute without its mnemonic, or in its full form.
 
         Args:
-            kind: the class of the attribute, which has a mnemonic of its own.
+            kind: the class of the attribute, which has a mnemonic of its own. Assembly formats leave out the
+                angle brackets around the list of a `ShardingPerValue`.
         """
         if self.cursor.peek() != "#":
-            read = self.body(kind.mnemonic)
+            read = self.sharding_list() if kind is ShardingPerValue else self.body(kind.mnemonic)
             assert isinstance(read, kind)
             return read
         position = self.cursor.position

@@ -10,12 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from ..ir import Attribute, Block, IntegerAttribute, Operation, Region, StringAttribute, Value
+from ..ir import Attribute, Block, IntegerAttribute, Operation, Region, Value
 from ..types import FLOAT, ElementType, Type
-from .attribute_parser import SIMPLE_DICTIONARY, AttributeParser
+from .attribute_parser import AttributeParser
 from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, VALUE_USE, pattern
 from .repeated_statements import RepeatedStatements, StatementText, statement_text_at
-from .type_parser import FUNCTION_TYPE
 
 STATEMENT: Final = pattern(
     rf"(?:((?:{VALUE_NAME}(?:{SKIP}:{SKIP}\d++)?+{SKIP}(?:,{SKIP})?+)++)={SKIP})?+"
@@ -26,10 +25,6 @@ _OPERANDS: Final = pattern(rf"({VALUE_USE}(?:[ \t]*+,[ \t]*+{VALUE_USE})*+)")
 _RESULT: Final = pattern(rf"({VALUE_NAME})(?:{SKIP}:{SKIP}(\d++))?+")
 NAME: Final = pattern(f"({VALUE_NAME})")
 _LABEL: Final = pattern(r"\^([\w$.\-]++)")
-_GENERIC: Final = pattern(
-    rf"\(({VALUE_USE}(?:,[ ]?+{VALUE_USE})*+)?+\){SKIP}(?:<({SIMPLE_DICTIONARY})>)?+"
-    rf"{SKIP}({SIMPLE_DICTIONARY})?+{SKIP}:{SKIP}({FUNCTION_TYPE})"
-)
 
 BUILTIN_NAMES: Final = {
     "module": "builtin.module",
@@ -37,6 +32,8 @@ BUILTIN_NAMES: Final = {
     "return": "func.return",
     "call": "func.call",
 }
+
+
 class OperationState:
     """An operation while it is parsed.
 
@@ -57,14 +54,6 @@ class OperationState:
         self.attributes: dict[str, Attribute] = {}
         self.regions: list[Region] = []
 
-    def clear(self) -> None:
-        """Forget what has been parsed."""
-        self.operands = []
-        self.groups = {}
-        self.result_types = ()
-        self.attributes = {}
-        self.regions = []
-
 
 class StatementParser(AttributeParser):
     """Parses operations; `values` maps names to the values in scope."""
@@ -72,8 +61,6 @@ class StatementParser(AttributeParser):
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
         self.values: dict[str, Value] = {}
-        self.cached_dimensions: dict[str, Attribute] = {}
-        self.cached_directives: dict[tuple[str, str], dict[str, Attribute]] = {}
         self.defined: list[str] = []
         self._repeated = RepeatedStatements()
 
@@ -272,8 +259,6 @@ class StatementParser(AttributeParser):
 
         ``(operands) <{properties}> ({regions}) {attributes} : functional-type``
         """
-        if self._regex_generic_rest(state):
-            return
         self.expect("(")
         state.operands += self.operands()
         self.expect(")")
@@ -304,29 +289,6 @@ class StatementParser(AttributeParser):
             if operand.type is not type and operand.type != type:
                 self.fail(f"an operand of type {type}, found one of type {operand.type}", position)
 
-    def _regex_generic_rest(self, state: OperationState) -> bool:
-        """Parse the generic form with one match; False if it has regions or uncached types or attributes."""
-        match = _GENERIC.match(self.text, self.position)
-        if match is None:
-            return False
-        operands, properties, attributes, type_text = match.groups()
-        type = self.cached_function_types.get(type_text)
-        names = operands.split(",") if operands else []
-        values = [value for name in names if (value := self.values.get(name.strip())) is not None]
-        if type is None or len(values) != len(names) or [each.type for each in values] != list(type.inputs):
-            return False
-        merged: dict[str, Attribute] = {}
-        for text in (properties, attributes):
-            cached = self.cached_dictionaries.get(text) if text else {}
-            if cached is None or not merged.keys().isdisjoint(cached):
-                return False
-            merged.update(cached)
-        state.operands = values
-        state.attributes = merged
-        state.result_types = type.results
-        self.position = match.end()
-        return True
-
     def add_attributes(self, attributes: dict[str, Attribute], more: Mapping[str, Attribute]) -> None:
         """Add attributes; raise if one of them is present already."""
         for name in more:
@@ -346,10 +308,6 @@ class StatementParser(AttributeParser):
         """Consume ``[true, false]``."""
         self.expect("[")
         return tuple([self.boolean() for _ in self.items("]")])
-
-    def symbol_name(self) -> StringAttribute:
-        """Consume ``@name`` as the attribute that names an operation."""
-        return StringAttribute(self.symbol())
 
     def int64_array(self, values: Sequence[Sequence[int]]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
         """An i64 array; raises where a value is out of range."""

@@ -30,16 +30,12 @@ from ..types import (
     element_type,
     storage_range,
 )
-from .lexer import NUMBER, SKIP, Cursor, Pattern, pattern
+from .lexer import NUMBER, Cursor, Pattern, pattern
 
 LARGEST_SIZE: Final = 2**63 - 1
 _MAX_RANK: Final = 64
 _ANGLES: Final = r"<(?:[^<>\"()]|<(?:[^<>\"()]|<[^<>\"()]*+>)*+>)*+>"
-PLAIN_TYPE: Final = rf"(?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![\w<.])"
-TYPE_LIST: Final = rf"{PLAIN_TYPE}(?:,{SKIP}{PLAIN_TYPE})*+"
-TYPE_PATTERN: Final = pattern(f"({PLAIN_TYPE})")
-FUNCTION_TYPE: Final = rf"\((?:{TYPE_LIST})?+\){SKIP}->{SKIP}(?:{PLAIN_TYPE}|\((?:{TYPE_LIST})?+\))"
-FUNCTION_TYPE_PATTERN: Final = pattern(f"({FUNCTION_TYPE})")
+_PLAIN_TYPE: Final = pattern(rf"((?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![\w<.]))")
 _SIMPLE_TENSOR: Final = re.compile(
     r"tensor<((?:(?:\d{1,18}|\?)x)*+)([A-Za-z][\w]*+(?:<f32>|<f64>)?+)>", re.ASCII
 )
@@ -54,37 +50,37 @@ class TypeParser(Cursor):
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
-        self.cached_types: dict[str, Type] = {}
-        self.cached_type_lists: dict[str, list[Type]] = {}
-        self.cached_function_types: dict[str, FunctionType] = {}
+        self._cached_types: dict[str, Type] = {}
 
     def type(self) -> Type:
         """Consume a type of any kind."""
-        match = TYPE_PATTERN.match(self.text, self.position)
+        match = _PLAIN_TYPE.match(self.text, self.position)
         if match is None:
             return self._parse_type()
-        cached = self.cached_types.get(match.group(1))
+        cached = self._cached_types.get(match.group(1))
         if cached is None:
             cached = self._parse_type()
             if self.position != match.end():
                 return cached
-            self.cached_types[match.group(1)] = cached
+            self._cached_types[match.group(1)] = cached
         self.position = match.end()
         return cached
 
     def function_type(self) -> FunctionType:
         """Consume ``(types) -> type`` or ``(types) -> (types)``."""
-        start = self.skip()
-        type = self._parse_function_type()
-        return self.cached_function_types.setdefault(self.text[start : self.position], type)
+        self.descend()
+        self.expect("(")
+        inputs = [self.type() for _ in self.items(")")]
+        self.expect("->")
+        results = [self.type() for _ in self.items(")")] if self.accept("(") else [self.type()]
+        self.nesting -= 1
+        return FunctionType(inputs, results)
 
     def types(self) -> list[Type]:
         """Consume one type or several, separated by commas."""
-        start = self.skip()
         types = [self.type()]
         while self.accept(","):
             types.append(self.type())
-        self.cached_type_lists[self.text[start : self.position]] = types
         return types
 
     def tensor_type(self) -> TensorType:
@@ -134,7 +130,7 @@ class TypeParser(Cursor):
     def _parse_any_type(self) -> Type:
         next_character = self.peek()
         if next_character == "(":
-            return self._parse_function_type()
+            return self.function_type()
         if next_character == "!":
             return self._parse_dialect_type()
         match = self.match(_NAME)
@@ -166,15 +162,6 @@ class TypeParser(Cursor):
         if name in _OTHER_FLOATS:
             return OpaqueType(name)
         self.fail("a type", position)
-
-    def _parse_function_type(self) -> FunctionType:
-        self.descend()
-        self.expect("(")
-        inputs = [self.type() for _ in self.items(")")]
-        self.expect("->")
-        results = [self.type() for _ in self.items(")")] if self.accept("(") else [self.type()]
-        self.nesting -= 1
-        return FunctionType(inputs, results)
 
     def _angle_types(self) -> list[Type]:
         self.expect("<")

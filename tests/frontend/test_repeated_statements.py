@@ -1,18 +1,30 @@
 """Statements that are taken from equal ones give what reading them gives."""
 
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
-from nimblehlo.frontend import parse, statement_parser
+from nimblehlo.errors import NimbleError
+from nimblehlo.frontend import parse, split, statement_parser
 from nimblehlo.frontend.operation_parser import OperationParser
 from nimblehlo.frontend.repeated_statements import RepeatedStatements
-from tests.frontend.test_regex_assembly import PRETTY_FORMS_TWICE, outcome
+from nimblehlo.ir.fingerprint import fingerprint
+from tests.frontend.test_operations import ARGUMENTS, FORMS
 
 OPENING = (
     "func.func @main(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>, %c: tensor<2x3xf32>,"
     " %i: tensor<f32>, %j: tensor<f32>) {\n"
 )
+
+
+def outcome(text: str) -> tuple[str, list[str]]:
+    """Fingerprint and locations, or the error."""
+    try:
+        module = parse(text)
+    except NimbleError as error:
+        return str(error), []
+    return fingerprint(module), [str(each.location) for each in module.walk()]
 
 
 def read_each(text: str) -> tuple[str, list[str]]:
@@ -28,6 +40,19 @@ def statements_read(text: str) -> int:
     ) as read:
         parse(text)
     return read.call_count
+
+
+PRETTY_FORMS_TWICE = [
+    pytest.param(
+        "".join(
+            f"func.func @f{n}({ARGUMENTS}) {{\n{part.partition('// generic')[0]}\nreturn\n}}\n"
+            for n in (1, 2)
+        ),
+        id=part.splitlines()[0][3:],
+    )
+    for _, part in split(FORMS)
+]
+"""What the first function has taught the parser, the second one uses."""
 
 
 @pytest.mark.parametrize("text", PRETTY_FORMS_TWICE)
@@ -111,3 +136,35 @@ def test_the_location_of_a_statement_with_regions() -> None:
     text = f"{OPENING}{line}\n%q = {barrier}\nreturn\n}}"
     assert outcome(text) == read_each(text)
     assert {"f:3:4", "g:1:2"} <= set(outcome(text)[1])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%0 = stablehlo.transpose %a, dims = [1 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>",
+        "%0 = stablehlo.transpose %a, dims = [1, 0] {x} : (tensor<2x3xf32>) -> tensor<3x2xf32>",
+        "%0 = stablehlo.add %a, %s : tensor<2x3xf32>",
+        "%0 = stablehlo.add %a : tensor<2x3xf32>",
+        "%0 = stablehlo.add %a, %b, %b : tensor<2x3xf32>",
+        "%0 = stablehlo.iota dim = 1x : tensor<2x3xf32>",
+        "%0 = stablehlo.compare LTX, %a, %b : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>",
+        "%0 = stablehlo.slice %a [0:2, 0:3 : (tensor<2x3xf32>) -> tensor<2x3xf32>",
+        '"stablehlo.add"(%a, %s) {x} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>',
+        '"stablehlo.add"(%a, %b) <{x}> {x} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>',
+        "return %a : tensor<2x3xf32>, tensor<f32>",
+        "return %a : tensor<2x3xf32> :",
+    ],
+)
+def test_unusual_and_malformed_lines(line: str) -> None:
+    known = """%k0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+               %k1 = stablehlo.add %a, %b : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+               "test.x"() {x} : () -> tensor<f32>"""
+    text = f"func.func @main({ARGUMENTS}) {{\n{known}\n{line}\n}}"
+    assert outcome(text) == read_each(text)
+
+
+@pytest.mark.conformance
+def test_conformance_programs(conformance_dir: Path) -> None:
+    for path in sorted(conformance_dir.rglob("*.mlir"))[::5]:
+        text = path.read_text()
+        assert outcome(text) == read_each(text), path.name

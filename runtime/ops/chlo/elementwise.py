@@ -249,7 +249,7 @@ class Mulhi(
         return multiply
 
 
-class Constant(ConstantOp, name="chlo.constant", assembly="attr-dict $value"):
+class Constant(ConstantOp, name="chlo.constant", assembly="custom(constant)"):
     """A constant."""
 
 

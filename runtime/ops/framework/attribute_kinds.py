@@ -141,7 +141,7 @@ class _String(AttributeKind):
         return StringAttribute(value)
 
 
-class _Dimensions(AttributeKind):
+class Dimensions(AttributeKind):
     """A tuple of int: ``array<i64: ...>``, and ``dense<...> : tensor<Nxi64>`` in older programs."""
 
     def __init__(self, element_type: str) -> None:
@@ -292,26 +292,28 @@ class Enum(AttributeKind):
 
 
 class NumberedEnum(AttributeKind):
-    """An enumeration that the text shows as an i32, decoded to a member of `members`.
+    """An enumeration that the generic form shows as an integer, decoded to a member of `members`.
 
     Args:
         members: an `enum.IntEnum` with MLIR's numbers.
+        element_type: the type of that integer.
     """
 
-    def __init__(self, members: type[enum.IntEnum]) -> None:
+    def __init__(self, members: type[enum.IntEnum], element_type: str = "i32") -> None:
         self.members = members
+        self.type = ELEMENT_TYPES[element_type]
         listed = ", ".join(f"{member.value} ({member.name})" for member in members)
-        self.description = f"one of the i32 numbers {listed}"
+        self.description = f"one of the {element_type} numbers {listed}"
 
     def decode(self, attribute: Attribute) -> enum.IntEnum:
-        if not isinstance(attribute, IntegerAttribute) or attribute.type.name != "i32":
+        if not isinstance(attribute, IntegerAttribute) or attribute.type is not self.type:
             raise self.mismatch(attribute)
         if attribute.value not in self.members.__members__.values():
             raise ValueError(f"must be {self.description}, but is {attribute.value}")
         return self.members(attribute.value)
 
     def encode(self, value: enum.IntEnum) -> Attribute:
-        return IntegerAttribute(value.value, ELEMENT_TYPES["i32"])
+        return IntegerAttribute(value.value, self.type)
 
 
 class DialectData(AttributeKind):
@@ -357,8 +359,8 @@ F32 = _Float(32)
 F64 = _Float(64)
 BOOL = _Boolean()
 STRING = _String()
-DIMENSIONS = _Dimensions("i64")
-SEGMENT_SIZES = _Dimensions("i32")
+DIMENSIONS = Dimensions("i64")
+SEGMENT_SIZES = Dimensions("i32")
 BOOLEANS = _Booleans()
 PADDING = _Padding()
 CONSTANT = _Constant()

@@ -18,9 +18,9 @@ import numpy as np
 
 from ...ir import Attribute as IrAttribute
 from ...ir import BoolAttribute, DenseArrayAttribute, DenseElementsAttribute, IntegerAttribute
-from ...types import BOOLEAN, DYNAMIC, ELEMENT_TYPES, INDEX, INTEGER, PLAIN, ElementType, TensorType, Type
+from ...types import BOOLEAN, DYNAMIC, INDEX, INTEGER, PLAIN, ElementType, TensorType, Type
 from ..framework import rules
-from ..framework.attribute_kinds import AttributeKind
+from ..framework.attribute_kinds import AttributeKind, Dimensions, NumberedEnum
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
 from ..framework.rules import as_tensor, constant_operand, require
 from ..numerics.element_types import unsigned_bits
@@ -52,10 +52,12 @@ class _Value(AttributeKind):
         raise NotImplementedError("an array does not tell a scalar from a tensor")
 
 
-class _Sizes(AttributeKind):
+class _Sizes(Dimensions):
     """A tuple of int: ``array<i64: ...>`` or ``dense<...> : tensor<Nxindex>``."""
 
-    description = "a list of sizes"
+    def __init__(self) -> None:
+        super().__init__("i64")
+        self.description = "a list of sizes"
 
     def decode(self, attribute: IrAttribute) -> tuple[int, ...]:
         if isinstance(attribute, DenseArrayAttribute):
@@ -69,7 +71,7 @@ class _Sizes(AttributeKind):
         return DenseElementsAttribute(TensorType(array.shape, INDEX), array)
 
 
-class ArithConstant(Op, name="arith.constant"):
+class ArithConstant(Op, name="arith.constant", assembly="attr-dict custom(number)"):
     """A number, or a constant tensor."""
 
     value = Attribute(_Value())
@@ -80,7 +82,7 @@ class ArithConstant(Op, name="arith.constant"):
         return value
 
 
-class _Binary(Op):
+class _Binary(Op, assembly="$lhs , $rhs attr-dict : same-type"):
     """Base of operations on two integers, or on two tensors of them element by element."""
 
     lhs = Operand(INTEGER | BOOLEAN, scalar=True)
@@ -183,24 +185,10 @@ _COMPARISONS: Final = {
 _SIGNED_ORDERS: Final = (Predicate.slt, Predicate.sle, Predicate.sgt, Predicate.sge)
 
 
-class _Predicate(AttributeKind):
-    """A `Predicate`, which is an integer of the ir."""
-
-    description = "the number of a comparison"
-
-    def decode(self, attribute: IrAttribute) -> Predicate:
-        if isinstance(attribute, IntegerAttribute) and attribute.value in list(Predicate):
-            return Predicate(attribute.value)
-        raise self.mismatch(attribute)
-
-    def encode(self, value: Predicate) -> IrAttribute:
-        return IntegerAttribute(value.value, ELEMENT_TYPES["i64"])
-
-
-class CmpI(Op, name="arith.cmpi"):
+class CmpI(Op, name="arith.cmpi", assembly="$predicate , $lhs , $rhs attr-dict : compared-type"):
     """Compares integers, which have no sign of their own: the predicate says how they are read."""
 
-    predicate = Attribute(_Predicate())
+    predicate = Attribute(NumberedEnum(Predicate, "i64"))
     lhs = Operand(INTEGER | BOOLEAN, scalar=True)
     rhs = Operand(INTEGER | BOOLEAN, scalar=True)
     result = Result(BOOLEAN, scalar=True)
@@ -223,7 +211,7 @@ class CmpI(Op, name="arith.cmpi"):
         return result
 
 
-class Select(Op, name="arith.select"):
+class Select(Op, name="arith.select", assembly="operands attr-dict : selected-type"):
     """One of two values."""
 
     condition = Operand(BOOLEAN, scalar=True)
@@ -243,7 +231,9 @@ class Select(Op, name="arith.select"):
         return np.where(condition, true_value, false_value)
 
 
-class IndexCast(Op, name="arith.index_cast"):
+class IndexCast(
+    Op, name="arith.index_cast", assembly="$operand attr-dict : type($operand) to type($result)"
+):
     """Integers in another width: cut, or extended with their sign."""
 
     operand = Operand(INTEGER, scalar=True)
@@ -266,7 +256,7 @@ class IndexCast(Op, name="arith.index_cast"):
         return np.asarray(operand).astype(self.result.dtype)
 
 
-class Dim(ReadsSizes, name="tensor.dim"):
+class Dim(ReadsSizes, name="tensor.dim", assembly="$source , $index attr-dict : type($source) index-type"):
     """The size of the dimension that `index` says."""
 
     source = Operand(PLAIN)
@@ -289,7 +279,7 @@ class Dim(ReadsSizes, name="tensor.dim"):
         return np.array(source.shape[int(index)], np.int64)
 
 
-class FromElements(Op, name="tensor.from_elements"):
+class FromElements(Op, name="tensor.from_elements", assembly="$elements attr-dict : type($result)"):
     """A tensor of scalars, in row-major order."""
 
     elements = Operand(PLAIN, variadic=True, scalar=True)
@@ -317,7 +307,9 @@ class FromElements(Op, name="tensor.from_elements"):
         return np.array(elements, self.result.dtype).reshape(self.result.shape)
 
 
-class Extract(Op, name="tensor.extract"):
+class Extract(
+    Op, name="tensor.extract", assembly="$tensor [ $indices ] attr-dict : type($tensor) element-type"
+):
     """One element of a tensor."""
 
     tensor = Operand(PLAIN)
@@ -341,7 +333,7 @@ class Extract(Op, name="tensor.extract"):
         return np.asarray(tensor[position])
 
 
-class Cast(Op, name="tensor.cast"):
+class Cast(Op, name="tensor.cast", assembly="$source attr-dict : type($source) to type($result)"):
     """The same tensor under a type that knows more or fewer of its sizes."""
 
     source = Operand(PLAIN)
@@ -380,7 +372,7 @@ class ShapeOf(ReadsSizes, name="shape.shape_of", assembly="$arg attr-dict : type
         return np.array(arg.shape, np.int64)
 
 
-class ConstShape(Op, name="shape.const_shape"):
+class ConstShape(Op, name="shape.const_shape", assembly="attr-dict $shape : type($result)"):
     """Sizes that are an attribute."""
 
     shape = Attribute(_Sizes())

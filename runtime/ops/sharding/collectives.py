@@ -29,6 +29,8 @@ from .checks import AxisUse, sharding_violation, unreduced_violation
 from .operations import SHAPED, Reduction
 from .scope import SHARDING, ShardingOp
 
+_OPERAND: Final = "$tensor out_sharding = $out_sharding attr-dict : same-type"
+"""The assembly format of a collective operation, after the axes."""
 AXES: Final = DialectData(AxisList)
 AXES_OF_DIMENSIONS: Final = DialectData(AxisLists)
 
@@ -151,7 +153,7 @@ def sliced(
     return tuple(longer)
 
 
-class AllGather(Collective, name="sdy.all_gather"):
+class AllGather(Collective, name="sdy.all_gather", assembly=f"$gathering_axes {_OPERAND}"):
     """Joins the shards along axes: dimensions are no longer divided along them."""
 
     gathering_axes = Attribute(AXES_OF_DIMENSIONS)
@@ -162,7 +164,7 @@ class AllGather(Collective, name="sdy.all_gather"):
         return self.per_dimension_violation(self.gathering_axes, gathered)
 
 
-class AllSlice(Collective, name="sdy.all_slice"):
+class AllSlice(Collective, name="sdy.all_slice", assembly=f"$slicing_axes {_OPERAND}"):
     """Keeps of each shard the slice that belongs to the device: dimensions are divided along more axes."""
 
     needs_sharding = False
@@ -175,7 +177,7 @@ class AllSlice(Collective, name="sdy.all_slice"):
         return self.per_dimension_violation(self.slicing_axes, sliced)
 
 
-class AllToAll(Collective, name="sdy.all_to_all"):
+class AllToAll(Collective, name="sdy.all_to_all", assembly=f"$params {_OPERAND}"):
     """Divides other dimensions along axes than before."""
 
     params = Attribute(DialectData(AllToAllParameters))
@@ -221,7 +223,7 @@ class AllToAll(Collective, name="sdy.all_to_all"):
         return first(*(_differs(index, axes, after[index]) for index, axes in enumerate(expected)))
 
 
-class CollectivePermute(Collective, name="sdy.collective_permute"):
+class CollectivePermute(Collective, name="sdy.collective_permute", assembly=_OPERAND):
     """Moves shards between devices: dimensions are divided along other axes into as many shards."""
 
     @constraint
@@ -267,7 +269,9 @@ class Reducing(Collective):
         return unreduced_violation(self.before(), self.out_sharding, mesh, introduces=None, removes=reduction)
 
 
-class AllReduce(Reducing, name="sdy.all_reduce"):
+class AllReduce(
+    Reducing, name="sdy.all_reduce", assembly=f"( $reduction_op )? $reduction_axes {_OPERAND}"
+):
     """Reduces the values of all devices along axes."""
 
     reduction_axes = Attribute(AXES)
@@ -312,7 +316,9 @@ class AllReduce(Reducing, name="sdy.all_reduce"):
         return axes.axes
 
 
-class ReduceScatter(Reducing, name="sdy.reduce_scatter"):
+class ReduceScatter(
+    Reducing, name="sdy.reduce_scatter", assembly=f"( $reduction_op )? $reduce_scatter_axes {_OPERAND}"
+):
     """Reduces the values of all devices along axes, of which each device keeps a slice."""
 
     reduce_scatter_axes = Attribute(AXES_OF_DIMENSIONS)
@@ -358,7 +364,7 @@ class ToUnreduced(Collective):
         return self.becoming_unreduced()
 
 
-class ShardedToUnreduced(ToUnreduced, name="sdy.sharded_to_unreduced"):
+class ShardedToUnreduced(ToUnreduced, name="sdy.sharded_to_unreduced", assembly=f"$axes {_OPERAND}"):
     """Makes axes that divide dimensions unreduced ones."""
 
     axes = Attribute(AXES_OF_DIMENSIONS)
@@ -382,7 +388,9 @@ class ShardedToUnreduced(ToUnreduced, name="sdy.sharded_to_unreduced"):
         return [axis for each in self.axes.lists for axis in each.axes]
 
 
-class ReplicatedToUnreduced(ToUnreduced, name="sdy.replicated_to_unreduced"):
+class ReplicatedToUnreduced(
+    ToUnreduced, name="sdy.replicated_to_unreduced", assembly=f"$axes {_OPERAND}"
+):
     """Makes axes along which a value is replicated unreduced ones."""
 
     axes = Attribute(AXES)

@@ -51,7 +51,7 @@ class Reduction(enum.IntEnum):
     min = 2
 
 
-class MeshOp(Op, name="sdy.mesh"):
+class MeshOp(Op, name="sdy.mesh", assembly="custom(symbol_name) = $mesh attr-dict"):
     """Declares a mesh of devices; it stands in a module."""
 
     sym_name = Attribute(STRING)
@@ -68,7 +68,7 @@ class MeshOp(Op, name="sdy.mesh"):
         return mesh_devices_violation(self.mesh)
 
 
-class Constrained(ShardingOp):
+class Constrained(ShardingOp, assembly="$input $sharding attr-dict : same-type"):
     """Base of operations that say how a value, or its uses from there on, are to be sharded."""
 
     input = Operand(ANY)
@@ -110,14 +110,23 @@ class Reshard(Constrained, name="sdy.reshard"):
     """Gives a value another sharding."""
 
 
-class ShardingGroup(ShardingOp, name="sdy.sharding_group", pure=False):
+class ShardingGroup(
+    ShardingOp,
+    name="sdy.sharding_group",
+    assembly="$input group_id = $group_id attr-dict : type($input)",
+    pure=False,
+):
     """Puts a value into a group whose values are all sharded alike."""
 
     input = Operand(TENSOR)
     group_id = Attribute(I64)
 
 
-class PropagationBarrier(ShardingOp, name="sdy.propagation_barrier"):
+class PropagationBarrier(
+    ShardingOp,
+    name="sdy.propagation_barrier",
+    assembly="$input allowed_direction = $allowed_direction attr-dict : same-type",
+):
     """Lets shardings spread in one direction alone, or in none."""
 
     input = Operand(TENSOR)
@@ -133,7 +142,7 @@ class PropagationBarrier(ShardingOp, name="sdy.propagation_barrier"):
         return [self.input]
 
 
-class ShardingConstant(ConstantOp, ShardingOp, name="sdy.constant"):
+class ShardingConstant(ConstantOp, ShardingOp, name="sdy.constant", assembly="custom(constant)"):
     """A constant, whose uses may be sharded in different ways."""
 
 
@@ -157,7 +166,9 @@ class Edge(ShardingOp):
         return [self.operation.operands[0].type]
 
 
-class DataFlowEdge(Edge, name="sdy.data_flow_edge"):
+class DataFlowEdge(
+    Edge, name="sdy.data_flow_edge", assembly="$input ( sharding = $sharding )? attr-dict : same-type"
+):
     """Stands for a result of an operation with regions, and all values that flow into it."""
 
     input = Operand(SHAPED)
@@ -182,7 +193,9 @@ class DataFlowEdge(Edge, name="sdy.data_flow_edge"):
         )
 
 
-class FunctionDataFlowEdge(Edge, name="sdy.func_data_flow_edge"):
+class FunctionDataFlowEdge(
+    Edge, name="sdy.func_data_flow_edge", assembly="$operand attr-dict : same-type"
+):
     """Stands for an argument of a function or a result of a call, and the values that flow into it."""
 
     operand = Operand(SHAPED)
@@ -200,7 +213,9 @@ class FunctionDataFlowEdge(Edge, name="sdy.func_data_flow_edge"):
         return None if owner.name == "func.call" else f"operand is a result of {owner.name}"
 
 
-class ShardingReturn(ShardingOp, name="sdy.return"):
+class ShardingReturn(
+    ShardingOp, name="sdy.return", assembly="attr-dict ( $results : types($results) )?"
+):
     """Ends the body of a computation of sdy."""
 
     results = Operand(ANY, variadic=True)
@@ -214,7 +229,14 @@ def body_violation(body: IrRegion) -> str | None:
     return f"body uses {len(captured)} values from outside" if captured else None
 
 
-class NamedComputation(ShardingOp, name="sdy.named_computation"):
+class NamedComputation(
+    ShardingOp,
+    name="sdy.named_computation",
+    assembly=(
+        "custom(computation_name) ( $operands ) ( in_shardings = $in_shardings )? "
+        "( out_shardings = $out_shardings )? custom(isolated_body) attr-dict : functional-type"
+    ),
+):
     """A part of a function under a name; its body stands in its place."""
 
     operands = Operand(ANY, variadic=True)
@@ -261,7 +283,14 @@ def _per_value(
     return None if reason is None else f"{name}: {reason}"
 
 
-class ManualComputation(ShardingOp, name="sdy.manual_computation"):
+class ManualComputation(
+    ShardingOp,
+    name="sdy.manual_computation",
+    assembly=(
+        "( $tensors ) in_shardings = $in_shardings out_shardings = $out_shardings "
+        "manual_axes = $manual_axes custom(isolated_body) attr-dict : functional-type"
+    ),
+):
     """A body that is written for one device along its manual axes: it sees shards and communicates itself."""
 
     tensors = Operand(ANY, variadic=True)
