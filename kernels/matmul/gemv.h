@@ -1,6 +1,6 @@
-/* GEMV of f32 and f64: the tasks.
+/* GEMV of f32, f64 and integers of 32 and 64 bits: the tasks.
 
-   Order of additions. A sum has as many chains as fit VECTOR_PRODUCT_BYTES: the product number k goes to chain k
+   Order of additions of floats. A sum has as many chains as fit VECTOR_PRODUCT_BYTES: the product number k goes to chain k
    modulo their number, by fused multiply-add from 0 on. Then the second half of the chains is added to the first,
    and so on until one is left, and 0 to that, so that no sum is -0. Longer sums are cut into blocks of
    VECTOR_PRODUCT_K_BLOCK products, whose sums are added in order. Nothing else changes a bit: vector width, which
@@ -30,7 +30,7 @@ typedef struct {
     const char *vector, *matrix;
     const int64_t *vector_strides, *matrix_strides, *batch_sizes;
     char *result;
-    int64_t batch_rank, batch, outer_size, k_size, outer_stride, k_stride, itemsize, stored_itemsize;
+    int64_t batch_rank, batch, outer_size, k_size, outer_stride, k_stride, itemsize, stored_itemsize, kind;
     int64_t k_blocks, block, blocks, work_items, items_per_task;
 } VectorProduct;
 
@@ -43,20 +43,24 @@ typedef struct {
 
 typedef void VectorTile(const char *, const char *, int64_t, int64_t, int64_t, char *);
 
+/* The functions of one element type and vector width: for contiguous k and for contiguous columns; `half` where the
+   matrix is of bf16. */
+#define VECTOR_TILES(name) {{vector_##name##_columns, vector_##name##_dots}, {0}}
+#define FLOAT_TILES(name) \
+    {{vector_##name##_columns, vector_##name##_dots}, {vector_##name##_half_columns, vector_##name##_half_dots}}
+
 /* The function for a work item, by layout and vector width. */
 static VectorTile *vector_tile(const VectorProduct *p, int64_t vector_bytes) {
+    static VectorTile *const tiles[][2][2] = {
+        FLOAT_TILES(float), VECTOR_TILES(double), VECTOR_TILES(uint32), VECTOR_TILES(uint64)};
     int is_dots = p->k_stride == p->stored_itemsize, is_half = p->stored_itemsize < p->itemsize;
 #ifdef __x86_64__
-    if (vector_bytes == 64) {
-        if (is_half) return is_dots ? vector_wide_float_half_dots : vector_wide_float_half_columns;
-        if (p->itemsize == 4) return is_dots ? vector_wide_float_dots : vector_wide_float_columns;
-        return is_dots ? vector_wide_double_dots : vector_wide_double_columns;
-    }
+    static VectorTile *const wide_tiles[][2][2] = {
+        FLOAT_TILES(wide_float), VECTOR_TILES(wide_double), VECTOR_TILES(wide_uint32), VECTOR_TILES(wide_uint64)};
+    if (vector_bytes == 64) return wide_tiles[p->kind][is_half][is_dots];
 #endif
     (void)vector_bytes;
-    if (is_half) return is_dots ? vector_float_half_dots : vector_float_half_columns;
-    if (p->itemsize == 4) return is_dots ? vector_float_dots : vector_float_columns;
-    return is_dots ? vector_double_dots : vector_double_columns;
+    return tiles[p->kind][is_half][is_dots];
 }
 
 /* Compute some work items. */

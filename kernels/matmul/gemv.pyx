@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Products of a matrix and a vector of f32 or f64.
+"""Products of a matrix and a vector of f32, f64 or integers of 32 or 64 bits.
 
 `gemv.h` holds the tasks and states the order of additions, which depends on k alone. As for other products, BLAS is
 not called (`matmul.pyx`).
@@ -37,7 +37,7 @@ cdef extern from "gemv.h" nogil:
         const int64_t *matrix_strides
         const int64_t *batch_sizes
         char *result
-        int64_t batch_rank, batch, outer_size, k_size, outer_stride, k_stride, itemsize, stored_itemsize
+        int64_t batch_rank, batch, outer_size, k_size, outer_stride, k_stride, itemsize, stored_itemsize, kind
         int64_t k_blocks, block, blocks, work_items, items_per_task
 
     void vector_product_run(const VectorProduct *product, int64_t first, int64_t end, int64_t vector_bytes) noexcept
@@ -74,8 +74,9 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     """The product of stacks of matrices, [..., row, k] with [..., k, column], of one row or of one column.
 
     Args:
-        lhs, rhs: arrays of f32 or of f64, of one rank, with the same batching sizes; the operand that is not the vector
-            may have the bits of bf16, as uint16, beside one of f32.
+        lhs, rhs: arrays of f32, f64 or integers of 32 or 64 bits, of one type and rank, with the same batching sizes;
+            the operand that is not the vector may have the bits of bf16, as uint16, beside one of f32. Products of
+            integers are exact modulo two to the width.
         threads: the most threads to use; None: all.
 
     Raises:
@@ -99,6 +100,7 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     cdef int k_axis = rank - 1 if is_left else rank - 2
     cdef int vector_axis = rank - 2 if is_left else rank - 1
     product.itemsize, product.stored_itemsize = cnp.PyArray_ITEMSIZE(vector), cnp.PyArray_ITEMSIZE(matrix)
+    product.kind = product_kind(vector)
     product.outer_size, product.k_size = cnp.PyArray_DIM(matrix, outer_axis), cnp.PyArray_DIM(matrix, k_axis)
     if cnp.PyArray_STRIDE(vector, vector_axis) != product.itemsize:
         vector = cnp.PyArray_NewCopy(vector, cnp.NPY_CORDER)

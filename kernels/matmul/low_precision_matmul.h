@@ -1,12 +1,12 @@
-/* GEMM of bytes and of bf16 by instructions that add up several products: the tasks, and which instructions there
+/* GEMM of integers of 8 and 16 bits and of bf16 by instructions that add up several products: the tasks, and which instructions there
    are.
 
    An operand's outer dimension is the rows of the left matrix or the columns of the right one. A panel holds a block
    of 32 of them: for each k tile a pair of tiles of 16 by 64 bytes. The instructions add up the products of a pair
    of tiles, four bytes of k at a time. Tiles are padded with zeros.
 
-   There are two implementations: `matrix_unit.h` uses the matrix unit (Intel's AMX), `bfloat16_pairs.h` vectors of
-   pairs of bf16 (VDPBF16PS). Both state the order in which they add. Both treat subnormal numbers as zeros:
+   There are two implementations: `matrix_unit.h` uses the matrix unit (Intel's AMX), `vector_dots.h` vectors of dot
+   products (VDPBF16PS, VNNI). Both state the order in which they add. Of bf16, both treat subnormal numbers as zeros:
    `min_magnitude` tells whether any can occur. */
 
 #ifndef NIMBLEHLO_LOW_PRECISION_MATMUL_H
@@ -20,14 +20,17 @@ enum { LOWP_BLOCK = 32, LOWP_TILE_ROW_BYTES = 64, LOWP_TILE_PAIR_BYTES = 2048, L
    with several k blocks. */
 enum { LOWP_BLOCK_BYTES = 4096, LOWP_MAX_GROUP = 16 };
 
-/* Element types and instruction: the last by vectors, the others by the matrix unit. */
+/* Element types and instruction: those with DOTS by vectors, the others by the matrix unit. */
 enum {
     LOWP_S8S8,
     LOWP_S8U8,
     LOWP_U8S8,
     LOWP_U8U8,
     LOWP_BF16,
-    LOWP_BF16_PAIRS
+    LOWP_BF16_DOTS,
+    LOWP_S8S8_DOTS,
+    LOWP_U8S8_DOTS,
+    LOWP_S16_DOTS
 };
 
 /* One operand, a stack of matrices. Strides are in bytes. */
@@ -55,13 +58,17 @@ typedef struct {
 } LowpProduct;
 
 /* Bytes of an element of the operands. */
-static inline int lowp_itemsize(int64_t kind) { return kind == LOWP_BF16 || kind == LOWP_BF16_PAIRS ? 2 : 1; }
+static inline int lowp_itemsize(int64_t kind) {
+    return kind == LOWP_BF16 || kind == LOWP_BF16_DOTS || kind == LOWP_S16_DOTS ? 2 : 1;
+}
+
+static inline int lowp_is_bf16(int64_t kind) { return kind == LOWP_BF16 || kind == LOWP_BF16_DOTS; }
 
 /* Whether no subnormal number can occur: none is an operand, and all products are multiples of 2 ** -126. The field
    of a number's exponent is the exponent plus 127, and a number is a multiple of 2 ** (exponent - 7). */
 static int lowp_has_no_subnormals(const LowpProduct *p) {
     int exponents[2];
-    if (lowp_itemsize(p->kind) == 1) return 1;
+    if (!lowp_is_bf16(p->kind)) return 1;
     for (int operand = 0; operand < 2; operand++) {
         int min_magnitude = 0xFFFF;
         for (int64_t task = 0; task < p->magnitude_tasks; task++)
@@ -79,7 +86,7 @@ static int lowp_has_no_subnormals(const LowpProduct *p) {
 
 #include "simd/unroll.h"
 
-#define LOWP_TARGET "avx512f,avx512bw,avx512vl,avx512bf16"
+#define LOWP_TARGET "avx512f,avx512bw,avx512vl,avx512bf16,avx512vnni"
 #define LOWP_CODE __attribute__((target(LOWP_TARGET)))
 #define LOWP_INLINE static inline LOWP_CODE __attribute__((always_inline))
 
@@ -120,12 +127,13 @@ LOWP_INLINE __m512i lowp_load_dwords(
     return dwords;
 }
 
-/* Store a row of a tile; of bf16 pairs the first k goes to the high half. Returns the minimum of `min_magnitude` and
-   the row's. */
-LOWP_INLINE __m512i lowp_store_row(__m512i row, int kind, char *to, __m512i min_magnitude) {
-    if (kind == LOWP_BF16_PAIRS) row = _mm512_rol_epi32(row, 16);
+/* Store a row of a tile; of bf16 for dot products the first k goes to the high half, and to signed bytes on the left
+   of signed ones 128 is added. Returns the minimum of `min_magnitude` and the row's. */
+LOWP_INLINE __m512i lowp_store_row(__m512i row, int kind, int is_right, char *to, __m512i min_magnitude) {
+    if (kind == LOWP_BF16_DOTS) row = _mm512_rol_epi32(row, 16);
+    if (kind == LOWP_S8S8_DOTS && !is_right) row = _mm512_xor_si512(row, _mm512_set1_epi8(-128));
     _mm512_storeu_si512(to, row);
-    if (lowp_itemsize(kind) == 1) return min_magnitude;
+    if (!lowp_is_bf16(kind)) return min_magnitude;
     __m512i magnitude = _mm512_and_si512(row, _mm512_set1_epi16(0x7FFF));
     return _mm512_min_epu16(min_magnitude, _mm512_sub_epi16(magnitude, _mm512_set1_epi16(1)));
 }
@@ -151,7 +159,8 @@ LOWP_INLINE __m512i lowp_pack_tile(
         for (int outer = 0; outer < 16; outer++) v[outer] = _mm512_loadu_si512(rows[outer]);
     }
     if (is_right) lowp_transpose(v);
-    for (int row = 0; row < 16; row++) min_magnitude = lowp_store_row(v[row], kind, to + 64 * row, min_magnitude);
+    for (int row = 0; row < 16; row++) min_magnitude = lowp_store_row(
+        v[row], kind, is_right, to + 64 * row, min_magnitude);
     return min_magnitude;
 }
 
@@ -170,7 +179,7 @@ LOWP_INLINE __m512i lowp_pack_outer_contiguous(
                     k_size - dword * (4 / itemsize),
                 (__mmask16)(remaining >= 16 ? 0xFFFF : (1 << remaining) - 1));
             char *tile = to + outer / LOWP_BLOCK * block_bytes + outer % LOWP_BLOCK * 64;
-            min_magnitude = lowp_store_row(row, kind, tile + 64 * dword, min_magnitude);
+            min_magnitude = lowp_store_row(row, kind, is_right, tile + 64 * dword, min_magnitude);
         }
     for (int64_t outer = 0; outer < outer_size && !is_right; outer += 16) {
         char *tile = to + outer / LOWP_BLOCK * block_bytes + outer % LOWP_BLOCK * 64;
@@ -243,7 +252,9 @@ LOWP_INLINE void lowp_pack_items(const LowpProduct *p, int64_t task, int kind) {
 static LOWP_CODE void lowp_pack(const LowpProduct *p, int64_t task) {
     switch (p->kind) {
     case LOWP_BF16: lowp_pack_items(p, task, LOWP_BF16); break;
-    case LOWP_BF16_PAIRS: lowp_pack_items(p, task, LOWP_BF16_PAIRS); break;
+    case LOWP_BF16_DOTS: lowp_pack_items(p, task, LOWP_BF16_DOTS); break;
+    case LOWP_S8S8_DOTS: lowp_pack_items(p, task, LOWP_S8S8_DOTS); break;
+    case LOWP_S16_DOTS: lowp_pack_items(p, task, LOWP_S16_DOTS); break;
     default: lowp_pack_items(p, task, LOWP_S8S8);
     }
 }
@@ -277,7 +288,7 @@ static LowpRowBlock lowp_row_block(const LowpProduct *p, int64_t work_item, int6
     };
 }
 
-#include "bfloat16_pairs.h"
+#include "vector_dots.h"
 #include "matrix_unit.h"
 
 static void lowp_task(int64_t task, void *product) {
@@ -288,17 +299,17 @@ static void lowp_task(int64_t task, void *product) {
         return;
     }
     while (__atomic_load_n(&p->packed_tasks, __ATOMIC_ACQUIRE) < p->pack_tasks) _mm_pause();
-    if (p->fuses_packing) pair_pack_and_multiply(p, task);
+    if (p->fuses_packing) dots_pack_and_multiply(p, task);
     else if (!lowp_has_no_subnormals(p)) return;
-    else if (p->kind == LOWP_BF16_PAIRS) pair_multiply(p, task - p->pack_tasks);
+    else if (p->kind >= LOWP_BF16_DOTS) dots_multiply(p, task - p->pack_tasks);
     else amx_multiply(p, task - p->pack_tasks);
 }
 
 #else
 
 static int amx_is_available(void) { return 0; }
-static int pair_is_available(void) { return 0; }
-static int pair_is_fast(void) { return 0; }
+static int dots_are_available(int of_integers) { return (void)of_integers, 0; }
+static int dots_of_bf16_are_fast(void) { return 0; }
 static void lowp_task(int64_t task, void *product) { (void)task, (void)product; }
 
 #endif

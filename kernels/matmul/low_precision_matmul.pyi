@@ -5,6 +5,7 @@ import numpy as np
 
 AMX: str
 AVX512_BF16: str
+AVX512_VNNI: str
 
 def available() -> tuple[str, ...]: ...
 def is_fast(implementation: str) -> bool: ...

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""GEMM of stacks of matrices of bytes and of bf16, by instructions that add up several products.
+"""GEMM of stacks of matrices of integers of 8 and 16 bits and of bf16, by instructions that add up several products.
 
 The module needs no compiler at run time. `low_precision_matmul.h` holds the tasks and says where the
 implementations state the order of additions of floats, which depends on k alone: rows, columns, batches, layouts
@@ -35,8 +35,11 @@ cdef extern from "low_precision_matmul.h" nogil:
         LOWP_U8S8
         LOWP_U8U8
         LOWP_BF16
-        LOWP_BF16_PAIRS
-        PAIR_MAX_FUSED_BLOCKS
+        LOWP_BF16_DOTS
+        LOWP_S8S8_DOTS
+        LOWP_U8S8_DOTS
+        LOWP_S16_DOTS
+        DOTS_MAX_FUSED_BLOCKS
 
     ctypedef struct LowpOperand:
         const char *address
@@ -54,35 +57,37 @@ cdef extern from "low_precision_matmul.h" nogil:
         int64_t magnitude_tasks, packed_tasks
 
     int amx_is_available()
-    int pair_is_available()
-    int pair_is_fast()
+    int dots_are_available(bint of_integers)
+    int dots_of_bf16_are_fast()
     int lowp_itemsize(int64_t kind) noexcept
     bint lowp_has_no_subnormals(const LowpProduct *product) noexcept
     void lowp_task(int64_t task, void *product) noexcept
 
 AMX = "the processor's matrix unit"
 AVX512_BF16 = "pairs of bf16"
+AVX512_VNNI = "dot products of integers"
 
 cdef dict _KINDS = {
-    ("int8", "int8", "int32"): {AMX: LOWP_S8S8},
+    ("int8", "int8", "int32"): {AMX: LOWP_S8S8, AVX512_VNNI: LOWP_S8S8_DOTS},
     ("int8", "uint8", "int32"): {AMX: LOWP_S8U8},
-    ("uint8", "int8", "int32"): {AMX: LOWP_U8S8},
+    ("uint8", "int8", "int32"): {AMX: LOWP_U8S8, AVX512_VNNI: LOWP_U8S8_DOTS},
     ("uint8", "uint8", "int32"): {AMX: LOWP_U8U8},
-    ("bfloat16", "bfloat16", "bfloat16"): {AMX: LOWP_BF16, AVX512_BF16: LOWP_BF16_PAIRS},
-    ("bfloat16", "bfloat16", "float32"): {AMX: LOWP_BF16, AVX512_BF16: LOWP_BF16_PAIRS},
+    ("int16", "int16", "int32"): {AVX512_VNNI: LOWP_S16_DOTS},
+    ("bfloat16", "bfloat16", "bfloat16"): {AMX: LOWP_BF16, AVX512_BF16: LOWP_BF16_DOTS},
+    ("bfloat16", "bfloat16", "float32"): {AMX: LOWP_BF16, AVX512_BF16: LOWP_BF16_DOTS},
 }
 
 cdef enum:
-    # Bytes of the panels of columns of a work item, at most: they stay in the L2 cache. Half of that for pairs, whose
+    # Bytes of the panels of columns of a work item, at most: they stay in the L2 cache. Half of that for dot products, whose
     # k blocks have half the k tiles, so that no more than LOWP_MAX_GROUP blocks have several k blocks.
     MAX_GROUP_BYTES = 1 << 19
-    MAX_PAIR_GROUP_BYTES = 1 << 18
-    # A product is divided into this many work items if each has so many multiply-adds (by AMX and by pairs).
+    MAX_DOTS_GROUP_BYTES = 1 << 18
+    # A product is divided into this many work items if each has so many multiply-adds (by AMX and by dot products).
     TARGET_WORK_ITEMS = 16
     MIN_ITEM_FMAS = 1 << 22
-    MIN_PAIR_ITEM_FMAS = 1 << 20
+    MIN_DOTS_ITEM_FMAS = 1 << 20
     # Packing columns takes as long as multiplying them with this many rows.
-    PAIR_PACKING_ROWS = 12
+    PACKING_ROWS = 12
     # Bytes of panels that are packed at a time, unless one matrix has more; also the most that stays allocated.
     MAX_PANEL_BYTES = 1 << 25
     # Bytes that a task packs, at least, and tasks, at most.
@@ -91,7 +96,7 @@ cdef enum:
 
 # Estimated multiply-adds, and bytes that are packed, in a second by one thread.
 cdef double _INT8_FMAS_PER_SECOND = 1e12, _BF16_FMAS_PER_SECOND = 5e11
-cdef double _PAIR_FMAS_PER_SECOND = 1e11, _PACKED_BYTES_PER_SECOND = 1e10
+cdef double _DOTS_FMAS_PER_SECOND = 1e11, _PACKED_BYTES_PER_SECOND = 1e10
 
 cdef object _available = None
 
@@ -100,14 +105,16 @@ def available():
     """The implementations that this processor has and the system lets this process use, the fastest first."""
     global _available
     if _available is None:
-        candidates = ((AMX, amx_is_available()), (AVX512_BF16, pair_is_available()))
+        candidates = (
+            (AMX, amx_is_available()), (AVX512_BF16, dots_are_available(False)), (AVX512_VNNI, dots_are_available(True))
+        )
         _available = tuple([implementation for implementation, is_available in candidates if is_available])
     return _available
 
 
 def is_fast(implementation):
     """Whether an available implementation is faster than products of the numbers as f32."""
-    return implementation != AVX512_BF16 or bool(pair_is_fast())
+    return implementation != AVX512_BF16 or bool(dots_of_bf16_are_fast())
 
 
 def implementations(lhs, rhs, result):
@@ -122,7 +129,7 @@ cdef class Product:
 
     Args:
         lhs_shape, rhs_shape: without a size of zero.
-        lhs_dtype, rhs_dtype, result_dtype: int8 or uint8 and int32, whose sums wrap; or bfloat16, and that or
+        lhs_dtype, rhs_dtype, result_dtype: int8, uint8 or int16 and int32, whose sums wrap; or bfloat16, and that or
             float32.
         threads: the most threads to use; None: all.
         implementation: one of `implementations`; None: the first.
@@ -146,21 +153,23 @@ cdef class Product:
         if 0 in (batch, rows, k_size, columns) or not candidates or implementation not in (None, *candidates):
             raise ValueError(f"nothing multiplies {names[0]}{lhs_shape} and {names[1]}{rhs_shape} as {names[2]}")
         cdef LowpProduct *plan = &self.plan
+        cdef bint uses_vectors
         self.result_dtype, self.threads, self.batch = np.dtype(result_dtype), threads, batch
         plan.kind = _KINDS[names][implementation or candidates[0]]
         plan.rounds_to_bf16 = names[2] == "bfloat16"
-        if plan.kind == LOWP_BF16_PAIRS:
-            self.max_group_bytes, self.min_item_fmas = MAX_PAIR_GROUP_BYTES, MIN_PAIR_ITEM_FMAS
-            self.fmas_per_second = _PAIR_FMAS_PER_SECOND
+        uses_vectors = plan.kind >= LOWP_BF16_DOTS
+        if uses_vectors:
+            self.max_group_bytes, self.min_item_fmas = MAX_DOTS_GROUP_BYTES, MIN_DOTS_ITEM_FMAS
+            self.fmas_per_second = _DOTS_FMAS_PER_SECOND
         else:
             self.max_group_bytes, self.min_item_fmas = MAX_GROUP_BYTES, MIN_ITEM_FMAS
             self.fmas_per_second = _BF16_FMAS_PER_SECOND if plan.kind == LOWP_BF16 else _INT8_FMAS_PER_SECOND
         plan.k_size, plan.k_tiles = k_size, -(-k_size * lowp_itemsize(plan.kind) // LOWP_TILE_ROW_BYTES)
         plan.left.outer_size, plan.left.blocks = rows, -(-rows // LOWP_BLOCK)
         plan.right.outer_size, plan.right.blocks = columns, -(-columns // LOWP_BLOCK)
-        max_fused_blocks = min(PAIR_MAX_FUSED_BLOCKS, batch * plan.right.blocks)
-        plan.fuses_packing = plan.kind == LOWP_BF16_PAIRS and plan.left.blocks <= max_fused_blocks
-        self.fmas = (rows + PAIR_PACKING_ROWS if plan.fuses_packing else rows) * k_size * columns
+        max_fused_blocks = min(DOTS_MAX_FUSED_BLOCKS, batch * plan.right.blocks)
+        plan.fuses_packing = uses_vectors and plan.left.blocks <= max_fused_blocks
+        self.fmas = (rows + PACKING_ROWS if plan.fuses_packing else rows) * k_size * columns
         panels = (plan.left.blocks
             + (0 if plan.fuses_packing else plan.right.blocks)) * plan.k_tiles * LOWP_TILE_PAIR_BYTES
         self.matrices = max(1, min(batch, MAX_PANEL_BYTES // panels))

@@ -1,8 +1,8 @@
-/* GEMM of f32 and f64: the tasks, and whether this processor has the instructions.
+/* GEMM of f32, f64 and integers of 32 and 64 bits: the tasks, and whether this processor has the instructions.
 
-   Order of additions. Each element's sum is cut into blocks of PRODUCT_K_BLOCK products. A block is added from its
-   first product to its last, by fused multiply-add from 0 on, and the blocks' sums are added in order. Nothing else
-   changes a bit: vector width, the division into blocks and tasks, memory layouts, threads.
+   Order of additions of floats. Each element's sum is cut into blocks of PRODUCT_K_BLOCK products. A block is added
+   from its first product to its last, by fused multiply-add from 0 on, and the blocks' sums are added in order.
+   Nothing else changes a bit: vector width, the division into blocks and tasks, memory layouts, threads.
 
    A work item is a block of rows times a block of columns. It multiplies all rows with one panel of columns at a
    time, tile by tile, from the L1 cache. A panel is copied if its columns are not contiguous, or if there are enough
@@ -48,6 +48,9 @@ enum { PRODUCT_MAX_WORKSPACES = 256, PRODUCT_OWN_WORKSPACES = 8 };
 /* Polls of whether all rows are copied: a thread that copies may be off its processor for long. */
 enum { PRODUCT_MAX_SPINS = 20000 };
 
+/* Element types; integers are multiplied modulo two to the width. */
+enum { PRODUCT_FLOAT, PRODUCT_DOUBLE, PRODUCT_UINT32, PRODUCT_UINT64 };
+
 /* One operand. The outer dimension is the rows of the left matrices or the columns of the right ones. Strides are in
    bytes; `batch_strides` has one for each batching dimension. */
 typedef struct {
@@ -69,7 +72,7 @@ typedef struct {
     ProductOperand left, right;
     char *result;
     const int64_t *batch_sizes;
-    int64_t batch_rank, batch, rows, columns, k_size, itemsize;
+    int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind;
     int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric;
     int64_t pack_tasks, pack_items, pack_items_per_task, pack_shares, packed_bytes, finished_pack_tasks, packs_blocks;
     char *packed, *workspace;
@@ -167,45 +170,33 @@ static int64_t product_vector_bytes(void) {
 #endif
 }
 
-static void product_block(
-    const MatrixProduct *p, int64_t vector_bytes, const char *left, const char *right, char *to, int64_t rows,
-    int64_t columns, char *workspace, const char *packed) {
-#ifdef __x86_64__
-    if (vector_bytes == 64) {
-        (p->itemsize == 4 ? product_wide_float_multiply_block : product_wide_double_multiply_block)(
-            p, left, right, to, rows, columns, workspace, packed);
-        return;
-    }
-#endif
-    (void)vector_bytes;
-    (p->itemsize == 4 ? product_float_multiply_block : product_double_multiply_block)(
-        p, left, right, to, rows, columns, workspace, packed);
-}
+/* The functions of one element type and vector width. */
+typedef struct {
+    void (*multiply_block)(
+        const MatrixProduct *, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
+        char *workspace, const char *packed);
+    void (*pack_share)(const MatrixProduct *, const char *from, int64_t rows, int64_t share, char *to);
+    void (*mirror)(const char *from, int64_t row_stride, int64_t rows, int64_t columns, char *to);
+    void (*multiply_small)(
+        const MatrixProduct *, const char *left, const char *right, char *to, int64_t count, int64_t left_stride,
+        int64_t right_stride);
+} ProductFunctions;
 
-static void product_pack(
-    const MatrixProduct *p, int64_t vector_bytes, const char *from, int64_t rows, int64_t share, char *to) {
-#ifdef __x86_64__
-    if (vector_bytes == 64) {
-        (p->itemsize == 4 ? product_wide_float_pack_share : product_wide_double_pack_share)(p, from, rows, share, to);
-        return;
-    }
-#endif
-    (void)vector_bytes;
-    (p->itemsize == 4 ? product_float_pack_share : product_double_pack_share)(p, from, rows, share, to);
-}
+#define PRODUCT_FUNCTIONS(name) \
+    {product_##name##_multiply_block, product_##name##_pack_share, product_##name##_mirror, \
+     product_##name##_multiply_small}
 
-static void product_mirror(
-    const MatrixProduct *p, int64_t vector_bytes, const char *from, int64_t rows, int64_t columns, char *to) {
-    int64_t row_stride = p->columns * p->itemsize;
+static const ProductFunctions *product_functions(const MatrixProduct *p, int64_t vector_bytes) {
+    static const ProductFunctions functions[] = {
+        PRODUCT_FUNCTIONS(float), PRODUCT_FUNCTIONS(double), PRODUCT_FUNCTIONS(uint32), PRODUCT_FUNCTIONS(uint64)};
 #ifdef __x86_64__
-    if (vector_bytes == 64) {
-        (p->itemsize == 4 ? product_wide_float_mirror : product_wide_double_mirror)(
-            from, row_stride, rows, columns, to);
-        return;
-    }
+    static const ProductFunctions wide_functions[] = {
+        PRODUCT_FUNCTIONS(wide_float), PRODUCT_FUNCTIONS(wide_double), PRODUCT_FUNCTIONS(wide_uint32),
+        PRODUCT_FUNCTIONS(wide_uint64)};
+    if (vector_bytes == 64) return &wide_functions[p->kind];
 #endif
     (void)vector_bytes;
-    (p->itemsize == 4 ? product_float_mirror : product_double_mirror)(from, row_stride, rows, columns, to);
+    return &functions[p->kind];
 }
 
 /* Whether matrices are so small that one tile holds all columns and the overhead of each matrix counts. */
@@ -213,21 +204,6 @@ static int product_is_small(const MatrixProduct *p, int64_t vector_bytes) {
     int64_t widest = vector_bytes * (vector_bytes == 32 ? 2 : 4);
     return p->batch_rank > 0 && p->right.outer_stride == p->itemsize && p->columns * p->itemsize <= widest &&
            p->rows <= PRODUCT_DIRECT_ROWS && p->k_size <= PRODUCT_K_BLOCK && p->work_items == p->batch;
-}
-
-static void product_small_matrices(
-    const MatrixProduct *p, int64_t vector_bytes, const char *left, const char *right, char *to, int64_t count,
-    int64_t left_stride, int64_t right_stride) {
-#ifdef __x86_64__
-    if (vector_bytes == 64) {
-        (p->itemsize == 4 ? product_wide_float_multiply_small : product_wide_double_multiply_small)(
-            p, left, right, to, count, left_stride, right_stride);
-        return;
-    }
-#endif
-    (void)vector_bytes;
-    (p->itemsize == 4 ? product_float_multiply_small : product_double_multiply_small)(
-        p, left, right, to, count, left_stride, right_stride);
 }
 
 /* Multiply some small matrices, those along the last batching dimension in one call. */
@@ -243,8 +219,8 @@ static void product_multiply_small(const MatrixProduct *p, int64_t vector_bytes,
             right += outer_index % p->batch_sizes[axis] * p->right.batch_strides[axis];
         }
         char *to = p->result + work_item * p->rows * p->columns * p->itemsize;
-        product_small_matrices(
-            p, vector_bytes, left, right, to, count, p->left.batch_strides[last], p->right.batch_strides[last]);
+        product_functions(p, vector_bytes)->multiply_small(
+            p, left, right, to, count, p->left.batch_strides[last], p->right.batch_strides[last]);
     }
 }
 
@@ -266,8 +242,8 @@ static inline void product_pause(void) {
 static void product_pack_block(MatrixProduct *p, int64_t vector_bytes, int64_t block, int64_t share) {
     int64_t k_blocks = (p->k_size + PRODUCT_K_BLOCK - 1) / PRODUCT_K_BLOCK, row = block % p->row_blocks * p->row_block;
     const char *left = product_matrix(p, &p->left, block / p->row_blocks) + row * p->left.outer_stride;
-    product_pack(
-        p, vector_bytes, left, p->rows - row < p->row_block ? p->rows - row : p->row_block, share,
+    product_functions(p, vector_bytes)->pack_share(
+        p, left, p->rows - row < p->row_block ? p->rows - row : p->row_block, share,
         p->packed + block * k_blocks * p->packed_bytes);
 }
 
@@ -305,6 +281,7 @@ static int product_has_packed(const MatrixProduct *p) {
 /* Multiply some work items. */
 static void product_multiply(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end, char *workspace) {
     int64_t k_blocks = (p->k_size + PRODUCT_K_BLOCK - 1) / PRODUCT_K_BLOCK, blocks = p->row_blocks * p->column_blocks;
+    const ProductFunctions *functions = product_functions(p, vector_bytes);
     int has_all = product_has_packed(p);
     for (int64_t work_item = first; work_item < end; work_item++) {
         int64_t matrix = work_item / blocks, row_block = work_item % blocks / p->column_blocks;
@@ -319,9 +296,10 @@ static void product_multiply(MatrixProduct *p, int64_t vector_bytes, int64_t fir
         char *matrix_result = p->result + matrix * p->rows * p->columns * p->itemsize;
         char *to = matrix_result + (row * p->columns + column) * p->itemsize;
         if (p->is_symmetric && column < row) continue;
-        product_block(p, vector_bytes, left, right, to, rows, columns, workspace, is_packed ? packed : 0);
+        functions->multiply_block(p, left, right, to, rows, columns, workspace, is_packed ? packed : 0);
         if (p->is_symmetric && column > row)
-            product_mirror(p, vector_bytes, to, rows, columns,
+            functions->mirror(
+                to, p->columns * p->itemsize, rows, columns,
                 matrix_result + (column * p->columns + row) * p->itemsize);
     }
 }

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""GEMM of stacks of matrices of f32 and f64, and of complex numbers of these.
+"""GEMM of stacks of matrices of f32, f64, integers of 32 and 64 bits, and complex numbers of these floats.
 
 The module needs no compiler at run time. `matmul.h` holds the tasks and states the order of additions, which
 depends on k alone. BLAS is not called: its threads wait for each other by spinning, which costs milliseconds where
@@ -44,7 +44,7 @@ cdef extern from "matmul.h" nogil:
         ProductOperand left, right
         char *result
         const int64_t *batch_sizes
-        int64_t batch_rank, batch, rows, columns, k_size, itemsize
+        int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind
         int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric
         int64_t pack_tasks, pack_items, pack_items_per_task, pack_shares
         int64_t packed_bytes, finished_pack_tasks, packs_blocks
@@ -108,7 +108,8 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     """The product of stacks of matrices, [..., row, k] with [..., k, column].
 
     Args:
-        lhs, rhs: arrays of f32 or of f64, of one rank, with the same batching sizes.
+        lhs, rhs: arrays of f32, f64 or integers of 32 or 64 bits, of one type and rank, with the same batching sizes.
+            Products of integers are exact modulo two to the width.
         threads: the most threads to use; None: all.
 
     Raises:
@@ -242,7 +243,7 @@ cdef int64_t describe(MatrixProduct *product, cnp.ndarray lhs, cnp.ndarray rhs, 
     cdef cnp.npy_intp *left = cnp.PyArray_STRIDES(lhs)
     cdef cnp.npy_intp *right = cnp.PyArray_STRIDES(rhs)
     product.k_size, product.itemsize = cnp.PyArray_DIM(lhs, rank - 1), cnp.PyArray_ITEMSIZE(lhs)
-    product.rows, product.columns = shape[rank - 2], shape[rank - 1]
+    product.rows, product.columns, product.kind = shape[rank - 2], shape[rank - 1], product_kind(lhs)
     product.left.address, product.right.address = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
     product.left.batch_strides, product.right.batch_strides = <int64_t *>left, <int64_t *>right
     product.left.outer_stride, product.left.k_stride = left[rank - 2], left[rank - 1]

@@ -5,13 +5,22 @@
 cdef int64_t product_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
     """Write the result's shape. Returns how many matrices there are.
 
-    Raises ValueError where the operands are not of f32 or f64 and of one type, their shapes do not fit each other, or
-    there are not the instructions.
+    Raises ValueError where the operands are not of one type that `product_kind` knows, their shapes do not fit each
+    other, or there are not the instructions.
     """
-    cdef int type = cnp.PyArray_TYPE(lhs)
-    if type not in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64) or cnp.PyArray_TYPE(rhs) != type:
+    if product_kind(lhs) < 0 or cnp.PyArray_TYPE(rhs) != cnp.PyArray_TYPE(lhs):
         raise ValueError(f"no products of {described(lhs)} and {described(rhs)}")
     return stacked_shape(lhs, rhs, shape)
+
+
+cdef int product_kind(cnp.ndarray array) noexcept:
+    """The number of an element type in the order f32, f64, integers of 32 bits, integers of 64 bits; -1 for others."""
+    cdef int type = cnp.PyArray_TYPE(array), itemsize = cnp.PyArray_ITEMSIZE(array)
+    if itemsize not in (4, 8):
+        return -1
+    if cnp.PyTypeNum_ISINTEGER(type):
+        return 2 if itemsize == 4 else 3
+    return 0 if type == cnp.NPY_FLOAT32 else 1 if type == cnp.NPY_FLOAT64 else -1
 
 
 cdef int64_t stacked_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:

@@ -13,12 +13,13 @@ INLINE VECTOR NAME(load_partial)(const char *address, int64_t count) {
 }
 #endif
 
+#ifndef FMA
+#define FMA(a, b, sum) ((a) * (b) + (sum))
+#endif
+
 #include VECTOR_CODE
 
 #undef ITEM
 #undef LANES
 #undef NAME
-#undef BROADCAST
 #undef FMA
-#undef LOAD_PARTIAL
-#undef STORE_PARTIAL

@@ -140,34 +140,27 @@ def _halves(make: Callable[[int], tuple[int, ...]]) -> Cases:
 
 
 NARROW: dict[str, Cases] = {
-    "kernels/matmul/bfloat16_pairs.h:PAIR_K_TILES": _halves(lambda k: (1, 40, 32 * k, 40)),
-    "kernels/matmul/bfloat16_pairs.h:PAIR_ROWS": _halves(lambda k: (1, k, 64, 40)),
-    "kernels/matmul/bfloat16_pairs.h:PAIR_DWORDS": _halves(lambda k: (1, 40, 64, k)),
-    "kernels/matmul/bfloat16_pairs.h:PAIR_MAX_FUSED_BLOCKS": _halves(lambda k: (1, 32 * k, 64, 200)),
+    "kernels/matmul/vector_dots.h:DOTS_K_TILES": _halves(lambda k: (1, 40, 32 * k, 40)),
+    "kernels/matmul/vector_dots.h:DOTS_ROWS": lambda n, t, o: [
+        op.dot(s, o, 1, k, 70, 40, result=result)
+        for k in around(n)
+        for s, result in (("bf16", "f32"), ("i8", "i32"), ("ui8", "i32"), ("i16", "i32"))
+    ],
+    "kernels/matmul/vector_dots.h:DOTS_DWORDS": _halves(lambda k: (1, 40, 64, k)),
+    "kernels/matmul/vector_dots.h:DOTS_MAX_FUSED_BLOCKS": _halves(lambda k: (1, 32 * k, 64, 200)),
     "kernels/matmul/matrix_unit.h:AMX_K_TILES": _bytes(lambda k: (1, 40, 64 * k, 40)),
     "kernels/matmul/low_precision_matmul.h:LOWP_BLOCK": _bytes(lambda k: (1, k, 64, 40)),
     "kernels/matmul/low_precision_matmul.h:LOWP_TILE_ROW_BYTES": _bytes(lambda k: (1, 40, k, 40)),
     "kernels/matmul/low_precision_matmul.h:LOWP_PACKED_BLOCKS": _halves(lambda k: (1, 40, 64, 32 * k)),
     "kernels/matmul/low_precision_matmul.h:LOWP_MAX_GROUP": _halves(lambda k: (1, 40, 520, 32 * k)),
-    f"{_N}:PAIR_PACKING_ROWS": _halves(lambda k: (1, k, 64, 128)),
+    f"{_N}:PACKING_ROWS": _halves(lambda k: (1, k, 64, 128)),
     f"{_N}:TARGET_WORK_ITEMS": _halves(lambda k: (k, 128, 64, 128)),
-    f"{_N}:MIN_PAIR_ITEM_FMAS": _halves(lambda k: (1, 64, k // 4096, 64)),
+    f"{_N}:MIN_DOTS_ITEM_FMAS": _halves(lambda k: (1, 64, k // 4096, 64)),
     f"{_N}:MIN_PACKED_TASK_BYTES": _halves(lambda k: (1, 256, k // 512, 256)),
-    f"{_N}:MAX_PAIR_GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
+    f"{_N}:MAX_DOTS_GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
     f"{_N}:MAX_GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
     f"{_N}:MAX_TASKS": _halves(lambda k: (k, 64, 256, 64)),
-    "kernels/matmul/integer_matmul.py:_K_BLOCK": lambda n, t, o: [
-        op.dot("i32", o, 1, 9, k, 40) for k in around(n)
-    ],
-    "kernels/matmul/integer_matmul.py:_ROW_BLOCK": lambda n, t, o: [
-        op.dot("i32", o, 1, k, 20, 40) for k in around(n)
-    ],
-    "kernels/matmul/integer_matmul.py:_COLUMN_BLOCK": lambda n, t, o: [
-        op.dot("i32", o, 1, 40, 20, k) for k in around(2 * n)
-    ],
-    "kernels/matmul/integer_matmul_tiles.py:ROWS": lambda n, t, o: [op.dot(s, o, 1, k, 70, 40, result="i32")
-                                              for k in around(n) for s in ("i8", "i16", "i32")],
-}  # fmt: skip
+}
 """Products of narrow floats and of integers."""
 
 _B = "kernels/simd/block_sizes.py"

@@ -75,8 +75,6 @@ runtime/ops/reduction/reduction_tree.py:MAX_*
 BOUNDS = """
 kernels/simd/block_sizes.py:*
 kernels/*_loops.py:*
-kernels/matmul/integer_matmul.py:_K_BLOCK
-kernels/matmul/integer_matmul.py:_PRODUCT_BYTES
 kernels/reduction/vector_reduce.py:*
 kernels/reduction/scan_panels.py:*
 kernels/indexing/scatter_destinations.py:*
@@ -87,7 +85,6 @@ kernels/simd/searches.py:*
 kernels/sorting/runs.py:MERGE_BLOCK
 kernels/reduction/select_and_scatter_rows.py:*
 kernels/sorting/sort.py:_MAX_POSITIONS
-kernels/matmul/integer_matmul_tiles.py:*
 kernels/sorting/top_k.py:_MAX_POSITIONS
 kernels/sorting/top_k.py:_SPARE_CAPACITY
 kernels/reduction/reduce_window.py:CHUNK

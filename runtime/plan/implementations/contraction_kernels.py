@@ -90,49 +90,34 @@ def _low_precision_matmul(view: Any, threads: int | None) -> KernelMatch:
 
 
 def _integer_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
+    from ...kernels.matmul import integer_matmul
+
     lhs, rhs, result = (carrier(type.element_type) for type in (view.lhs, view.rhs, view.result))
-    uses_matrix_unit = _is_exact_on_matrix_unit(lhs, rhs, result, shapes[0][2])
+    implementation = integer_matmul.implementation_of(lhs, rhs, result, shapes[0][2])
 
     def prepare() -> Runnable:
-        if uses_matrix_unit:
-            from ...kernels.matmul.low_precision_matmul import Product
-
-            multiply_stacks: Runnable = Product(*shapes, lhs, rhs, np.int32, threads)
-        else:
-            from ...kernels.matmul import integer_matmul
-
-            multiply_stacks = integer_matmul.prepare(*shapes, lhs, rhs, result, threads=threads)
+        multiply_stacks = integer_matmul.prepare(*shapes, lhs, rhs, result, threads=threads)
         stack, shape = view.stacker(view.lhs.shape, view.rhs.shape), view.result.shape
         convert_lhs, convert_rhs = _chained_astype(view.lhs.dtype, lhs), _chained_astype(view.rhs.dtype, rhs)
-        leave = _to_result_type(np.dtype(np.int32) if uses_matrix_unit else result, view.result)
+        leave = _to_result_type(result, view.result)
 
         def run(a: Array, b: Array) -> Array:
             return leave(multiply_stacks(*stack(convert_lhs(a), convert_rhs(b)))).reshape(shape)  # type: ignore[no-any-return]
 
         return run
 
-    reason = _matrix_unit_reason() if uses_matrix_unit else "exact in integers"
-    return Kernel(prepare, reason, is_compiled_ahead=uses_matrix_unit)
+    reason = "exact in integers" if implementation is None else implementation.name
+    return Kernel(prepare, reason, is_compiled_ahead=True)
 
 
-def _is_exact_on_matrix_unit(lhs: Any, rhs: Any, result: Any, k: int) -> bool:
+def _uses_matrix_unit(lhs: Any, rhs: Any, result: Any, k: int) -> bool:
     """Whether the processor's matrix unit multiplies such integers, whose sums it keeps modulo 2 ** 32."""
-    from ...kernels.matmul import low_precision_matmul
+    from ...kernels.matmul import integer_matmul, low_precision_matmul
 
-    if not (
-        lhs.kind in "iu"
-        and rhs.kind in "iu"
-        and low_precision_matmul.implementations(lhs.name, rhs.name, "int32")
-    ):
+    if any(dtype.kind not in "iu" for dtype in (lhs, rhs)):
         return False
-    largest = math.prod(max(-int(info.min), int(info.max)) for info in (np.iinfo(lhs), np.iinfo(rhs)))
-    return bool(result.itemsize <= 4) or largest * k < 1 << 31
-
-
-def _matrix_unit_reason() -> str:
-    from ...kernels.matmul import low_precision_matmul
-
-    return low_precision_matmul.AMX
+    implementation = integer_matmul.implementation_of(lhs, rhs, result, k)
+    return implementation is not None and implementation.name == low_precision_matmul.AMX
 
 
 def _chained_astype(*types: Any) -> Runnable:
@@ -246,6 +231,7 @@ def _integer_convolution(
     view: Convolution, windows: Sequence[Window], threads: int | None
 ) -> KernelMatch:
     from ...kernels.convolution import convolution
+    from ...kernels.matmul import low_precision_matmul
 
     result = carrier(view.result.element_type)
     computed = np.dtype(np.int32 if result.itemsize <= 4 else np.int64)
@@ -253,10 +239,10 @@ def _integer_convolution(
     groups = max(view.feature_group_count, view.batch_group_count)
     outputs = view.rhs.shape[view.kernel_output_feature_dimension] // groups
     k = math.prod(view.rhs.shape) // max(1, outputs * groups)
-    if outputs >= _MIN_MATRIX_UNIT_OUTPUTS and _is_exact_on_matrix_unit(lhs_type, rhs_type, result, k):
+    if outputs >= _MIN_MATRIX_UNIT_OUTPUTS and _uses_matrix_unit(lhs_type, rhs_type, result, k):
         return Kernel(
             lambda: _integer_convolution_on_matrix_unit(view, lhs_type, rhs_type, threads),
-            _matrix_unit_reason(),
+            low_precision_matmul.AMX,
             is_compiled_ahead=True,
         )
     if not convolution.supports(_kernel_geometry(view, windows)[0], computed):

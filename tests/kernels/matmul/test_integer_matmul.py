@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nimblehlo.kernels.matmul import integer_matmul
+from nimblehlo.kernels.matmul import integer_matmul, low_precision_matmul
 from tests.kernels.integers import extreme
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -22,10 +22,24 @@ def exact(lhs, rhs, dtype):
 def test_integers_are_exact_modulo_the_width(dtype, result):
     generator = np.random.default_rng(0)
     lhs, rhs = extreme(generator, dtype, (2, 7, 13)), extreme(generator, dtype, (2, 13, 70))
-    if integer_matmul.kind_of(lhs.dtype, rhs.dtype, np.dtype(result), 13) is None:
-        pytest.skip("this processor has no instructions for such tiles")
     multiply = integer_matmul.prepare(lhs.shape, rhs.shape, dtype, dtype, result)
     np.testing.assert_array_equal(multiply(lhs, rhs), exact(lhs, rhs, result))
+
+
+@pytest.mark.parametrize(
+    "types", [("int8", "uint8"), ("uint8", "int8"), ("int16", "uint8"), ("uint16", "int8")]
+)
+@pytest.mark.parametrize("shape", [(1, 3, 70, 33), (2, 150, 600, 70)])
+def test_pairs_of_types_have_the_sums_of_wide_integers(types, shape, monkeypatch):
+    batch, rows, terms, columns = shape
+    generator = np.random.default_rng(6)
+    lhs = extreme(generator, types[0], (batch, rows, terms))
+    rhs = extreme(generator, types[1], (batch, columns, terms)).transpose(0, 2, 1)
+    wide = np.matmul(lhs.astype(np.int64), rhs.astype(np.int64)).astype(np.int32)
+    for available in (low_precision_matmul.available(), ()):
+        monkeypatch.setattr(low_precision_matmul, "available", lambda available=available: available)
+        got = integer_matmul.prepare(lhs.shape, rhs.shape, *types, "int32")(lhs, rhs)
+        np.testing.assert_array_equal(got, wide)
 
 
 def test_a_wide_result_keeps_sums_beyond_32_bits():
@@ -51,8 +65,6 @@ def test_edges_of_tiles_and_strided_operands(shape, dtype):
 @pytest.mark.parametrize("types", [("int8", "int8", "int32"), ("int16", "int16", "int32"), ("int32",) * 3])
 def test_blocks_do_not_change_bits(shape, types):
     batch, rows, terms, columns = shape
-    if integer_matmul.kind_of(*map(np.dtype, types), terms) is None:
-        pytest.skip("this processor has no instructions for such tiles")
     generator = np.random.default_rng(5)
     lhs = extreme(generator, types[0], (batch, terms, rows)).transpose(0, 2, 1)
     rhs = extreme(generator, types[1], (batch, terms, columns))

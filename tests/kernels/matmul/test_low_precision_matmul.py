@@ -90,7 +90,7 @@ def in_k_tiles(lhs, rhs):
 
 
 def term_by_term(lhs, rhs):
-    """What `bfloat16_pairs.h` states: 256 terms at a time."""
+    """What `vector_dots.h` states: 256 terms at a time."""
     parts = []
     for term in range(lhs.shape[2]):
         if term % 256 == 0:

@@ -1,0 +1,210 @@
+/* Products by vectors of dot products of 32-bit words; `low_precision_matmul.h` includes this.
+
+   Of bf16 (VDPBF16PS), the instruction adds the product of the high halves of two words to a sum, then that of the low
+   halves, each by fused multiply-add to nearest, ties to even; so the first k of a pair lies in the high half. The
+   order of additions is that of `matmul.h`: DOTS_K_TILES k tiles of each sum are added from the first product to the
+   last, from 0 on, and these sums in order. So products of bf16 have the bits of those of f32.
+
+   Of integers (VNNI), it adds two products of signed halves (VPDPWSSD), or four products of an unsigned byte on the left
+   with a signed one on the right (VPDPBUSD), modulo 2 ** 32. Signed bytes on the left are packed plus 128; 128 times
+   the column is subtracted from the sums of a tile. */
+
+/* K_TILES: k tiles of a k block. ROWS: rows of a tile, whose sums are in registers. DWORDS: 32-bit words of a row in
+   a k tile. MAX_FUSED_BLOCKS: with at most this many blocks of rows, columns are packed by the tasks that multiply. */
+enum { DOTS_K_TILES = 8, DOTS_ROWS = 8, DOTS_DWORDS = 16, DOTS_MAX_FUSED_BLOCKS = 4 };
+
+/* Whether the processor has the instructions for bf16, or for integers. */
+static int dots_are_available(int of_integers) {
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl"))
+        return 0;
+    return of_integers ? __builtin_cpu_supports("avx512vnni") : __builtin_cpu_supports("avx512bf16");
+}
+
+/* Whether those for bf16 are faster than fused multiply-adds of f32: on Intel's processors they take four times as
+   long as those. */
+static int dots_of_bf16_are_fast(void) {
+    return dots_are_available(0) && !__builtin_cpu_is("intel");
+}
+
+/* The partial sums of a block of rows with a block of columns. */
+typedef struct {
+    char rows[LOWP_BLOCK][128] __attribute__((aligned(64)));
+} DotSums;
+
+/* A k block of a tile: `dwords` of each row. `sums` has the partial sums of earlier k blocks; the tile adds to them
+   if `to` is NULL. */
+typedef struct {
+    const char *left, *right;
+    char *to, *sums;
+    int64_t dwords, columns, row_bytes, has_partial_sums, rounds_to_bf16;
+} DotTile;
+
+/* Add the products of two vectors of words to a sum. */
+LOWP_INLINE __m512i dots_add(int kind, __m512i sum, __m512i left, __m512i right) {
+    if (kind == LOWP_BF16_DOTS)
+        return _mm512_castps_si512(_mm512_dpbf16_ps(_mm512_castsi512_ps(sum), (__m512bh)left, (__m512bh)right));
+    return kind == LOWP_S16_DOTS ? _mm512_dpwssd_epi32(sum, left, right) : _mm512_dpbusd_epi32(sum, left, right);
+}
+
+LOWP_INLINE __m512i dots_add_sums(int kind, __m512i a, __m512i b) {
+    if (kind != LOWP_BF16_DOTS) return _mm512_add_epi32(a, b);
+    return _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)));
+}
+
+/* Store the sums of a row: some columns of the result. */
+LOWP_INLINE void dots_store_row(char *to, int vectors, int64_t columns, int64_t rounds_to_bf16, const __m512i sums[2]) {
+    uint32_t column_mask = columns >= LOWP_BLOCK ? ~0U : (1U << columns) - 1;
+    if (rounds_to_bf16) {
+        __m512bh bf16_row =
+            _mm512_cvtne2ps_pbh(_mm512_castsi512_ps(sums[vectors - 1]), _mm512_castsi512_ps(sums[0]));
+        if (column_mask == ~0U) _mm512_storeu_si512(to, (__m512i)bf16_row);
+        else _mm512_mask_storeu_epi16(to, column_mask, (__m512i)bf16_row);
+        return;
+    }
+    for (int vector = 0; vector < vectors; vector++) {
+        __mmask16 mask = (__mmask16)(column_mask >> 16 * vector);
+        if (mask == 0xFFFF) _mm512_storeu_si512(to + 64 * vector, sums[vector]);
+        else _mm512_mask_storeu_epi32(to + 64 * vector, mask, sums[vector]);
+    }
+}
+
+/* Multiply a k block of `rows` rows and `vectors` vectors of columns; these and the kind are constants. */
+LOWP_INLINE void dots_tile(int kind, int rows, int vectors, const DotTile *t) {
+    __m512i sums[DOTS_ROWS][2], excess[2];
+    const char *left = t->left, *right = t->right;
+    UNROLL for (int vector = 0; vector < vectors; vector++) {
+        excess[vector] = _mm512_setzero_si512();
+        UNROLL for (int row = 0; row < rows; row++) sums[row][vector] = _mm512_setzero_si512();
+    }
+    for (int64_t dwords = t->dwords; dwords > 0; dwords -= DOTS_DWORDS) {
+        int64_t dwords_here = dwords < DOTS_DWORDS ? dwords : DOTS_DWORDS;
+        for (int64_t dword = 0; dword < dwords_here; dword++) {
+            __m512i columns[2];
+            UNROLL for (int vector = 0; vector < vectors; vector++) {
+                columns[vector] = _mm512_load_si512(right + 1024 * vector + 64 * dword);
+                if (kind == LOWP_S8S8_DOTS)
+                    excess[vector] = dots_add(kind, excess[vector], _mm512_set1_epi8(-128), columns[vector]);
+            }
+            UNROLL for (int row = 0; row < rows; row++) {
+                __m512i word = _mm512_set1_epi32(*(const int32_t *)(left + 64 * row + 4 * dword));
+                UNROLL for (int vector = 0; vector < vectors; vector++)
+                    sums[row][vector] = dots_add(kind, sums[row][vector], word, columns[vector]);
+            }
+        }
+        left += LOWP_TILE_PAIR_BYTES, right += LOWP_TILE_PAIR_BYTES;
+    }
+    UNROLL for (int row = 0; row < rows; row++) {
+        UNROLL for (int vector = 0; vector < vectors; vector++) {
+            char *sums_address = t->sums + 128 * row + 64 * vector;
+            if (kind == LOWP_S8S8_DOTS) sums[row][vector] = _mm512_sub_epi32(sums[row][vector], excess[vector]);
+            if (t->has_partial_sums)
+                sums[row][vector] = dots_add_sums(kind, _mm512_load_si512(sums_address), sums[row][vector]);
+            if (!t->to) _mm512_store_si512(sums_address, sums[row][vector]);
+        }
+        if (t->to) dots_store_row(t->to + row * t->row_bytes, vectors, t->columns, t->rounds_to_bf16, sums[row]);
+    }
+}
+
+/* Dispatch to the tile of this size. */
+LOWP_INLINE void dots_any_size(int kind, int64_t rows, const DotTile *t) {
+    switch ((rows < DOTS_ROWS ? rows : DOTS_ROWS) * 2 + (t->columns > 16)) {
+#define DOTS_TILE(rows)                                    \
+    case (rows) * 2: dots_tile(kind, rows, 1, t); return; \
+    case (rows) * 2 + 1: dots_tile(kind, rows, 2, t); return
+        DOTS_TILE(1);
+        DOTS_TILE(2);
+        DOTS_TILE(3);
+        DOTS_TILE(4);
+        DOTS_TILE(5);
+        DOTS_TILE(6);
+        DOTS_TILE(7);
+        DOTS_TILE(8);
+    }
+}
+
+static LOWP_CODE void dots_any_tile(int64_t kind, int64_t rows, const DotTile *t) {
+    switch (kind) {
+    case LOWP_S8S8_DOTS: dots_any_size(LOWP_S8S8_DOTS, rows, t); break;
+    case LOWP_U8S8_DOTS: dots_any_size(LOWP_U8S8_DOTS, rows, t); break;
+    case LOWP_S16_DOTS: dots_any_size(LOWP_S16_DOTS, rows, t); break;
+    default: dots_any_size(LOWP_BF16_DOTS, rows, t);
+    }
+}
+
+/* Multiply a k block of a block of rows with some blocks of columns, from block `first` of `all` on; `right` has
+   panels of `right_k_tiles`. */
+static LOWP_CODE void dots_multiply_k_block(
+    const LowpProduct *p, const LowpRowBlock *all, int64_t k_tile, const char *right, int64_t right_k_tiles,
+        int64_t first,
+    int64_t blocks, DotSums *totals) {
+    int64_t itemsize = p->rounds_to_bf16 ? 2 : 4, rows = all->rows < LOWP_BLOCK ? all->rows : LOWP_BLOCK;
+    int is_last = k_tile + DOTS_K_TILES >= p->k_tiles;
+    DotTile tile = {.row_bytes = p->right.outer_size * itemsize, .rounds_to_bf16 = p->rounds_to_bf16,
+        .has_partial_sums = k_tile > 0};
+    int64_t per_dword = 4 / lowp_itemsize(p->kind), dwords = (p->k_size + per_dword - 1) / per_dword;
+    tile.dwords = is_last ? dwords - k_tile * DOTS_DWORDS : DOTS_K_TILES * DOTS_DWORDS;
+    for (int64_t block = 0; block < blocks; block++) {
+        tile.columns = all->columns - (first + block) * LOWP_BLOCK;
+        tile.right = right + block * right_k_tiles * LOWP_TILE_PAIR_BYTES;
+        for (int64_t row = 0; row < rows; row += DOTS_ROWS) {
+            tile.left = all->left + k_tile * LOWP_TILE_PAIR_BYTES + 64 * row;
+            tile.sums = totals[block % LOWP_MAX_GROUP].rows[row];
+            tile.to = is_last ? all->to + row * tile.row_bytes + (first + block) * LOWP_BLOCK * itemsize : NULL;
+            dots_any_tile(p->kind, rows - row, &tile);
+        }
+    }
+}
+
+/* K block by k block: that of a block of rows stays in the L1 cache. */
+static void dots_multiply(const LowpProduct *p, int64_t task) {
+    DotSums totals[LOWP_MAX_GROUP];
+    for (int64_t work_item = task * p->items_per_task; work_item < lowp_items_end(p, task); work_item++)
+        for (int64_t number = 0; number < p->row_group; number++) {
+            LowpRowBlock all = lowp_row_block(p, work_item, number);
+            for (int64_t k_tile = 0; all.rows > 0 && k_tile < p->k_tiles; k_tile += DOTS_K_TILES)
+                dots_multiply_k_block(
+                    p, &all, k_tile, all.right + k_tile * LOWP_TILE_PAIR_BYTES, p->k_tiles, 0, all.blocks, totals);
+        }
+}
+
+/* Multiply the columns of a work item with all rows, of which there are few: some columns of a k block are packed
+   and multiplied at a time. */
+LOWP_INLINE __m512i dots_pack_and_multiply_item(
+    const LowpProduct *p, int kind, int64_t work_item, __m512i min_magnitude) {
+    DotSums totals[DOTS_MAX_FUSED_BLOCKS][LOWP_PACKED_BLOCKS];
+    char panels[LOWP_PACKED_BLOCKS * DOTS_K_TILES * LOWP_TILE_PAIR_BYTES] __attribute__((aligned(64)));
+    LowpRowBlock all = lowp_row_block(p, work_item, 0);
+    int64_t matrix = work_item / p->column_groups, begin = work_item % p->column_groups * p->column_group;
+    for (int64_t first = 0; first < all.blocks; first += LOWP_PACKED_BLOCKS) {
+        int64_t blocks = all.blocks - first < LOWP_PACKED_BLOCKS ? all.blocks - first : LOWP_PACKED_BLOCKS;
+        int64_t block = begin + first;
+        for (int64_t k_tile = 0; k_tile < p->k_tiles; k_tile += DOTS_K_TILES) {
+            int64_t k_tiles = p->k_tiles - k_tile < DOTS_K_TILES ? p->k_tiles - k_tile : DOTS_K_TILES;
+            min_magnitude = lowp_pack_blocks(
+                p, &p->right, kind, 1, matrix, block, block + blocks, k_tile, k_tiles, panels, min_magnitude);
+            for (int64_t number = 0; number < p->left.blocks; number++) {
+                LowpRowBlock rows = lowp_row_block(p, work_item, number);
+                dots_multiply_k_block(p, &rows, k_tile, panels, k_tiles, first, blocks, totals[number]);
+            }
+        }
+    }
+    return min_magnitude;
+}
+
+LOWP_INLINE void dots_pack_and_multiply_items(const LowpProduct *p, int kind, int64_t task) {
+    __m512i min_magnitude = _mm512_set1_epi8(-1);
+    int64_t first = task - p->pack_tasks;
+    for (int64_t work_item = first * p->items_per_task; work_item < lowp_items_end(p, first); work_item++)
+        min_magnitude = dots_pack_and_multiply_item(p, kind, work_item, min_magnitude);
+    p->min_magnitude[2 * task] = 0xFFFF;
+    p->min_magnitude[2 * task + 1] = lowp_reduce_min(min_magnitude);
+}
+
+static LOWP_CODE void dots_pack_and_multiply(const LowpProduct *p, int64_t task) {
+    switch (p->kind) {
+    case LOWP_BF16_DOTS: dots_pack_and_multiply_items(p, LOWP_BF16_DOTS, task); break;
+    case LOWP_S16_DOTS: dots_pack_and_multiply_items(p, LOWP_S16_DOTS, task); break;
+    default: dots_pack_and_multiply_items(p, LOWP_U8S8_DOTS, task);
+    }
+}
