@@ -47,6 +47,7 @@ TOP = {
     "explanation",
     "explorer",
     "inputs",
+    "jax",
     "patterns",
     "progress",
     "sanitizer",

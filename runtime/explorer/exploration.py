@@ -81,6 +81,8 @@ class OperationReport(Distinct):
         fails: whether it makes runs fail by itself.
         module: a program of this operation alone.
         inputs: the operands of that call, for `module`.
+        source: ``file:line`` of the source line that the operation comes from, for programs of JAX the user's
+            Python line; None where the location names none.
     """
 
     name: str
@@ -94,6 +96,7 @@ class OperationReport(Distinct):
     fails: bool
     module: Module
     inputs: Sequence[Any]
+    source: str | None = None
 
     def __str__(self) -> str:
         return f"{self.name} at {self.location}"

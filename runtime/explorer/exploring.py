@@ -14,7 +14,7 @@ import numpy as np
 from ..api import load
 from ..errors import NimbleError
 from ..garbage import gc_paused
-from ..ir import UNKNOWN
+from ..ir import UNKNOWN, source_line
 from ..memory import RECYCLING, Retention, run_with
 from ..options import Options
 from ..plan.tiering.background import BACKGROUND
@@ -356,6 +356,7 @@ class _Explorer:
             FAILURE in affected_results,
             module,
             inputs,
+            source_line(operation.location),
         )
 
 

@@ -90,7 +90,7 @@ def _parse_object(module: Any) -> Module:
     text = operation.get_asm(enable_debug_info=True, print_generic_op_form=True, assume_verified=True)
     parsed = parse(text, "<module>")
     if functions:
-        attach_functions(parsed, functions)
+        attach_functions(parsed, dict(enumerate(functions)).get)
     return _mark_jax_producer(parsed)
 
 

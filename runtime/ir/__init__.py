@@ -33,6 +33,7 @@ from .location import (
     Source,
     SourceLocation,
     UnknownLocation,
+    source_line,
 )
 from .module import Module
 from .operation import Block, Function, Operation, Region, Value
@@ -76,5 +77,6 @@ __all__ = [
     "Value",
     "captured_values",
     "copy_region",
+    "source_line",
     "used_values",
 ]

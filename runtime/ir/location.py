@@ -100,3 +100,21 @@ class FusedLocation(Record):
 Location = SourceLocation | UnknownLocation | FileLocation | NameLocation | CallSiteLocation | FusedLocation
 
 UNKNOWN = UnknownLocation()
+
+
+def source_line(location: object) -> str | None:
+    """``file:line`` of the innermost source line that a location names; None where it names none.
+
+    Source: JAX's locations, in which the callee of a call site is the user's innermost frame.
+    """
+    if isinstance(location, FileLocation):
+        return f"{location.file}:{location.line}"
+    if isinstance(location, SourceLocation):
+        return f"{location.source.name}:{location.source.line_and_column(location.offset)[0]}"
+    if isinstance(location, NameLocation):
+        return source_line(location.child)
+    if isinstance(location, CallSiteLocation):
+        return source_line(location.callee) or source_line(location.caller)
+    if isinstance(location, FusedLocation):
+        return next(filter(None, map(source_line, location.locations)), None)
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, overload
 
@@ -51,6 +51,8 @@ class Finding:
         value: what is there.
         message: what is wrong, in words.
         count: how many elements of this run of the operation are concerned.
+        source: ``file:line`` of the source line that the operation comes from, for programs of JAX the user's
+            Python line; None where the location names none.
     """
 
     check: str
@@ -60,6 +62,7 @@ class Finding:
     value: Any
     message: str
     count: int = 1
+    source: str | None = None
 
     def __str__(self) -> str:
         return f"{self.operation}: ({self.check}) {self.message}, at {self.location}"
@@ -75,11 +78,13 @@ class Findings(Sequence[Finding]):
 
     Attributes:
         totals: how many there were for each (check, operation, location), those that are not kept included.
+        observers: are called with each finding, before anything is done with it.
     """
 
     def __init__(self, action: str = "collect") -> None:
         self.action = action
         self.totals: Counter[Key] = Counter()
+        self.observers: list[Callable[[Finding], None]] = []
         self._findings: list[Finding] = []
         self._lock = threading.Lock()
 
@@ -89,6 +94,8 @@ class Findings(Sequence[Finding]):
         Raises:
             UndefinedBehaviorError: the action is ``"raise"``.
         """
+        for observe in self.observers:
+            observe(finding)
         key = (finding.check, finding.operation, finding.location)
         with self._lock:
             self.totals[key] += 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ExecutionError, UndefinedBehaviorError, VerifyError
 from ..executor import Runner
-from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values
+from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values, source_line
 from ..ops.control.control import Case, If, While
 from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.custom_calls.targets import BUILT_IN
@@ -127,6 +127,7 @@ class Sanitizer:
                 violation_found.value,
                 violation_found.message,
                 violation_found.count,
+                source_line(operation.location),
             )
         )
 
@@ -140,14 +141,20 @@ class Sanitizer:
             pair = tuple([elements.number(operand) for operand in operands])
             self.report("division_by_zero", view.operation, Violation((), pair, f"{pair[0]} is divided by 0"))
         elif _is_mismatch(error, view):
-            self._report_mismatch(error, tuple([np.shape(operand) for operand in operands]))
+            shapes = tuple([np.shape(operand) for operand in operands])
+            self._report_mismatch(error, shapes, source_line(view.operation.location))
 
-    def _report_mismatch(self, error: ExecutionError, shapes: tuple[Any, ...]) -> None:
+    def _report_mismatch(
+        self, error: ExecutionError, shapes: tuple[Any, ...], source: str | None = None
+    ) -> None:
         if "shape_mismatch" in self.checks:
             label = f"{error.label}: " if error.label else ""
             message = f"{label}{error.reason}"
             operation_and_location = (str(error.operation), str(error.location))
-            self.findings.report(Finding("shape_mismatch", *operation_and_location, (), shapes, message))
+            finding = Finding(
+                "shape_mismatch", *operation_and_location, (), shapes, message, source=source
+            )
+            self.findings.report(finding)
 
 
 def _is_cheap(operation: Operation, operands: Sequence[Array]) -> bool:

@@ -174,7 +174,7 @@ class _Inliner:
         operands = [values[operand] for operand in call.operands]
         if target is None:
             regions = [self.copy_region(region, values) for region in call.regions]
-            copied = call.again(tuple(operands), regions)
+            copied = (_recomposed(call) or call).again(tuple(operands), regions)
             builder.block.operations.append(copied)
             results: Sequence[Value] = copied.results
         else:
@@ -202,7 +202,7 @@ class _Inliner:
         if operation.name == "stablehlo.composite":
             from ..ops.control.composite import Composite
 
-            if Composite(operation).registered is None:
+            if Composite(operation).registered is None and _recomposed(operation) is None:
                 return self.functions[_symbol(operation, "decomposition")]
         return None
 
@@ -228,6 +228,15 @@ class _Inliner:
 
 def _without_shardings(attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
     return {name: value for name, value in attributes.items() if not name.startswith("sdy.")}
+
+
+def _recomposed(operation: Operation) -> Operation | None:
+    """The operation that a composite is named after, where there is one; None for all other operations."""
+    if operation.name != "stablehlo.composite":
+        return None
+    from .replace_calls import recomposed
+
+    return recomposed(operation)
 
 
 def _target(operation: Operation) -> ReplacedTarget | None:

@@ -1,24 +1,27 @@
-"""Puts operations in the place of the custom calls that JAX exports for them."""
+"""Puts operations in the place of the custom calls and composites that JAX exports for them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Final, cast
 
 import numpy as np
 
+from ..errors import NimbleError
 from ..ir import (
     Attribute,
     BoolAttribute,
     Builder,
     DenseArrayAttribute,
     DenseElementsAttribute,
+    DictionaryAttribute,
     IntegerAttribute,
     Operation,
     Region,
     StringAttribute,
     Value,
 )
+from ..ops.control.composite import Composite
 from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.custom_calls.shape_custom_calls import (
     REPLACED_TARGETS,
@@ -27,10 +30,49 @@ from ..ops.custom_calls.shape_custom_calls import (
     replacing_attributes,
     shape_operands,
 )
-from ..ops.framework.verify import view_of
+from ..ops.framework.op_registry import MODULE_OF_OPERATION
+from ..ops.framework.verify import verify_view, view_of
 from ..types import ELEMENT_TYPES, TensorType
 
 _I64 = ELEMENT_TYPES["i64"]
+
+
+RECOMPOSED_VERSION: Final = 1
+"""Version of the composites that XLA makes of CHLO operations, and makes CHLO operations of again."""
+
+_DEFAULT_FLAGS: Final = {"largest": True}
+"""Attributes of such composites that the operation does not have, and their only value that it stands for."""
+
+
+def recomposed(composite: Operation) -> Operation | None:
+    """The CHLO operation, on the composite's own operands, that a composite is named after.
+
+    Source: the composites that jaxlib makes of CHLO operations before it hands a program to a plugin.
+
+    Returns:
+        None where the name is not that of an operation, a function is registered for it, or the operation
+        does not have such operands, attributes and results: the decomposition holds then.
+    """
+    view = Composite(composite)
+    name = view.composite_name
+    is_chlo = name.startswith("chlo.") and name in MODULE_OF_OPERATION
+    if not is_chlo or view.registered is not None or view.version != RECOMPOSED_VERSION or composite.regions:
+        return None
+    given = composite.attributes.get("composite_attributes")
+    attributes = dict(given.values) if isinstance(given, DictionaryAttribute) else {}
+    for flag, default in _DEFAULT_FLAGS.items():
+        value = attributes.pop(flag, None)
+        if value is not None and value != BoolAttribute(default):
+            return None
+    types = [result.type for result in composite.results]
+    operation = Operation(name, composite.operands, types, attributes, location=composite.location)
+    try:
+        declared = view_of(operation)
+        verify_view(declared)
+    except NimbleError:
+        return None
+    names = {field.key or field.name for field in declared.declared_attributes}
+    return operation if attributes.keys() <= names else None
 
 
 def replaced_target(operation: Operation) -> ReplacedTarget | None:

@@ -8,7 +8,7 @@ Source: JAX, `pure_callback`, `io_callback`, `debug.callback` and `buffer_callba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,16 +26,27 @@ FUNCTION: Final = "nimblehlo.function"
 """The attribute that holds the function."""
 
 
-def attach_functions(module: Module, functions: Sequence[Callable[..., Any]]) -> None:
-    """Put into each call of a callback the function that its index means."""
+def attach_functions(module: Module, find: Callable[[int], Callable[..., Any] | None]) -> int:
+    """Put into each call of a callback the function that its index means.
+
+    Args:
+        find: gives the function of an index; None where there is none.
+
+    Returns:
+        How many calls have got a function.
+    """
+    count = 0
     for operation in module.walk():
         target = operation.attributes.get("call_target_name")
         if isinstance(target, StringAttribute) and target.value in (*TARGETS, BUFFER_TARGET):
             options = operation.attributes.get("mhlo.backend_config")
             index = options.values.get("index") if isinstance(options, DictionaryAttribute) else None
-            if isinstance(index, IntegerAttribute) and 0 <= index.value < len(functions):
-                function = FunctionAttribute(functions[index.value])
-                operation.attributes = {**operation.attributes, FUNCTION: function}
+            function = find(index.value) if isinstance(index, IntegerAttribute) else None
+            if function is not None:
+                attached = FunctionAttribute(function)
+                operation.attributes = {**operation.attributes, FUNCTION: attached}
+                count += 1
+    return count
 
 
 def verify(view: CustomCallView) -> None:

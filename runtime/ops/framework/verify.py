@@ -165,7 +165,7 @@ class _Verifier:
         view = view_of(operation)
         if operation.name == MESH:
             raise view.error("must stand in a module, not in a function")
-        _verify_view(view)
+        verify_view(view)
         for symbol in _called_functions(operation):
             self.calls[function.name].add(symbol)
             if symbol not in self.functions:
@@ -216,7 +216,7 @@ class _Verifier:
                 on_path.add(callee)
 
 
-def _verify_view(view: Op) -> None:
+def verify_view(view: Op) -> None:
     """Check a view's constraints and result types.
 
     Raises:
@@ -235,7 +235,7 @@ def _verify_in_scope(operation: Operation, scope: object) -> None:
     """Check the constraints of an operation of sdy, those that depend on the program around it included."""
     view: Any = view_of(operation)
     view.scope = scope
-    _verify_view(view)
+    verify_view(view)
 
 
 def view_of(operation: Operation) -> Op:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -198,3 +199,31 @@ def test_each_label_has_a_rejected_program() -> None:
 
 def test_inputs() -> None:
     assert_inputs_rejected(program("a.b"))
+
+
+def test_a_composite_named_after_a_chlo_operation_is_that_operation() -> None:
+    """jaxlib wraps CHLO operations so; the decomposition, which doubles here, does not run."""
+    (result,) = nimblehlo.execute(program("chlo.erfc"), [VALUES])
+    np.testing.assert_allclose(result, [math.erfc(1), math.erfc(2)], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        program("chlo.erfc").replace("version = 1", "version = 2"),
+        program("chlo.erfc", "largest = false"),
+        program("chlo.erfc", "unknown = 1 : i32"),
+        program("chlo.next_after"),
+        program("chlo.unknown"),
+    ],
+    ids=["version", "flag", "attribute", "operands", "name"],
+)
+def test_other_composites_of_chlo_are_their_decompositions(text: str) -> None:
+    (result,) = nimblehlo.execute(text, [VALUES])
+    np.testing.assert_array_equal(result, [2, 4])
+
+
+def test_a_registered_function_goes_before_the_chlo_operation(register: Register) -> None:
+    register("chlo.erfc", lambda x: x + 1)
+    (result,) = nimblehlo.execute(program("chlo.erfc"), [VALUES])
+    np.testing.assert_array_equal(result, [2, 3])

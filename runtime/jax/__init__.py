@@ -1,0 +1,33 @@
+"""JAX's platform ``nimblehlo``: an unchanged JAX program runs on it under ``JAX_PLATFORMS=nimblehlo``.
+
+JAX finds the package by its entry point of the group ``jax_plugins`` and calls `initialize`. docs/jax.md
+tells more.
+"""
+
+from .findings import ProgramExploration, ScheduleWarning, explore, sanitize
+from .settings import Settings, configure, configured, current
+
+__all__ = [
+    "ProgramExploration",
+    "ScheduleWarning",
+    "Settings",
+    "configure",
+    "configured",
+    "current",
+    "explore",
+    "initialize",
+    "sanitize",
+]
+
+
+def initialize() -> None:
+    """Register the platform with JAX, which calls this when it looks for its plugins.
+
+    Raises:
+        UnsupportedError: the installed JAX lacks a name that this needs.
+    """
+    from .lowering import PLATFORM, register
+    from .settings import install
+
+    register()
+    install(PLATFORM)

@@ -1,0 +1,76 @@
+"""Python functions that JAX's programs call: `jax.pure_callback`, `io_callback`, `jax.debug`,
+`buffer_callback`.
+
+A program holds an index for each of them. JAX numbers the functions of each module and hands them to its
+own CPU client only; here an index belongs to the whole process, and a table knows the function until the
+program has been compiled.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..ir import Module
+from ..ops.custom_calls.host_functions import attach_functions
+
+
+class HostCallback:
+    """A Python function and its index in the process.
+
+    Attributes:
+        function: takes and returns arrays, None in the place of tokens.
+    """
+
+    __slots__ = ("__weakref__", "function")
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+
+_TABLE: weakref.WeakValueDictionary[int, HostCallback] = weakref.WeakValueDictionary()
+_INDICES: Iterator[int] = itertools.count()
+
+
+class ModuleCallbacks:
+    """The host callbacks of a module that is being lowered, as far as JAX's lowering rules use a list of
+    them.
+
+    A rule appends a function and takes the length less one as its index, in one thread.
+
+    Args:
+        keep: is called with what must live as long as the lowered module.
+    """
+
+    def __init__(self, keep: Callable[[HostCallback], None]) -> None:
+        self._keep = keep
+        self._last = -1
+
+    def append(self, function: Callable[..., Any]) -> None:
+        """Enter a function under an index of its own."""
+        callback = HostCallback(function)
+        self._last = next(_INDICES)
+        _TABLE[self._last] = callback
+        self._keep(callback)
+
+    def __len__(self) -> int:
+        return self._last + 1
+
+
+def function_of(index: int) -> Callable[..., Any] | None:
+    """The function of an index; None where no program is there any more that calls it."""
+    callback = _TABLE.get(index)
+    return None if callback is None else callback.function
+
+
+def attach(module: Module) -> bool:
+    """Put the functions that a program calls into its operations, so that the program owns them.
+
+    A program is verified only after this: calls of no function are refused.
+
+    Returns:
+        Whether it calls any: such a program means nothing to another process.
+    """
+    return attach_functions(module, function_of) > 0

@@ -1,0 +1,135 @@
+"""What the sanitizer and the explorer find in programs of JAX: who gets to know it.
+
+A thread's `sanitize` and `explore` contexts get what the programs find that this thread calls within them.
+What is found outside of any context, with settings of the process or the environment, goes to warnings and
+errors alone.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..sanitizer import Finding, Findings
+from .settings import configured
+
+if TYPE_CHECKING:
+    from ..explorer import Exploration, OperationReport
+
+
+class ScheduleWarning(RuntimeWarning):
+    """Tells of a program whose results depend on an order that the specification leaves open."""
+
+
+@dataclass(frozen=True)
+class ProgramExploration:
+    """One call of a program that was repeated under several schedules.
+
+    Attributes:
+        program: the name of JAX's module, such as ``"jit_train_step"``.
+        exploration: the whole report.
+    """
+
+    program: str
+    exploration: Exploration
+
+    @property
+    def depends(self) -> bool:
+        """Whether a result depends on the schedule."""
+        return self.exploration.depends
+
+    @property
+    def operations(self) -> list[OperationReport]:
+        """The operations that are responsible; `source` is the user's Python line."""
+        return list(self.exploration.operations)
+
+    def __str__(self) -> str:
+        return f"{self.program}: {self.exploration}"
+
+
+class _Contexts(threading.local):
+    """The open contexts of a thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.findings: list[Findings] = []
+        self.explorations: list[list[ProgramExploration]] = []
+
+
+_CONTEXTS = _Contexts()
+
+
+def report(finding: Finding) -> None:
+    """Enter a finding into the contexts of this thread."""
+    for context in _CONTEXTS.findings:
+        context.report(finding)
+
+
+def report_exploration(program: str, exploration: Exploration) -> None:
+    """Enter an exploration into the contexts of this thread; without one, warn where results depend."""
+    record = ProgramExploration(program, exploration)
+    for context in _CONTEXTS.explorations:
+        context.append(record)
+    if not _CONTEXTS.explorations and record.depends:
+        warnings.warn(str(record), ScheduleWarning, stacklevel=2)
+
+
+@contextmanager
+def sanitize(
+    *checks: str, action: Literal["raise", "warn", "collect"] = "collect", **settings: Any
+) -> Iterator[Findings]:
+    """Look for undefined behaviour in what this thread runs through JAX within a `with` statement.
+
+    Functions that were compiled outside of it are compiled again, and run operation by operation;
+    docs/sanitizer.md says what is looked for.
+
+    Args:
+        checks: names of checks out of `nimblehlo.options.CHECKS`; without any, all are made.
+        action: what is done with a finding, see `nimblehlo.Options.sanitize_action`. What is raised comes
+            from the call or, as a `JaxRuntimeError` with the finding's message, when its results are waited
+            for.
+        settings: others, see `configure`.
+
+    Yields:
+        The findings so far; each one's `source` is the user's Python line.
+
+    Raises:
+        ValueError: there is no such check or setting.
+    """
+    found = Findings("collect")
+    with configured(sanitize=checks or True, sanitize_action=action, **settings):
+        _CONTEXTS.findings.append(found)
+        try:
+            yield found
+        finally:
+            _CONTEXTS.findings[:] = [one for one in _CONTEXTS.findings if one is not found]
+
+
+@contextmanager
+def explore(*, schedules: int = 32, seed: int = 0, **settings: Any) -> Iterator[list[ProgramExploration]]:
+    """Repeat each call that this thread makes through JAX under many schedules, within a `with` statement.
+
+    docs/explore.md says what is varied. A call returns what its plain run does. Callbacks are called in
+    each run.
+
+    Args:
+        schedules: how many, from 2 on.
+        seed: of the schedules.
+        settings: others, see `configure`.
+
+    Yields:
+        A record of each call of a program so far, those included that do not depend on the schedule.
+
+    Raises:
+        ValueError: there is no such setting, or a value is none that it can have.
+    """
+    records: list[ProgramExploration] = []
+    with configured(explore=schedules, explore_seed=seed, **settings):
+        _CONTEXTS.explorations.append(records)
+        try:
+            yield records
+        finally:
+            _CONTEXTS.explorations[:] = [one for one in _CONTEXTS.explorations if one is not records]

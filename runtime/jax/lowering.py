@@ -1,0 +1,157 @@
+"""JAX's lowering rules for the platform: the CPU's, but for callbacks and for operations that stay in CHLO.
+
+Before jaxlib hands a program to a plugin it expands most operations of CHLO into dozens of StableHLO
+operations. It leaves composites as they are, so rules here wrap such an operation in a composite of its
+name; when the program is inlined the operation comes back
+(`nimblehlo.specialize.replace_calls.recomposed`). Any other consumer of the program sees the composite's
+decomposition.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import ChainMap
+from collections.abc import Callable
+from typing import Any, Final
+
+from ..specialize.replace_calls import RECOMPOSED_VERSION
+from . import compatibility
+from .callbacks import ModuleCallbacks
+
+PLATFORM: Final = "nimblehlo"
+
+CALLBACKS: Final = ("pure_callback", "io_callback", "debug_callback", "debug_print", "buffer_callback")
+"""Primitives whose rules emit calls of Python functions."""
+
+COMPOSITES: Final = {
+    "bessel_i1e": "chlo.bessel_i1e",
+    "digamma": "chlo.digamma",
+    "erf_inv": "chlo.erf_inv",
+    "erfc": "chlo.erfc",
+    "lgamma": "chlo.lgamma",
+    "mulhi": "chlo.mulhi",
+    "nextafter": "chlo.next_after",
+    "polygamma": "chlo.polygamma",
+    "zeta": "chlo.zeta",
+}
+"""Primitives that become one operation of CHLO, which jaxlib would expand."""
+
+Rule = Callable[..., Any]
+
+
+def register() -> None:
+    """Make the platform known to JAX's lowering. Calling it again changes nothing.
+
+    Raises:
+        UnsupportedError: the installed JAX lacks a name that this needs.
+    """
+    compatibility.TRUSTED_PLUGINS.get().add(PLATFORM)
+    donating = compatibility.DONATING_PLATFORMS.get()
+    if PLATFORM not in donating:
+        donating.append(PLATFORM)
+    _add_cpu_platform()
+    rules = compatibility.PLATFORM_RULES.get()
+    if isinstance(rules[PLATFORM], ChainMap):
+        return
+    # Rules that other modules register for the CPU later hold here as well.
+    rules[PLATFORM] = ChainMap(dict(rules[PLATFORM]), rules["cpu"])
+    common = compatibility.COMMON_RULES.get()
+    register_rule = compatibility.REGISTER_LOWERING.get()
+    for name, primitive in compatibility.primitives().items():
+        entry = rules["cpu"].get(primitive) or common[primitive]
+        if name in CALLBACKS:
+            rule = _with_process_callbacks(entry.rule)
+        else:
+            rule = _as_composite(COMPOSITES[name], entry.rule)
+        register_rule(primitive, rule, platform=PLATFORM, inline=entry.inline)
+
+
+def _add_cpu_platform() -> None:
+    """Have JAX start its CPU backend too, after this one: callbacks get their arguments on it."""
+    import jax
+
+    config: Any = jax.config
+    platforms = config.jax_platforms or os.environ.get("JAX_PLATFORMS")
+    if platforms and "cpu" not in (names := platforms.split(",")) and PLATFORM in names:
+        config.update("jax_platforms", f"{platforms},cpu")
+
+
+def _with_process_callbacks(rule: Rule) -> Rule:
+    """The CPU's rule, with indices that belong to the process (`callbacks`)."""
+
+    def lower(context: Any, *operands: Any, **parameters: Any) -> Any:
+        module = context.module_context
+        as_cpu = context.replace(
+            module_context=module.replace(
+                platforms=("cpu",), backend=None, host_callbacks=ModuleCallbacks(module.add_keepalive)
+            )
+        )
+        results = rule(as_cpu, *operands, **parameters)
+        if as_cpu.tokens_out is not context.tokens_out:
+            context.set_tokens_out(as_cpu.tokens_out)
+        return results
+
+    return lower
+
+
+def _as_composite(name: str, rule: Rule) -> Rule:
+    """A rule that does as another, but wraps the operation `name` that this emits in a composite of that
+    name.
+
+    With several devices it changes nothing: JAX's propagation of shardings does not know composites.
+    """
+
+    def lower(context: Any, *operands: Any, **parameters: Any) -> Any:
+        results = rule(context, *operands, **parameters)
+        if getattr(context.module_context.axis_context, "num_devices", None) not in (None, 1):
+            return results
+        (result,) = results
+        operation = getattr(result.owner, "operation", None)
+        if operation is None or operation.name != name or len(operation.attributes):
+            return results
+        return [_wrapped(context.module_context, operation)]
+
+    return lower
+
+
+def _wrapped(module: Any, operation: Any) -> Any:
+    """The result of the composite that takes the place of an operation with one result.
+
+    Args:
+        module: JAX's context of the module that is being lowered.
+        operation: is erased.
+    """
+    ir, hlo = compatibility.IR.get(), compatibility.HLO.get()
+    operands = list(operation.operands)
+    function = _decomposition(module, operation)
+    composite = hlo.CompositeOp(
+        [operation.result.type],
+        operands,
+        name=ir.StringAttr.get(operation.name),
+        decomposition=ir.FlatSymbolRefAttr.get(function.name.value),
+        composite_attributes=ir.DictAttr.get({}),
+        version=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), RECOMPOSED_VERSION),
+    )
+    operation.erase()
+    return composite.results[0]
+
+
+def _decomposition(module: Any, operation: Any) -> Any:
+    """A private function of the module that holds an operation; made once for each operation and types."""
+    ir, func = compatibility.IR.get(), compatibility.FUNC.get()
+    types = tuple(operand.type for operand in operation.operands)
+    key = (PLATFORM, operation.name, types)
+    function = module.cached_primitive_lowerings.get(key)
+    if function is None:
+        type = ir.FunctionType.get(types, [operation.result.type])
+        function = func.FuncOp(operation.name, type, ip=module.ip)
+        function.attributes["sym_visibility"] = ir.StringAttr.get("private")
+        module.symbol_table.insert(function)
+        block = function.add_entry_block()
+        with ir.InsertionPoint(block):
+            copied = operation.clone()
+            for index, argument in enumerate(block.arguments):
+                copied.operands[index] = argument
+            func.ReturnOp(copied.results)
+        module.cached_primitive_lowerings[key] = function
+    return function

@@ -1,0 +1,93 @@
+"""Compiles programs that JAX hands over, and runs them under the settings that they come with.
+
+Findings of the sanitizer and explorations go to the contexts of the thread that calls a program (`findings`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..api import Executable
+from ..api import compile as compile_module
+from ..frontend.loader import load_ir
+from ..ir import Module
+from ..ops.framework.verify import verify
+from . import callbacks, findings
+from .settings import Settings
+
+
+def load_program(program: object) -> tuple[Module, bool]:
+    """Parse and verify a program that JAX has lowered for the platform.
+
+    Args:
+        program: what `nimblehlo.load` takes, such as the bytes of a portable artifact.
+
+    Returns:
+        The module, and whether it calls Python functions of this process: it means nothing to another one.
+
+    Raises:
+        NimbleError: see `nimblehlo.load`; a Python function that it calls is not there any more.
+    """
+    module = load_ir(program)
+    module.producer = "JAX"  # bytes do not tell; what dropped updates of a scatter mean depends on it
+    calls_python = callbacks.attach(module)
+    verify(module)
+    return module, calls_python
+
+
+class Program:
+    """A program of JAX that is ready to run. Many threads may call it at the same time.
+
+    Args:
+        module: what `load_program` returned.
+        settings: how it is compiled and run.
+        donate: numbers of the inputs that a call may consume.
+
+    Attributes:
+        executable: runs it; JAX's types, memory and explanations are those of this one.
+        settings: those that it was compiled with.
+        name: that of JAX's module.
+
+    Raises:
+        NimbleError: see `nimblehlo.compile`.
+    """
+
+    def __init__(self, module: Module, settings: Settings, donate: Sequence[int] = ()) -> None:
+        self.settings = settings
+        self.name = module.name or "main"
+        # An exploration reads the inputs again.
+        donated = () if settings.explore else tuple(donate)
+        self.executable: Executable = compile_module(
+            module, options=replace(settings.options, donate=donated)
+        )
+        self._module = module
+        if settings.options.sanitize:
+            observers = getattr(self.executable.findings, "observers", None)
+            assert observers is not None
+            observers.append(findings.report)
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        """Run it.
+
+        Raises:
+            NimbleError: see `Executable`; an UndefinedBehaviorError also for what the sanitizer finds.
+        """
+        results = self.executable(*inputs)
+        if self.settings.explore:
+            self._explore(inputs)
+        return results
+
+    def _explore(self, inputs: Sequence[Any]) -> None:
+        from ..explorer import explore
+
+        options = replace(self.settings.options, sanitize=False)
+        exploration = explore(
+            self._module,
+            inputs,
+            schedules=self.settings.explore,
+            seed=self.settings.explore_seed,
+            options=options,
+        )
+        findings.report_exploration(self.name, exploration)

@@ -1,0 +1,247 @@
+"""Settings of JAX's programs: `Options`, and whether their open orders are explored.
+
+They come from, each overriding what stands before it: the environment variable ``NIMBLEHLO_JAX_OPTIONS``,
+`configure` (the process), context managers (a thread), and `compiler_options` of `jax.jit` (a program).
+JAX's caches distinguish them, so that a function is compiled again where they differ.
+
+JAX compiles on threads of its own, so a program gets its settings with its compile options, as pairs of
+names and values. As text they look the same everywhere: ``sanitize=non_finite,shift_amount
+reduction_tree=random:3``.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from ..options import Options
+from . import compatibility
+
+VARIABLE: Final = "NIMBLEHLO_JAX_OPTIONS"
+"""The environment variable."""
+
+_NOT_FOR_JAX: Final = {"donate": "jax.jit(donate_argnums=...) says what a program may consume"}
+_PATHS: Final = frozenset({"probe_directory"})
+"""Settings whose text is taken as it stands."""
+
+NAMES: Final = frozenset(
+    {*(field.name for field in fields(Options)), "explore", "explore_seed"} - _NOT_FOR_JAX.keys()
+)
+"""The names of all settings."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a program of JAX is compiled and run.
+
+    Attributes:
+        options: see `nimblehlo.Options`.
+        explore: under how many schedules each call of a program is repeated, from 2 on; 0: it is not.
+        explore_seed: of these schedules.
+
+    Raises:
+        ValueError: for a value that is none of these.
+    """
+
+    options: Options = Options()  # noqa: RUF009 (frozen)
+    explore: int = 0
+    explore_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.explore, int) or self.explore < 0 or self.explore == 1:
+            raise ValueError(f"explore is {self.explore!r}, but must be 0 or a number of schedules from 2 on")
+        if not isinstance(self.explore_seed, int) or self.explore_seed < 0:
+            raise ValueError(f"explore_seed is {self.explore_seed!r}, but must be an integer from 0 on")
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether a program must run on the thread that calls it, whose contexts get what is found."""
+        return bool(self.options.sanitize) or self.explore > 0
+
+    def changed(self, values: Mapping[str, Any]) -> Settings:
+        """These settings with others for some names.
+
+        Raises:
+            ValueError: there is no such setting, or a value is none that it can have.
+        """
+        for name in values:
+            if name in _NOT_FOR_JAX:
+                raise ValueError(f"{name} is no setting of JAX's programs: {_NOT_FOR_JAX[name]}")
+            if name not in NAMES:
+                raise ValueError(f"{name} is no setting; settings are {', '.join(sorted(NAMES))}")
+        own = {name: value for name, value in values.items() if name.startswith("explore")}
+        others = {name: value for name, value in values.items() if name not in own}
+        return replace(self, options=replace(self.options, **others), **own)
+
+    def overrides(self) -> dict[str, str]:
+        """The settings that are not the default, as text by name."""
+        pairs = {field.name: getattr(self.options, field.name) for field in fields(Options)}
+        defaults = {field.name: getattr(Options(), field.name) for field in fields(Options)}
+        pairs |= {"explore": self.explore, "explore_seed": self.explore_seed}
+        defaults |= {"explore": 0, "explore_seed": 0}
+        return {name: value_text(value) for name, value in pairs.items() if value != defaults[name]}
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={value}" for name, value in self.overrides().items())
+
+
+def value_text(value: Any) -> str:
+    """A setting's value as text; `parse_value` reads it."""
+    if isinstance(value, (frozenset, set)):
+        return ",".join(sorted(value))
+    if isinstance(value, tuple):
+        if len(value) == 2 and isinstance(value[0], str):
+            return f"{value[0]}:{value[1]}"
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
+
+
+def parse_value(name: str, text: str) -> Any:
+    """The value that a text stands for.
+
+    ``true``, ``false``, ``none``, numbers, names; ``name:seed`` is a pair, commas separate the members of a
+    tuple. ``sanitize=all`` is True.
+    """
+    if name in _PATHS:
+        return text
+    if name == "sanitize":
+        named = {"all": True, "true": True, "none": False, "false": False, "": False}
+        return named.get(text, tuple(text.split(",")))
+    if "," in text:
+        return tuple(_atom(one) for one in text.split(","))
+    kind, colon, seed = text.partition(":")
+    return (kind, _atom(seed)) if colon else _atom(text)
+
+
+def _atom(text: str) -> Any:
+    constants = {"true": True, "false": False, "none": None}
+    if text.lower() in constants:
+        return constants[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def of_overrides(overrides: Iterable[tuple[str, Any]]) -> Settings:
+    """The settings that a program's compile options hold.
+
+    Raises:
+        ValueError: there is no such setting, or a value is none that it can have.
+    """
+    pairs = {name: parse_value(name, value) if isinstance(value, str) else value for name, value in overrides}
+    return Settings().changed(pairs) if pairs else Settings()
+
+
+def parse(text: str) -> Settings:
+    """The settings of a text such as ``sanitize=all timeout=5``.
+
+    Raises:
+        ValueError: it is no such text, or holds what is no setting.
+    """
+    pairs = []
+    for word in text.split():
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise ValueError(f"{word!r} in {text!r} must be like name=value")
+        pairs.append((name, value))
+    return of_overrides(pairs)
+
+
+def of_environment() -> Settings:
+    """The settings of the environment variable.
+
+    Raises:
+        ValueError: see `parse`; the message names the variable.
+    """
+    try:
+        return parse(os.environ.get(VARIABLE, ""))
+    except ValueError as error:
+        raise ValueError(f"{VARIABLE}: {error}") from None
+
+
+class _Context:
+    """JAX's own state for the settings of a process and of its threads, which JAX's caches know."""
+
+    def __init__(self) -> None:
+        self._state: Any = None
+        self._lock = threading.Lock()
+
+    def state(self) -> Any:
+        """JAX's object; made at the first use."""
+        if self._state is None:
+            with self._lock:
+                if self._state is None:
+                    self._state = compatibility.make_context(of_environment())
+        return self._state
+
+
+_CONTEXT: Final = _Context()
+
+
+def current() -> Settings:
+    """The settings that hold for what this thread compiles and calls through JAX."""
+    value = _CONTEXT.state().value
+    assert isinstance(value, Settings)
+    return value
+
+
+def configure(**settings: Any) -> Settings:
+    """Change settings of all programs of this process, in all threads, from their next call on.
+
+    Args:
+        settings: those of `nimblehlo.Options` but `donate`; ``explore``: under how many schedules each call
+            of a program is repeated, 0 for none; ``explore_seed``. Others stay.
+
+    Returns:
+        What holds for the process now.
+
+    Raises:
+        ValueError: there is no such setting, or a value is none that it can have.
+    """
+    state = _CONTEXT.state()
+    changed: Settings = state.get_global().changed(settings)
+    state.set_global(changed)
+    return changed
+
+
+@contextmanager
+def configured(**settings: Any) -> Iterator[Settings]:
+    """Change settings for what this thread calls through JAX within a `with` statement.
+
+    Args:
+        settings: see `configure`.
+
+    Raises:
+        ValueError: see `configure`.
+    """
+    changed = current().changed(settings)
+    with _CONTEXT.state()(changed):
+        yield changed
+
+
+def install(platform: str) -> None:
+    """Have JAX pass the settings on to programs that it compiles for a platform.
+
+    Raises:
+        UnsupportedError: the installed JAX lacks a name that this needs.
+        ValueError: the environment variable holds what is no setting.
+    """
+    _CONTEXT.state()
+
+    def passing_settings(get_compile_options: Callable[..., Any]) -> Callable[..., Any]:
+        def get(*arguments: Any, **keywords: Any) -> Any:
+            if getattr(keywords.get("backend"), "platform", None) == platform:
+                overrides = {**current().overrides(), **(keywords.get("env_options_overrides") or {})}
+                keywords["env_options_overrides"] = overrides
+            return get_compile_options(*arguments, **keywords)
+
+        return get
+
+    compatibility.wrap(compatibility.COMPILE_OPTIONS, passing_settings)
