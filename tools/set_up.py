@@ -2,8 +2,9 @@
 
     python tools/set_up.py [EXTRA ...]
 
-A stamp in .venv records what it was made from, so that a second run does only what has changed: all anew
-after a change of pyproject.toml or setup.py, the extensions alone after a change of a Cython source.
+A stamp in .venv records what it was made from, so that a second run does only what has changed: it installs
+the project and its requirements again after a change of pyproject.toml or setup.py, and builds the extensions
+alone after a change of a Cython source. Another Python, or another place, needs another environment.
 Needs nothing but Python's standard library.
 """
 
@@ -47,7 +48,7 @@ def wanted_state(extras: Iterable[str]) -> State:
     sources = sorted(
         path
         for folder in ("runtime", "kernels")
-        for pattern in ("*.pyx", "*.pxd", "*.h")
+        for pattern in ("*.pyx", "*.pxd", "*.pxi", "*.h")
         for path in (ROOT / folder).rglob(pattern)
     )
     machine = [sys.version.encode(), str(ROOT).encode()]
@@ -72,6 +73,22 @@ def environment_python() -> Path:
     return ENVIRONMENT / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 
+def is_usable() -> bool:
+    """Whether the environment was made by this Python, for this place: an environment cannot be moved."""
+    try:
+        lines = (ENVIRONMENT / "pyvenv.cfg").read_text().splitlines()
+    except OSError:
+        return False
+    settings = {name.strip(): value.strip() for name, _, value in (line.partition("=") for line in lines)}
+    is_here = settings.get("command", "").endswith(f" {ENVIRONMENT}")
+    return is_here and settings.get("version") == python_version() and environment_python().exists()
+
+
+def python_version() -> str:
+    """The version of this Python, as in ``3.11.7``."""
+    return ".".join(map(str, sys.version_info[:3]))
+
+
 def pip_install(*arguments: str) -> None:
     """Install with the environment's pip; a failure ends the program with pip's own output."""
     command = [str(environment_python()), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
@@ -90,9 +107,7 @@ def set_up(extras: Iterable[str]) -> None:
     """Bring the environment to the state that the files and the extras ask for."""
     recorded = recorded_state()
     wanted = wanted_state(extras)
-    rebuild = (
-        recorded is None or recorded.environment != wanted.environment or not environment_python().exists()
-    )
+    rebuild = recorded is None or not is_usable()
     if recorded is not None and not rebuild:
         wanted = wanted_state([*wanted.extras, *recorded.extras])
     if recorded == wanted and not rebuild:
@@ -100,12 +115,15 @@ def set_up(extras: Iterable[str]) -> None:
     started = time.perf_counter()
     STAMP.unlink(missing_ok=True)
     if rebuild:
-        version = ".".join(map(str, sys.version_info[:3]))
-        print(f"making the virtual environment {ENVIRONMENT.name} with Python {version}", flush=True)
+        print(f"making the virtual environment {ENVIRONMENT.name} with Python {python_version()}", flush=True)
         venv.create(ENVIRONMENT, clear=True, with_pip=True)
         build_system = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
         pip_install(*build_system["requires"])
-    only_extensions = recorded is not None and not rebuild and recorded.extras == wanted.extras
+    only_extensions = (
+        recorded is not None
+        and not rebuild
+        and (recorded.environment, recorded.extras) == (wanted.environment, wanted.extras)
+    )
     print("building the extensions" + ("" if only_extensions else " and installing the project"), flush=True)
     install_project(wanted.extras, *(["--no-deps"] if only_extensions else []))
     STAMP.write_text(json.dumps(asdict(wanted)))

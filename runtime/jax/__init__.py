@@ -26,8 +26,12 @@ def initialize() -> None:
     Raises:
         UnsupportedError: the installed JAX lacks a name that this needs.
     """
+    from .compatibility import REGISTER_PLUGIN
     from .lowering import PLATFORM, register
+    from .pjrt.plugin import api_capsule
     from .settings import install
 
     register()
     install(PLATFORM)
+    # Below the CPU's priority, which is 0: the platform is used where it is asked for.
+    REGISTER_PLUGIN.get()(PLATFORM, c_api=api_capsule(), priority=-100)

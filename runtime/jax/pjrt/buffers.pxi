@@ -1,0 +1,623 @@
+# PJRT_Buffer: a NumPy array in C order, or the promise of one that a worker computes.
+
+cdef struct Buffer:
+    Py_ssize_t references
+    PyObject *array
+    Event *ready
+    Memory *memory
+    int kind
+    int rank
+    int external_references
+    int pins
+    bint is_deleted
+    int64_t dims[1]
+
+
+cdef Buffer *new_buffer(Memory *memory, int kind, int rank) noexcept nogil:
+    """A buffer whose array, event and sizes the caller sets."""
+    cdef Buffer *buffer = <Buffer *>malloc(sizeof(Buffer) + rank * sizeof(int64_t))
+    if buffer == NULL:
+        abort_for_lack_of_memory()
+    buffer.references = 1
+    buffer.array = NULL
+    buffer.ready = &READY
+    buffer.memory = memory
+    buffer.kind = kind
+    buffer.rank = rank
+    buffer.external_references = 0
+    buffer.pins = 0
+    buffer.is_deleted = False
+    return buffer
+
+
+cdef Buffer *buffer_of(PyObject *array, int kind, Memory *memory) noexcept:
+    """A buffer that holds an array of that element type, whose reference it takes."""
+    cdef int axis, rank = cnp.PyArray_NDIM(<cnp.ndarray>array)
+    cdef Buffer *buffer = new_buffer(memory, kind, rank)
+    buffer.array = array
+    for axis in range(rank):
+        buffer.dims[axis] = cnp.PyArray_DIM(<cnp.ndarray>array, axis)
+    return buffer
+
+
+cdef Buffer *keep_array(object array, int kind, Memory *memory) noexcept:
+    """A buffer that holds an array of that element type."""
+    Py_INCREF(array)
+    return buffer_of(<PyObject *>array, kind, memory)
+
+
+cdef void retain_buffer(Buffer *buffer) noexcept nogil:
+    take_lock()
+    buffer.references += 1
+    release_lock()
+
+
+cdef void release_buffer(Buffer *buffer) noexcept nogil:
+    cdef Py_ssize_t left
+    take_lock()
+    buffer.references -= 1
+    left = buffer.references
+    release_lock()
+    if left == 0:
+        drop(buffer.array)
+        release_event(buffer.ready)
+        free(buffer)
+
+
+cdef PyObject *pin(Buffer *buffer) noexcept nogil:
+    """The array of a buffer, which stays until `unpin`; NULL if the buffer is deleted."""
+    cdef PyObject *array
+    take_lock()
+    array = NULL if buffer.is_deleted else buffer.array
+    if array != NULL:
+        buffer.pins += 1
+    release_lock()
+    return array
+
+
+cdef void unpin(Buffer *buffer) noexcept nogil:
+    cdef PyObject *array = NULL
+    take_lock()
+    buffer.pins -= 1
+    if buffer.pins == 0 and buffer.is_deleted:
+        array = buffer.array
+        buffer.array = NULL
+    release_lock()
+    drop(array)
+
+
+cdef void release_array(Buffer *buffer) noexcept nogil:
+    """Delete what a buffer holds."""
+    cdef PyObject *array = NULL
+    take_lock()
+    buffer.is_deleted = True
+    if buffer.pins == 0:
+        array = buffer.array
+        buffer.array = NULL
+    release_lock()
+    drop(array)
+
+
+cdef Error *deleted_buffer() noexcept nogil:
+    return plain_error(CODE_INVALID_ARGUMENT, b"Array has been deleted or donated.")
+
+
+cdef object array_of(Buffer *buffer):
+    """The array of a buffer that is ready.
+
+    Raises:
+        ExecutionError: it is deleted.
+    """
+    if buffer.is_deleted or buffer.array == NULL:
+        raise ExecutionError("Array has been deleted or donated.")
+    return <object>buffer.array
+
+
+# ---- memory of the caller
+
+cdef struct HostMemory:
+    Event *done
+    void *data
+    void (*on_delete)(void *, void *) noexcept nogil
+    void *user
+
+
+cdef void _release_host_memory(object capsule) noexcept:
+    cdef HostMemory *host = <HostMemory *>PyCapsule_GetPointer(capsule, b"nimblehlo.host_memory")
+    with nogil:
+        if host.done != NULL:
+            complete_event(host.done, CODE_OK, NULL, 0)
+            release_event(host.done)
+        if host.on_delete != NULL:
+            host.on_delete(host.data, host.user)
+        free(host)
+
+
+cdef object _host_array(
+    const void *data, int kind, const int64_t *dims, size_t rank, const int64_t *strides, bint is_writable
+):
+    """An array in the caller's memory.
+
+    Raises:
+        UnsupportedError: no dtype stands for the element type.
+    """
+    cdef cnp.npy_intp sizes[MAX_RANK]
+    cdef cnp.npy_intp steps[MAX_RANK]
+    cdef object dtype
+    cdef size_t axis
+    if rank > MAX_RANK:
+        raise UnsupportedError(f"arrays of more than {MAX_RANK} dimensions are not offered")
+    dtype = dtype_of(kind)
+    for axis in range(rank):
+        sizes[axis] = dims[axis]
+        if strides != NULL:
+            steps[axis] = strides[axis]
+    Py_INCREF(dtype)
+    return new_array(
+        dtype,
+        <int>rank,
+        sizes,
+        steps if strides != NULL else NULL,
+        <void *>data,
+        cnp.NPY_ARRAY_WRITEABLE if is_writable else 0,
+    )
+
+
+cdef int hold_host_memory(
+    cnp.ndarray array, const void *data, Event *done, void (*on_delete)(void *, void *) noexcept nogil, void *user
+) except -1:
+    """Tell the caller when the array is freed: by the event, or the function."""
+    cdef HostMemory *host = <HostMemory *>allocate(sizeof(HostMemory))
+    host.done, host.data, host.on_delete, host.user = done, <void *>data, on_delete, user
+    if done != NULL:
+        retain_event(done)
+    capsule = PyCapsule_New(host, b"nimblehlo.host_memory", _release_host_memory)
+    cnp.set_array_base(array, capsule)
+    return 0
+
+
+cdef Error *_is_row_major(Layout *layout, size_t rank) noexcept nogil:
+    """NULL for a layout in which arrays are stored here: elements in C order, no tiles."""
+    cdef size_t index
+    cdef TiledLayout *tiled
+    if layout == NULL or layout.kind != LAYOUT_TILED:
+        return NULL
+    tiled = &layout.value.tiled
+    for index in range(tiled.minor_to_major_size):
+        if tiled.minor_to_major[index] != <int64_t>(rank - 1 - index):
+            return plain_error(CODE_UNIMPLEMENTED, b"NimbleHLO stores arrays in row-major order only")
+    if tiled.tiles:
+        return plain_error(CODE_UNIMPLEMENTED, b"NimbleHLO does not tile arrays")
+    return NULL
+
+
+cdef Buffer *_from_host(FromHostArgs *args, Memory *memory, Event *done) except NULL:
+    """A buffer of the caller's data: in the caller's memory where that is asked for and the data lies in C order."""
+    cdef cnp.ndarray array
+    cdef bint keeps = args.semantics == IMMUTABLE_ZERO_COPY or args.semantics == MUTABLE_ZERO_COPY
+    cdef const int64_t *strides = args.byte_strides if args.byte_strides_count else NULL
+    array = _host_array(
+        args.data, args.kind, args.dims, args.rank, strides, args.semantics == MUTABLE_ZERO_COPY
+    )
+    if keeps and cnp.PyArray_IS_C_CONTIGUOUS(array) and cnp.PyArray_ISALIGNED(array) and array.nbytes:
+        hold_host_memory(array, args.data, done, NULL, NULL)
+    else:
+        array = copy_array(array)
+        with nogil:
+            complete_event(done, CODE_OK, NULL, 0)
+    return keep_array(array, args.kind, memory)
+
+
+cdef Error *_take_host_array(FromHostArgs *args, Memory *memory, Event *done) noexcept with gil:
+    collect_dropped()
+    try:
+        args.buffer = _from_host(args, memory, done)
+    except BaseException as exception:
+        return error_of(exception)
+    return NULL
+
+
+cdef Error *buffer_from_host(FromHostArgs *args) noexcept nogil:
+    cdef Memory *memory
+    cdef Error *error = NULL
+    cdef Event *done
+    if lacks(args, &args.buffer):
+        return short_structure()
+    error = _is_row_major(args.layout, args.rank)
+    if error != NULL:
+        return error
+    if is_finalizing():
+        return shutting_down()
+    memory = args.memory if args.memory != NULL else args.device.memories[0]
+    done = new_event()
+    error = _take_host_array(args, memory, done)
+    if error != NULL:
+        release_event(done)
+    else:
+        args.done = done
+    return error
+
+
+cdef Error *_take_view(ViewArgs *args, Memory *memory) noexcept with gil:
+    try:
+        array = _host_array(args.data, args.kind, args.dims, args.rank, NULL, False)
+        hold_host_memory(array, args.data, NULL, args.on_delete, args.on_delete_user)
+        args.buffer = keep_array(array, args.kind, memory)
+    except BaseException as exception:
+        return error_of(exception)
+    return NULL
+
+
+cdef Error *buffer_of_view(ViewArgs *args) noexcept nogil:
+    cdef Memory *memory
+    cdef Error *error = NULL
+    if lacks(args, &args.buffer):
+        return short_structure()
+    error = _is_row_major(args.layout, args.rank)
+    if error != NULL:
+        return error
+    if is_finalizing():
+        return shutting_down()
+    memory = args.device.memories[0]
+    if not lacks(args, &args.memory) and args.memory != NULL:
+        memory = args.memory
+    return _take_view(args, memory)
+
+
+cdef Error *_make_uninitialized(UninitializedBufferArgs *args, Memory *memory) noexcept with gil:
+    try:
+        args.buffer = keep_array(empty_array(args.kind, args.dims, args.rank), args.kind, memory)
+    except BaseException as exception:
+        return error_of(exception)
+    return NULL
+
+
+cdef Error *buffer_uninitialized(UninitializedBufferArgs *args) noexcept nogil:
+    cdef Memory *memory
+    cdef Error *error = NULL
+    if lacks(args, &args.buffer):
+        return short_structure()
+    error = _is_row_major(args.layout, args.rank)
+    if error != NULL:
+        return error
+    if is_finalizing():
+        return shutting_down()
+    memory = args.memory if args.memory != NULL else args.device.memories[0]
+    return _make_uninitialized(args, memory)
+
+
+cdef Error *buffer_of_error(ErrorBufferArgs *args) noexcept nogil:
+    cdef Buffer *buffer
+    cdef size_t axis
+    if lacks(args, &args.buffer):
+        return short_structure()
+    buffer = new_buffer(args.memory, args.kind, <int>args.rank)
+    for axis in range(args.rank):
+        buffer.dims[axis] = args.dims[axis]
+    buffer.ready = new_event()
+    complete_event(buffer.ready, args.code, args.message, args.message_size)
+    args.buffer = buffer
+    return NULL
+
+
+# ---- questions about a buffer
+
+cdef Error *buffer_destroy(HandleArgs *args) noexcept nogil:
+    cdef Buffer *buffer = <Buffer *>args.handle
+    if lacks(args, &args.handle):
+        return short_structure()
+    if buffer != NULL:
+        release_buffer(buffer)
+    return NULL
+
+
+cdef Error *buffer_delete(HandleArgs *args) noexcept nogil:
+    cdef Buffer *buffer = <Buffer *>args.handle
+    if lacks(args, &args.handle):
+        return short_structure()
+    release_array(buffer)
+    return NULL
+
+
+cdef Error *buffer_is_deleted(BoolArgs *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = (<Buffer *>args.handle).is_deleted
+    return NULL
+
+
+cdef Error *buffer_element_type(IntArgs *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = (<Buffer *>args.handle).kind
+    return NULL
+
+
+cdef Error *buffer_dimensions(ListArgs *args) noexcept nogil:
+    cdef Buffer *buffer = <Buffer *>args.handle
+    if lacks(args, &args.count):
+        return short_structure()
+    args.items = buffer.dims
+    args.count = buffer.rank
+    return NULL
+
+
+cdef Error *buffer_dynamic_dimensions(ListArgs *args) noexcept nogil:
+    if lacks(args, &args.count):
+        return short_structure()
+    args.items = NULL
+    args.count = 0
+    return NULL
+
+
+cdef int64_t ROW_MAJOR[MAX_RANK][MAX_RANK]
+"""For each rank the dimensions from the one that varies fastest to the slowest."""
+
+
+cdef Error *buffer_layout(BufferLayoutArgs *args) noexcept nogil:
+    if lacks(args, &args.layout.kind):
+        return short_structure()
+    memset(&args.layout, 0, sizeof(Layout))
+    args.layout.struct_size = sizeof(Layout)
+    args.layout.kind = LAYOUT_TILED
+    args.layout.value.tiled.struct_size = sizeof(TiledLayout)
+    args.layout.value.tiled.minor_to_major_size = args.buffer.rank
+    if args.buffer.rank:
+        args.layout.value.tiled.minor_to_major = ROW_MAJOR[args.buffer.rank - 1]
+    return NULL
+
+
+cdef size_t buffer_bytes(Buffer *buffer) noexcept nogil:
+    """The bytes that a buffer's array takes."""
+    cdef size_t count = ITEM_BYTES[buffer.kind]
+    cdef int axis
+    for axis in range(buffer.rank):
+        count *= buffer.dims[axis]
+    return count
+
+
+cdef Error *buffer_size(SizeArgs *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = buffer_bytes(<Buffer *>args.handle)
+    return NULL
+
+
+cdef Error *buffer_device(PointerArgs *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = (<Buffer *>args.handle).memory.device
+    return NULL
+
+
+cdef Error *buffer_memory(PointerArgs *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = (<Buffer *>args.handle).memory
+    return NULL
+
+
+cdef Error *buffer_is_on_cpu(BoolArgs *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = 1
+    return NULL
+
+
+cdef Error *buffer_ready_event(PointerArgs *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = retain_event((<Buffer *>args.handle).ready)
+    return NULL
+
+
+cdef Error *buffer_pointer(PointerArgs *args) noexcept nogil:
+    """The address of the elements, as soon as they are there."""
+    cdef Buffer *buffer = <Buffer *>args.handle
+    if lacks(args, &args.value):
+        return short_structure()
+    wait_for_event(buffer.ready)
+    if buffer.ready.code != CODE_OK:
+        return event_failure(buffer.ready)
+    if buffer.is_deleted or buffer.array == NULL:
+        return deleted_buffer()
+    args.value = array_data(buffer.array)
+    return NULL
+
+
+cdef Error *buffer_hold(HandleArgs *args) noexcept nogil:
+    if lacks(args, &args.handle):
+        return short_structure()
+    take_lock()
+    (<Buffer *>args.handle).external_references += 1
+    release_lock()
+    return NULL
+
+
+cdef Error *buffer_release(HandleArgs *args) noexcept nogil:
+    cdef Error *error = NULL
+    if lacks(args, &args.handle):
+        return short_structure()
+    take_lock()
+    if (<Buffer *>args.handle).external_references > 0:
+        (<Buffer *>args.handle).external_references -= 1
+    else:
+        error = plain_error(CODE_INVALID_ARGUMENT, b"the buffer has no external reference")
+    release_lock()
+    return error
+
+
+# ---- copies
+
+cdef struct HostCopy:
+    void *destination
+    size_t offset
+    size_t size
+    Buffer *buffer
+    Event *done
+
+
+cdef void _finish_host_copy(Error *error, void *user) noexcept nogil:
+    """Copy what a buffer holds, now that it is ready, and complete the copy's event."""
+    cdef HostCopy *copy = <HostCopy *>user
+    cdef PyObject *array = NULL
+    if error == NULL:
+        array = pin(copy.buffer)
+        if array == NULL:
+            error = deleted_buffer()
+    if error == NULL:
+        memcpy(copy.destination, <char *>array_data(array) + copy.offset, copy.size)
+        unpin(copy.buffer)
+        complete_event(copy.done, CODE_OK, NULL, 0)
+    else:
+        complete_event(copy.done, error.code, error.message, error.size)
+        free(error)
+    release_buffer(copy.buffer)
+    release_event(copy.done)
+    free(copy)
+
+
+cdef Error *_copy_to_host(Buffer *buffer, void *destination, size_t offset, size_t size, Event **done) noexcept nogil:
+    """Copy bytes of a buffer as soon as it is ready; `done` gets an event that tells when."""
+    cdef HostCopy *copy
+    if buffer.is_deleted:
+        return deleted_buffer()
+    copy = <HostCopy *>allocate(sizeof(HostCopy))
+    copy.destination, copy.offset, copy.size, copy.buffer = destination, offset, size, buffer
+    retain_buffer(buffer)
+    copy.done = new_event()
+    done[0] = retain_event(copy.done)
+    call_when_complete(buffer.ready, _finish_host_copy, copy)
+    return NULL
+
+
+cdef Error *_copy_in_layout(ToHostArgs *args) noexcept with gil:
+    try:
+        copy_in_layout(array_of(args.buffer), args)
+    except BaseException as exception:
+        return error_of(exception)
+    return NULL
+
+
+cdef Error *_copy_transposed(ToHostArgs *args) noexcept nogil:
+    """Copy a buffer into the layout that the caller asks for."""
+    cdef Error *error = NULL
+    cdef Event *done
+    wait_for_event(args.buffer.ready)
+    if args.buffer.ready.code != CODE_OK:
+        return event_failure(args.buffer.ready)
+    if is_finalizing():
+        return shutting_down()
+    error = _copy_in_layout(args)
+    if error == NULL:
+        args.event = &READY
+    return error
+
+
+cdef int copy_in_layout(cnp.ndarray array, ToHostArgs *args) except -1:
+    cdef TiledLayout *tiled = &args.layout.value.tiled
+    cdef StridedLayout *strided = &args.layout.value.strided
+    cdef size_t axis
+    cdef cnp.ndarray turned
+    if args.layout.kind == LAYOUT_STRIDES:
+        target = _host_array(
+            args.destination, args.buffer.kind, args.buffer.dims, args.buffer.rank, strided.byte_strides, True
+        )
+        target[...] = array
+        return 0
+    order = [tiled.minor_to_major[args.buffer.rank - 1 - axis] for axis in range(args.buffer.rank)]
+    turned = copy_array(array.transpose(order))
+    memcpy(args.destination, cnp.PyArray_DATA(turned), cnp.PyArray_NBYTES(turned))
+    return 0
+
+
+cdef Error *buffer_to_host(ToHostArgs *args) noexcept nogil:
+    cdef size_t needed
+    cdef Error *refused
+    if lacks(args, &args.event):
+        return short_structure()
+    needed = buffer_bytes(args.buffer)
+    if args.destination == NULL:
+        args.size = needed
+        return NULL
+    if args.size < needed:
+        return plain_error(CODE_INVALID_ARGUMENT, b"the destination is smaller than the buffer")
+    if args.layout != NULL and args.buffer.rank:
+        if args.layout.kind == LAYOUT_STRIDES:
+            return _copy_transposed(args)
+        refused = _is_row_major(args.layout, args.buffer.rank)
+        if refused != NULL:
+            free(refused)
+            if args.layout.value.tiled.tiles:
+                return plain_error(CODE_UNIMPLEMENTED, b"NimbleHLO does not tile arrays")
+            return _copy_transposed(args)
+    return _copy_to_host(args.buffer, args.destination, 0, needed, &args.event)
+
+
+cdef Error *buffer_copy_raw(CopyRawArgs *args) noexcept nogil:
+    if lacks(args, &args.event):
+        return short_structure()
+    if args.offset < 0 or args.size < 0 or <size_t>(args.offset + args.size) > buffer_bytes(args.buffer):
+        return plain_error(CODE_INVALID_ARGUMENT, b"the range lies outside of the buffer")
+    return _copy_to_host(args.buffer, args.destination, args.offset, args.size, &args.event)
+
+
+cdef Error *_copy_here(Buffer *buffer, Memory *memory, Buffer **copy) noexcept with gil:
+    try:
+        copy[0] = keep_array(copy_array(array_of(buffer)), buffer.kind, memory)
+    except BaseException as exception:
+        return error_of(exception)
+    return NULL
+
+
+cdef Error *_copy_to_memory(Buffer *buffer, Memory *memory, Buffer **copy) noexcept nogil:
+    wait_for_event(buffer.ready)
+    if buffer.ready.code != CODE_OK:
+        return event_failure(buffer.ready)
+    if is_finalizing():
+        return shutting_down()
+    return _copy_here(buffer, memory, copy)
+
+
+cdef Error *buffer_copy_to_device(CopyArgs *args) noexcept nogil:
+    if lacks(args, &args.copy):
+        return short_structure()
+    return _copy_to_memory(args.buffer, (<Device *>args.target).memories[0], &args.copy)
+
+
+cdef Error *buffer_copy_to_memory(CopyArgs *args) noexcept nogil:
+    if lacks(args, &args.copy):
+        return short_structure()
+    return _copy_to_memory(args.buffer, <Memory *>args.target, &args.copy)
+
+
+cdef void fill_buffer_slots(Api *api) noexcept:
+    cdef int rank, index
+    for rank in range(1, MAX_RANK + 1):
+        for index in range(rank):
+            ROW_MAJOR[rank - 1][index] = rank - 1 - index
+    api.slots[<int>SLOT_Client_BufferFromHostBuffer] = <void *>buffer_from_host
+    api.slots[<int>SLOT_Client_CreateViewOfDeviceBuffer] = <void *>buffer_of_view
+    api.slots[<int>SLOT_Client_CreateUninitializedBuffer] = <void *>buffer_uninitialized
+    api.slots[<int>SLOT_Client_CreateErrorBuffer] = <void *>buffer_of_error
+    api.slots[<int>SLOT_Buffer_Destroy] = <void *>buffer_destroy
+    api.slots[<int>SLOT_Buffer_Delete] = <void *>buffer_delete
+    api.slots[<int>SLOT_Buffer_IsDeleted] = <void *>buffer_is_deleted
+    api.slots[<int>SLOT_Buffer_ElementType] = <void *>buffer_element_type
+    api.slots[<int>SLOT_Buffer_Dimensions] = <void *>buffer_dimensions
+    api.slots[<int>SLOT_Buffer_UnpaddedDimensions] = <void *>buffer_dimensions
+    api.slots[<int>SLOT_Buffer_DynamicDimensionIndices] = <void *>buffer_dynamic_dimensions
+    api.slots[<int>SLOT_Buffer_GetMemoryLayout] = <void *>buffer_layout
+    api.slots[<int>SLOT_Buffer_OnDeviceSizeInBytes] = <void *>buffer_size
+    api.slots[<int>SLOT_Buffer_Device] = <void *>buffer_device
+    api.slots[<int>SLOT_Buffer_Memory] = <void *>buffer_memory
+    api.slots[<int>SLOT_Buffer_IsOnCpu] = <void *>buffer_is_on_cpu
+    api.slots[<int>SLOT_Buffer_ReadyEvent] = <void *>buffer_ready_event
+    api.slots[<int>SLOT_Buffer_UnsafePointer] = <void *>buffer_pointer
+    api.slots[<int>SLOT_Buffer_OpaqueDeviceMemoryDataPointer] = <void *>buffer_pointer
+    api.slots[<int>SLOT_Buffer_IncreaseExternalReferenceCount] = <void *>buffer_hold
+    api.slots[<int>SLOT_Buffer_DecreaseExternalReferenceCount] = <void *>buffer_release
+    api.slots[<int>SLOT_Buffer_ToHostBuffer] = <void *>buffer_to_host
+    api.slots[<int>SLOT_Buffer_CopyRawToHost] = <void *>buffer_copy_raw
+    api.slots[<int>SLOT_Buffer_CopyToDevice] = <void *>buffer_copy_to_device
+    api.slots[<int>SLOT_Buffer_CopyToMemory] = <void *>buffer_copy_to_memory

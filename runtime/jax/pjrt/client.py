@@ -1,0 +1,47 @@
+"""What the plugin says of itself: versions and devices."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from ...errors import UnsupportedError
+
+MAX_DEVICES: Final = 1024
+
+_STABLEHLO_VERSION: Final = (1, 10, 0)
+"""The version that is asked of a caller without jaxlib."""
+
+
+def device_count() -> int:
+    """The number of devices: ``NIMBLEHLO_JAX_DEVICES``, or 1.
+
+    Raises:
+        UnsupportedError: the variable holds no number from 1 to MAX_DEVICES.
+    """
+    text = os.environ.get("NIMBLEHLO_JAX_DEVICES") or "1"
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_DEVICES:
+        raise UnsupportedError(
+            f"NIMBLEHLO_JAX_DEVICES is {text!r}, but must be a number from 1 to {MAX_DEVICES}"
+        )
+    return int(text)
+
+
+def platform_version() -> str:
+    """The version of NimbleHLO; JAX makes it a part of the keys of its compilation cache."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("nimblehlo")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def stablehlo_version() -> tuple[int, int, int]:
+    """The newest version of StableHLO that portable artifacts may have."""
+    try:
+        from jaxlib.mlir.dialects import stablehlo
+    except ImportError:
+        return _STABLEHLO_VERSION
+    major, minor, patch = stablehlo.get_current_version().split(".")
+    return int(major), int(minor), int(patch)

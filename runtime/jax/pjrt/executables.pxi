@@ -1,0 +1,483 @@
+# PJRT_Executable and PJRT_LoadedExecutable: one structure for both, which counts who holds it. What is hot is in the
+# structure; all else is asked of the Python object (executable.py).
+
+cdef struct Executable:
+    Py_ssize_t references
+    PyObject *program
+    PyObject *run
+    Client *client
+    bint is_deleted
+    Py_ssize_t argument_count
+    Py_ssize_t result_count
+    Py_ssize_t device_count
+    Py_ssize_t partitions
+    Device **devices
+    LogicalDevice *logical_devices
+    int *result_kinds
+    char *donated
+    bint donates
+
+
+cdef Executable *executable_of(object program, Client *client) except NULL:
+    """The structure for a `LoadedProgram`."""
+    cdef Executable *executable = <Executable *>allocate(sizeof(Executable))
+    cdef Py_ssize_t index
+    executable.references = 1
+    executable.client = client
+    Py_INCREF(program)
+    executable.program = <PyObject *>program
+    run = program.run
+    Py_INCREF(run)
+    executable.run = <PyObject *>run
+    executable.argument_count = program.argument_count
+    executable.result_count = len(program.result_kinds)
+    executable.result_kinds = <int *>allocate(executable.result_count * sizeof(int))
+    for index in range(executable.result_count):
+        executable.result_kinds[index] = program.result_kinds[index]
+    executable.donated = <char *>allocate(executable.argument_count)
+    for index in program.donated:
+        executable.donated[index] = 1
+        executable.donates = True
+    executable.partitions = program.partitions
+    devices = program.device_ids
+    executable.device_count = len(devices)
+    executable.devices = <Device **>allocate(executable.device_count * sizeof(Device *))
+    executable.logical_devices = <LogicalDevice *>allocate(executable.device_count * sizeof(LogicalDevice))
+    for index in range(executable.device_count):
+        executable.devices[index] = client.devices[<int>devices[index]]
+        executable.logical_devices[index].replica = <int>(index // executable.partitions)
+        executable.logical_devices[index].partition = <int>(index % executable.partitions)
+    return executable
+
+
+cdef void release_executable(Executable *executable) noexcept nogil:
+    cdef Py_ssize_t left
+    if executable == NULL:
+        return
+    take_lock()
+    executable.references -= 1
+    left = executable.references
+    release_lock()
+    if left == 0:
+        drop(executable.run)
+        drop(executable.program)
+        free(executable.result_kinds)
+        free(executable.donated)
+        free(executable.devices)
+        free(executable.logical_devices)
+        free(executable)
+
+
+# ---- compiling
+
+cdef Error *_compile_here(
+    const ProgramText *program, const char *options, size_t options_size, Client *client, Executable **executable
+) noexcept with gil:
+    collect_dropped()
+    try:
+        compiled = compile_program(
+            program.code[: program.code_size],
+            program.format[: program.format_size].decode(),
+            options[:options_size],
+            client.device_count,
+        )
+        executable[0] = executable_of(compiled, client)
+    except BaseException as exception:
+        return error_of(exception)
+    return NULL
+
+
+cdef Error *_compile(
+    const ProgramText *program, const char *options, size_t options_size, Client *client, Executable **executable
+) noexcept nogil:
+    if lacks(program, &program.format_size):
+        return short_structure()
+    if is_finalizing():
+        return shutting_down()
+    return _compile_here(program, options, options_size, client, executable)
+
+
+cdef Error *client_compile(ClientCompileArgs *args) noexcept nogil:
+    if lacks(args, &args.executable):
+        return short_structure()
+    return _compile(args.program, args.options, args.options_size, args.client, &args.executable)
+
+
+cdef Error *compile_for_topology(CompileArgs *args) noexcept nogil:
+    if lacks(args, &args.executable):
+        return short_structure()
+    return _compile(args.program, args.options, args.options_size, <Client *>args.topology, &args.executable)
+
+
+cdef Error *client_load(ClientLoadArgs *args) noexcept nogil:
+    if lacks(args, &args.loaded):
+        return short_structure()
+    take_lock()
+    args.executable.references += 1
+    release_lock()
+    args.loaded = args.executable
+    return NULL
+
+
+cdef Error *_deserialize_here(DeserializeArgs *args, const char *options) noexcept with gil:
+    try:
+        compiled = deserialize_program(
+            args.data[: args.size],
+            None if options == NULL else options[: args.options_size],
+            args.client.device_count,
+        )
+        args.executable = executable_of(compiled, args.client)
+    except BaseException as exception:
+        return error_of(exception)
+    return NULL
+
+
+cdef Error *executable_deserialize(DeserializeArgs *args) noexcept nogil:
+    cdef const char *options = NULL
+    if lacks(args, &args.executable):
+        return short_structure()
+    if not lacks(args, &args.options_size):
+        options = args.options
+    if is_finalizing():
+        return shutting_down()
+    return _deserialize_here(args, options)
+
+
+# ---- running
+
+cdef bint _is_kept(ExecuteOptions *options, Py_ssize_t index) noexcept nogil:
+    """Whether the caller keeps an argument that the program donates."""
+    cdef size_t kept
+    if options == NULL or lacks(options, &options.kept_inputs_count):
+        return False
+    for kept in range(options.kept_inputs_count):
+        if options.kept_inputs[kept] == index:
+            return True
+    return False
+
+
+cdef Error *_check_donations(Executable *executable, ExecuteOptions *options, Buffer **arguments) noexcept nogil:
+    """Refuse a donated buffer that is an argument twice: one of them would read what the call overwrites."""
+    cdef Py_ssize_t index, other
+    for index in range(executable.argument_count):
+        if not executable.donated[index] or _is_kept(options, index):
+            continue
+        for other in range(executable.argument_count):
+            if other != index and arguments[other] == arguments[index]:
+                if executable.donated[other]:
+                    return plain_error(
+                        CODE_INVALID_ARGUMENT, b"Attempt to donate the same buffer twice in Execute()"
+                    )
+                return plain_error(
+                    CODE_INVALID_ARGUMENT,
+                    b"Attempt to donate a buffer which is also used by the same call to Execute()",
+                )
+    return NULL
+
+
+cdef object _argument(Executable *executable, ExecuteOptions *options, Py_ssize_t index, Buffer *buffer):
+    """The array of an argument: read-only where the program may use its memory but others look at it."""
+    array = array_of(buffer)
+    if executable.donated[index]:
+        if buffer.external_references or buffer.pins or _is_kept(options, index):
+            array = array.view()
+            array.flags.writeable = False
+    return array
+
+
+cdef tuple _gather(Executable *executable, ExecuteOptions *options, Buffer **arguments):
+    """The arrays of the arguments, which are ready; what is donated leaves its buffer."""
+    cdef Py_ssize_t index
+    cdef tuple gathered = PyTuple_New(executable.argument_count)
+    for index in range(executable.argument_count):
+        array = _argument(executable, options, index, arguments[index])
+        Py_INCREF(array)
+        PyTuple_SET_ITEM(gathered, index, array)
+    if executable.donates:
+        for index in range(executable.argument_count):
+            if executable.donated[index] and not _is_kept(options, index):
+                release_array(arguments[index])
+    return gathered
+
+
+cdef Error *_run_here(
+    Executable *executable, ExecuteOptions *options, Buffer **arguments, Buffer **results, Memory *memory
+) noexcept with gil:
+    """Run a program of one device on the calling thread."""
+    cdef Py_ssize_t index
+    cdef list computed
+    collect_dropped()
+    for index in range(executable.argument_count):
+        wait_for_event(arguments[index].ready)
+        if arguments[index].ready.code != CODE_OK:
+            return event_failure(arguments[index].ready)
+    try:
+        gathered = _gather(executable, options, arguments)
+        computed = (<object>executable.run)(gathered)
+        for index in range(executable.result_count):
+            results[index] = keep_array(computed[index], executable.result_kinds[index], memory)
+    except BaseException as exception:
+        return error_of(exception)
+    return NULL
+
+
+cdef Error *executable_execute(ExecuteArgs *args) noexcept nogil:
+    cdef Error *error = NULL
+    cdef Executable *executable = args.executable
+    cdef Device *device
+    if lacks(args, &args.complete):
+        return short_structure()
+    if args.devices != 1:
+        return plain_error(CODE_UNIMPLEMENTED, b"NimbleHLO runs programs on one device")
+    if args.arguments_count != <size_t>executable.argument_count:
+        return plain_error(CODE_INVALID_ARGUMENT, b"the number of arguments is not the program's")
+    if executable.is_deleted:
+        return plain_error(CODE_INVALID_ARGUMENT, b"the executable has been deleted")
+    if is_finalizing():
+        return shutting_down()
+    device = executable.devices[0]
+    if not lacks(args, &args.device) and args.device != NULL:
+        device = args.device
+    if executable.donates:
+        error = _check_donations(executable, args.options, args.arguments[0])
+        if error != NULL:
+            return error
+    error = _run_here(executable, args.options, args.arguments[0], args.results[0], device.memories[0])
+    if error == NULL and args.complete != NULL:
+        args.complete[0] = &READY
+    return error
+
+
+# ---- questions about an executable
+
+cdef Error *executable_destroy(HandleArgs *args) noexcept nogil:
+    if lacks(args, &args.handle):
+        return short_structure()
+    release_executable(<Executable *>args.handle)
+    return NULL
+
+
+cdef Error *executable_get(PointerArgs *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    take_lock()
+    (<Executable *>args.handle).references += 1
+    release_lock()
+    args.value = args.handle
+    return NULL
+
+
+cdef Error *executable_delete(HandleArgs *args) noexcept nogil:
+    if lacks(args, &args.handle):
+        return short_structure()
+    (<Executable *>args.handle).is_deleted = True
+    return NULL
+
+
+cdef Error *executable_is_deleted(BoolArgs *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = (<Executable *>args.handle).is_deleted
+    return NULL
+
+
+cdef Error *executable_devices(ListArgs *args) noexcept nogil:
+    if lacks(args, &args.count):
+        return short_structure()
+    args.items = (<Executable *>args.handle).devices
+    args.count = (<Executable *>args.handle).device_count
+    return NULL
+
+
+cdef Error *executable_logical_devices(ListArgs *args) noexcept nogil:
+    if lacks(args, &args.count):
+        return short_structure()
+    args.items = (<Executable *>args.handle).logical_devices
+    args.count = (<Executable *>args.handle).device_count
+    return NULL
+
+
+cdef Error *executable_result_count(SizeArgs *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = (<Executable *>args.handle).result_count
+    return NULL
+
+
+cdef Error *_answer_text(StringArgs *args, const char *name) noexcept nogil:
+    """Answer with an attribute of the program that is bytes, which the program keeps."""
+    if lacks(args, &args.size):
+        return short_structure()
+    if is_finalizing():
+        return shutting_down()
+    return _get_text(args, name)
+
+
+cdef Error *_get_text(StringArgs *args, const char *name) noexcept with gil:
+    cdef bytes text
+    try:
+        text = getattr(_program(args.handle), name.decode())
+    except BaseException as exception:
+        return error_of(exception)
+    args.text = text
+    args.size = len(text)
+    return NULL
+
+
+cdef object _program(const void *executable):
+    """The Python object behind an executable."""
+    return <object>(<Executable *>executable).program
+
+
+cdef Error *executable_name(StringArgs *args) noexcept nogil:
+    return _answer_text(args, b"name")
+
+
+cdef Error *executable_fingerprint(StringArgs *args) noexcept nogil:
+    return _answer_text(args, b"fingerprint")
+
+
+cdef Error *executable_replicas(SizeArgs *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = (<Executable *>args.handle).device_count // (<Executable *>args.handle).partitions
+    return NULL
+
+
+cdef Error *executable_partitions(SizeArgs *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = (<Executable *>args.handle).partitions
+    return NULL
+
+
+cdef Error *executable_code_size(Int64Args *args) noexcept nogil:
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = -1
+    return NULL
+
+
+cdef Error *executable_result_types(ListArgs *args) noexcept nogil:
+    if lacks(args, &args.count):
+        return short_structure()
+    args.items = (<Executable *>args.handle).result_kinds
+    args.count = (<Executable *>args.handle).result_count
+    return NULL
+
+
+cdef void _free_bytes(void *holder) noexcept nogil:
+    free(holder)
+
+
+cdef Error *_answer_bytes(SerializeArgs *args, const char *name) noexcept nogil:
+    """Answer with a copy of what a method of the program returns."""
+    if lacks(args, &args.delete):
+        return short_structure()
+    if is_finalizing():
+        return shutting_down()
+    return _get_bytes(args, name)
+
+
+cdef Error *_get_bytes(SerializeArgs *args, const char *name) noexcept with gil:
+    cdef bytes data
+    try:
+        data = getattr(_program(args.handle), name.decode())()
+    except BaseException as exception:
+        return error_of(exception)
+    args.size = len(data)
+    args.holder = allocate(args.size)
+    memcpy(args.holder, <const char *>data, args.size)
+    args.data = <const char *>args.holder
+    args.delete = _free_bytes
+    return NULL
+
+
+cdef Error *executable_serialize(SerializeArgs *args) noexcept nogil:
+    return _answer_bytes(args, b"serialize")
+
+
+cdef Error *executable_compile_options(SerializeArgs *args) noexcept nogil:
+    return _answer_bytes(args, b"compile_options")
+
+
+cdef Error *executable_device_assignment(SerializeArgs *args) noexcept nogil:
+    return _answer_bytes(args, b"device_assignment")
+
+
+cdef Error *_get_program_text(ProgramText *program, Executable *executable) noexcept with gil:
+    cdef bytes text
+    try:
+        text = _program(executable).text()
+    except BaseException as exception:
+        return error_of(exception)
+    program.format = b"mlir"
+    program.format_size = 4
+    if program.code != NULL and program.code_size >= <size_t>len(text):
+        memcpy(program.code, <const char *>text, len(text))
+    program.code_size = len(text)
+    return NULL
+
+
+cdef Error *executable_optimized_program(OptimizedProgramArgs *args) noexcept nogil:
+    """Give the text of the program; in a first call, without memory for it, its size."""
+    if lacks(args, &args.program):
+        return short_structure()
+    if is_finalizing():
+        return shutting_down()
+    return _get_program_text(args.program, args.executable)
+
+
+cdef Error *_get_memory(CompiledMemoryArgs *args) noexcept with gil:
+    try:
+        arguments, results, aliased, temporaries = _program(args.executable).memory()
+        args.arguments, args.results = arguments, results
+        args.aliased, args.temporaries = aliased, temporaries
+    except BaseException as exception:
+        return error_of(exception)
+    return NULL
+
+
+cdef Error *executable_memory(CompiledMemoryArgs *args) noexcept nogil:
+    cdef Error *error
+    if lacks(args, &args.host_temporaries):
+        return short_structure()
+    if is_finalizing():
+        return shutting_down()
+    error = _get_memory(args)
+    args.code = args.host_code = args.host_arguments = args.host_results = 0
+    args.host_aliased = args.host_temporaries = 0
+    if not lacks(args, &args.peak):
+        args.peak = args.arguments + args.results + args.temporaries - args.aliased
+    if not lacks(args, &args.peak_unpadded):
+        args.total = args.total_allocated = args.peak_unpadded = args.peak
+        args.indefinite = 0
+    return error
+
+
+cdef void fill_executable_slots(Api *api) noexcept:
+    api.slots[<int>SLOT_Client_Compile] = <void *>client_compile
+    api.slots[<int>SLOT_Compile] = <void *>compile_for_topology
+    api.slots[<int>SLOT_Client_Load] = <void *>client_load
+    api.slots[<int>SLOT_Executable_DeserializeAndLoad] = <void *>executable_deserialize
+    api.slots[<int>SLOT_LoadedExecutable_Execute] = <void *>executable_execute
+    api.slots[<int>SLOT_Executable_Destroy] = <void *>executable_destroy
+    api.slots[<int>SLOT_LoadedExecutable_Destroy] = <void *>executable_destroy
+    api.slots[<int>SLOT_LoadedExecutable_GetExecutable] = <void *>executable_get
+    api.slots[<int>SLOT_LoadedExecutable_Delete] = <void *>executable_delete
+    api.slots[<int>SLOT_LoadedExecutable_IsDeleted] = <void *>executable_is_deleted
+    api.slots[<int>SLOT_LoadedExecutable_AddressableDevices] = <void *>executable_devices
+    api.slots[<int>SLOT_LoadedExecutable_AddressableDeviceLogicalIds] = <void *>executable_logical_devices
+    api.slots[<int>SLOT_LoadedExecutable_GetDeviceAssignment] = <void *>executable_device_assignment
+    api.slots[<int>SLOT_LoadedExecutable_Fingerprint] = <void *>executable_fingerprint
+    api.slots[<int>SLOT_Executable_Fingerprint] = <void *>executable_fingerprint
+    api.slots[<int>SLOT_Executable_Name] = <void *>executable_name
+    api.slots[<int>SLOT_Executable_NumReplicas] = <void *>executable_replicas
+    api.slots[<int>SLOT_Executable_NumPartitions] = <void *>executable_partitions
+    api.slots[<int>SLOT_Executable_NumOutputs] = <void *>executable_result_count
+    api.slots[<int>SLOT_Executable_SizeOfGeneratedCodeInBytes] = <void *>executable_code_size
+    api.slots[<int>SLOT_Executable_OutputElementTypes] = <void *>executable_result_types
+    api.slots[<int>SLOT_Executable_OptimizedProgram] = <void *>executable_optimized_program
+    api.slots[<int>SLOT_Executable_Serialize] = <void *>executable_serialize
+    api.slots[<int>SLOT_Executable_GetCompileOptions] = <void *>executable_compile_options
+    api.slots[<int>SLOT_Executable_GetCompiledMemoryStats] = <void *>executable_memory

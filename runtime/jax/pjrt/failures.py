@@ -1,0 +1,35 @@
+"""Exceptions as status codes and texts of PJRT."""
+
+from __future__ import annotations
+
+import signal
+from typing import Final
+
+from ...errors import ExecutionError, NimbleError, UnsupportedError, failure
+
+CANCELLED: Final = 1
+INVALID_ARGUMENT: Final = 3
+RESOURCE_EXHAUSTED: Final = 8
+UNIMPLEMENTED: Final = 12
+INTERNAL: Final = 13
+
+
+def describe(exception: BaseException) -> tuple[int, str]:
+    """The status code of an exception, and what is wrong.
+
+    An interrupt is raised again on the main thread, for PJRT has no way to pass it on.
+    """
+    if isinstance(exception, KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+        return CANCELLED, "interrupted"
+    if isinstance(exception, UnsupportedError):
+        return UNIMPLEMENTED, str(exception)
+    if isinstance(exception, ExecutionError):
+        return INTERNAL, str(exception)
+    if isinstance(exception, NimbleError):
+        return INVALID_ARGUMENT, str(exception)
+    if isinstance(exception, MemoryError):
+        return RESOURCE_EXHAUSTED, failure(exception)
+    if isinstance(exception, Exception):
+        return INTERNAL, failure(exception)
+    return CANCELLED, f"ended by {type(exception).__name__}: {exception}"

@@ -1,0 +1,3 @@
+from typing import Any
+
+def api_capsule() -> Any: ...

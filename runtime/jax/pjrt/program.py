@@ -1,0 +1,210 @@
+"""Programs as PJRT passes them, compiled for this runtime."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import ParseError, UnsupportedError
+from ...frontend.bytecode import MAGIC
+from ...ir import BoolAttribute, Function, Module
+from ...types import ElementType, TensorType, TokenType, Type
+from ..running import Program, load_program
+from .client import platform_version
+from .compile_options import CompileOptions, device_assignment, parse_compile_options
+from .element_types import KINDS, PRED
+
+_SERIALIZED: Final = b"NimbleHLO program 1\n"
+"""How a serialized program begins."""
+
+
+class LoadedProgram:
+    """A program that is ready to run, and what a caller may ask of it.
+
+    Attributes:
+        run: runs it on a tuple of arrays that fit, and returns a list of arrays in C order.
+        argument_count: the number of arguments.
+        result_kinds: PJRT's number of the element type of each result.
+        result_shapes: the sizes of each result.
+        donated: numbers of the arguments whose memory a call may use.
+        replicas, partitions, device_ids: see `CompileOptions`.
+        name: the module's name.
+        fingerprint: equal for equal programs, options and versions.
+    """
+
+    def __init__(self, module: Module, calls_python: bool, code: bytes, options: CompileOptions) -> None:
+        function = module.functions["main"]
+        self.donated = _donated(function)
+        self._program = Program(module, options.settings, self.donated)
+        self._calls_python = calls_python
+        self._code = code
+        self._options = options
+        self._text: bytes | None = None
+        self.run = _runner(self._program)
+        self.argument_count = len(function.type.inputs)
+        described = [_describe(type) for type in function.type.results]
+        self.result_kinds = [kind for kind, _ in described]
+        self.result_shapes = [shape for _, shape in described]
+        self.replicas = options.replicas
+        self.partitions = options.partitions
+        self.device_ids = options.device_ids
+        self.name = self._program.name.encode()
+        parts = (code, options.serialized, platform_version().encode())
+        self.fingerprint = hashlib.sha256(
+            b"".join([hashlib.sha256(part).digest() for part in parts])
+        ).digest()
+
+    def text(self) -> bytes:
+        """The program in MLIR's text."""
+        if self._text is None:
+            self._text = _portable_text(self._code)
+        return self._text
+
+    def serialize(self) -> bytes:
+        """What `deserialize_program` takes.
+
+        Raises:
+            UnsupportedError: the program calls Python functions of this process.
+        """
+        if self._calls_python:
+            raise UnsupportedError("a program that calls Python functions means nothing to another process")
+        header = json.dumps({"version": platform_version(), "options": len(self._options.serialized)})
+        return _SERIALIZED + header.encode() + b"\n" + self._options.serialized + self._code
+
+    def compile_options(self) -> bytes:
+        """The CompileOptionsProto that it was compiled with."""
+        return self._options.serialized
+
+    def device_assignment(self) -> bytes:
+        """The DeviceAssignmentProto that says on which devices it runs."""
+        return device_assignment(self._options)
+
+    def memory(self) -> tuple[int, int, int, int]:
+        """Bytes of a call's arguments, results, results in memory of arguments, and temporaries."""
+        needed = self._program.executable.memory()
+        return needed.arguments, needed.results, 0, needed.temporaries
+
+
+def compile_program(code: bytes, format: str, options: bytes, device_count: int) -> LoadedProgram:
+    """Compile a program.
+
+    Args:
+        code: text, MLIR bytecode or a VHLO portable artifact.
+        format: PJRT's name of the format: ``"mlir"``.
+        options: a CompileOptionsProto.
+        device_count: the number of devices of the client.
+
+    Raises:
+        NimbleError: what `load_program`, `Program` and `parse_compile_options` raise.
+        UnsupportedError: another format, or no function ``main``.
+    """
+    if format != "mlir":
+        raise UnsupportedError(f"programs in the format {format!r} are not offered; MLIR's are")
+    parsed = parse_compile_options(options, device_count)
+    module, calls_python = _load(code)
+    if "main" not in module.functions:
+        raise UnsupportedError("the program has no function @main")
+    return LoadedProgram(module, calls_python, code, parsed)
+
+
+def deserialize_program(data: bytes, options: bytes | None, device_count: int) -> LoadedProgram:
+    """Compile what `LoadedProgram.serialize` returned.
+
+    Args:
+        data: the serialized program.
+        options: a CompileOptionsProto in place of the one that it was compiled with.
+        device_count: the number of devices of the client.
+
+    Raises:
+        ParseError: the data is no serialized program, or one of another version.
+    """
+    if not data.startswith(_SERIALIZED):
+        raise ParseError("the data is no serialized program of NimbleHLO")
+    header, _, rest = data[len(_SERIALIZED) :].partition(b"\n")
+    try:
+        description = json.loads(header)
+        version, size = description["version"], int(description["options"])
+    except (ValueError, KeyError, TypeError):
+        raise ParseError("the data is a broken serialized program of NimbleHLO") from None
+    if version != platform_version():
+        raise ParseError(
+            f"the program was serialized by NimbleHLO {version}, but this is {platform_version()}"
+        )
+    return compile_program(rest[size:], "mlir", rest[:size] if options is None else options, device_count)
+
+
+def _load(code: bytes) -> tuple[Module, bool]:
+    """Load a program. A jaxlib in this process reads bytecode there, for it has written it."""
+    if code.startswith(MAGIC) and "jaxlib" in sys.modules:
+        return load_program(_bytecode_module(code))
+    return load_program(code)
+
+
+def _bytecode_module(code: bytes) -> Any:
+    """jaxlib's module of bytecode or of a portable artifact."""
+    from jaxlib.mlir import ir
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+
+    context = ir.Context()
+    context.allow_unregistered_dialects = True
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context.append_dialect_registry(registry)
+    for dialect in (chlo, sdy, stablehlo):
+        dialect.register_dialect(context)
+    try:
+        if b"StableHLO_v" in code[:32]:
+            return stablehlo.deserialize_portable_artifact(context, code)
+        return ir.Module.parse(code, context=context)
+    except (ValueError, ir.MLIRError) as error:
+        raise ParseError(f"malformed bytecode: {error}") from None
+
+
+def _portable_text(code: bytes) -> bytes:
+    if not code.startswith(MAGIC):
+        return code
+    return str(_bytecode_module(code)).encode()
+
+
+def _donated(function: Function) -> tuple[int, ...]:
+    """The arguments whose memory a call may use."""
+    return tuple(
+        [
+            index
+            for index, attributes in enumerate(function.argument_attributes)
+            if "tf.aliasing_output" in attributes or attributes.get("jax.buffer_donor") == BoolAttribute(True)
+        ]
+    )
+
+
+def _describe(type: Type) -> tuple[int, tuple[int, ...]]:
+    """PJRT's element type and sizes of a result. A token is an array of no booleans."""
+    if isinstance(type, TokenType):
+        return PRED, (0,)
+    if isinstance(type, TensorType) and isinstance(type.element_type, ElementType):
+        kind = KINDS.get(type.element_type.name)
+        if kind is not None:
+            return kind, type.shape
+    raise UnsupportedError(f"results of type {type} are not offered through PJRT")
+
+
+def _runner(program: Program) -> Callable[[tuple[Any, ...]], Sequence[Any]]:
+    """What runs a program on arrays that fit."""
+    types = program.executable.output_types
+    if not any(isinstance(type, TokenType) for type in types):
+        return lambda arguments: program(*arguments)
+
+    def run(arguments: tuple[Any, ...]) -> list[Any]:
+        results = program(*arguments)
+        return [
+            np.empty(0, np.bool_) if isinstance(type, TokenType) else value
+            for value, type in zip(results, types, strict=True)
+        ]
+
+    return run

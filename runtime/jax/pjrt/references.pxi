@@ -1,0 +1,64 @@
+# References to Python objects that are given up on threads which do not hold Python's lock. Whoever waits for the
+# lock in a destruction can end the process at the interpreter's exit, or wait for a thread that waits for it.
+
+cdef PyObject **_DROPPED = NULL
+cdef Py_ssize_t _dropped_count = 0
+cdef Py_ssize_t _dropped_capacity = 0
+cdef bint _is_collection_pending = False
+
+
+cdef Error *shutting_down() noexcept nogil:
+    return plain_error(CODE_CANCELLED, b"the Python interpreter is shutting down")
+
+
+cdef void drop(PyObject *value) noexcept nogil:
+    """Give up a reference: at once if the thread holds Python's lock, else as soon as one does that runs Python."""
+    cdef bint schedules
+    if value == NULL or is_finalizing():
+        return
+    if PyGILState_Check():
+        Py_DecRef(value)
+        return
+    global _is_collection_pending
+    take_lock()
+    _remember(value)
+    schedules = not _is_collection_pending
+    _is_collection_pending = True
+    release_lock()
+    if schedules and Py_AddPendingCall(_collect, NULL) != 0:
+        # The queue of pending calls is full; the next call of a function that holds the lock collects.
+        _is_collection_pending = False
+
+
+cdef void _remember(PyObject *value) noexcept nogil:
+    global _DROPPED, _dropped_count, _dropped_capacity
+    if _dropped_count == _dropped_capacity:
+        _dropped_capacity = 2 * _dropped_capacity + 64
+        _DROPPED = <PyObject **>realloc(_DROPPED, _dropped_capacity * sizeof(PyObject *))
+        if _DROPPED == NULL:
+            abort_for_lack_of_memory()
+    _DROPPED[_dropped_count] = value
+    _dropped_count += 1
+
+
+cdef int _collect(void *unused) noexcept:
+    global _is_collection_pending
+    _is_collection_pending = False
+    collect_dropped()
+    return 0
+
+
+cdef void collect_dropped() noexcept:
+    """Give up what was dropped without Python's lock. The caller holds it."""
+    global _dropped_count
+    cdef PyObject *value
+    while _dropped_count:
+        take_lock()
+        value = NULL
+        if _dropped_count:
+            _dropped_count -= 1
+            value = _DROPPED[_dropped_count]
+        release_lock()
+        if value != NULL:
+            Py_DecRef(value)
+
