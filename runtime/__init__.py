@@ -20,10 +20,12 @@ from .options import Options
 
 if TYPE_CHECKING:
     from . import patterns
-    from .api import Executable, compile, execute, load
+    from .api import Executable, GridExecutable, compile, execute, load
     from .explorer import Exploration, explore
+    from .grid.host import HostQueues
     from .ir import Module
     from .kernels.launch.cache_trust import CacheWarning
+    from .ops.collectives.process_grid import Grid
     from .ops.control.composite import register_composite
     from .ops.custom_calls.custom_call import register_custom_call
     from .sanitizer import Finding, Findings, SanitizerWarning
@@ -38,6 +40,9 @@ __all__ = [
     "Exploration",
     "Finding",
     "Findings",
+    "Grid",
+    "GridExecutable",
+    "HostQueues",
     "Module",
     "NimbleError",
     "Options",
@@ -65,6 +70,9 @@ _DEFINED_IN = {
     "Exploration": "explorer",
     "Finding": "sanitizer",
     "Findings": "sanitizer",
+    "Grid": "ops.collectives.process_grid",
+    "GridExecutable": "api",
+    "HostQueues": "grid.host",
     "Module": "ir",
     "Refinability": "transforms",
     "SanitizerWarning": "sanitizer",

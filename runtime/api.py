@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -17,15 +17,18 @@ from .executor import Limits, Runner
 from .float_errors import without_warnings
 from .frontend.loader import load_ir
 from .garbage import gc_paused
+from .grid.host import HostQueues
 from .inputs import convert_input
 from .ir import Function, Module
 from .kernels.launch.native import wake_workers
 from .kernels.launch.poison import POISON
 from .lru_cache import LRUCache
 from .memory import MIN_POOLED_BYTES, RECYCLING, Retention, limited, run_with
+from .ops.collectives.process_grid import ONE_PROCESS, Grid
 from .ops.custom_calls.user_functions import Registry
 from .ops.framework.call_state import needs_call_state, new_call
 from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
+from .ops.framework.op_registry import COMMUNICATING
 from .ops.framework.verify import verify
 from .options import Options
 from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
@@ -75,24 +78,59 @@ def load(module: object) -> Module:
     return loaded
 
 
+@overload
+def compile(
+    module: object,
+    *,
+    entry: str = ...,
+    options: Options | None = ...,
+    grid: None = ...,
+    host: HostQueues | None = ...,
+) -> Executable: ...
+@overload
+def compile(
+    module: object,
+    *,
+    entry: str = ...,
+    options: Options | None = ...,
+    grid: Grid,
+    host: HostQueues | None = ...,
+) -> GridExecutable: ...
 @gc_paused
-def compile(module: object, *, entry: str = "main", options: Options | None = None) -> Executable:
+def compile(
+    module: object,
+    *,
+    entry: str = "main",
+    options: Options | None = None,
+    grid: Grid | None = None,
+    host: HostQueues | None = None,
+) -> Executable | GridExecutable:
     """Prepare a program, so that calling it only runs its steps.
 
     Args:
         module: what `load` takes.
         entry: name of the function to run.
         options: see `Options`.
+        grid: the processes that run the program at the same time; None: one alone.
+        host: the host's end of infeed, outfeed and host transfers.
 
     Raises:
-        NimbleError: what `load` raises, or there is no such function.
+        NimbleError: what `load` raises, there is no such function, or the program does not fit the grid.
     """
-    return Executable(load(module), entry, options or Options())
+    if grid is None:
+        return Executable(load(module), entry, options or Options(), host=host)
+    return GridExecutable(load(module), entry, options or Options(), grid, host)
 
 
 def execute(
-    module: object, inputs: Sequence[Any] = (), *, entry: str = "main", options: Options | None = None
-) -> list[Array]:
+    module: object,
+    inputs: Sequence[Any] = (),
+    *,
+    entry: str = "main",
+    options: Options | None = None,
+    grid: Grid | None = None,
+    host: HostQueues | None = None,
+) -> list[Any]:
     """Run a program.
 
     A small program that is text stays ready for the next call with the same text, entry and options.
@@ -102,16 +140,23 @@ def execute(
         inputs: one for each argument of `entry`: NumPy or ml_dtypes arrays of the argument's type and shape,
             Python scalars, or anything with ``__dlpack__`` or ``__array__``. JAX's typed random keys stand
             for their words (`jax.random.key_data`), as which they are returned. Inputs are not written to.
+            With a grid: such a sequence for each process, in row-major order of the grid.
         entry: name of the function to run.
         options: see `Options`.
+        grid, host: see `compile`.
 
     Returns:
-        An array for each result, which belongs to the caller. Tuples come as tuples of arrays.
+        An array for each result, which belongs to the caller. Tuples come as tuples of arrays. With a grid:
+        such a list for each process.
 
     Raises:
         NimbleError: what `load` raises.
         ExecutionError: inputs do not fit, or the run failed.
     """
+    if grid is not None:
+        return compile(module, entry=entry, options=options, grid=grid, host=host)(inputs)
+    if host is not None:
+        return compile(module, entry=entry, options=options, host=host)(*inputs)
     # A path is no text: what it names may change.
     if not isinstance(module, str) or "\n" not in module:
         return compile(module, entry=entry, options=options)(*inputs)
@@ -140,7 +185,9 @@ class Executable:
 
     _scatters_by_columns = _calls_layers = True
 
-    def __init__(self, module: Module, entry: str, options: Options) -> None:
+    def __init__(
+        self, module: Module, entry: str, options: Options, host: HostQueues | None = None
+    ) -> None:
         function = entry_function(module, entry)
         inputs = len(function.type.inputs)
         if options.donate != "all" and max(options.donate, default=-1) >= inputs:
@@ -152,6 +199,7 @@ class Executable:
 
             set_limit(options.cache_bytes)
         self.options = options
+        self._host = host
         self.input_types = function.type.inputs
         self.output_types = function.type.results
         tensors = [type if isinstance(type, TensorType) else None for type in self.input_types]
@@ -175,17 +223,22 @@ class Executable:
         Raises:
             ExecutionError: inputs do not fit, or the run failed.
         """
+        arguments = self._arguments(inputs)
+        program = self._only or self._program_for(arguments)
+        return program.run(arguments)
+
+    def _arguments(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The inputs as arrays that fit.
+
+        Raises:
+            ExecutionError: they do not fit.
+        """
         types = self.input_types
         if len(inputs) != len(types):
             raise ExecutionError(f"@{self._entry} takes {len(types)} inputs, but got {len(inputs)}")
         if fit_as_they_are(inputs, self._dtypes, self._shapes):
-            arguments = inputs
-        else:
-            arguments = tuple(
-                [convert_input(value, types[index], index) for index, value in enumerate(inputs)]
-            )
-        program = self._only or self._program_for(arguments)
-        return program.run(arguments)
+            return inputs
+        return tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])
 
     def _program_for(self, arguments: tuple[Any, ...]) -> Program:
         """The program for the arguments' sizes."""
@@ -224,7 +277,7 @@ class Executable:
             raise UnsupportedError(reason) from None
 
     def _lowered(self, function: Function) -> Program:
-        return Program(function, self.options)
+        return Program(function, self.options, placement=Placement(len(self.input_types), host=self._host))
 
     def _sanitized(self, sanitizer: Sanitizer, types: Sequence[Type]) -> Program:
         """A program whose regions run by references, for the checks look at what happens in them."""
@@ -282,16 +335,102 @@ class Executable:
         return f"Executable(@{self._entry} : {FunctionType(self.input_types, self.output_types)})"
 
 
+class GridExecutable(Executable):
+    """A program that is ready to run as every process of a grid.
+
+    All processes share its constants and its plan. They run in turn in the calling thread, in the same order
+    whatever the machine; kernels use several threads as they do elsewhere.
+
+    Attributes:
+        grid: the grid.
+    """
+
+    def __init__(
+        self, module: Module, entry: str, options: Options, grid: Grid, host: HostQueues | None = None
+    ) -> None:
+        self.grid = grid
+        if options.sanitize:
+            raise UnsupportedError("Options(sanitize=...) is not offered for programs on a grid")
+        super().__init__(module, entry, options, host)
+
+    def __call__(self, *inputs: Any) -> list[list[Any]]:
+        """Run it.
+
+        Args:
+            inputs: one sequence that has a sequence of inputs for each process (see `execute`), in row-major
+                order of the grid; nothing where the program takes no inputs.
+
+        Returns:
+            For each process a list of its results, which belong to the caller.
+
+        Raises:
+            ExecutionError: inputs do not fit, a process failed, or no process can go on.
+        """
+        (each,) = inputs or ([()] * self.grid.size,)
+        if len(each) != self.grid.size:
+            raise ExecutionError(f"there are inputs for {len(each)} processes, but the grid is {self.grid}")
+        arguments = [self._arguments(tuple(own)) for own in each]
+        program = self._only
+        if program is None:
+            program = self._program_for(arguments[0])
+            shapes = [list(map(np.shape, own)) for own in arguments]
+            for id, own_shapes in zip(self.grid.processes, shapes, strict=True):
+                if own_shapes != shapes[0]:
+                    raise ExecutionError(
+                        f"the inputs of process {id} have other sizes than those of the first"
+                    )
+        results = program.run(tuple([value for own in arguments for value in own]))
+        count = len(self.output_types)
+        return [results[number * count : (number + 1) * count] for number in range(self.grid.size)]
+
+    def _lowered(self, function: Function) -> Program:
+        placement = Placement(len(self.input_types), self.grid, self._host, runs_on_grid=True)
+        return Program(function, self.options, placement=placement)
+
+
 _executed: LRUCache[tuple[str, str, Options, int], Executable] = LRUCache(MAX_CACHED_EXECUTABLES)
 
 
+@dataclass(frozen=True)
+class Placement:
+    """On which processes a program runs.
+
+    Attributes:
+        input_count: how many inputs a process takes.
+        grid: the processes.
+        host: the host's queues.
+        runs_on_grid: whether it runs on the grid even if it does not communicate.
+    """
+
+    input_count: int
+    grid: Grid = ONE_PROCESS
+    host: HostQueues | None = None
+    runs_on_grid: bool = False
+
+    def runner(self, function: Function, plan: Plan) -> Callable[[Plan], Any] | None:
+        """What makes the runner of a plan for a grid; None where it needs none."""
+        reads_ids = len(function.type.inputs) > self.input_count
+        communicates = any(step.operation in COMMUNICATING for step in all_steps(plan))
+        if not (self.runs_on_grid or reads_ids or communicates):
+            return None
+        from .grid.runner import GridRunner
+
+        return lambda plan: GridRunner(plan, self.grid, reads_ids, self.host)
+
+
 def _runner_of(
-    function: Function, plan: Plan, options: Options, runner: Callable[[Plan], Any]
+    function: Function,
+    plan: Plan,
+    options: Options,
+    runner: Callable[[Plan], Any],
+    placement: Placement | None,
 ) -> Any:
     """What runs a function's plan; where that is asked for, verified (`nimblehlo.verification`)."""
+    on_grid = placement.runner(function, plan) if placement else None
     if verification.level() == "off":
-        return runner(plan)
-    return verification.verified_runner(function, plan, options, runner)
+        return (on_grid or runner)(plan)
+    checks_steps = on_grid is None
+    return verification.verified_runner(function, plan, options, on_grid or runner, checks_steps=checks_steps)
 
 
 def _sanitizer(options: Options, scatters: OutOfBounds) -> Sanitizer | None:
@@ -311,6 +450,7 @@ class Program:
         options: says which ways are open.
         choose: see `nimblehlo.plan.lower`.
         runner: makes what runs the plan.
+        placement: the processes that run it; None: one alone, which communicates with nobody.
     """
 
     def __init__(
@@ -319,6 +459,7 @@ class Program:
         options: Options,
         choose: Choose = choose,
         runner: Callable[[Plan], Any] = Runner,
+        placement: Placement | None = None,
     ) -> None:
         self.function = function
         self.type = function.type
@@ -327,12 +468,16 @@ class Program:
         self._types = function.type.results
         self._options = options
         self._has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
-        self._runner = _runner_of(function, self._plan, options, runner)
+        self._runner = _runner_of(function, self._plan, options, runner, placement)
         self._constants = memory_of(self._plan.constants.values())
-        count = len(self.type.inputs)
-        self._donated = range(count) if options.donate == "all" else options.donate
+        count, processes = len(self.type.inputs), 1
+        if placement is not None:
+            count, processes = placement.input_count, placement.grid.size
+            self._types *= processes
+        donated = range(count) if options.donate == "all" else options.donate
+        self._donated = [count * process + index for process in range(processes) for index in donated]
         self._has_limits = (options.max_steps, options.max_bytes, options.timeout) != (None, None, None)
-        needed = self.memory.results + self.memory.temporaries
+        needed = (self.memory.results + self.memory.temporaries) * processes
         is_large = needed + self.memory.arguments >= MIN_POOLED_BYTES
         self._handler = RECYCLING if is_large or POISON != "0" else None
         self._is_plain = not self._has_call_state and self._handler is None and options.max_bytes is None

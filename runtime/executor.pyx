@@ -295,8 +295,34 @@ cdef class Runner:
             frame[self.results.at[index]] = self.template[self.results.at[index]]
         return values
 
+    def enter(self, list arguments):
+        """A new frame that holds these arguments; the list is emptied.
+
+        `run_range` and `leave` go on with it: whoever runs a plan in several pieces does so by these three.
+        """
+        cdef list frame = self.template[:]
+        self.move_in(frame, arguments, 0)
+        return frame
+
+    def run_range(self, list frame, Py_ssize_t first, Py_ssize_t last, Limits limits):
+        """Run the steps from `first` up to `last`, which is not run."""
+        self.run_steps_between(frame, first, last, limits)
+
+    def leave(self, list frame):
+        """The results, as a list; see `enter`."""
+        return self.move_out(frame)
+
+    def count_step(self, Py_ssize_t index, Limits limits):
+        """Count a step that somebody else takes in the place of `run_range`, under the limits of the run."""
+        if limits is not None:
+            limits.count(<_Step>self.steps[index], 1)
+
     cdef int run_steps(self, list frame, Limits limits) except -1:
-        cdef Py_ssize_t index = 0, count = len(self.steps)
+        return self.run_steps_between(frame, 0, len(self.steps), limits)
+
+    cdef int run_steps_between(
+        self, list frame, Py_ssize_t index, Py_ssize_t count, Limits limits
+    ) except -1:
         cdef _Step step
         try:
             if limits is None:

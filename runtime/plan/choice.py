@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Block
+from ..ops.collectives.base import Communicating
 from ..ops.control.control import While
 from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Op
@@ -17,6 +18,7 @@ from ..options import Options
 from ..specialize.utils.rewriter import tensor_type
 from .implementation import Implementation, NoCode, Pairs, Prepared
 from .implementations.block_references import in_blocks
+from .implementations.communication import Communication
 from .implementations.elementwise_fusion import Code, block_of, is_generated, run_one_by_one
 from .implementations.kernels import kernel_for
 from .implementations.native_code import NativeCode
@@ -38,6 +40,8 @@ _EXACT_UFUNCS = frozenset({
 
 def choose(view: Op, options: Options) -> Implementation:
     """The implementation of one operation under the given options."""
+    if isinstance(view, Communicating):
+        return Communication(view)
     if has_unknown_sizes(view) and not _takes_unknown_sizes(view):
         return Prepared(RunTimeTyped(view, reference_for), reason="sizes are known at run time only")
     if options.compile == "never":

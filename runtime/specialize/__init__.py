@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..errors import NimbleError
 from ..ir import Function, Module, Region
+from ..ops.framework.op_registry import PROGRAM_PER_PROCESS
 from ..ops.framework.verify import view_of
 from ..types import FunctionType, TensorType, Type
 from .forward import propagate
@@ -69,6 +70,10 @@ def specialize(
     budget = Budget()
     function = bind(module, entry, argument_types, budget)
     assert function.body is not None
+    if not PROGRAM_PER_PROCESS.isdisjoint(operation.name for operation in function.body.walk()):
+        from .process_ids import bind_process_ids
+
+        bind_process_ids(function)
     if drops_windows:
         from .rewrites.whole_windows import drop_whole_windows
 

@@ -21,7 +21,12 @@ from ..ir import (
     SymbolAttribute,
     Value,
 )
-from ..ops.framework.op_registry import MODULE_OF_OPERATION, SHARDING_ATTRIBUTES
+from ..ops.framework.op_registry import (
+    COMMUNICATING,
+    MODULE_OF_OPERATION,
+    RUN_PARALLEL,
+    SHARDING_ATTRIBUTES,
+)
 
 if TYPE_CHECKING:
     from ..ops.custom_calls.shape_custom_calls import ReplacedTarget
@@ -37,6 +42,7 @@ _CALLS: Final = frozenset(
         "func.call",
         "stablehlo.composite",
         "stablehlo.custom_call",
+        *COMMUNICATING,
         *(name for name in MODULE_OF_OPERATION if name.startswith("sdy.")),
     }
 )
@@ -173,8 +179,15 @@ class _Inliner:
         target = _target(call)
         operands = [values[operand] for operand in call.operands]
         if target is None:
-            regions = [self.copy_region(region, values) for region in call.regions]
+            if call.name == RUN_PARALLEL:
+                regions = self.parallel_regions(call)
+            else:
+                regions = [self.copy_region(region, values) for region in call.regions]
             copied = (_recomposed(call) or call).again(tuple(operands), regions)
+            if call.name in COMMUNICATING:
+                from .rewrites.sharding import with_known_mesh
+
+                copied.attributes = with_known_mesh(call, self.module)
             builder.block.operations.append(copied)
             results: Sequence[Value] = copied.results
         else:
@@ -207,23 +220,29 @@ class _Inliner:
         return None
 
     def called_regions(self, call: Operation) -> list[Region]:
-        """Copies of the bodies of the functions that a custom call names, as regions.
+        """Copies of the bodies of the functions that a custom call names, as regions."""
+        called = call.attributes.get("called_computations")
+        symbols = called.values if isinstance(called, ArrayAttribute) else ()
+        return [self.function_region(call, str(symbol)) for symbol in symbols]
+
+    def parallel_regions(self, call: Operation) -> list[Region]:
+        """Copies of the bodies of the functions that `interpreter.run_parallel` names, as regions."""
+        from ..ops.collectives.parallel import RunParallel
+
+        return [self.function_region(call, symbol) for symbol in RunParallel(call).symbols]
+
+    def function_region(self, call: Operation, symbol: str) -> Region:
+        """A copy of a function's body as a region.
 
         Raises:
             VerifyError: there is no such function.
         """
-        regions = []
-        called = call.attributes.get("called_computations")
-        for symbol in called.values if isinstance(called, ArrayAttribute) else ():
-            function = self.functions.get(str(symbol))
-            if function is None or function.body is None:
-                raise VerifyError(
-                    f"there is no function @{symbol}", operation=call.name, location=call.location
-                )
-            region = self.copy_region(function.body, {})
-            region.block.terminator.name = "stablehlo.return"
-            regions.append(region)
-        return regions
+        function = self.functions.get(symbol)
+        if function is None or function.body is None:
+            raise VerifyError(f"there is no function @{symbol}", operation=call.name, location=call.location)
+        region = self.copy_region(function.body, {})
+        region.block.terminator.name = "stablehlo.return"
+        return region
 
 
 def _without_shardings(attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:

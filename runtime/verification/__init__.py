@@ -46,7 +46,14 @@ def verifying(what: Level) -> Iterator[None]:
         _level = before
 
 
-def verified_runner(function: Function, plan: Plan, options: Options, runner: Callable[[Plan], Any]) -> Any:
+def verified_runner(
+    function: Function,
+    plan: Plan,
+    options: Options,
+    runner: Callable[[Plan], Any],
+    *,
+    checks_steps: bool = True,
+) -> Any:
     """What runs a plan, which is verified before; at the level ``"steps"`` it checks each step that it runs.
 
     Args:
@@ -54,6 +61,7 @@ def verified_runner(function: Function, plan: Plan, options: Options, runner: Ca
         plan: its plan.
         options: with which it was made.
         runner: makes what runs a plan.
+        checks_steps: whether steps can be checked as they run: one at a time runs the plan.
 
     Raises:
         InvalidPlan: a step of the plan may see another value than the one that it means.
@@ -68,7 +76,7 @@ def verified_runner(function: Function, plan: Plan, options: Options, runner: Ca
     if options.compile != "never":
         verify_generated_nests(function, options)
         verify_row_programs(function)
-    if _level != "steps":
+    if _level != "steps" or not checks_steps:
         return runner(plan)
     from .steps import CheckedRunner
 

@@ -56,3 +56,15 @@ def new_call(options: Options) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(token)
+
+
+def for_process() -> None:
+    """Give the process of a grid that runs in the present context a state of its own.
+
+    It counts its own draws, while the probes of all processes are numbered together.
+    """
+    shared = _CURRENT.get()
+    if shared is not None:
+        own = CallState(shared.options)
+        own.probes = shared.probes
+        _CURRENT.set(own)

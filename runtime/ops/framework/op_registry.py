@@ -103,6 +103,11 @@ _NAMES: Final = {
             "sharded_to_unreduced replicated_to_unreduced"
         ),
     },
+    "collectives.movement": {"stablehlo": "all_gather all_to_all collective_broadcast collective_permute"},
+    "collectives.reduction": {"stablehlo": "all_reduce reduce_scatter collective_reduce"},
+    "collectives.channels": {"stablehlo": "replica_id partition_id send recv infeed outfeed"},
+    "collectives.asynchronous": {"stablehlo": "async_start async_done"},
+    "collectives.parallel": {"interpreter": "run_parallel"},
     "testing.interpreter": {"interpreter": "print probe"},
     "testing.check": {
         "check": (
@@ -120,6 +125,18 @@ MODULE_OF_OPERATION: Final = {
     for name in names.split()
 }
 """The module that declares an operation, by the operation's name with its dialect."""
+
+PROCESS_IDS: Final = frozenset({"stablehlo.replica_id", "stablehlo.partition_id"})
+"""Operations whose results differ between the processes of a grid that run one program."""
+
+RUN_PARALLEL: Final = "interpreter.run_parallel"
+PROGRAM_PER_PROCESS: Final = PROCESS_IDS | {RUN_PARALLEL}
+"""Operations for which programs get the ids of their process as arguments (`specialize.process_ids`)."""
+
+COMMUNICATING: Final = frozenset(
+    name for name, family in MODULE_OF_OPERATION.items() if family.startswith("collectives.")
+) - PROCESS_IDS
+"""Operations by which a process meets other processes or the host: they run on a grid."""
 
 VERIFY_SHARDINGS: Final = "sharding.verify"
 """The module whose `verify_shardings` checks the sharding annotations of a program."""

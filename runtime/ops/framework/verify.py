@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ...errors import NimbleError, UnsupportedError, VerifyError
 from ...ir import (
+    ArrayAttribute,
     Attribute,
     Block,
     DenseElementsAttribute,
@@ -25,7 +26,7 @@ from ...ir.structural_key import structural_key
 from ...options import Ordering
 from ...types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
 from .declaration import Op, lookup
-from .op_registry import MESH, SHARDING_ATTRIBUTES, VERIFY_SHARDINGS
+from .op_registry import MESH, RUN_PARALLEL, SHARDING_ATTRIBUTES, VERIFY_SHARDINGS
 from .rules import all_types_agree
 from .type_constraints import violation
 
@@ -170,6 +171,8 @@ class _Verifier:
             self.calls[function.name].add(symbol)
             if symbol not in self.functions:
                 raise view.error(f"there is no function @{symbol}")
+        if operation.name == RUN_PARALLEL:
+            self.verify_parallel(view)
         if operation.name in ("func.call", "stablehlo.composite"):
             self.verify_call(view, self.functions[next(iter(_called_functions(operation)))])
         if key is not None:
@@ -191,6 +194,26 @@ class _Verifier:
                 f"has results {_types_text(actual.results)}, "
                 f"but @{callee.name} returns {_types_text(callee.type.results)}"
             )
+
+    def verify_parallel(self, view: Any) -> None:
+        """The inputs and results of `interpreter.run_parallel` must be those of all of its programs."""
+        programs = [self.functions[name] for row in view.programs for name in row]
+        feeds = [self.functions[name] for name in view.infeed or ()]
+        for function in (*programs, *feeds):
+            if function.body is None:
+                raise view.error(f"@{function.name} has no body")
+        for feed in feeds:
+            is_tensor = [isinstance(type, TensorType) for type in feed.type.results]
+            if feed.type.inputs or is_tensor != [True]:
+                raise view.error(f"@{feed.name} of infeed is {feed.type}, but must be () -> a tensor", "C6")
+        sides = (
+            ("inputs", view.inputs, [type for program in programs for type in program.type.inputs], "C4"),
+            ("results", view.results, [type for program in programs for type in program.type.results], "C5"),
+        )
+        for name, actual, expected, label in sides:
+            if not all_types_agree(actual, expected):
+                given, theirs = _types_text(actual), _types_text(expected)
+                raise view.error(f"{name} are {given}, but those of programs are {theirs}", label)
 
     def reject_recursion(self) -> None:
         """No function may call itself, directly or through others: programs are inlined."""
@@ -314,7 +337,8 @@ def _region_key(region: Region) -> Hashable | None:
 
 
 def _names_function(operation: Operation) -> bool:
-    return "callee" in operation.attributes or "decomposition" in operation.attributes
+    attributes = operation.attributes
+    return "callee" in attributes or "decomposition" in attributes or operation.name == RUN_PARALLEL
 
 
 def _is_single(attribute: Attribute | None) -> bool:
@@ -323,13 +347,23 @@ def _is_single(attribute: Attribute | None) -> bool:
 
 
 def _called_functions(operation: Operation) -> set[str]:
-    """Functions of the module that an operation names as its callee or decomposition."""
+    """Functions of the module that an operation names as its callee, decomposition or programs."""
     names = set()
     for key in ("callee", "decomposition"):
         attribute = operation.attributes.get(key)
         if isinstance(attribute, SymbolAttribute):
             names.add(str(attribute))
+    if operation.name == RUN_PARALLEL:
+        for key in ("programs", "infeed"):
+            names |= _symbols(operation.attributes.get(key))
     return names
+
+
+def _symbols(attribute: Attribute | None) -> set[str]:
+    """The symbols in nested lists."""
+    if isinstance(attribute, ArrayAttribute):
+        return {name for value in attribute.values for name in _symbols(value)}
+    return {str(attribute)} if isinstance(attribute, SymbolAttribute) else set()
 
 
 def _only_block(region: Region, operation: str, location: object) -> Block:

@@ -1,4 +1,4 @@
-"""Which operations of the sdy dialect one device can do."""
+"""What operations ask for by the meshes of the module: groups of devices, and several devices at all."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...ir import Module, Operation
+from ...errors import VerifyError
+from ...ir import Attribute, Module, Operation, StructAttribute, SymbolAttribute
 from ...ir.sharding import AxisList, AxisRef, Mesh, TensorSharding
+from ...ops.collectives.replica_groups import resolved_groups
 from ...ops.framework.verify import view_of
 from ...ops.sharding.checks import common_mesh
 from ...ops.sharding.collectives import Collective
@@ -56,3 +58,24 @@ def _mesh(shardings: Iterable[TensorSharding], meshes: Mapping[str, Mesh]) -> tu
     named = next((each for each in shardings if mesh_of(each, meshes) == mesh), shardings[0])
     body = f" = {mesh.body()}" if mesh is not None and isinstance(named.mesh, str) else ""
     return mesh, f"the mesh {named.mesh_text}{body}"
+
+
+def with_known_mesh(operation: Operation, module: Module) -> Mapping[str, Attribute]:
+    """The attributes of a collective, with lists of ids where its groups are axes of a mesh of the module.
+
+    Raises:
+        VerifyError: the module has no such mesh, or the mesh has no such axes.
+    """
+    groups = operation.attributes.get("replica_groups")
+    symbol = groups.fields.get("mesh") if isinstance(groups, StructAttribute) else None
+    if not isinstance(groups, StructAttribute) or not isinstance(symbol, SymbolAttribute):
+        return operation.attributes
+    mesh = meshes_of(module).get(str(symbol))
+    try:
+        if mesh is None:
+            raise ValueError(f"names the mesh @{symbol}, which the module does not declare")
+        return {**operation.attributes, "replica_groups": resolved_groups(groups, mesh)}
+    except ValueError as error:
+        raise VerifyError(
+            f"replica_groups {error}", operation=operation.name, location=operation.location
+        ) from None

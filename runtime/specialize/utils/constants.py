@@ -11,6 +11,7 @@ import numpy as np
 
 from ...ir import DenseElementsAttribute, Operation, Value
 from ...ops.framework.declaration import Array, Op, lookup
+from ...ops.framework.op_registry import PROCESS_IDS
 from ...ops.framework.rules import as_tensor
 from ...ops.framework.verify import view_of
 from ...types import PLAIN, TensorType
@@ -25,8 +26,11 @@ MAX_WORK = 1 << 24
 ALWAYS_FOLDED = 256
 """Work that is always done: sizes are computed so."""
 
-_NEVER_FOLDED = frozenset({"stablehlo.composite", "stablehlo.custom_call", "stablehlo.optimization_barrier"})
-"""A user's function must run when the program runs; a barrier keeps apart what is on its sides."""
+_NEVER_FOLDED = PROCESS_IDS | {
+    "stablehlo.composite", "stablehlo.custom_call", "stablehlo.optimization_barrier",
+}  # fmt: skip
+"""A user's function must run when the program runs; a barrier keeps apart what is on its sides; the ids of a
+process are not known before the run."""
 
 _VIEWS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose"})
 """Of a splat these make views; other operations would make a large array first."""

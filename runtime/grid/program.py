@@ -1,0 +1,456 @@
+"""A plan as a coroutine: it runs until it has to wait, and goes on once what it waits for is there.
+
+Steps between two that communicate run in the executor. The operations that communicate, and `while`, `if` and
+`case` around them, run here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ExecutionError, NimbleError, UnsupportedError, failure
+from ..executor import Runner
+from ..ops.collectives.asynchronous import AsyncDone, AsyncStart
+from ..ops.collectives.base import Collective, Communicating, zeros
+from ..ops.collectives.channels import Infeed, Outfeed, Recv, Send
+from ..ops.collectives.movement import CollectivePermute
+from ..ops.collectives.parallel import RunParallel
+from ..ops.collectives.process_grid import Grid, ProcessGroup, ProcessId
+from ..ops.framework.rules import judge_unknown_sizes, with_actual_shapes
+from ..plan import Plan, Step
+from ..plan.implementations.communication import Communication
+from ..types import TOKEN_VALUE, TensorType
+from .process import Process
+from .transport import Pending, Values
+
+Coroutine = Generator[Pending, None, list[Any]]
+"""Yields what it waits for; returns the values of the results."""
+
+
+class ProcessProgram:
+    """A plan that any number of processes run at the same time.
+
+    Args:
+        plan: the plan.
+
+    Raises:
+        UnsupportedError: a region that is no part of control flow communicates.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.runner = Runner(plan)
+        self.argument_count = len(plan.arguments)
+        self._segments: list[tuple[int, int, _Action | None]] = []
+        first = 0
+        for index, step in enumerate(plan.steps):
+            if communicates(step):
+                self._segments.append((first, index, _action(step)))
+                first = index + 1
+        self._segments.append((first, len(plan.steps), None))
+
+    def run(self, arguments: list[Any], process: Process) -> Coroutine:
+        """Run as a process; `arguments` is emptied."""
+        frame = self.runner.enter(arguments)
+        for first, last, action in self._segments:
+            if first < last:
+                self.runner.run_range(frame, first, last, process.limits)
+            if action is not None:
+                self.runner.count_step(last, process.limits)
+                yield from action.enter_results(frame, process)
+        return self.runner.leave(frame)
+
+    def run_alone(self, arguments: list[Any]) -> list[Any]:
+        """The results of a program that does not communicate."""
+        return self.runner.run(arguments)
+
+
+def communicates(step: Step) -> bool:
+    """Whether a step, or one in its regions, runs on a grid."""
+    return isinstance(step.implementation, Communication) or any(
+        communicates(inner) for plan in _plans(step) for inner in plan.steps
+    )
+
+
+def communications(plan: Plan) -> Iterator[Communicating]:
+    """The operations of a plan that communicate, but for those in programs that it runs in parallel."""
+    for step in plan.steps:
+        view = step.implementation.view if isinstance(step.implementation, Communication) else None
+        if view is not None:
+            yield view
+        if not isinstance(view, RunParallel):
+            for inner in _plans(step):
+                yield from communications(inner)
+
+
+def _plans(step: Step) -> list[Plan]:
+    """The plans of a step's regions."""
+    plans: list[Plan] = []
+    for region in step.regions.values():
+        plans += [region] if isinstance(region, Plan) else region
+    return plans
+
+
+class _Action:
+    """A step that runs here."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+
+    def enter_results(self, frame: list[Any], process: Process) -> Generator[Pending, None, None]:
+        """Run the step and put its results into the frame."""
+        step = self.step
+        try:
+            values = yield from self.run(frame, process)
+        except NimbleError:
+            raise
+        except Exception as error:
+            raise ExecutionError(failure(error), operation=step.operation, location=step.location) from error
+        for slot, value in zip(step.results, values, strict=True):
+            frame[slot] = value
+        for slot in step.releases:
+            frame[slot] = None
+
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        """The results of the step."""
+        raise NotImplementedError
+
+    def operands(self, frame: list[Any]) -> Values:
+        """The operands' values."""
+        return tuple([frame[slot] for slot in self.step.operands])
+
+    def captures(self, frame: list[Any]) -> Values:
+        """What the regions use from outside."""
+        return tuple([frame[slot] for slot in self.step.captures])
+
+
+class _While(_Action):
+    def __init__(self, step: Step) -> None:
+        super().__init__(step)
+        self.cond, self.body = ProcessProgram(_plan(step, "cond")), ProcessProgram(_plan(step, "body"))
+
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        carried, captures = list(self.operands(frame)), self.captures(frame)
+        for slot in self.step.releases:
+            frame[slot] = None
+        while True:
+            (holds,) = yield from self.cond.run([*carried, *captures], process)
+            if not holds:
+                return carried
+            arguments = [*carried, *captures]
+            carried.clear()
+            carried = yield from self.body.run(arguments, process)
+
+
+class _Branch(_Action):
+    """`if` and `case`."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__(step)
+        if step.control == "if":
+            plans: Sequence[Plan] = [_plan(step, "true_branch"), _plan(step, "false_branch")]
+        else:
+            plans = _plans(step)
+        self.branches = [ProcessProgram(plan) for plan in plans]
+
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        (selector,) = self.operands(frame)
+        if self.step.control == "if":
+            selected = 0 if selector else 1
+        else:
+            index = int(selector)
+            selected = index if 0 <= index < len(self.branches) else -1
+        return (yield from self.branches[selected].run(list(self.captures(frame)), process))
+
+
+class _Communication(_Action):
+    """An operation that communicates."""
+
+    view: Any
+
+    def __init__(self, step: Step) -> None:
+        super().__init__(step)
+        assert isinstance(step.implementation, Communication)
+        self.view = step.implementation.view
+        types = [value.type for value in (*self.view.operation.operands, *self.view.operation.results)]
+        self.is_static = all(type.is_static for type in types if isinstance(type, TensorType))
+
+    def view_of(self, operands: Values) -> Any:
+        """The view with the operands' sizes.
+
+        Raises:
+            ExecutionError: a constraint does not hold for them.
+        """
+        if self.is_static:
+            return self.view
+        judge_unknown_sizes(self.view, *operands)
+        return with_actual_shapes(self.view, operands)
+
+    def failed(self, reason: str) -> ExecutionError:
+        """The error of a run."""
+        return ExecutionError(reason, operation=self.view.name, location=self.step.location)
+
+
+class _Meeting(_Communication):
+    """A collective."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__(step)
+        for plan in _plans(step):
+            for inner in filter(communicates, plan.steps):
+                raise _misplaced(inner)
+        self.regions = {name: Runner(plan) for name, plan in step.regions.items() if isinstance(plan, Plan)}
+        self._groups: tuple[Grid, dict[ProcessId, ProcessGroup]] | None = None
+
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        operands = self.operands(frame)
+        view: Collective = self.view_of(operands)
+        group = self.group_of(process.id, process.grid)
+        if group is None:
+            return list(view.results_outside(process.id))
+        captures, limits = self.captures(frame), process.limits
+        regions: dict[str, Callable[..., Values]] = {
+            name: lambda *arguments, runner=runner: tuple(runner.run([*arguments, *captures], limits))
+            for name, runner in self.regions.items()
+        }
+        pending = process.transport.meet(process.id, group, view, operands, regions)
+        if not pending.is_complete:
+            yield pending
+        return list(pending.values)
+
+    def group_of(self, process: ProcessId, grid: Grid) -> ProcessGroup | None:
+        """The group of a process."""
+        if self._groups is None or self._groups[0] != grid:
+            self._groups = grid, {member: group for group in self.view.groups(grid) for member in group}
+        return self._groups[1].get(process)
+
+
+class _Routed(_Communication):
+    """Base of what sends along pairs of processes."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__(step)
+        self._routes: tuple[Grid, dict[ProcessId, ProcessId], dict[ProcessId, ProcessId]] | None = None
+
+    def routes(self, grid: Grid) -> tuple[dict[ProcessId, ProcessId], dict[ProcessId, ProcessId]]:
+        """The target of each source, and the source of each target."""
+        if self._routes is None or self._routes[0] != grid:
+            pairs = self.view.routes(grid)
+            self._routes = grid, dict(pairs), {target: source for source, target in pairs}
+        return self._routes[1:]
+
+    def route(self, source: ProcessId, target: ProcessId) -> Hashable:
+        """The route between two processes: those of a `send` and its `recv` are the same."""
+        kind = "permute" if isinstance(self.view, CollectivePermute) else "channel"
+        return kind, self.view.channel, source, target
+
+
+class _Permute(_Routed):
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        operands = self.operands(frame)
+        view = self.view_of(operands)
+        targets, sources = self.routes(process.grid)
+        target, source = targets.get(process.id), sources.get(process.id)
+        if target is not None:
+            process.transport.send(self.route(process.id, target), process.id, view.operation, operands)
+        if source is None:
+            return [zeros(view.operand)]
+        route = self.route(source, process.id)
+        pending = process.transport.receive(route, view.operation, f"process {source}")
+        if not pending.is_complete:
+            yield pending
+        return list(pending.values)
+
+
+class _Send(_Routed):
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        *values, _ = self.operands(frame)
+        queue = process.host.send.get(self.view.channel) if self.view.is_host_transfer else None
+        if queue is not None:
+            queue.put(tuple(map(np.array, values)))
+        elif self.view.is_host_transfer:
+            process.transport.send(
+                ("host", self.view.channel), process.id, self.view.operation, tuple(values)
+            )
+        else:
+            target = self.routes(process.grid)[0].get(process.id)
+            if target is not None:
+                route = self.route(process.id, target)
+                process.transport.send(route, process.id, self.view.operation, tuple(values))
+        yield from ()
+        return [TOKEN_VALUE]
+
+
+class _Recv(_Routed):
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        operation, channel = self.view.operation, self.view.channel
+        queue = process.host.recv.get(channel) if self.view.is_host_transfer else None
+        if queue is not None:
+            pending = process.from_host(queue, operation, f"the host on channel {channel}")
+        elif self.view.is_host_transfer:
+            pending = process.transport.receive(("host", channel), operation, f"a send on channel {channel}")
+        else:
+            source = self.routes(process.grid)[1].get(process.id)
+            if source is None:
+                return [*map(zeros, self.view.results[:-1]), TOKEN_VALUE]
+            route = self.route(source, process.id)
+            pending = process.transport.receive(route, operation, f"process {source} on channel {channel}")
+        if not pending.is_complete:
+            yield pending
+        return [*_fitting(self, pending.values), TOKEN_VALUE]
+
+
+class _Infeed(_Communication):
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        pending = process.infeed(self.view.operation)
+        if pending is None:
+            raise self.failed("no queue is given from which the infeed reads")
+        if not pending.is_complete:
+            yield pending
+        return [*_fitting(self, pending.values), TOKEN_VALUE]
+
+
+class _Outfeed(_Communication):
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        *values, _ = self.operands(frame)
+        if not process.outfeed(tuple(map(np.array, values))):
+            raise self.failed("no queue is given to which the outfeed writes")
+        yield from ()
+        return [TOKEN_VALUE]
+
+
+def _fitting(action: _Communication, values: Values) -> Values:
+    """Values that came in, which must be of the result types.
+
+    Raises:
+        ExecutionError: they are not.
+    """
+    types = action.view.results[:-1]
+    if len(values) != len(types):
+        raise action.failed(f"got {len(values)} values, but has {len(types)} results and a token")
+    for index, (value, type) in enumerate(zip(values, types, strict=True)):
+        if value.dtype != type.dtype or not type.with_shape(value.shape).shape == _known(
+            type.shape, value.shape
+        ):
+            raise action.failed(f"got {value.dtype.name}{list(value.shape)}, but results[{index}] is {type}")
+    return values
+
+
+def _known(declared: Sequence[int], actual: Sequence[int]) -> tuple[int, ...]:
+    """The declared sizes, unknown ones as they are."""
+    if len(declared) != len(actual):
+        return tuple(declared)
+    return tuple([size if size >= 0 else found for size, found in zip(declared, actual, strict=True)])
+
+
+class Started:
+    """The value of a future: an operation on its way.
+
+    Attributes:
+        coroutine: what runs it, started.
+        pending: what it waits for; None once `results` are there.
+    """
+
+    def __init__(self, coroutine: Coroutine) -> None:
+        self.coroutine = coroutine
+        self.results: list[Any] = []
+        self.pending: Pending | None = None
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Run until it waits again, or ends."""
+        try:
+            self.pending = next(self.coroutine)
+        except StopIteration as end:
+            self.pending, self.results = None, end.value
+
+
+class _AsyncStart(_Communication):
+    def __init__(self, step: Step) -> None:
+        super().__init__(step)
+        self.body = ProcessProgram(_plan(step, "body"))
+
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        arguments = self.operands(frame) if self.view.body.block.arguments else ()
+        yield from ()
+        return [Started(self.body.run([*arguments, *self.captures(frame)], process))]
+
+
+class _AsyncDone(_Communication):
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        (started,) = self.operands(frame)
+        while started.pending is not None:
+            if not started.pending.is_complete:
+                yield started.pending
+            started.go_on()
+        return list(started.results)
+
+
+class _RunParallel(_Communication):
+    def __init__(self, step: Step) -> None:
+        super().__init__(step)
+        plans = _plans(step)
+        self.functions = dict(zip(self.view.symbols, map(ProcessProgram, plans), strict=True))
+        grid = self.view.grid
+        for name, plan in zip(self.view.symbols, plans, strict=True):
+            if any(name in row for row in self.view.programs):
+                check_grid(plan, grid)
+
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        results = process.run_parallel(self.view, self.functions, self.operands(frame))
+        yield from ()
+        return results
+
+
+def check_grid(plan: Plan, grid: Grid) -> None:
+    """Check the constraints of all operations that communicate that depend on the grid.
+
+    Raises:
+        VerifyError: one does not hold.
+    """
+    for view in communications(plan):
+        if isinstance(view, Collective) and view.replica_groups.rows is None:
+            raise view.error("replica_groups names a mesh that is not known")
+        view.check_grid(grid)
+
+
+_ACTIONS: dict[type, type[_Communication]] = {
+    AsyncDone: _AsyncDone,
+    AsyncStart: _AsyncStart,
+    CollectivePermute: _Permute,
+    Infeed: _Infeed,
+    Outfeed: _Outfeed,
+    Recv: _Recv,
+    RunParallel: _RunParallel,
+    Send: _Send,
+}
+
+
+def _action(step: Step) -> _Action:
+    """What runs a step that communicates."""
+    if isinstance(step.implementation, Communication):
+        view = step.implementation.view
+        return _ACTIONS.get(type(view), _Meeting)(step)
+    if step.control == "while":
+        return _While(step)
+    if step.control in ("if", "case"):
+        return _Branch(step)
+    raise _misplaced(step)
+
+
+def _misplaced(step: Step) -> UnsupportedError:
+    """The error for an operation that communicates where elements are computed."""
+    return UnsupportedError(
+        "communicates in a region that is no part of control flow",
+        operation=step.operation,
+        location=step.location,
+    )
+
+
+def _plan(step: Step, name: str) -> Plan:
+    """The plan of a step's region."""
+    plan = step.regions[name]
+    assert isinstance(plan, Plan)
+    return plan

@@ -1,0 +1,55 @@
+"""What runs the plan of a program on a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..executor import Limits
+from ..ops.collectives.process_grid import Grid
+from ..plan import Plan
+from .host import NO_QUEUES, HostQueues
+from .program import ProcessProgram, check_grid
+from .scheduler import Scheduler, process_ids
+from .transport import Transport
+
+
+class GridRunner:
+    """Runs a plan as every process of a grid; may be used by many threads at the same time.
+
+    Args:
+        plan: the plan, which all processes share.
+        grid: the grid.
+        reads_ids: whether the plan's last two arguments are the ids of the process.
+        host: the host's queues.
+
+    Raises:
+        VerifyError: a constraint does not hold on this grid.
+    """
+
+    def __init__(self, plan: Plan, grid: Grid, reads_ids: bool, host: HostQueues | None = None) -> None:
+        check_grid(plan, grid)
+        self.grid = grid
+        self._program = ProcessProgram(plan)
+        self._reads_ids = reads_ids
+        self._host = host or NO_QUEUES
+
+    def run(self, arguments: Sequence[Any], limits: Limits | None = None) -> list[Any]:
+        """The results of all processes, one after the other.
+
+        Args:
+            arguments: those of all processes, one after the other; a list is emptied.
+            limits: those of the whole run.
+
+        Raises:
+            ExecutionError: a process failed, or no process can go on.
+        """
+        count = len(arguments) // self.grid.size
+        runs = []
+        for number, id in enumerate(self.grid.processes):
+            own = list(arguments[number * count : (number + 1) * count])
+            runs.append((id, self._program, own + process_ids(id) if self._reads_ids else own))
+        if isinstance(arguments, list):
+            arguments.clear()
+        scheduler = Scheduler(self.grid, Transport(self.grid), self._host, limits)
+        return [value for results in scheduler.run(runs) for value in results]

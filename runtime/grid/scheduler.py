@@ -1,0 +1,248 @@
+"""Runs the processes of a grid in turn, until all have ended or none can go on."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import Context, copy_context
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import ExecutionError, NimbleError
+from ..executor import Limits
+from ..ir import Operation
+from ..ops.collectives.parallel import RunParallel
+from ..ops.collectives.process_grid import Grid, ProcessId
+from ..ops.framework.call_state import for_process
+from .host import NO_QUEUES, HostQueues, Queue
+from .process import Process
+from .program import Coroutine, ProcessProgram
+from .transport import MAX_NAMED_PROCESSES, Pending, Transport, Values
+
+_POLL_SECONDS: Final = 0.001
+"""Between two looks at empty queues of the host."""
+
+
+class _Process(Process):
+    """A process and its coroutine.
+
+    Attributes:
+        scheduler: the run.
+        results: its results, once it has ended.
+        waits_for: what it waits for.
+    """
+
+    def __init__(self, id: ProcessId, scheduler: Scheduler) -> None:
+        self.id = id
+        self.scheduler = scheduler
+        self.grid = scheduler.grid
+        self.transport = scheduler.transport
+        self.host = scheduler.host
+        self.limits = scheduler.limits
+        self.results: list[Any] | None = None
+        self.waits_for: Pending | None = None
+        self._context: Context = copy_context()
+        self._coroutine: Coroutine | None = None
+
+    def start(self, program: ProcessProgram, arguments: list[Any]) -> None:
+        """Get ready to run a program."""
+        self._context.run(for_process)
+        self._coroutine = program.run(arguments, self)
+
+    def go_on(self) -> None:
+        """Run until the process waits for what is not there yet, or ends.
+
+        Raises:
+            NimbleError: it failed; the reason names the process where there are several.
+        """
+        assert self._coroutine is not None
+        try:
+            while True:
+                pending = self._context.run(next, self._coroutine)
+                if not pending.is_complete:
+                    self.waits_for = pending
+                    pending.on_complete = self._wake
+                    return
+        except StopIteration as end:
+            self.results, self._coroutine = end.value, None
+        except NimbleError as error:
+            if self.grid.size == 1:
+                raise
+            raise type(error)(
+                f"process {self.id}: {error.reason}",
+                operation=error.operation,
+                label=error.label,
+                location=error.location,
+            ) from error
+
+    def _wake(self) -> None:
+        self.waits_for = None
+        self.scheduler.ready.append(self)
+
+    def from_host(self, source: Queue, operation: Operation, missing: str) -> Pending:
+        pending = Pending(operation, lambda: missing)
+        self.scheduler.wait_for_host(source, pending)
+        return pending
+
+    def infeed(self, operation: Operation) -> Pending | None:
+        feeds = self.scheduler.feeds
+        if feeds is not None:
+            pending = Pending(operation, lambda: "the infeed, which has ended")
+            if feeds:
+                pending.complete(tuple(feeds.popleft()()))
+            return pending
+        source = self.host.infeed_of(self.grid.flattened_id(self.id))
+        return None if source is None else self.from_host(source, operation, "the infeed")
+
+    def outfeed(self, values: Values) -> bool:
+        target = self.host.outfeed_of(self.grid.flattened_id(self.id))
+        if target is not None:
+            target.put(values)
+        # What `interpreter.run_parallel` feeds out can be read by nobody.
+        return target is not None or self.scheduler.is_nested
+
+    def run_parallel(
+        self, view: RunParallel, functions: Mapping[str, ProcessProgram], inputs: Sequence[Any]
+    ) -> list[Any]:
+        def feed(name: str) -> Callable[[], list[Any]]:
+            return lambda: functions[name].run_alone(process_ids(ProcessId(0, 0)))
+
+        feeds = deque([feed(name) for name in view.infeed or ()])
+        scheduler = Scheduler(view.grid, Transport(view.grid), NO_QUEUES, self.limits, feeds)
+        remaining = iter(inputs)
+        programs = [functions[name] for row in view.programs for name in row]
+        runs = []
+        for id, program in zip(view.grid.processes, programs, strict=True):
+            count = program.argument_count - 2
+            arguments = [next(remaining) for _ in range(count)]
+            runs.append((id, program, [*arguments, *process_ids(id)]))
+        return [value for results in scheduler.run(runs) for value in results]
+
+
+def process_ids(id: ProcessId) -> list[Any]:
+    """The ids of a process as the arguments that `specialize.process_ids` adds."""
+    return [np.array(id.replica, np.uint32), np.array(id.partition, np.uint32)]
+
+
+class Scheduler:
+    """One run of a grid.
+
+    Args:
+        grid: the grid.
+        transport: how its processes communicate.
+        host: the host's queues.
+        limits: those of the whole run.
+        feeds: functions whose results the infeed hands out, in the place of a queue: those of
+            `interpreter.run_parallel`.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        transport: Transport,
+        host: HostQueues = NO_QUEUES,
+        limits: Limits | None = None,
+        feeds: deque[Callable[[], list[Any]]] | None = None,
+    ) -> None:
+        self.grid = grid
+        self.transport = transport
+        self.host = host
+        self.limits = limits
+        self.feeds = feeds
+        self.is_nested = feeds is not None
+        self.ready: deque[_Process] = deque()
+        self._host_waits: list[tuple[Queue, Pending]] = []
+
+    def run(self, programs: Iterable[tuple[ProcessId, ProcessProgram, list[Any]]]) -> list[list[Any]]:
+        """Run processes; returns the results of each.
+
+        Args:
+            programs: for each process its id, what it runs, and the arguments.
+
+        Raises:
+            ExecutionError: a process failed, or no process can go on; names each with its operation.
+        """
+        processes = []
+        for id, program, arguments in programs:
+            process = _Process(id, self)
+            process.start(program, arguments)
+            processes.append(process)
+        self.ready.extend(processes)
+        while True:
+            while self.ready:
+                self.ready.popleft().go_on()
+            if all(process.results is not None for process in processes):
+                break
+            if not (self._host_waits and self._look_at_host()) and not self.transport.progress():
+                raise _deadlock(processes)
+        self.transport.close()
+        return [process.results or [] for process in processes]
+
+    def wait_for_host(self, source: Queue, pending: Pending) -> None:
+        """Complete `pending` with the next item of a queue."""
+        if not any(waited is source for waited, _ in self._host_waits) and _take(source, pending):
+            return
+        self._host_waits.append((source, pending))
+
+    def _look_at_host(self) -> bool:
+        """Wait until an item comes in.
+
+        Raises:
+            ExecutionError: none came within the time that the host's queues have.
+        """
+        deadline = time.monotonic() + self.host.timeout
+        while True:
+            looked_at: list[Queue] = []
+            for wait in self._host_waits:
+                source, pending = wait
+                if not any(each is source for each in looked_at):
+                    looked_at.append(source)
+                    if _take(source, pending):
+                        self._host_waits.remove(wait)
+                        return True
+            if time.monotonic() > deadline:
+                _, pending = self._host_waits[0]
+                raise ExecutionError(
+                    f"waited for {self.host.timeout} seconds for {pending.missing()}",
+                    operation=pending.operation.name,
+                    location=pending.operation.location,
+                )
+            time.sleep(_POLL_SECONDS)
+
+
+def _take(source: Queue, pending: Pending) -> bool:
+    """Complete `pending` with the first item of a queue, if there is one."""
+    try:
+        item = source.get_nowait()
+    except queue.Empty:
+        return False
+    pending.complete(tuple(map(np.asarray, item)) if isinstance(item, (tuple, list)) else (np.asarray(item),))
+    return True
+
+
+def _deadlock(processes: Sequence[_Process]) -> ExecutionError:
+    """The error where no process can go on."""
+    waiting = [process for process in processes if process.waits_for is not None]
+    lines = []
+    for process in waiting[:MAX_NAMED_PROCESSES]:
+        pending = process.waits_for
+        assert pending is not None
+        operation = pending.operation
+        lines.append(
+            f"process {process.id} waits in {operation.name} at {operation.location} for {pending.missing()}"
+        )
+    if len(waiting) > MAX_NAMED_PROCESSES:
+        lines.append(f"{len(waiting) - MAX_NAMED_PROCESSES} more processes wait")
+    ended = len(processes) - len(waiting)
+    if ended:
+        lines.append(f"{ended} of {len(processes)} processes have ended")
+    first = waiting[0].waits_for
+    assert first is not None
+    return ExecutionError(
+        f"deadlock, no process can go on: {'; '.join(lines)}",
+        operation=first.operation.name,
+        location=first.operation.location,
+    )

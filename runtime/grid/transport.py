@@ -1,0 +1,218 @@
+"""How values get from process to process.
+
+Processes hand over what they have and get a `Pending`, for which they wait where it is not complete. What a
+group computes is defined by its operation (`ops.collectives`): a transport only brings operands and results
+where they are needed, and never changes the bits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from ..errors import ExecutionError
+from ..ir import Operation
+from ..ops.collectives.base import Collective
+from ..ops.collectives.process_grid import Grid, ProcessGroup, ProcessId
+
+Values = tuple[Any, ...]
+
+MAX_NAMED_PROCESSES = 8
+"""Maximum number of processes that a message names."""
+
+
+class Pending:
+    """Values that a process waits for.
+
+    Attributes:
+        operation: the operation that waits.
+        values: the values, once they are there.
+        is_complete: whether they are.
+        missing: says for what it waits, in words.
+        on_complete: is called when they are there.
+    """
+
+    __slots__ = ("is_complete", "missing", "on_complete", "operation", "values")
+
+    def __init__(self, operation: Operation, missing: Callable[[], str]) -> None:
+        self.operation = operation
+        self.missing = missing
+        self.values: Values = ()
+        self.is_complete = False
+        self.on_complete: Callable[[], None] | None = None
+
+    def complete(self, values: Values) -> None:
+        """Enter the values."""
+        self.values = values
+        self.is_complete = True
+        if self.on_complete is not None:
+            self.on_complete()
+
+
+class Rendezvous:
+    """One joint execution of a collective by a group."""
+
+    def __init__(self, group: ProcessGroup) -> None:
+        self.group = group
+        self.members: dict[ProcessId, tuple[Collective, Values, Pending]] = {}
+        self.regions: Mapping[str, Any] = {}
+
+    def missing(self) -> str:
+        """Which processes have not arrived."""
+        return named_processes([process for process in self.group if process not in self.members])
+
+    def join(
+        self, process: ProcessId, view: Collective, operands: Values, regions: Mapping[str, Any]
+    ) -> Pending:
+        """Enter a process's operands.
+
+        Raises:
+            ExecutionError: its operation differs from that of the first process.
+        """
+        if self.members:
+            first, (other, values, _) = next(iter(self.members.items()))
+            if view is not other or any(map(_differ, operands, values)):
+                self._require_same(view, operands, other, values, first)
+        else:
+            self.regions = regions
+        pending = Pending(view.operation, self.missing)
+        self.members[process] = view, operands, pending
+        return pending
+
+    def _require_same(
+        self, view: Collective, operands: Values, other: Collective, values: Values, first: ProcessId
+    ) -> None:
+        described, expected = _description(view, operands), _description(other, values)
+        for name, value in described.items():
+            if value != expected[name]:
+                raise ExecutionError(
+                    f"has {name} {value}, but process {first} of its group has {expected[name]}",
+                    operation=view.name,
+                    location=view.operation.location,
+                )
+
+    @property
+    def operands(self) -> list[Values]:
+        """The operands of all members, in the order of the group."""
+        return [self.members[process][1] for process in self.group]
+
+
+def _differ(value: Any, other: Any) -> bool:
+    return bool(value.shape != other.shape or value.dtype != other.dtype)
+
+
+def _description(view: Collective, operands: Values) -> dict[str, Any]:
+    """What the members of a group must have in common."""
+    attributes = {
+        field.name: getattr(view, field.name)
+        for field in view.declared_attributes
+        if field.name != "channel_type"
+    }
+    operand_texts = [f"{value.dtype.name}{list(value.shape)}" for value in operands]
+    return {"operands": f"({', '.join(operand_texts)})", **attributes}
+
+
+def named_processes(processes: Sequence[ProcessId]) -> str:
+    """Processes in words."""
+    shown = ", ".join(map(str, processes[:MAX_NAMED_PROCESSES]))
+    more = f" and {len(processes) - MAX_NAMED_PROCESSES} more" if len(processes) > MAX_NAMED_PROCESSES else ""
+    return f"process{'es' if len(processes) != 1 else ''} {shown}{more}"
+
+
+class Transport:
+    """Brings values from process to process of a grid whose processes all are in this process of the system.
+
+    Args:
+        grid: the grid.
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self._open: dict[Hashable, list[Rendezvous]] = {}
+        self._sent: dict[Hashable, deque[tuple[ProcessId, Operation, Values]]] = {}
+        self._receivers: dict[Hashable, deque[Pending]] = {}
+
+    def meet(
+        self,
+        process: ProcessId,
+        group: ProcessGroup,
+        view: Collective,
+        operands: Values,
+        regions: Mapping[str, Any],
+    ) -> Pending:
+        """Execute a collective with the other processes of a group.
+
+        Processes meet by the operation's name, its channel and the group, each in the order of its program.
+
+        Args:
+            process: who asks.
+            group: the processes that take part.
+            view: the operation.
+            operands: what the process brings along.
+            regions: see `Op.reference`.
+        """
+        key = view.name, view.channel, group
+        waiting = self._open.setdefault(key, [])
+        rendezvous = next((each for each in waiting if process not in each.members), None)
+        if rendezvous is None:
+            rendezvous = Rendezvous(group)
+            waiting.append(rendezvous)
+        pending = rendezvous.join(process, view, operands, regions)
+        if self.is_ready(rendezvous):
+            waiting.remove(rendezvous)
+            self.execute(rendezvous)
+        return pending
+
+    def is_ready(self, rendezvous: Rendezvous) -> bool:
+        """Whether all processes of a group that are here have arrived."""
+        return len(rendezvous.members) == len(rendezvous.group)
+
+    def execute(self, rendezvous: Rendezvous) -> None:
+        """Compute what the members of a group get."""
+        view, _, _ = rendezvous.members[rendezvous.group[0]]
+        results = view.exchange(rendezvous.operands, **rendezvous.regions)
+        for process, values in zip(rendezvous.group, results, strict=True):
+            rendezvous.members[process][2].complete(values)
+
+    def send(self, route: Hashable, process: ProcessId, operation: Operation, values: Values) -> None:
+        """Send values along a route; does not wait until they are received."""
+        receivers = self._receivers.get(route)
+        if receivers:
+            receivers.popleft().complete(values)
+        else:
+            self._sent.setdefault(route, deque()).append((process, operation, values))
+
+    def receive(self, route: Hashable, operation: Operation, source: str) -> Pending:
+        """Receive the first values on a route that nobody has received.
+
+        Args:
+            route: what `send` is given.
+            operation: who receives.
+            source: who sends, in words.
+        """
+        pending = Pending(operation, lambda: source)
+        sent = self._sent.get(route)
+        if sent:
+            pending.complete(sent.popleft()[2])
+        else:
+            self._receivers.setdefault(route, deque()).append(pending)
+        return pending
+
+    def progress(self) -> bool:
+        """Wait until values from elsewhere come in; False where none can come."""
+        return False
+
+    def close(self) -> None:
+        """End a run.
+
+        Raises:
+            ExecutionError: values were sent that nobody has received.
+        """
+        for sent in self._sent.values():
+            for process, operation, _ in sent:
+                raise ExecutionError(
+                    f"process {process} sent values that no process has received",
+                    operation=operation.name,
+                    location=operation.location,
+                )

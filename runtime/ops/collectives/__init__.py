@@ -1,0 +1,1 @@
+"""Operations by which the processes of a grid communicate with each other and with the host."""

@@ -1,0 +1,146 @@
+"""What collective operations have in common: groups, channels, and the rules about them.
+
+Source: specification, section "Collective ops".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...types import PLAIN, QUANTIZED_PER_TENSOR, QuantizedType, TensorType
+from ..framework import rules
+from ..framework.declaration import Array, Op
+from .process_grid import ONE_PROCESS, Grid, GroupMode, ProcessGroup, ProcessId
+from .replica_groups import ReplicaGroups
+
+TENSORS = PLAIN | QUANTIZED_PER_TENSOR
+Results = tuple[Any, ...]
+
+
+class Communicating(Op):
+    """Base of operations by which a process meets other processes or the host.
+
+    The grid runs them (`nimblehlo.grid`). Such an operation has effects: it is never removed, folded,
+    repeated or moved past another one.
+    """
+
+    pure: ClassVar[bool] = False
+    takes_stored_values: ClassVar[bool] = True
+
+    def check_grid(self, grid: Grid) -> None:
+        """Check the constraints that depend on the size of the grid.
+
+        Raises:
+            VerifyError: one does not hold; names its label.
+        """
+
+
+class Collective(Communicating):
+    """Base of operations that the processes of a group execute together.
+
+    Class attributes:
+        size_label, range_label: labels of the rules about the number of ids and about their range.
+    """
+
+    size_label: ClassVar[str]
+    range_label: ClassVar[str]
+    replica_groups: ReplicaGroups
+    channel_id: int | None
+
+    @property
+    def channel(self) -> int:
+        """The channel's id; 0 where the operation names none."""
+        return self.channel_id or 0
+
+    @property
+    def mode(self) -> GroupMode:
+        """How the grid is split into groups."""
+        return GroupMode.CROSS_PARTITION if self.channel > 0 else GroupMode.CROSS_REPLICA
+
+    def groups(self, grid: Grid) -> tuple[ProcessGroup, ...]:
+        """The groups of processes that execute the operation together."""
+        return self.mode.groups(self.replica_groups.rows or (), grid)
+
+    def process_group_size(self) -> int | None:
+        """The number of processes in each group; None where that depends on the grid."""
+        if self.mode is GroupMode.CROSS_REPLICA_AND_PARTITION:
+            return None
+        return self.replica_groups.group_size
+
+    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
+        """The results of each process of a group.
+
+        Args:
+            members: the operands of each process, in the order of the group.
+            regions: see `Op.reference`.
+        """
+        raise NotImplementedError
+
+    def results_outside(self, process: ProcessId) -> Results:
+        """The results of a process that is in no group.
+
+        Raises:
+            VerifyError: every process must be in one.
+        """
+        raise self.error(f"process {process} is in no group", self.size_label)
+
+    def reference(self, *operands: Any, **regions: Any) -> Any:
+        """The operation on a grid of one process."""
+        groups = self.groups(ONE_PROCESS)
+        return self.exchange([operands], **regions)[0] if groups else self.results_outside(ProcessId(0, 0))
+
+    def check_grid(self, grid: Grid) -> None:
+        name, count = self.mode.id_count(grid)
+        ids = self.replica_groups.ids
+        above = [identifier for identifier in ids if identifier >= count]
+        if above:
+            raise self.error(
+                f"replica_groups has the id {above[0]}, but {name} is {count}: the grid is {grid}",
+                self.range_label,
+            )
+        if self.size_label != self.range_label and len(ids) != count:
+            raise self.error(
+                f"replica_groups has {len(ids)} ids, but {name} is {count}: the grid is {grid}",
+                self.size_label,
+            )
+
+    def unique_ids(self) -> str | None:
+        """Why an id is in the groups twice, or None."""
+        return rules.unique("replica_groups", self.replica_groups.ids)
+
+    def ids_cover_range(self, *, may_be_ragged: bool = False) -> str | None:
+        """Why the ids are not those from 0 to the number of ids, or None."""
+        groups = self.replica_groups
+        if groups.is_ragged and not may_be_ragged:
+            return "replica_groups has the id -1"
+        return rules.in_range("replica_groups", groups.ids, 0, len(groups.ids), "size(replica_groups)")
+
+
+class WithGlobalIds(Collective):
+    """Base of collectives whose groups may be lists of flattened ids."""
+
+    use_global_device_ids: bool
+
+    @property
+    def mode(self) -> GroupMode:
+        if self.use_global_device_ids:
+            return GroupMode.FLATTENED_IDS
+        return GroupMode.CROSS_REPLICA_AND_PARTITION if self.channel > 0 else GroupMode.CROSS_REPLICA
+
+    def global_ids_need_channel(self) -> str | None:
+        """Why flattened ids are not allowed, or None."""
+        if not self.use_global_device_ids or self.channel > 0:
+            return None
+        return f"channel_id is {self.channel}, but must be positive where use_global_device_ids = true"
+
+
+def zeros(type: TensorType) -> Array:
+    """What a process gets to which nothing is sent: zeros, or of a quantized type what stands for them."""
+    element_type = type.element_type
+    if isinstance(element_type, QuantizedType):
+        zero_point = min(max(element_type.zero_points[0], element_type.storage_min), element_type.storage_max)
+        return np.full(type.shape, zero_point, type.dtype)
+    return np.zeros(type.shape, type.dtype)

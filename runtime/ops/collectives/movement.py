@@ -1,0 +1,396 @@
+"""Collectives that move values between processes as they are.
+
+Source: specification, sections "all_gather", "all_to_all", "collective_broadcast", "collective_permute".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import ExecutionError
+from ...types import DYNAMIC, ELEMENT_TYPES, TensorType, Type
+from ..framework import rules
+from ..framework.attribute_kinds import BOOL, I64, PADDING
+from ..framework.declaration import Array, Attribute, Operand, Result, constraint
+from .base import TENSORS, Collective, Communicating, Results, WithGlobalIds, zeros
+from .process_grid import ONE_PROCESS, Grid, GroupMode, ProcessId
+from .replica_groups import REPLICA_GROUPS
+
+
+def scaled(size: int, factor: int | None) -> int:
+    """A size times a factor, unknown where one of them is."""
+    return DYNAMIC if size == DYNAMIC or factor is None else size * factor
+
+
+def resized(type: TensorType, sizes: dict[int, int]) -> TensorType:
+    """A type with other sizes of some dimensions."""
+    return type.with_shape([sizes.get(axis, size) for axis, size in enumerate(type.shape)])
+
+
+def in_rank(name: str, dimension: int, operands: Iterable[TensorType]) -> str | None:
+    """A dimension must be one of each operand."""
+    return rules.first(
+        *(rules.in_range(name, [dimension], 0, operand.rank, "the rank of operands") for operand in operands)
+    )
+
+
+def types_are(results: Sequence[Type], expected: Sequence[Type]) -> str | None:
+    """The results must have the expected types."""
+    if len(results) != len(expected):
+        return f"there are {len(results)} results, but must be {len(expected)}"
+    pairs = enumerate(zip(results, expected, strict=True))
+    return rules.first(
+        *(
+            rules.same_type(f"results[{index}]", result, "its type must be", type)
+            for index, (result, type) in pairs
+        )
+    )
+
+
+class AllGather(WithGlobalIds, name="stablehlo.all_gather"):
+    """Concatenates the values of each process of a group."""
+
+    size_label: ClassVar[str] = "C3"
+    range_label: ClassVar[str] = "C4"
+
+    operands = Operand(TENSORS, variadic=True)
+    all_gather_dim = Attribute(I64)
+    replica_groups = Attribute(REPLICA_GROUPS)
+    channel_id = Attribute(I64, None, of="channel_handle", field="handle")
+    use_global_device_ids = Attribute(BOOL, False)
+    channel_type = Attribute(I64, None, of="channel_handle", field="type")
+    results = Result(TENSORS, variadic=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """0 <= all_gather_dim < rank(operands...)"""
+        return in_rank("all_gather_dim", self.all_gather_dim, self.operands)
+
+    @constraint
+    def C2(self) -> str | None:
+        """is_unique(replica_groups)"""
+        return self.unique_ids()
+
+    @constraint
+    def C3_C4(self) -> str | None:
+        """0 <= replica_groups < size(replica_groups), which is the number of ids of the group mode"""
+        return self.ids_cover_range()
+
+    @constraint
+    def C5(self) -> str | None:
+        """If use_global_device_ids = true, then channel_id > 0"""
+        return self.global_ids_need_channel()
+
+    @constraint
+    def C6(self) -> str | None:
+        """type(results...) = type(operands...) but for dim(results..., all_gather_dim), which is
+        dim(operands..., all_gather_dim) * dim(process_groups, 1)"""
+        mismatch = types_are(self.results, self._gathered(self.process_group_size()))
+        if mismatch is not None or self.process_group_size() is not None:
+            return mismatch
+        axis = self.all_gather_dim
+        pairs = zip(self.operands, self.results, strict=True)
+        sizes = [(operand.shape[axis], result.shape[axis]) for operand, result in pairs]
+        for size, gathered in sizes:
+            if DYNAMIC not in (size, gathered) and (gathered % size if size else gathered):
+                return f"a result has size {gathered} in all_gather_dim, which is no multiple of {size}"
+        return None
+
+    def _gathered(self, factor: int | None) -> list[Type]:
+        axis = self.all_gather_dim
+        return [resized(type, {axis: scaled(type.shape[axis], factor)}) for type in self.operands]
+
+    def check_grid(self, grid: Grid) -> None:
+        super().check_grid(grid)
+        for group in self.groups(grid):
+            reason = types_are(self.results, self._gathered(len(group)))
+            if reason is not None:
+                raise self.error(f"{reason}: the grid is {grid}", "C6")
+
+    def infer(self) -> list[Type]:
+        return self._gathered(self.process_group_size())
+
+    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
+        gathered = tuple(
+            np.concatenate(each, axis=self.all_gather_dim) for each in zip(*members, strict=True)
+        )
+        return [gathered] * len(members)
+
+
+class AllToAll(Collective, name="stablehlo.all_to_all"):
+    """Scatters the parts of each process's value to the processes of the group, which concatenate them."""
+
+    size_label: ClassVar[str] = "C6"
+    range_label: ClassVar[str] = "C7"
+
+    operands = Operand(TENSORS, variadic=True)
+    split_dimension = Attribute(I64)
+    concat_dimension = Attribute(I64)
+    split_count = Attribute(I64)
+    replica_groups = Attribute(REPLICA_GROUPS)
+    channel_id = Attribute(I64, None, of="channel_handle", field="handle")
+    channel_type = Attribute(I64, None, of="channel_handle", field="type")
+    results = Result(TENSORS, variadic=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """0 <= split_dimension < rank(operands...)"""
+        return in_rank("split_dimension", self.split_dimension, self.operands)
+
+    @constraint
+    def C4(self) -> str | None:
+        """0 < split_count"""
+        return None if self.split_count > 0 else f"split_count is {self.split_count}, but must be positive"
+
+    @constraint
+    def C2(self) -> str | None:
+        """dim(operands..., split_dimension) % split_count = 0"""
+        for index, operand in enumerate(self.operands):
+            size = operand.shape[self.split_dimension]
+            if size != DYNAMIC and size % self.split_count:
+                return (
+                    f"operands[{index}] has size {size} in split_dimension, "
+                    f"which split_count = {self.split_count} does not divide"
+                )
+        return None
+
+    @constraint
+    def C3(self) -> str | None:
+        """0 <= concat_dimension < rank(operands...)"""
+        return in_rank("concat_dimension", self.concat_dimension, self.operands)
+
+    @constraint
+    def C5(self) -> str | None:
+        """is_unique(replica_groups)"""
+        return self.unique_ids()
+
+    @constraint
+    def C6_C7(self) -> str | None:
+        """0 <= replica_groups < size(replica_groups), which is the number of ids of the group mode"""
+        return self.ids_cover_range()
+
+    @constraint
+    def C8(self) -> str | None:
+        """dim(replica_groups, 1) = split_count"""
+        size = self.replica_groups.group_size
+        if self.replica_groups.rows is None or size == self.split_count:
+            return None
+        return f"replica_groups has groups of {size} ids, but split_count is {self.split_count}"
+
+    @constraint
+    def C9(self) -> str | None:
+        """type(results...) = type(operands...) but, where split_dimension != concat_dimension, for
+        dim(results..., split_dimension) = dim(operands..., split_dimension) / split_count and
+        dim(results..., concat_dimension) = dim(operands..., concat_dimension) * split_count"""
+        return types_are(self.results, self.infer())
+
+    def infer(self) -> list[Type]:
+        return [self._exchanged(type) for type in self.operands]
+
+    def _exchanged(self, type: TensorType) -> TensorType:
+        split, concat = self.split_dimension, self.concat_dimension
+        if split == concat:
+            return type
+        size = type.shape[split]
+        divided = size if size == DYNAMIC else size // self.split_count
+        return resized(type, {split: divided, concat: scaled(type.shape[concat], self.split_count)})
+
+    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
+        split: list[list[list[Array]]] = [
+            [np.split(value, self.split_count, self.split_dimension) for value in operands]
+            for operands in members
+        ]
+        return [
+            tuple(
+                np.concatenate([parts[index][receiver] for parts in split], axis=self.concat_dimension)
+                for index in range(len(self.operands))
+            )
+            for receiver in range(len(members))
+        ]
+
+
+class CollectiveBroadcast(Collective, name="stablehlo.collective_broadcast"):
+    """Hands the values of one process of each group to all of its processes."""
+
+    size_label: ClassVar[str] = "C2"
+    range_label: ClassVar[str] = "C2"
+
+    operands = Operand(TENSORS, variadic=True)
+    replica_groups = Attribute(REPLICA_GROUPS)
+    channel_id = Attribute(I64, None, of="channel_handle", field="handle")
+    has_dynamic_root = Attribute(BOOL, False)
+    channel_type = Attribute(I64, None, of="channel_handle", field="type")
+    results = Result(TENSORS, variadic=True)
+
+    @property
+    def data_operands(self) -> list[TensorType]:
+        """The operands without the roots."""
+        operands: list[TensorType] = self.operands
+        return operands[:-1] if self.has_dynamic_root else operands
+
+    @constraint
+    def C1(self) -> str | None:
+        """is_unique(replica_groups)"""
+        return self.unique_ids()
+
+    @constraint
+    def C2(self) -> str | None:
+        """0 <= replica_groups < N, the number of ids of the group mode"""
+        if self.replica_groups.is_ragged:
+            return "replica_groups has the id -1"
+        return rules.not_negative("replica_groups", self.replica_groups.ids)
+
+    @constraint
+    def C3(self) -> str | None:
+        """If has_dynamic_root = false, size(operands) >= 1 and type(results[j]) = type(operands[j])"""
+        if self.has_dynamic_root:
+            return None
+        return types_are(self.results[: len(self.operands)], self.operands[: len(self.results)]) or (
+            None if self.operands else "operands is empty"
+        )
+
+    @constraint
+    def C4(self) -> str | None:
+        """If has_dynamic_root = true, size(operands) >= 2, the last operand is a
+        tensor<[size(operands)-1]xi32> and type(results[j]) = type(operands[j]) for the others"""
+        if not self.has_dynamic_root:
+            return None
+        return roots_are_given(self.operands) or types_are(
+            self.results[: len(self.operands) - 1], self.data_operands[: len(self.results)]
+        )
+
+    @constraint
+    def C5(self) -> str | None:
+        """size(results) = size(operands) - (has_dynamic_root ? 1 : 0)"""
+        return rules.length_is("results", self.results, len(self.data_operands), "the number of values sent")
+
+    def infer(self) -> list[Type]:
+        return [*self.data_operands]
+
+    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
+        return [
+            tuple(
+                members[root][index]
+                for index, root in enumerate(roots_of(self, operands, len(members), "C6"))
+            )
+            for operands in members
+        ]
+
+    def results_outside(self, process: ProcessId) -> Results:
+        return tuple(map(zeros, self.data_operands))
+
+
+def roots_are_given(operands: Sequence[TensorType]) -> str | None:
+    """The last operand must name a root for each of the others."""
+    if len(operands) < 2:
+        return f"there are {len(operands)} operands, but must be at least 2 where has_dynamic_root = true"
+    expected = TensorType((len(operands) - 1,), ELEMENT_TYPES["i32"])
+    return rules.same_type("the last operand", operands[-1], "its type must be", expected)
+
+
+def roots_of(op: Any, operands: Results, group_size: int, label: str) -> list[int]:
+    """Which member of the group is the root of each value.
+
+    Raises:
+        ExecutionError: there is no such member.
+    """
+    if not op.has_dynamic_root:
+        return [0] * len(operands)
+    roots: list[int] = operands[-1].tolist()
+    reason = rules.in_range("the root", roots, 0, group_size, "the size of the group")
+    if reason is not None:
+        raise ExecutionError(reason, operation=op.name, label=label, location=op.operation.location)
+    return roots
+
+
+class Pairs(Communicating):
+    """Base of operations whose processes send along pairs of a source and a target."""
+
+    source_target_pairs: Any
+    channel_id: int | None
+    range_label: ClassVar[str] = "C4"
+
+    @property
+    def channel(self) -> int:
+        """The channel's id; 0 where the operation names none."""
+        return self.channel_id or 0
+
+    @property
+    def mode(self) -> GroupMode:
+        """How ids stand for processes."""
+        return GroupMode.CROSS_PARTITION if self.channel > 0 else GroupMode.CROSS_REPLICA
+
+    def routes(self, grid: Grid) -> list[tuple[ProcessId, ProcessId]]:
+        """The pairs of processes of which the first sends to the second."""
+        groups = self.mode.groups(self.source_target_pairs or (), grid)
+        return [(source, target) for source, target in groups]
+
+    def check_grid(self, grid: Grid) -> None:
+        name, count = self.mode.id_count(grid)
+        reason = rules.in_range("source_target_pairs", self._ids(), 0, count, name)
+        if reason is not None:
+            raise self.error(f"{reason}: the grid is {grid}", self.range_label)
+
+    def _ids(self) -> list[int]:
+        return [identifier for pair in self.source_target_pairs or () for identifier in pair]
+
+    def are_pairs(self) -> str | None:
+        """Why the attribute does not hold pairs, or None."""
+        for pair in self.source_target_pairs or ():
+            if len(pair) != 2:
+                return f"source_target_pairs has rows of {len(pair)} ids, but must have rows of 2"
+        return None
+
+    def unique_in_column(self, column: int) -> str | None:
+        """Why an id is a source (column 0) or a target (column 1) twice, or None."""
+        ids = [pair[column] for pair in self.source_target_pairs or ()]
+        return rules.unique(f"source_target_pairs[:, {column}]", ids)
+
+    def ids_are_not_negative(self) -> str | None:
+        """Why an id cannot be one, or None."""
+        return rules.not_negative("source_target_pairs", self._ids())
+
+
+class CollectivePermute(Pairs, name="stablehlo.collective_permute"):
+    """Sends the value of each source process to its target process."""
+
+    operand = Operand(TENSORS)
+    source_target_pairs = Attribute(PADDING)
+    channel_id = Attribute(I64, None, of="channel_handle", field="handle")
+    channel_type = Attribute(I64, None, of="channel_handle", field="type")
+    result = Result(TENSORS)
+
+    @constraint
+    def C1(self) -> str | None:
+        """dim(source_target_pairs, 1) = 2"""
+        return self.are_pairs()
+
+    @constraint
+    def C2(self) -> str | None:
+        """is_unique(source_target_pairs[:, 0])"""
+        return self.unique_in_column(0)
+
+    @constraint
+    def C3(self) -> str | None:
+        """is_unique(source_target_pairs[:, 1])"""
+        return self.unique_in_column(1)
+
+    @constraint
+    def C4(self) -> str | None:
+        """0 <= source_target_pairs < N, the number of ids of the group mode"""
+        return self.ids_are_not_negative()
+
+    @constraint
+    def C5(self) -> str | None:
+        """type(result) = type(operand)"""
+        return rules.same_type("result", self.result, "operand", self.operand)
+
+    def infer(self) -> list[Type]:
+        return [self.operand]
+
+    def reference(self, operand: Array) -> Array:
+        """The operation on a grid of one process."""
+        return operand if self.routes(ONE_PROCESS) else zeros(self.result)

@@ -1,0 +1,322 @@
+"""Collectives that reduce values over the processes of a group.
+
+THE TREE. The values of a group's processes, in the order of the group, are combined element by element by
+adjacent pairs, level by level, an odd last one carried up as it is: the tree "blocked" of
+`ops.reduction.reduction_tree` without an init value. Sums and products of floats narrower than f32 are
+accumulated in f32 and rounded once, as reductions within a process are. The bits therefore depend on the
+group alone, not on timing, nor on how values travel.
+
+Source: specification, sections "all_reduce", "reduce_scatter", "collective_reduce".
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ...ir import Region as IrRegion
+from ...types import DYNAMIC, TensorType, Type
+from ..framework import rules
+from ..framework.attribute_kinds import BOOL, I64
+from ..framework.declaration import Array, Attribute, Evaluate, Operand, Region, Result, constraint
+from ..reduction.vectorize_region import Body
+from .base import TENSORS, Collective, Results, WithGlobalIds, zeros
+from .movement import resized, roots_are_given, roots_of
+from .process_grid import Grid, GroupMode, ProcessId
+from .replica_groups import REPLICA_GROUPS
+
+CHUNK_ELEMENTS: Final = 1 << 15
+"""Elements that are reduced at a time, so that the values of all levels of the tree stay in the cache."""
+
+
+def reduce_over_processes(
+    body: Body, function: Evaluate, values: Sequence[Array], type: TensorType, accumulate: str
+) -> Array:
+    """Combine the values of processes, element by element, by the tree.
+
+    Args:
+        body: the analyzed computation.
+        function: evaluates it.
+        values: one of each process, of one shape.
+        type: their type.
+        accumulate: `Options.accumulate`.
+    """
+    reducer = body.reducer(function, accumulate)
+    flat = [np.ascontiguousarray(value).reshape(-1) for value in values]
+    result = np.empty(flat[0].size, body.element_types[0].dtype)
+    for start in range(0, result.size, CHUNK_ELEMENTS):
+        chunk = slice(start, start + CHUNK_ELEMENTS)
+        level = [body.enter((value[chunk],), (type,), reducer) for value in flat]
+        while len(level) > 1:
+            pairs = [reducer.combine(*level[index : index + 2]) for index in range(0, len(level) - 1, 2)]
+            level = pairs + level[2 * len(pairs) :]
+        (result[chunk],) = body.leave(level[0], reducer)
+    return result.reshape(values[0].shape)
+
+
+def computation_combines(computation: IrRegion, operands: Sequence[TensorType]) -> str | None:
+    """The computation must combine two elements to one, to which each operand's are promotable."""
+    return rules.first(
+        *(rules.body_type_is("computation", computation, [operand], []) for operand in operands)
+    )
+
+
+def element_types_are(results: Sequence[TensorType], computation: IrRegion) -> str | None:
+    """Each result must have the element type that the computation returns."""
+    (returned,) = computation.type.results
+    assert isinstance(returned, TensorType)
+    return rules.first(
+        *(
+            rules.same_element_type(f"results[{index}]", result, "the output of computation", returned)
+            for index, result in enumerate(results)
+        )
+    )
+
+
+class Reducing(Collective):
+    """Base of collectives with a computation."""
+
+    computation: Any
+
+    @functools.cached_property
+    def body(self) -> Body:
+        """What the computation does."""
+        return Body(self.computation)
+
+    def reduced(self, values: Sequence[Array], type: TensorType, computation: Evaluate) -> Array:
+        """The values of processes, combined by the tree."""
+        return reduce_over_processes(self.body, computation, values, type, self.ordering.accumulate)
+
+    def reduced_type(self, type: TensorType) -> TensorType:
+        """The type of an operand's reduction."""
+        (returned,) = self.computation.type.results
+        return TensorType(type.shape, returned.element_type)
+
+
+class AllReduce(Reducing, WithGlobalIds, name="stablehlo.all_reduce"):
+    """Combines the values of each process of a group; all of its processes get the result."""
+
+    size_label: ClassVar[str] = "C2"
+    range_label: ClassVar[str] = "C3"
+
+    operands = Operand(TENSORS, variadic=True)
+    replica_groups = Attribute(REPLICA_GROUPS)
+    channel_id = Attribute(I64, None, of="channel_handle", field="handle")
+    use_global_device_ids = Attribute(BOOL, False)
+    computation = Region()
+    channel_type = Attribute(I64, None, of="channel_handle", field="type")
+    results = Result(TENSORS, variadic=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """is_unique(replica_groups)"""
+        return self.unique_ids()
+
+    @constraint
+    def C2_C3(self) -> str | None:
+        """0 <= replica_groups < size(replica_groups), which is the number of ids of the group mode"""
+        return self.ids_cover_range(may_be_ragged=True)
+
+    @constraint
+    def C4(self) -> str | None:
+        """If use_global_device_ids = true, then channel_id > 0"""
+        return self.global_ids_need_channel()
+
+    @constraint
+    def C5(self) -> str | None:
+        """computation has type (tensor<E>, tensor<E>) -> tensor<E>, and
+        is_promotable(element_type(operand), E)"""
+        return computation_combines(self.computation, self.operands)
+
+    @constraint
+    def C6(self) -> str | None:
+        """shape(results...) = shape(operands...)"""
+        return shapes_are(self.results, self.operands)
+
+    @constraint
+    def C7(self) -> str | None:
+        """element_type(results...) = E"""
+        return element_types_are(self.results, self.computation)
+
+    def infer(self) -> list[Type]:
+        return [self.reduced_type(type) for type in self.operands]
+
+    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
+        computation = regions["computation"]
+        reduced = tuple(
+            self.reduced(values, type, computation)
+            for values, type in zip(zip(*members, strict=True), self.operands, strict=True)
+        )
+        return [reduced] * len(members)
+
+
+def shapes_are(results: Sequence[TensorType], operands: Sequence[TensorType]) -> str | None:
+    """Each result must have the shape of its operand."""
+    pairs = enumerate(zip(results, operands, strict=False))
+    return rules.length_is("results", results, len(operands), "the number of operands") or rules.first(
+        *(
+            rules.same_shape(f"results[{index}]", result, f"the shape of operands[{index}]", operand.shape)
+            for index, (result, operand) in pairs
+        )
+    )
+
+
+class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
+    """Combines the values of each process of a group; each of its processes gets one part of the result."""
+
+    size_label: ClassVar[str] = "C4"
+    range_label: ClassVar[str] = "C5"
+
+    operand = Operand(TENSORS)
+    scatter_dimension = Attribute(I64)
+    replica_groups = Attribute(REPLICA_GROUPS)
+    channel_id = Attribute(I64, None, of="channel_handle", field="handle")
+    use_global_device_ids = Attribute(BOOL, False)
+    computation = Region()
+    channel_type = Attribute(I64, None, of="channel_handle", field="type")
+    result = Result(TENSORS)
+
+    @constraint
+    def C2(self) -> str | None:
+        """0 <= scatter_dimension < rank(operand)"""
+        return rules.in_range(
+            "scatter_dimension", [self.scatter_dimension], 0, self.operand.rank, "the rank of operand"
+        )
+
+    @constraint
+    def C1(self) -> str | None:
+        """dim(operand, scatter_dimension) % dim(process_groups, 1) = 0"""
+        return self._divides(self.process_group_size())
+
+    @constraint
+    def C3(self) -> str | None:
+        """is_unique(replica_groups)"""
+        return self.unique_ids()
+
+    @constraint
+    def C4_C5(self) -> str | None:
+        """0 <= replica_groups < size(replica_groups), which is the number of ids of the group mode"""
+        return self.ids_cover_range()
+
+    @constraint
+    def C6(self) -> str | None:
+        """If use_global_device_ids = true, then channel_id > 0"""
+        return self.global_ids_need_channel()
+
+    @constraint
+    def C7(self) -> str | None:
+        """computation has type (tensor<E>, tensor<E>) -> tensor<E>, and
+        is_promotable(element_type(operand), E)"""
+        return computation_combines(self.computation, [self.operand])
+
+    @constraint
+    def C8(self) -> str | None:
+        """shape(result) = shape(operand) but for dim(result, scatter_dimension), which is
+        dim(operand, scatter_dimension) / dim(process_groups, 1)"""
+        return self._shape_mismatch(self.process_group_size())
+
+    @constraint
+    def C9(self) -> str | None:
+        """element_type(result) = E"""
+        return element_types_are([self.result], self.computation)
+
+    def _divides(self, group_size: int | None) -> str | None:
+        size = self.operand.shape[self.scatter_dimension]
+        if group_size is None or size == DYNAMIC or not size % group_size:
+            return None
+        return f"operand has size {size} in scatter_dimension, which groups of {group_size} do not divide"
+
+    def _scattered(self, group_size: int | None) -> TensorType:
+        axis = self.scatter_dimension
+        size = self.operand.shape[axis]
+        divided = DYNAMIC if group_size is None or size == DYNAMIC else size // group_size
+        return resized(self.reduced_type(self.operand), {axis: divided})
+
+    def _shape_mismatch(self, group_size: int | None) -> str | None:
+        return rules.same_shape("result", self.result, "its shape must be", self._scattered(group_size).shape)
+
+    def check_grid(self, grid: Grid) -> None:
+        super().check_grid(grid)
+        for group in self.groups(grid):
+            for label, reason in (
+                ("C1", self._divides(len(group))),
+                ("C8", self._shape_mismatch(len(group))),
+            ):
+                if reason is not None:
+                    raise self.error(f"{reason}: the grid is {grid}", label)
+
+    def infer(self) -> list[Type]:
+        return [self._scattered(self.process_group_size())]
+
+    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
+        computation = regions["computation"]
+        split = [np.split(operand, len(members), self.scatter_dimension) for (operand,) in members]
+        return [(self.reduced(parts, self.operand, computation),) for parts in zip(*split, strict=True)]
+
+
+class CollectiveReduce(Reducing, name="stablehlo.collective_reduce"):
+    """Combines the values of each process of a group; its root gets the result, the others zeros."""
+
+    size_label: ClassVar[str] = "C2"
+    range_label: ClassVar[str] = "C2"
+
+    operands = Operand(TENSORS, variadic=True)
+    replica_groups = Attribute(REPLICA_GROUPS)
+    channel_id = Attribute(I64, None, of="channel_handle", field="handle")
+    has_dynamic_root = Attribute(BOOL, False)
+    computation = Region()
+    channel_type = Attribute(I64, None, of="channel_handle", field="type")
+    use_global_device_ids = Attribute(BOOL, False)
+    results = Result(TENSORS, variadic=True)
+
+    @property
+    def mode(self) -> GroupMode:
+        """The dialect has flattened ids here as well, which the specification does not list."""
+        return GroupMode.FLATTENED_IDS if self.use_global_device_ids else super().mode
+
+    @property
+    def data_operands(self) -> list[TensorType]:
+        """The operands without the roots."""
+        operands: list[TensorType] = self.operands
+        return operands[:-1] if self.has_dynamic_root else operands
+
+    @constraint
+    def C1(self) -> str | None:
+        """is_unique(replica_groups)"""
+        return self.unique_ids()
+
+    @constraint
+    def C2(self) -> str | None:
+        """0 <= replica_groups < N, the number of ids of the group mode"""
+        return rules.not_negative("replica_groups", self.replica_groups.ids)
+
+    @constraint
+    def C3(self) -> str | None:
+        """shape(results...) = shape(operands...), without the last operand where has_dynamic_root = true,
+        which names a root for each of the others"""
+        roots = roots_are_given(self.operands) if self.has_dynamic_root else None
+        return roots or shapes_are(self.results, self.data_operands)
+
+    @constraint
+    def C4(self) -> str | None:
+        """computation has type (tensor<E>, tensor<E>) -> tensor<E>, and
+        is_promotable(element_type(operand), E)"""
+        return computation_combines(self.computation, self.data_operands)
+
+    def infer(self) -> list[Type]:
+        return [self.reduced_type(type) for type in self.data_operands]
+
+    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
+        types = self.data_operands
+        results = [list(self.results_outside(ProcessId(0, 0))) for _ in members]
+        roots = roots_of(self, members[0], len(members), "C3")
+        for index, (root, type) in enumerate(zip(roots, types, strict=False)):
+            values = [operands[index] for operands in members]
+            results[root][index] = self.reduced(values, type, regions["computation"])
+        return list(map(tuple, results))
+
+    def results_outside(self, process: ProcessId) -> Results:
+        return tuple(zeros(self.reduced_type(type)) for type in self.data_operands)

@@ -1,0 +1,25 @@
+"""How operations run by which processes communicate: the grid runs them (`nimblehlo.grid`)."""
+
+from __future__ import annotations
+
+from ...ops.collectives.base import Communicating
+from ..implementation import Implementation, Runnable
+
+
+class Communication(Implementation):
+    """An operation that the grid runs.
+
+    Attributes:
+        view: the operation.
+    """
+
+    __slots__ = ("view",)
+
+    kind = "communication"
+    reason = "the grid runs it"
+
+    def __init__(self, view: Communicating) -> None:
+        self.view = view
+
+    def prepare(self) -> Runnable:
+        return self.view.reference

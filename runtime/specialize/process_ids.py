@@ -1,0 +1,67 @@
+"""Makes the ids of a process arguments of the program, so that all processes of a grid share one program."""
+
+from __future__ import annotations
+
+from ..ir import Block, Function, Operation, Region, Value
+from ..ops.collectives.channels import PROCESS_ID
+from ..ops.framework.op_registry import PROCESS_IDS, RUN_PARALLEL
+from ..types import FunctionType
+
+
+def bind_process_ids(function: Function) -> None:
+    """Give a function that asks for its process's ids two more arguments: the replica and the partition id.
+
+    The regions of `interpreter.run_parallel` are programs of their own: each gets two arguments more.
+    """
+    assert function.body is not None
+    if _bind(function.body) is not None:
+        inputs = (*function.type.inputs, PROCESS_ID, PROCESS_ID)
+        function.type = FunctionType(inputs, function.type.results)
+
+
+def _bind(region: Region) -> tuple[Value, Value] | None:
+    """The added arguments of a program; None where nothing asks for them."""
+    operations: list[Operation] = []
+    programs: list[Region] = []
+    _collect(region, operations, programs)
+    for program in programs:
+        if _bind(program) is None:
+            _add_arguments(program.block)
+    if not any(operation.name in PROCESS_IDS for operation in operations):
+        return None
+    ids = _add_arguments(region.block)
+    values: dict[Value, Value] = {}
+    for operation in operations:
+        if operation.name in PROCESS_IDS:
+            values[operation.result] = ids[operation.name == "stablehlo.partition_id"]
+    for operation in operations:
+        operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
+    _remove_ids(region)
+    return ids
+
+
+def _collect(region: Region, operations: list[Operation], programs: list[Region]) -> None:
+    """The operations of a program in all of its regions, and the programs that it runs in parallel."""
+    for operation in region.block.operations:
+        operations.append(operation)
+        for inner in operation.regions:
+            if operation.name == RUN_PARALLEL:
+                programs.append(inner)
+            else:
+                _collect(inner, operations, programs)
+
+
+def _add_arguments(block: Block) -> tuple[Value, Value]:
+    first = len(block.arguments)
+    replica, partition = (Value(PROCESS_ID, block, first + index) for index in range(2))
+    block.arguments = (*block.arguments, replica, partition)
+    return replica, partition
+
+
+def _remove_ids(region: Region) -> None:
+    block = region.block
+    block.operations = [operation for operation in block.operations if operation.name not in PROCESS_IDS]
+    for operation in block.operations:
+        if operation.name != RUN_PARALLEL:
+            for inner in operation.regions:
+                _remove_ids(inner)
