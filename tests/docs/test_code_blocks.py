@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PAGES = [page for page in TEXTS if BLOCK.search(page.read_text())]
+OF_PLATFORM = ROOT / "docs" / "jax.md"
+"""The page whose blocks run with NimbleHLO as JAX's platform, which a process chooses when it starts."""
+PAGES = [page for page in TEXTS if page != OF_PLATFORM and BLOCK.search(page.read_text())]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -22,6 +27,26 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start(1))
         exec(compile("\n" * line + block[1], str(page), "exec"), namespace)
+
+
+def test_blocks_run_on_the_platform(tmp_path: Path) -> None:
+    """The findings name the lines of the page, from which one script is made."""
+    pytest.importorskip("jax")
+    text, script = OF_PLATFORM.read_text(), tmp_path / "train.py"
+    lines = [""] * text.count("\n")
+    for block in BLOCK.finditer(text):
+        start = text.count("\n", 0, block.start(1))
+        lines[start : start + block[1].count("\n")] = block[1].splitlines()
+    script.write_text("\n".join(lines))
+    environment = {**os.environ, "JAX_PLATFORMS": "nimblehlo"}
+    done = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    gathers = [number for number, line in enumerate(lines, 1) if "promise_in_bounds" in line]
+    embeddings = [number for number, line in enumerate(lines, 1) if "weights[tokens] - targets" in line]
+    assert f"{script}:{gathers[0]} the index vector [9] at [2] was clamped to [4]" in done.stdout
+    assert f"{script}:{embeddings[0]}\n" in done.stdout
 
 
 def test_what_an_exploration_prints(capsys: pytest.CaptureFixture[str]) -> None:

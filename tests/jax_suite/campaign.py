@@ -56,19 +56,22 @@ class Tally:
         return not (self.faults or self.tests[CRASHED] or self.tests[TIMED_OUT])
 
 
-def run_file(plan: Plan, time_limit: float, environment: Mapping[str, str]) -> Tally:
+def run_file(
+    plan: Plan, time_limit: float, environment: Mapping[str, str], worker: str = "tests.jax_suite.worker"
+) -> Tally:
     """Run a test file to its end, whatever its processes do.
 
     Args:
         plan: what to run.
         time_limit: most seconds that one test method may take.
         environment: variables for the processes, besides those of this one.
+        worker: the module that runs test methods.
     """
     journal = Journal(Path(plan.journal))
     path = Path(plan.journal).with_suffix(".plan.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(asdict(plan)))
-    command = [sys.executable, "-m", "tests.jax_suite.worker", str(path)]
+    command = [sys.executable, "-m", worker, str(path)]
     while True:
         interrupted = journal.interrupted()
         if interrupted is not None:

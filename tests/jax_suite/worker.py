@@ -56,34 +56,34 @@ def main() -> int:
     plan = Plan(**json.loads(Path(sys.argv[1]).read_text()))
     sys.argv[1:] = []
     sys.path.insert(0, os.path.join(plan.jax, "tests"))
-    tests = list(_tests(plan))
+    tests = list(tests_of(plan))
     journal = Journal(Path(plan.journal))
     done = journal.finished()
-    left = [test for test in tests if _name(test) not in done]
+    left = [test for test in tests if name_of(test) not in done]
     from .comparing import Comparing
     from .interception import intercepted
 
     comparing = Comparing(plan.modes, Path(plan.output))
     with intercepted(comparing):
         for test in left[: plan.most]:
-            comparing.begin(_name(test))
-            journal.begin(_name(test))
+            comparing.begin(name_of(test))
+            journal.begin(name_of(test))
             start = time.time()
             result = unittest.TestResult()
             test.run(result)
-            record = {**comparing.record(), "failure": _failure(result)}
-            journal.end(_name(test), _outcome(result), time.time() - start, record)
+            record = {**comparing.record(), "failure": failure_of(result)}
+            journal.end(name_of(test), outcome_of(result), time.time() - start, record)
     return LEFT if len(left) > plan.most else 0
 
 
-def _tests(plan: Plan) -> Iterator[unittest.TestCase]:
+def tests_of(plan: Plan) -> Iterator[unittest.TestCase]:
     """The test methods of the plan's shard, in their order."""
     suite = unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(plan.file))
-    tests = [test for test in _flat(suite) if plan.pattern in _name(test)]
+    tests = [test for test in _flat(suite) if plan.pattern in name_of(test)]
     yield from tests[plan.shard :: plan.shards][: plan.count]
 
 
-def _name(test: unittest.TestCase) -> str:
+def name_of(test: unittest.TestCase) -> str:
     """A name that is the same in each process: `id` tells parameters too, which may print their addresses."""
     return f"{type(test).__module__}.{type(test).__qualname__}.{test._testMethodName}"
 
@@ -96,13 +96,13 @@ def _flat(suite: unittest.TestSuite | unittest.TestCase) -> Iterator[unittest.Te
             yield from _flat(item)
 
 
-def _failure(result: unittest.TestResult) -> str:
+def failure_of(result: unittest.TestResult) -> str:
     """The end of what JAX's test itself says of its failure."""
     texts = [text for _, text in (*result.errors, *result.failures)]
     return texts[0].strip()[-500:] if texts else ""
 
 
-def _outcome(result: unittest.TestResult) -> str:
+def outcome_of(result: unittest.TestResult) -> str:
     if result.errors or result.failures:
         return "failed"
     return "skipped" if result.skipped else "passed"

@@ -1,0 +1,216 @@
+"""Checks of lowering rules, callbacks and settings on the platform."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import threading
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg
+import jax.scipy.special
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+
+import nimblehlo.jax
+from nimblehlo.jax import running
+from nimblehlo.jax.lowering import COMPOSITES
+from tests.jax.children import run_checks
+
+CPU = jax.local_devices(backend="cpu")[0]
+MATRIX = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
+SYMMETRIC = MATRIX + MATRIX.T
+
+
+def _on_both(function: Any, *arguments: Any) -> tuple[list[Any], list[Any]]:
+    """The results of a function here and on JAX's CPU backend."""
+    here = jax.jit(function)(*arguments)
+    with jax.default_device(CPU):
+        there = jax.jit(function)(*(jax.device_put(one, CPU) for one in arguments))
+    assert all(one.devices() == {jax.devices()[0]} for one in jax.tree.leaves(here))
+    return [np.asarray(one) for one in jax.tree.leaves(here)], [
+        np.asarray(one) for one in jax.tree.leaves(there)
+    ]
+
+
+def check_the_cpu_is_there_although_only_the_platform_is_named() -> None:
+    assert jax.default_backend() == "nimblehlo" and CPU.platform == "cpu"
+
+
+def check_factorisations() -> None:
+    """The CPU's rules hold, LAPACK's calls among them."""
+    for function, operand in (
+        (jnp.linalg.eigh, SYMMETRIC),
+        (jnp.linalg.eig, MATRIX),
+        (jnp.linalg.svd, MATRIX),
+        (jnp.linalg.qr, MATRIX),
+        (jnp.linalg.cholesky, MATRIX @ MATRIX.T + np.eye(4, dtype=np.float32)),
+        (jax.scipy.linalg.schur, MATRIX),
+        (jax.scipy.linalg.hessenberg, MATRIX),
+        (jax.lax.linalg.tridiagonal, SYMMETRIC),
+        (jax.scipy.linalg.lu, MATRIX),
+        (lambda a: jnp.linalg.lstsq(a, a[0])[0], MATRIX),
+        (lambda a: jax.scipy.linalg.expm(a), MATRIX),
+    ):
+        here, there = _on_both(function, operand)
+        for one, other in zip(here, there, strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-4, err_msg=str(function))
+
+
+def check_special_functions_stay_single_operations() -> None:
+    special = jax.scipy.special
+
+    def functions(x: Any) -> Any:
+        return (
+            special.erfc(x),
+            special.erfinv(x),
+            special.gammaln(x),
+            special.digamma(x),
+            special.polygamma(2, x),
+            special.zeta(x + 2, x),
+            special.i1e(x),
+            jnp.nextafter(x, x + 1),
+        )
+
+    programs: list[str] = []
+    original = running.Program.__init__
+
+    def recording(self: Any, *arguments: Any, **keywords: Any) -> None:
+        original(self, *arguments, **keywords)
+        programs.append(self.executable.explain("program"))
+
+    running.Program.__init__ = recording  # type: ignore[method-assign]
+    try:
+        here, there = _on_both(functions, np.linspace(0.1, 0.9, 5, dtype=np.float32))
+    finally:
+        running.Program.__init__ = original  # type: ignore[method-assign]
+    for name in COMPOSITES.values():
+        if name == "chlo.mulhi":
+            continue  # an operation of integers
+        assert any(name in program for program in programs), name
+    for one, other in zip(here, there, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def check_composites_are_part_of_exported_programs() -> None:
+    """What is exported runs elsewhere: the decomposition is part of it."""
+    function = jax.jit(lambda x: jax.lax.erf_inv(x))
+    exported = jax.export.export(function, platforms=["nimblehlo"])(jax.ShapeDtypeStruct((3,), np.float32))
+    assert "chlo.erf_inv" in exported.mlir_module()
+    x = jnp.linspace(0, 0.5, 3)
+    np.testing.assert_array_equal(exported.call(x), function(x))
+
+
+def check_pure_callbacks_in_transformations() -> None:
+    def sine(x: Any) -> Any:
+        return jax.pure_callback(
+            lambda v: np.sin(v), jax.ShapeDtypeStruct(x.shape, x.dtype), x, vmap_method="sequential"
+        )
+
+    x = jnp.arange(3.0)
+    np.testing.assert_allclose(jax.jit(sine)(x), np.sin(np.arange(3.0)), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(jax.vmap(sine))(x), np.sin(np.arange(3.0)), rtol=1e-6)
+    scanned = jax.jit(lambda x: jax.lax.scan(lambda c, _: (sine(c), None), x, length=3)[0])(x)
+    np.testing.assert_allclose(scanned, np.sin(np.sin(np.sin(np.arange(3.0)))), rtol=1e-6)
+
+
+def check_ordered_callbacks_keep_their_order() -> None:
+    seen: list[int] = []
+
+    @jax.jit
+    def program(x: Any) -> Any:
+        def step(i: Any, x: Any) -> Any:
+            io_callback(lambda i: seen.append(int(i)), None, i, ordered=True)
+            return x + i
+
+        return jax.lax.fori_loop(0, 20, step, x)
+
+    assert program(0) == 190
+    assert program(1) == 191
+    jax.effects_barrier()
+    assert seen == [*range(20), *range(20)]
+
+
+def check_debug_prints() -> None:
+    @jax.jit
+    def program(x: Any) -> Any:
+        jax.debug.print("first {}", x, ordered=True)
+        jax.debug.print("then {x}", x=x + 1, ordered=True)
+        jax.debug.callback(lambda v: print("callback", v), x)
+        return x
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        program(jnp.int32(3))
+        jax.effects_barrier()
+    lines = printed.getvalue().splitlines()
+    assert sorted(lines) == ["callback 3", "first 3", "then 4"]
+    assert lines.index("first 3") < lines.index("then 4")
+
+
+def check_failures_of_callbacks_are_told() -> None:
+    def fail(x: Any) -> Any:
+        raise ValueError("a failing callback")
+
+    program = jax.jit(lambda x: jax.pure_callback(fail, jax.ShapeDtypeStruct((), np.float32), x))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="a failing callback"):
+        jax.block_until_ready(program(1.0))
+
+
+def check_callbacks_live_as_long_as_what_calls_them() -> None:
+    """JAX forgets what it lowered; the compiled program still has the function."""
+    lowered = jax.jit(lambda x: jax.pure_callback(np.cos, jax.ShapeDtypeStruct((), np.float32), x)).lower(1.0)
+    compiled = lowered.compile()
+    del lowered
+    assert abs(float(compiled(0.0)) - 1) < 1e-6
+
+
+def check_settings_recompile_and_come_back() -> None:
+    function = jax.jit(lambda x: jnp.sum(x))
+    x = jax.random.normal(jax.random.key(0), (10_000,))
+    plain = function(x)
+    count = function._cache_size()
+    with nimblehlo.jax.configured(reduction_tree="left"):
+        left = function(x)
+    assert function(x) == plain != left
+    assert function._cache_size() == count + 1
+    option = jax.jit(lambda x: jnp.sum(x), compiler_options={"reduction_tree": "left"})
+    assert option(x) == left
+    before = nimblehlo.jax.current()
+    nimblehlo.jax.configure(reduction_tree="left")
+    assert function(x) == left
+    nimblehlo.jax.configure(reduction_tree="blocked")
+    assert function(x) == plain and nimblehlo.jax.current() == before
+
+
+def check_unknown_options_are_refused() -> None:
+    for options in ({"no_such_option": 1}, {"reduction_tree": "sideways"}):
+        with pytest.raises(jax.errors.JaxRuntimeError, match=next(iter(options))):
+            jax.jit(lambda x: x + 1, compiler_options=options)(1.0)
+
+
+def check_findings_go_to_the_thread_that_calls() -> None:
+    function = jax.jit(lambda x: jnp.log(x))
+    others: list[Any] = []
+
+    def call_elsewhere() -> None:
+        with nimblehlo.jax.sanitize("non_finite") as found:
+            function(jnp.float32(-1)).block_until_ready()
+        others.extend(found)
+
+    with nimblehlo.jax.sanitize("non_finite") as outer, nimblehlo.jax.sanitize("non_finite") as findings:
+        thread = threading.Thread(target=call_elsewhere)
+        thread.start()
+        thread.join()
+        function(jnp.float32(0)).block_until_ready()
+    assert [one.value for one in findings] == [-np.inf] and list(outer) == list(findings)
+    assert len(others) == 1 and np.isnan(others[0].value)
+    assert others[0].source.startswith(__file__)
+
+
+if __name__ == "__main__":
+    sys.exit(run_checks(globals()))

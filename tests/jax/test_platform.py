@@ -1,0 +1,45 @@
+"""NimbleHLO as JAX's platform: lowering rules, callbacks, settings, and the names of JAX that they need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nimblehlo import UnsupportedError
+from tests.jax.children import run_on_platform
+
+pytest.importorskip("jax")
+
+from nimblehlo.jax.compatibility import PrivateName, private_names
+
+
+def test_lowering_callbacks_and_settings() -> None:
+    done = run_on_platform(Path(__file__).with_name("platform_checks.py"))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+SCRIPT = """
+import jax, jax.numpy as jnp
+jax.block_until_ready(jax.jit(lambda x: jnp.log(x))(jnp.float32(0)))
+"""
+
+
+def test_settings_of_the_environment() -> None:
+    done = run_on_platform("-c", SCRIPT, NIMBLEHLO_JAX_OPTIONS="sanitize=non_finite")
+    assert done.returncode and "(non_finite) makes -inf out of finite numbers" in done.stderr
+    done = run_on_platform("-c", SCRIPT, NIMBLEHLO_JAX_OPTIONS="sanitize=all sanitize_action=warn")
+    assert done.returncode == 0 and "SanitizerWarning: stablehlo.log: (non_finite)" in done.stderr
+    done = run_on_platform("-c", SCRIPT, NIMBLEHLO_JAX_OPTIONS="sanitise=all")
+    assert "NIMBLEHLO_JAX_OPTIONS: sanitise is no setting" in done.stderr
+
+
+@pytest.mark.parametrize("private", list(private_names()), ids=lambda one: f"{one.module}.{one.name}")
+def test_jax_has_the_private_names(private: PrivateName) -> None:
+    private.get()
+
+
+def test_a_missing_name_is_named() -> None:
+    missing = PrivateName("jax._src.xla_bridge", "no_such_name", "a test")
+    with pytest.raises(UnsupportedError, match=r"has no jax\._src\.xla_bridge\.no_such_name, .*for a test"):
+        missing.get()

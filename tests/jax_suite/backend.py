@@ -1,0 +1,228 @@
+"""Command: run JAX's own test files with NimbleHLO as JAX's platform, and with JAX's CPU backend.
+
+    python -m tests.jax_suite.backend --jax FOLDER lax_test nn_test
+
+FOLDER is a checkout of JAX at the version that is installed; the variable NIMBLEHLO_JAX_DIR names it as
+well. JAX's tests need absl-py and hypothesis. A campaign that is stopped goes on where it was. `--table`
+writes what all campaigns so far have found to docs/jax_tests.md; nothing is run then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .campaign import CRASHED, TIMED_OUT, run_file
+from .journal import Journal
+from .worker import Plan
+
+PLATFORMS = ("nimblehlo", "cpu")
+FILES = (
+    "api_test",
+    "lax_test",
+    "lax_numpy_test",
+    "lax_numpy_indexing_test",
+    "lax_numpy_operators_test",
+    "lax_numpy_reducers_test",
+    "lax_control_flow_test",
+    "lax_autodiff_test",
+    "lax_vmap_test",
+    "lax_vmap_op_test",
+    "nn_test",
+    "random_lax_test",
+    "random_test",
+    "linalg_test",
+    "fft_test",
+    "lax_scipy_test",
+    "lax_scipy_special_functions_test",
+    "lax_scipy_spectral_dac_test",
+    "scipy_stats_test",
+    "scipy_fft_test",
+    "scipy_interpolate_test",
+    "scipy_ndimage_test",
+    "scipy_optimize_test",
+    "scipy_signal_test",
+    "scipy_spatial_test",
+    "special_functions_test",
+    "image_test",
+    "ode_test",
+    "sparse_test",
+    "sparse_bcoo_bcsr_test",
+    "array_test",
+    "jaxpr_effects_test",
+    "debugging_primitives_test",
+    "python_callback_test",
+    "export_test",
+    "aot_test",
+    "dtypes_test",
+    "x64_context_test",
+)
+TABLE = Path("docs/jax_tests.md")
+EXAMPLES = 8
+"""Failures of one file that the table names by their tests."""
+
+Entries = Mapping[str, Mapping[str, Any]]
+
+
+def main() -> int:
+    """Exit status 1 where a test fails on the platform that passes on JAX's CPU backend."""
+    options = _options()
+    if not options.table:
+        for file in options.files:
+            for platform in options.platforms.split(","):
+                _run(options, platform, file)
+    outcomes = [one for one in map(FileOutcome.read, [options.output] * len(FILES), FILES) if one.is_complete]
+    text = "\n".join(table(outcomes)) + "\n"
+    if options.table:
+        TABLE.write_text(text)
+    print(text)
+    return 1 if any(one.regressions for one in outcomes) else 0
+
+
+def _run(options: argparse.Namespace, platform: str, file: str) -> None:
+    """Run one test file on one platform to its end."""
+    index, shards = (int(number) for number in options.shard.split("/"))
+    folder = options.output / platform / file
+    plan = Plan(
+        jax=str(Path(options.jax).resolve()),
+        file=file,
+        shard=index - 1,
+        shards=shards,
+        count=options.count,
+        pattern=options.tests,
+        modes=[],
+        journal=str(folder / f"journal_{index}_{shards}.jsonl"),
+        output=str(folder),
+        most=options.tests_per_process,
+    )
+    if options.again:
+        Journal(Path(plan.journal)).forget_faults()
+    environment = {
+        "JAX_NUM_GENERATED_CASES": str(options.cases),
+        "JAX_PLATFORMS": platform if platform == "cpu" else f"{platform},cpu",
+        "PYTHONHASHSEED": "0",  # some cases are drawn from sets
+    }
+    total = run_file(plan, options.time_limit, environment, "tests.jax_suite.backend_worker")
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(total.tests.items()))
+    print(f"{file} on {platform}: {counts} in {total.seconds:.0f} s", flush=True)
+
+
+@dataclass(frozen=True)
+class FileOutcome:
+    """What came of one test file on both platforms.
+
+    Attributes:
+        file: its name.
+        here, cpu: the last entry of each test method.
+    """
+
+    file: str
+    here: Entries
+    cpu: Entries
+
+    @classmethod
+    def read(cls, folder: Path, file: str) -> FileOutcome:
+        """What the journals of a file hold, those of all shards together."""
+        return cls(file, *(_entries(folder / platform / file) for platform in PLATFORMS))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is something of both platforms."""
+        return bool(self.here and self.cpu)
+
+    @property
+    def regressions(self) -> list[str]:
+        """Tests that pass on JAX's CPU backend and neither pass nor are skipped here."""
+        return sorted(
+            test
+            for test, entry in self.cpu.items()
+            if entry["outcome"] == "passed"
+            and test in self.here
+            and self.here[test]["outcome"] not in ("passed", "skipped")
+        )
+
+    def counts(self, entries: Entries) -> tuple[int, int, int, int]:
+        """Tests passed, failed, skipped, and those that ended their process."""
+        outcomes = Counter(entry["outcome"] for entry in entries.values())
+        ended = outcomes[CRASHED] + outcomes[TIMED_OUT]
+        return outcomes["passed"], outcomes["failed"], outcomes["skipped"], ended
+
+
+def _entries(folder: Path) -> Entries:
+    entries: dict[str, Mapping[str, Any]] = {}
+    for path in sorted(folder.glob("journal_*.jsonl")):
+        entries.update(Journal(path).finished())
+    return entries
+
+
+def table(outcomes: Sequence[FileOutcome]) -> Iterator[str]:
+    """The lines of docs/jax_tests.md."""
+    import jax
+
+    passing = sum(entry["outcome"] == "passed" for one in outcomes for entry in one.cpu.values())
+    failing = sum(len(one.regressions) for one in outcomes)
+    share = 100 * (1 - failing / max(1, passing))
+    yield "# JAX's own tests"
+    yield ""
+    yield f"The test files of jax {jax.__version__} on NimbleHLO (`JAX_PLATFORMS=nimblehlo,cpu`) and"
+    yield "on JAX's CPU backend, both with the flag `--jax_test_dut=cpu`, so that both run the same tests."
+    yield "`python -m tests.jax_suite.backend` runs them, and `--table` writes this page."
+    yield ""
+    yield f"Of {passing} tests that pass on JAX's CPU backend {passing - failing} pass here: {share:.2f} %."
+    yield ""
+    yield "| file | passed | failed | skipped | aborted | CPU: passed | failed | skipped | aborted |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    for one in outcomes:
+        cells = [*one.counts(one.here), *one.counts(one.cpu)]
+        yield f"| {one.file} | {' | '.join(map(str, cells))} |"
+    yield ""
+    yield "## Tests that pass on JAX's CPU backend alone"
+    for one in outcomes:
+        if one.regressions:
+            yield ""
+            yield f"{one.file}:"
+            yield ""
+            for test in one.regressions[:EXAMPLES]:
+                yield f"- `{test.split('.', 1)[1]}`: {_reason(one.here[test])}"
+            if len(one.regressions) > EXAMPLES:
+                yield f"- and {len(one.regressions) - EXAMPLES} more"
+
+
+def _reason(entry: Mapping[str, Any]) -> str:
+    """What a test says of its failure, in a line."""
+    if entry["outcome"] in (CRASHED, TIMED_OUT):
+        return f"{entry['outcome']}, {entry.get('detail', '')}"
+    lines = [line.strip() for line in entry["failure"].splitlines() if line.strip()]
+    return f"`{lines[-1][:160]}`" if lines else "failed"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.jax_suite.backend", description=__doc__)
+    parser.add_argument("files", nargs="*", default=FILES, help="test files, without .py")
+    parser.add_argument("--jax", default=os.environ.get("NIMBLEHLO_JAX_DIR"), help="folder of a JAX checkout")
+    parser.add_argument("--platforms", default=",".join(PLATFORMS), help="nimblehlo, cpu, or both")
+    parser.add_argument("--cases", type=int, default=10, help="JAX_NUM_GENERATED_CASES")
+    parser.add_argument("--count", type=int, help="run at most so many test methods of each file")
+    parser.add_argument("--tests", default="", help="run test methods alone whose name contains this")
+    parser.add_argument("--shard", default="1/1", help="i/n: the i-th of n shards of each file")
+    parser.add_argument("--time-limit", type=float, default=300, help="most seconds of one test method")
+    parser.add_argument("--tests-per-process", type=int, default=300, help="test methods for each process")
+    parser.add_argument(
+        "--output", type=Path, default=Path("build/jax_backend"), help="folder of the journals"
+    )
+    parser.add_argument("--again", action="store_true", help="run tests that failed again")
+    parser.add_argument("--table", action="store_true", help=f"write {TABLE}")
+    options = parser.parse_args()
+    if not options.jax and not options.table:
+        parser.error("--jax or NIMBLEHLO_JAX_DIR names the folder of a JAX checkout")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())
