@@ -1,0 +1,115 @@
+"""Measure programs of public libraries beside XLA:CPU, each in a process of its own.
+
+    python -m benchmarks.libraries [NAME ...] [--json FILE] [--timeout SECONDS]
+
+Every process starts with an empty folder of compiled code. Ratios above 1 mean that NimbleHLO is faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..measuring import ROOT
+from .declaration import LibraryProgram, library_programs
+from .measurement import Measurement, measure
+
+_PREFIX = "MEASUREMENT "
+
+
+def measured_apart(program: LibraryProgram, timeout: float) -> Measurement | str:
+    """What a process of its own measures of a program, or the last line of what it says where it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "NIMBLEHLO_CACHE_DIR": folder, "JAX_PLATFORMS": "cpu"}
+        command = [sys.executable, "-m", __package__, "--here", program.name]
+        try:
+            finished = subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout
+            )
+        except subprocess.TimeoutExpired:
+            return f"takes longer than {timeout:.0f} s"
+    lines = [line for line in finished.stdout.splitlines() if line.startswith(_PREFIX)]
+    if lines:
+        return Measurement(**json.loads(lines[-1].removeprefix(_PREFIX)))
+    said = finished.stderr.strip().splitlines()
+    return said[-1][:300] if said else f"ended with status {finished.returncode}"
+
+
+def row(program: LibraryProgram, outcome: Measurement | str) -> str:
+    """A line of the table."""
+    title = f"{program.library:13} {program.name:38}"
+    if isinstance(outcome, str):
+        return f"{title} FAILED {outcome}"
+    agrees = "" if outcome.disagreement is None else f"  DISAGREES: {outcome.disagreement}"
+    return (
+        f"{title}{outcome.operations:7d}"
+        f"{outcome.warm * 1e3:11.3f}{outcome.xla_warm * 1e3:11.3f}{outcome.ratio:7.2f}"
+        f"{outcome.first * 1e3:9.0f}{outcome.xla_first * 1e3:9.0f}{outcome.first_ratio:7.2f}"
+        f"{outcome.temporaries / 1e6:10.2f}{outcome.xla_temporaries / 1e6:10.2f}{agrees}"
+    )
+
+
+def summary(outcomes: dict[str, Measurement | str]) -> str:
+    """The last line: means, and how many programs are slower, disagree or fail."""
+    measured = [one for one in outcomes.values() if isinstance(one, Measurement)]
+    if not measured:
+        return f"0 programs measured, {len(outcomes)} failed"
+    means = [
+        math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+        for ratios in ([one.ratio for one in measured], [one.first_ratio for one in measured])
+    ]
+    return (
+        f"{len(measured)} programs: warm geometric mean {means[0]:.2f}, "
+        f"{sum(one.ratio < 1 for one in measured)} below 1; "
+        f"first results {means[1]:.2f}, {sum(one.first_ratio < 1 for one in measured)} below 1; "
+        f"{sum(one.disagreement is not None for one in measured)} disagree, "
+        f"{len(outcomes) - len(measured)} failed"
+    )
+
+
+def main() -> int:
+    """1 where a program failed or disagrees."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", help="names of programs or libraries; all where there are none")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="store the measurements")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one program (default: 600)")
+    parser.add_argument("--here", action="store_true", help="measure in this process, and print JSON")
+    options = parser.parse_args()
+    programs = [
+        one
+        for one in library_programs().values()
+        if not options.names or one.name in options.names or one.library in options.names
+    ]
+    if options.here:
+        for one in programs:
+            print(_PREFIX + json.dumps(asdict(measure(one))), flush=True)
+        return 0
+    print(
+        f"{'library':13} {'program':38}{'ops':>7}{'ours ms':>11}{'XLA ms':>11}{'warm x':>7}"
+        f"{'ours ms':>9}{'XLA ms':>9}{'first x':>7}{'ours MB':>10}{'XLA MB':>10}"
+    )
+    outcomes: dict[str, Measurement | str] = {}
+    for one in programs:
+        outcomes[one.name] = measured_apart(one, options.timeout)
+        print(row(one, outcomes[one.name]), flush=True)
+    print(summary(outcomes))
+    if options.json:
+        stored: dict[str, Any] = {
+            name: {"failure": outcome} if isinstance(outcome, str) else asdict(outcome)
+            for name, outcome in outcomes.items()
+        }
+        options.json.write_text(json.dumps(stored, indent=1) + "\n")
+    failures = [one for one in outcomes.values() if isinstance(one, str) or one.disagreement is not None]
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""Differential equations: diffrax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .declaration import Workload, library_program, normal
+
+
+@library_program("diffrax", bound=1e-3)
+def diffrax_neural_ode_training() -> Workload:
+    import diffrax
+    import equinox as eqx
+    import optax
+
+    network = eqx.nn.MLP(2, 2, 64, 2, activation=jax.nn.softplus, key=jax.random.key(0))
+    parameters, static = eqx.partition(network, eqx.is_array)
+    optimizer = optax.adabelief(3e-3)
+    times = np.linspace(0.0, 1.0, 20, dtype=np.float32)
+
+    def solve(parameters: Any, start: Any) -> Any:
+        field = eqx.combine(parameters, static)
+        return diffrax.diffeqsolve(
+            diffrax.ODETerm(lambda t, y, _: field(y)),
+            diffrax.Tsit5(),
+            0.0,
+            1.0,
+            0.1,
+            start,
+            stepsize_controller=diffrax.PIDController(rtol=1e-3, atol=1e-6),
+            saveat=diffrax.SaveAt(ts=times),
+        ).ys
+
+    def step(parameters: Any, state: Any, paths: Any) -> Any:
+        def loss(parameters: Any) -> Any:
+            solved = jax.vmap(solve, in_axes=(None, 0))(parameters, paths[:, 0])
+            return ((solved - paths) ** 2).mean()
+
+        value, gradient = jax.value_and_grad(loss)(parameters)
+        updates, new_state = optimizer.update(gradient, state)
+        return value, eqx.apply_updates(parameters, updates), new_state
+
+    return step, (parameters, optimizer.init(parameters), normal(16, 20, 2, scale=0.5))
+
+
+@library_program("diffrax", bound=1e-6, x64=True)
+def diffrax_stiff_equation() -> Workload:
+    import diffrax
+
+    def robertson(t: Any, y: Any, _: Any) -> Any:
+        slow, fast = 0.04 * y[0], 3e7 * y[1] ** 2
+        mixed = 1e4 * y[1] * y[2]
+        return jnp.stack([mixed - slow, slow - mixed - fast, fast])
+
+    def solve(start: Any) -> Any:
+        return diffrax.diffeqsolve(
+            diffrax.ODETerm(robertson),
+            diffrax.Kvaerno5(),
+            0.0,
+            100.0,
+            2e-4,
+            start,
+            stepsize_controller=diffrax.PIDController(rtol=1e-8, atol=1e-8),
+            max_steps=None,
+            adjoint=diffrax.ForwardMode(),
+        ).ys
+
+    return solve, (np.array([1.0, 0.0, 0.0]),)
+
+
+@library_program("diffrax", bound=1e-3)
+def diffrax_stochastic_equation() -> Workload:
+    import diffrax
+
+    def solve(key: Any, start: Any) -> Any:
+        motion = diffrax.VirtualBrownianTree(0.0, 1.0, 1e-3, (8,), jax.random.wrap_key_data(key))
+        terms = diffrax.MultiTerm(
+            diffrax.ODETerm(lambda t, y, _: -y),
+            diffrax.ControlTerm(lambda t, y, _: 0.1 * jnp.eye(8), motion),
+        )
+        return diffrax.diffeqsolve(terms, diffrax.Heun(), 0.0, 1.0, 0.02, start).ys
+
+    keys = np.asarray(jax.random.key_data(jax.random.split(jax.random.key(0), 8)))
+    return jax.vmap(solve), (keys, normal(8, 8))

@@ -1,0 +1,119 @@
+"""Games and search: pgx, mctx, gymnax, jumanji."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .declaration import Workload, library_program, normal
+
+
+def pgx_rollout(name: str, batch: int, moves: int) -> Workload:
+    """Random legal moves in a batch of games of pgx."""
+    import pgx
+
+    environment = pgx.make(name)
+    keys = jax.random.split(jax.random.PRNGKey(0), batch)
+    states = jax.jit(jax.vmap(environment.init))(keys)
+
+    def roll(states: Any, key: Any) -> Any:
+        def advance(states: Any, key: Any) -> Any:
+            logits = jnp.where(states.legal_action_mask, 0.0, -1e9)
+            actions = jax.random.categorical(key, logits, axis=-1)
+            states = jax.vmap(environment.step)(states, actions)
+            return states, states.rewards
+
+        states, rewards = jax.lax.scan(advance, states, jax.random.split(key, moves))
+        return rewards, states.terminated, states.legal_action_mask
+
+    return roll, (states, jax.random.PRNGKey(1))
+
+
+@library_program("pgx")
+def pgx_go_rollout() -> Workload:
+    return pgx_rollout("go_9x9", 8, 8)
+
+
+@library_program("pgx")
+def pgx_chess_rollout() -> Workload:
+    return pgx_rollout("chess", 4, 4)
+
+
+@library_program("pgx")
+def pgx_connect_four_rollout() -> Workload:
+    return pgx_rollout("connect_four", 64, 16)
+
+
+@library_program("mctx", bound=1e-3)
+def mctx_search() -> Workload:
+    import mctx
+
+    width, actions, batch = 32, 8, 16
+    policy, value, dynamics = normal(width, actions), normal(width), normal(width + actions, width, scale=0.2)
+
+    def recurrent(parameters: Any, key: Any, action: Any, embedding: Any) -> Any:
+        inputs = jnp.concatenate([embedding, jax.nn.one_hot(action, actions)], axis=-1)
+        embedding = jnp.tanh(inputs @ dynamics)
+        output = mctx.RecurrentFnOutput(
+            reward=embedding[:, 0],
+            discount=jnp.full(batch, 0.95),
+            prior_logits=embedding @ policy,
+            value=embedding @ value,
+        )
+        return output, embedding
+
+    def search(key: Any, embedding: Any) -> Any:
+        root = mctx.RootFnOutput(
+            prior_logits=embedding @ policy, value=embedding @ value, embedding=embedding
+        )
+        output = mctx.gumbel_muzero_policy((), key, root, recurrent, num_simulations=16)
+        return output.action, output.action_weights
+
+    return search, (jax.random.PRNGKey(0), normal(batch, width, seed=1))
+
+
+@library_program("gymnax", bound=1e-3)
+def gymnax_cartpole_rollout() -> Workload:
+    import gymnax
+
+    environment, parameters = gymnax.make("CartPole-v1")
+    batch, steps = 256, 50
+
+    def roll(key: Any) -> Any:
+        observations, states = jax.vmap(environment.reset, in_axes=(0, None))(
+            jax.random.split(key, batch), parameters
+        )
+
+        def advance(carry: Any, key: Any) -> Any:
+            observations, states = carry
+            actions = (observations.sum(axis=-1) > 0).astype(jnp.int32)
+            observations, states, rewards, *_ = jax.vmap(environment.step, in_axes=(0, 0, 0, None))(
+                jax.random.split(key, batch), states, actions, parameters
+            )
+            return (observations, states), rewards
+
+        return jax.lax.scan(advance, (observations, states), jax.random.split(key, steps))[1]
+
+    return roll, (jax.random.PRNGKey(0),)
+
+
+@library_program("jumanji", bound=1e-3)
+def jumanji_2048_rollout() -> Workload:
+    from jumanji.environments import Game2048
+
+    environment = Game2048()
+    batch = 32
+
+    def roll(key: Any, actions: Any) -> Any:
+        states, _ = jax.vmap(environment.reset)(jax.random.split(key, batch))
+
+        def advance(states: Any, actions: Any) -> Any:
+            states, step = jax.vmap(environment.step)(states, actions)
+            return states, step.reward
+
+        return jax.lax.scan(advance, states, actions)[1]
+
+    return roll, (jax.random.PRNGKey(0), np.random.default_rng(0).integers(0, 4, (20, batch), np.int32))

@@ -1,0 +1,117 @@
+"""What one program costs here and with XLA:CPU, and whether the results agree."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+import nimblehlo
+from tools.comparison import difference
+
+from ..measuring import seconds, side_by_side, warm_up
+from .declaration import LibraryProgram
+
+WARM_UP_SECONDS = 3.0
+"""Time for which a program is called before it is timed, so that code compiled beside the calls is ready."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured of one program; times in seconds, memory in bytes.
+
+    Attributes:
+        program: name of the program.
+        operations: number of operations of the program as JAX lowers it.
+        disagreement: what tells the results from those of XLA:CPU; None where they agree.
+        compile, xla_compile: time of compiling, nothing being compiled before.
+        first, xla_first: time from the lowered program to the first results.
+        warm, xla_warm: median time of a later call, the two systems being called in turn.
+        ratio: median over the pairs of calls of how many times as fast as XLA:CPU a call is.
+        temporaries, xla_temporaries: memory for temporary values.
+    """
+
+    program: str
+    operations: int
+    disagreement: str | None
+    compile: float
+    xla_compile: float
+    first: float
+    xla_first: float
+    warm: float
+    xla_warm: float
+    ratio: float
+    temporaries: int
+    xla_temporaries: int
+
+    @property
+    def first_ratio(self) -> float:
+        """How many times as fast as XLA:CPU the first results are there."""
+        return self.xla_first / self.first
+
+
+def _timed(action: Callable[[], Any]) -> tuple[Any, float]:
+    started = time.perf_counter()
+    result = action()
+    return result, time.perf_counter() - started
+
+
+def measure(program: LibraryProgram) -> Measurement:
+    """Measure a program in this process. The folder of compiled code should be empty.
+
+    Raises:
+        NimbleError: NimbleHLO refuses the program or fails to run it.
+    """
+    with program.precision():
+        lowered, arrays = program.lowered()
+        inputs = [_input(array) for array in arrays]
+        executable, compile_seconds = _timed(lambda: nimblehlo.compile(lowered))
+        results, call_seconds = _timed(lambda: executable(*inputs))
+        compiled, xla_compile_seconds = _timed(lowered.compile)
+        expected, xla_call_seconds = _timed(lambda: jax.block_until_ready(compiled(*arrays)))
+        disagreement = _disagreement(results, expected, program.bound)
+
+        def ours() -> object:
+            return executable(*inputs)
+
+        def xla() -> object:
+            return jax.block_until_ready(compiled(*arrays))
+
+        warm_up(ours, WARM_UP_SECONDS)
+        disagreement = disagreement or _disagreement(executable(*inputs), expected, program.bound)
+        least = 3 if max(seconds(ours), xla_call_seconds) > 2 else 10
+        compared = side_by_side(ours, xla, for_seconds=2.0, least=least)
+    return Measurement(
+        program.name,
+        sum(1 for _ in nimblehlo.load(lowered).walk()),
+        disagreement,
+        compile_seconds,
+        xla_compile_seconds,
+        compile_seconds + call_seconds,
+        xla_compile_seconds + xla_call_seconds,
+        compared.ours,
+        compared.other,
+        compared.ratio,
+        executable.memory().temporaries,
+        int(compiled.memory_analysis().temp_size_in_bytes),
+    )
+
+
+def _input(array: Any) -> Any:
+    """An array of JAX as one of NumPy; typed random keys stay what they are."""
+    return array if jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key) else np.asarray(array)
+
+
+def _disagreement(results: list[Any], expected: list[Any], bound: float) -> str | None:
+    """The first difference that counts, with the number of the result."""
+    for number, (result, other) in enumerate(zip(results, expected, strict=True)):
+        if jax.dtypes.issubdtype(other.dtype, jax.dtypes.prng_key):
+            other = jax.random.key_data(other)
+        reason = difference(np.asarray(result), np.asarray(other), bound)
+        if reason is not None:
+            return f"result {number}: {reason}"
+    return None

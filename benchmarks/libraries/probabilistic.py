@@ -1,0 +1,137 @@
+"""Probabilistic programs: numpyro, blackjax, distrax, tinygp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .declaration import Workload, integers, library_program, normal
+
+
+def logistic_regression(inputs: Any, labels: Any) -> None:
+    """Bayesian logistic regression, as a model of numpyro."""
+    import numpyro
+    from numpyro import distributions
+
+    weights = numpyro.sample("weights", distributions.Normal(0, 1).expand([inputs.shape[1]]).to_event(1))
+    bias = numpyro.sample("bias", distributions.Normal(0, 1))
+    numpyro.sample("labels", distributions.Bernoulli(logits=inputs @ weights + bias), obs=labels)
+
+
+@library_program("numpyro", bound=1e-3)
+def numpyro_nuts_step() -> Workload:
+    from numpyro.infer import NUTS
+
+    data = (normal(200, 8), integers(2, 200))
+    kernel = NUTS(logistic_regression, step_size=0.05, max_tree_depth=5, adapt_step_size=False)
+    state = kernel.init(jax.random.PRNGKey(0), 0, None, data, {})
+    return lambda state: kernel.sample(state, data, {}), (state,)
+
+
+@library_program("numpyro", bound=1e-3)
+def numpyro_hmc_step() -> Workload:
+    from numpyro.infer import HMC
+
+    data = (normal(200, 8), integers(2, 200))
+    kernel = HMC(logistic_regression, step_size=0.05, num_steps=20, adapt_step_size=False)
+    state = kernel.init(jax.random.PRNGKey(0), 0, None, data, {})
+    return lambda state: kernel.sample(state, data, {}), (state,)
+
+
+@library_program("numpyro", bound=1e-3)
+def numpyro_variational_step() -> Workload:
+    from numpyro.infer import SVI, Trace_ELBO
+    from numpyro.infer.autoguide import AutoNormal
+    from numpyro.optim import Adam
+
+    data = (normal(200, 8), integers(2, 200))
+    inference = SVI(logistic_regression, AutoNormal(logistic_regression), Adam(1e-2), Trace_ELBO(8))
+    state = inference.init(jax.random.PRNGKey(0), *data)
+    return inference.update, (state, *data)
+
+
+def banana(x: Any) -> Any:
+    """The logarithm of Rosenbrock's density, of a vector of even length."""
+    first, second = x[::2], x[1::2]
+    return -(((1 - first) ** 2).sum() + 5 * ((second - first**2) ** 2).sum())
+
+
+@library_program("blackjax", bound=1e-3)
+def blackjax_nuts_step() -> Workload:
+    import blackjax
+
+    sampler = blackjax.nuts(banana, 0.05, jnp.ones(10), max_num_doublings=5)
+    state = sampler.init(jnp.asarray(normal(10)))
+    return lambda key, state: sampler.step(key, state)[0], (jax.random.PRNGKey(0), state)
+
+
+@library_program("blackjax", bound=1e-3)
+def blackjax_hmc_chains() -> Workload:
+    import blackjax
+
+    sampler = blackjax.hmc(banana, 0.02, jnp.ones(10), num_integration_steps=10)
+    states = jax.vmap(sampler.init)(jnp.asarray(normal(64, 10)))
+
+    def run(keys: Any, states: Any) -> Any:
+        return jax.vmap(sampler.step)(keys, states)[0]
+
+    return run, (jax.random.split(jax.random.PRNGKey(0), 64), states)
+
+
+@library_program("distrax", bound=1e-3)
+def distrax_spline_flow_training() -> Workload:
+    import distrax
+    import haiku as hk
+    import optax
+
+    features, parameters_per_feature = 6, 3 * 8 + 1
+
+    def log_density(values: Any) -> Any:
+        layers = []
+        for index in range(3):
+            mask = jnp.arange(features) % 2 == index % 2
+            conditioner = hk.Sequential(
+                [
+                    hk.nets.MLP([64, 64], activate_final=True),
+                    hk.Linear(features * parameters_per_feature),
+                    hk.Reshape((features, parameters_per_feature)),
+                ]
+            )
+            layers.append(
+                distrax.MaskedCoupling(
+                    mask,
+                    conditioner,
+                    lambda parameters: distrax.RationalQuadraticSpline(parameters, -4.0, 4.0),
+                )
+            )
+        flow = distrax.Inverse(distrax.Chain(layers))
+        base = distrax.Independent(distrax.Normal(jnp.zeros(features), jnp.ones(features)), 1)
+        return distrax.Transformed(base, flow).log_prob(values)
+
+    model = hk.without_apply_rng(hk.transform(log_density))
+    values = normal(128, features)
+    parameters = model.init(jax.random.key(0), values)
+    optimizer = optax.adam(1e-3)
+
+    def step(parameters: Any, state: Any, values: Any) -> Any:
+        loss, gradient = jax.value_and_grad(lambda p: -model.apply(p, values).mean())(parameters)
+        updates, new_state = optimizer.update(gradient, state)
+        return loss, optax.apply_updates(parameters, updates), new_state
+
+    return step, (parameters, optimizer.init(parameters), values)
+
+
+@library_program("tinygp", bound=1e-8, x64=True)
+def tinygp_likelihood_gradient() -> Workload:
+    import tinygp
+
+    def negative_likelihood(parameters: Any, x: Any, y: Any) -> Any:
+        kernel = jnp.exp(parameters[0]) * tinygp.kernels.Matern52(jnp.exp(parameters[1]))
+        return -tinygp.GaussianProcess(kernel, x, diag=jnp.exp(parameters[2])).log_probability(y)
+
+    x = np.sort(np.random.default_rng(0).uniform(0, 10, 200))
+    y = np.sin(x) + 0.1 * normal(200, dtype=np.float64)
+    return jax.value_and_grad(negative_likelihood), (np.array([0.0, 0.0, -2.0]), x, y)

@@ -1,0 +1,53 @@
+"""State-space models and signals: dynamax, s2fft."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from .declaration import Workload, library_program, normal
+
+
+@library_program("dynamax", bound=1e-3)
+def dynamax_kalman_smoother() -> Workload:
+    from dynamax.linear_gaussian_ssm import LinearGaussianSSM
+
+    model = LinearGaussianSSM(state_dim=4, emission_dim=6)
+    parameters, _ = model.initialize(jax.random.PRNGKey(0))
+    return lambda parameters, values: model.smoother(parameters, values).smoothed_means, (
+        parameters,
+        normal(100, 6),
+    )
+
+
+@library_program("dynamax", bound=1e-3)
+def dynamax_hidden_markov_likelihood() -> Workload:
+    from dynamax.hidden_markov_model import GaussianHMM
+
+    model = GaussianHMM(num_states=5, emission_dim=3)
+    parameters, _ = model.initialize(jax.random.PRNGKey(0))
+
+    def gradient(parameters: Any, values: Any) -> Any:
+        return jax.value_and_grad(model.marginal_log_prob)(parameters, values)
+
+    return gradient, (parameters, normal(200, 3))
+
+
+@library_program("s2fft", bound=1e-9, x64=True)
+def s2fft_inverse_transform() -> Workload:
+    import s2fft
+
+    bandlimit = 24
+    coefficients = np.zeros((bandlimit, 2 * bandlimit - 1), np.complex128)
+    generator = np.random.default_rng(0)
+    for degree in range(bandlimit):
+        columns = slice(bandlimit - 1 - degree, bandlimit + degree)
+        values = generator.standard_normal((2, 2 * degree + 1))
+        coefficients[degree, columns] = values[0] + 1j * values[1]
+
+    def transform(coefficients: Any) -> Any:
+        return s2fft.inverse_jax(coefficients, bandlimit, sampling="dh", precomps=None)
+
+    return transform, (coefficients,)

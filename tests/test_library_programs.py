@@ -1,0 +1,85 @@
+"""The suite of programs of public libraries: what is declared, and that a wrong result is noticed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+import jax
+import jax.numpy as jnp
+
+from benchmarks.libraries import measurement
+from benchmarks.libraries.__main__ import row, summary
+from benchmarks.libraries.declaration import LibraryProgram, Workload, library_programs
+
+
+def program(function: Callable[..., Any], *arguments: Any) -> LibraryProgram:
+    """A program of no library."""
+
+    def build() -> Workload:
+        return function, arguments
+
+    return LibraryProgram("program", "library", build, bound=1e-5, x64=False)
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Warm up for a moment only."""
+    monkeypatch.setattr(measurement, "WARM_UP_SECONDS", 0.0)
+
+
+def test_many_programs_of_many_libraries_are_declared_without_importing_one() -> None:
+    code = (
+        "import sys; from benchmarks.libraries.declaration import library_programs as all;"
+        "found = all().values(); print(len(found), len({one.library for one in found}));"
+        "print([name for name in ('flax', 'keras', 'optax', 'diffrax') if name in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    counts, imported = said.stdout.splitlines()
+    programs, libraries = map(int, counts.split())
+    assert programs >= 40 and libraries >= 20 and imported == "[]"
+
+
+def test_arguments_may_be_trees_and_random_keys() -> None:
+    def function(values: Any, key: Any) -> Any:
+        return values["x"] + values["y"], {"keys": jax.random.split(key), "draw": jax.random.normal(key)}
+
+    one = program(function, {"x": np.float32(1), "y": np.ones(3, np.float32)}, jax.random.key(1))
+    measured = measurement.measure(one)
+    assert measured.disagreement is None and measured.operations > 5
+    assert min(measured.first, measured.xla_first, measured.warm, measured.xla_warm, measured.ratio) > 0
+
+
+def test_a_wrong_result_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = program(lambda x: jnp.sin(x), np.linspace(0, 1, 8, dtype=np.float32))
+    compile = measurement.nimblehlo.compile
+
+    def wrong(module: Any) -> Any:
+        executable = compile(module)
+
+        class Wrong:
+            memory = executable.memory
+
+            def __call__(self, *inputs: Any) -> Any:
+                return [1.001 * result for result in executable(*inputs)]
+
+        return Wrong()
+
+    monkeypatch.setattr(measurement.nimblehlo, "compile", wrong)
+    measured = measurement.measure(one)
+    assert measured.disagreement is not None and "result 0" in measured.disagreement
+    assert "DISAGREES" in row(one, measured)
+    assert "1 disagree, 0 failed" in summary({one.name: measured})
+
+
+def test_failures_are_counted() -> None:
+    one = library_programs()["optax_many_parameters"]
+    assert "FAILED it broke" in row(one, "it broke")
+    assert summary({one.name: "it broke"}) == "0 programs measured, 1 failed"
