@@ -19,7 +19,7 @@ from .garbage import gc_paused, mark_long_lived
 from .options import Options
 
 if TYPE_CHECKING:
-    from . import patterns
+    from . import mpi, patterns
     from .api import Executable, GridExecutable, compile, execute, load
     from .explorer import Exploration, explore
     from .grid.host import HostQueues
@@ -58,6 +58,7 @@ __all__ = [
     "explore",
     "is_refinable",
     "load",
+    "mpi",
     "patterns",
     "refine",
     "register_composite",
@@ -82,6 +83,7 @@ _DEFINED_IN = {
     "explore": "explorer",
     "is_refinable": "transforms",
     "load": "api",
+    "mpi": "mpi",
     "patterns": "patterns",
     "refine": "transforms",
     "register_composite": "ops.control.composite",

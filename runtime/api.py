@@ -24,7 +24,7 @@ from .kernels.launch.native import wake_workers
 from .kernels.launch.poison import POISON
 from .lru_cache import LRUCache
 from .memory import MIN_POOLED_BYTES, RECYCLING, Retention, limited, run_with
-from .ops.collectives.process_grid import ONE_PROCESS, Grid
+from .ops.collectives.process_grid import ONE_PROCESS, Grid, ProcessId
 from .ops.custom_calls.user_functions import Registry
 from .ops.framework.call_state import needs_call_state, new_call
 from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
@@ -37,6 +37,7 @@ from .specialize.rewrites.out_of_bounds import OutOfBounds, out_of_bounds
 from .types import FunctionType, TensorType, Type
 
 if TYPE_CHECKING:
+    from .grid.transport import Transport
     from .sanitizer import Finding, Sanitizer
 
 Array = np.ndarray[Any, Any]
@@ -366,22 +367,31 @@ class GridExecutable(Executable):
         Raises:
             ExecutionError: inputs do not fit, a process failed, or no process can go on.
         """
-        (each,) = inputs or ([()] * self.grid.size,)
-        if len(each) != self.grid.size:
-            raise ExecutionError(f"there are inputs for {len(each)} processes, but the grid is {self.grid}")
+        processes = self.processes
+        (each,) = inputs or ([()] * len(processes),)
+        if len(each) != len(processes):
+            raise ExecutionError(
+                f"there are inputs for {len(each)} processes, but {len(processes)} run here: "
+                f"the grid is {self.grid}"
+            )
         arguments = [self._arguments(tuple(own)) for own in each]
         program = self._only
         if program is None:
             program = self._program_for(arguments[0])
             shapes = [list(map(np.shape, own)) for own in arguments]
-            for id, own_shapes in zip(self.grid.processes, shapes, strict=True):
+            for id, own_shapes in zip(processes, shapes, strict=True):
                 if own_shapes != shapes[0]:
                     raise ExecutionError(
                         f"the inputs of process {id} have other sizes than those of the first"
                     )
         results = program.run(tuple([value for own in arguments for value in own]))
         count = len(self.output_types)
-        return [results[number * count : (number + 1) * count] for number in range(self.grid.size)]
+        return [results[number * count : (number + 1) * count] for number in range(len(processes))]
+
+    @property
+    def processes(self) -> Sequence[ProcessId]:
+        """The processes that run here, in row-major order of the grid."""
+        return tuple(self.grid.processes)
 
     def _lowered(self, function: Function) -> Program:
         placement = Placement(len(self.input_types), self.grid, self._host, runs_on_grid=True)
@@ -400,12 +410,21 @@ class Placement:
         grid: the processes.
         host: the host's queues.
         runs_on_grid: whether it runs on the grid even if it does not communicate.
+        processes: those that run here; None: all.
+        connect: makes for each run what brings values from process to process; None: all of them are here.
     """
 
     input_count: int
     grid: Grid = ONE_PROCESS
     host: HostQueues | None = None
     runs_on_grid: bool = False
+    processes: Sequence[ProcessId] | None = None
+    connect: Callable[[], Transport] | None = None
+
+    @property
+    def process_count(self) -> int:
+        """How many processes run here."""
+        return self.grid.size if self.processes is None else len(self.processes)
 
     def runner(self, function: Function, plan: Plan) -> Callable[[Plan], Any] | None:
         """What makes the runner of a plan for a grid; None where it needs none."""
@@ -415,7 +434,9 @@ class Placement:
             return None
         from .grid.runner import GridRunner
 
-        return lambda plan: GridRunner(plan, self.grid, reads_ids, self.host)
+        return lambda plan: GridRunner(
+            plan, self.grid, reads_ids, self.host, processes=self.processes, connect=self.connect
+        )
 
 
 def _runner_of(
@@ -472,7 +493,7 @@ class Program:
         self._constants = memory_of(self._plan.constants.values())
         count, processes = len(self.type.inputs), 1
         if placement is not None:
-            count, processes = placement.input_count, placement.grid.size
+            count, processes = placement.input_count, placement.process_count
             self._types *= processes
         donated = range(count) if options.donate == "all" else options.donate
         self._donated = [count * process + index for process in range(processes) for index in donated]

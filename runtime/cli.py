@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from .api import Executable, compile, load
-from .errors import ExecutionError, NimbleError
-from .ops.testing.array_files import for_file, from_file
+from .array_files import load_inputs, random_input, result_lines, save_results
+from .errors import NimbleError
+from .mpi.environment import launched_ranks
 from .options import OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
 from .progress import Progress
-from .types import BOOLEAN, COMPLEX, FLOAT, QuantizedType, TensorType, Type, storage_range
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,6 +55,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_schedules(explore)
     for command in (run, explore):
         _add_program(command)
+    run.add_argument(
+        "--grid",
+        metavar="RxP",
+        help="run R x P processes (replicas x partitions); under mpiexec on all ranks (default: one a rank)",
+    )
     for command in (run, check, explore):
         _add_settings(command)
     for command in (run, check):
@@ -116,9 +121,7 @@ def _add_open_behaviour(command: argparse.ArgumentParser) -> None:
         "--sanitize", metavar="CHECKS", help="look for undefined behaviour: all, or names and commas"
     )
     command.add_argument("--sanitize-action", choices=SANITIZE_ACTIONS, default="raise", help="see Options")
-    command.add_argument(
-        "--scatter-out-of-bounds", choices=OUT_OF_BOUNDS, default="auto", help="see Options"
-    )
+    command.add_argument("--scatter-out-of-bounds", choices=OUT_OF_BOUNDS, default="auto", help="see Options")
 
 
 def _options(options: argparse.Namespace) -> Options:
@@ -144,6 +147,10 @@ def _checks(names: str | None) -> bool | list[str]:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.grid is not None or launched_ranks() > 1:
+        from .mpi.command import run_on_grid
+
+        return run_on_grid(options, _options(options))
     start = time.perf_counter()
     module = load(Path(options.file))
     loaded = time.perf_counter()
@@ -153,10 +160,7 @@ def _run(options: argparse.Namespace) -> int:
     begin = time.perf_counter()
     results = executable(*inputs)
     end = time.perf_counter()
-    for index, (result, type) in enumerate(zip(results, executable.output_types, strict=True)):
-        print(f"result {index}: {type}")
-        with np.printoptions(threshold=200, edgeitems=3, linewidth=100):
-            print(result)
+    print("\n".join(result_lines(results, executable.output_types)))
     print(
         f"loaded in {_milliseconds(loaded - start)}, compiled in {_milliseconds(compiled - loaded)}, "
         f"ran in {_milliseconds(end - begin)}"
@@ -164,10 +168,7 @@ def _run(options: argparse.Namespace) -> int:
     for finding in executable.findings:
         print(f"found: {finding}", file=sys.stderr)
     if options.output:
-        arrays: dict[str, Any] = {
-            f"result_{index}": for_file(np.asarray(result)) for index, result in enumerate(results)
-        }
-        np.savez(options.output, **arrays)
+        save_results(options.output, results)
     return 0
 
 
@@ -181,41 +182,7 @@ def _inputs(executable: Executable, options: argparse.Namespace) -> list[Any]:
     if options.random is not None and not options.input:
         generator = np.random.default_rng(options.random)
         return [random_input(type, generator) for type in types]
-    return [_load_input(file, type) for file, type in zip(options.input, types, strict=False)] + [
-        _load_input(file, None) for file in options.input[len(types) :]
-    ]
-
-
-def _load_input(file: str, type: Type | None) -> Any:
-    """An array from a .npy file; bare bytes (how NumPy stores other types) are viewed as the argument's."""
-    try:
-        array = np.load(file, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ExecutionError(f"{file} is no array: {error}") from error
-    return from_file(array, type)
-
-
-def random_input(type: Type, generator: np.random.Generator) -> Any:
-    """A random value of a type: floats in [0, 1), small integers that are not negative.
-
-    Raises:
-        ExecutionError: the type has unknown sizes, or is no tensor.
-    """
-    if not isinstance(type, TensorType) or not type.is_static:
-        raise ExecutionError(f"no random input can be made for {type}")
-    element_type = type.element_type
-    if isinstance(element_type, QuantizedType):
-        return generator.integers(
-            element_type.storage_min, element_type.storage_max, type.shape, endpoint=True
-        ).astype(type.dtype)
-    if element_type.category == BOOLEAN:
-        return generator.integers(0, 2, type.shape).astype(type.dtype)
-    if element_type.category & FLOAT:
-        return generator.random(type.shape, np.float32).astype(type.dtype)
-    if element_type.category & COMPLEX:
-        return (generator.random(type.shape) + 1j * generator.random(type.shape)).astype(type.dtype)
-    high = min(storage_range(element_type)[1], 9)
-    return generator.integers(0, high, type.shape, endpoint=True).astype(type.dtype)
+    return load_inputs(options.input, types)
 
 
 def _check(options: argparse.Namespace) -> int:

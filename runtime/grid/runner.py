@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..executor import Limits
-from ..ops.collectives.process_grid import Grid
+from ..ops.collectives.process_grid import Grid, ProcessId
 from ..plan import Plan
 from .host import NO_QUEUES, HostQueues
 from .program import ProcessProgram, check_grid
@@ -22,34 +22,47 @@ class GridRunner:
         grid: the grid.
         reads_ids: whether the plan's last two arguments are the ids of the process.
         host: the host's queues.
+        processes: those that run here; None: all.
+        connect: makes for each run what brings values from process to process; None: all of them are here.
 
     Raises:
         VerifyError: a constraint does not hold on this grid.
     """
 
-    def __init__(self, plan: Plan, grid: Grid, reads_ids: bool, host: HostQueues | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        grid: Grid,
+        reads_ids: bool,
+        host: HostQueues | None = None,
+        *,
+        processes: Sequence[ProcessId] | None = None,
+        connect: Callable[[], Transport] | None = None,
+    ) -> None:
         check_grid(plan, grid)
         self.grid = grid
         self._program = ProcessProgram(plan)
         self._reads_ids = reads_ids
         self._host = host or NO_QUEUES
+        self._processes = tuple(grid.processes if processes is None else processes)
+        self._connect = connect or (lambda: Transport(grid))
 
     def run(self, arguments: Sequence[Any], limits: Limits | None = None) -> list[Any]:
-        """The results of all processes, one after the other.
+        """The results of all processes that run here, one after the other.
 
         Args:
-            arguments: those of all processes, one after the other; a list is emptied.
+            arguments: those of these processes, one after the other; a list is emptied.
             limits: those of the whole run.
 
         Raises:
             ExecutionError: a process failed, or no process can go on.
         """
-        count = len(arguments) // self.grid.size
+        count = len(arguments) // max(1, len(self._processes))
         runs = []
-        for number, id in enumerate(self.grid.processes):
+        for number, id in enumerate(self._processes):
             own = list(arguments[number * count : (number + 1) * count])
             runs.append((id, self._program, own + process_ids(id) if self._reads_ids else own))
         if isinstance(arguments, list):
             arguments.clear()
-        scheduler = Scheduler(self.grid, Transport(self.grid), self._host, limits)
+        scheduler = Scheduler(self.grid, self._connect(), self._host, limits)
         return [value for results in scheduler.run(runs) for value in results]

@@ -20,7 +20,7 @@ from ..ops.framework.call_state import for_process
 from .host import NO_QUEUES, HostQueues, Queue
 from .process import Process
 from .program import Coroutine, ProcessProgram
-from .transport import MAX_NAMED_PROCESSES, Pending, Transport, Values
+from .transport import Pending, Transport, Values, deadlock_text
 
 _POLL_SECONDS: Final = 0.001
 """Between two looks at empty queues of the host."""
@@ -171,15 +171,25 @@ class Scheduler:
             process.start(program, arguments)
             processes.append(process)
         self.ready.extend(processes)
+        try:
+            self._run(processes)
+            self.transport.close()
+        except NimbleError as error:
+            self.transport.fail(error)
+            raise
+        return [process.results or [] for process in processes]
+
+    def _run(self, processes: Sequence[_Process]) -> None:
+        """Run processes to their ends."""
         while True:
             while self.ready:
                 self.ready.popleft().go_on()
             if all(process.results is not None for process in processes):
-                break
-            if not (self._host_waits and self._look_at_host()) and not self.transport.progress():
+                return
+            if self._host_waits and self._look_at_host():
+                continue
+            if not self.transport.progress(lambda: waits_text(processes)):
                 raise _deadlock(processes)
-        self.transport.close()
-        return [process.results or [] for process in processes]
 
     def wait_for_host(self, source: Queue, pending: Pending) -> None:
         """Complete `pending` with the next item of a queue."""
@@ -223,26 +233,22 @@ def _take(source: Queue, pending: Pending) -> bool:
     return True
 
 
+def waits_text(processes: Sequence[_Process]) -> list[str]:
+    """Who waits in which operation for whom: a text for each process."""
+    texts = []
+    for process in processes:
+        pending = process.waits_for
+        if pending is not None:
+            where = f"{pending.operation.name} at {pending.operation.location}"
+            texts.append(f"process {process.id} waits in {where} for {pending.missing()}")
+    return texts
+
+
 def _deadlock(processes: Sequence[_Process]) -> ExecutionError:
     """The error where no process can go on."""
-    waiting = [process for process in processes if process.waits_for is not None]
-    lines = []
-    for process in waiting[:MAX_NAMED_PROCESSES]:
-        pending = process.waits_for
-        assert pending is not None
-        operation = pending.operation
-        lines.append(
-            f"process {process.id} waits in {operation.name} at {operation.location} for {pending.missing()}"
-        )
-    if len(waiting) > MAX_NAMED_PROCESSES:
-        lines.append(f"{len(waiting) - MAX_NAMED_PROCESSES} more processes wait")
-    ended = len(processes) - len(waiting)
-    if ended:
-        lines.append(f"{ended} of {len(processes)} processes have ended")
-    first = waiting[0].waits_for
-    assert first is not None
+    first = next(process.waits_for for process in processes if process.waits_for is not None)
     return ExecutionError(
-        f"deadlock, no process can go on: {'; '.join(lines)}",
+        deadlock_text(waits_text(processes), len(processes)),
         operation=first.operation.name,
         location=first.operation.location,
     )

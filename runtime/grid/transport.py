@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from ..errors import ExecutionError
+from ..errors import ExecutionError, NimbleError
 from ..ir import Operation
 from ..ops.collectives.base import Collective
 from ..ops.collectives.process_grid import Grid, ProcessGroup, ProcessId
@@ -83,7 +83,7 @@ class Rendezvous:
     def _require_same(
         self, view: Collective, operands: Values, other: Collective, values: Values, first: ProcessId
     ) -> None:
-        described, expected = _description(view, operands), _description(other, values)
+        described, expected = description_of(view, operands), description_of(other, values)
         for name, value in described.items():
             if value != expected[name]:
                 raise ExecutionError(
@@ -102,7 +102,7 @@ def _differ(value: Any, other: Any) -> bool:
     return bool(value.shape != other.shape or value.dtype != other.dtype)
 
 
-def _description(view: Collective, operands: Values) -> dict[str, Any]:
+def description_of(view: Collective, operands: Values) -> dict[str, Any]:
     """What the members of a group must have in common."""
     attributes = {
         field.name: getattr(view, field.name)
@@ -118,6 +118,21 @@ def named_processes(processes: Sequence[ProcessId]) -> str:
     shown = ", ".join(map(str, processes[:MAX_NAMED_PROCESSES]))
     more = f" and {len(processes) - MAX_NAMED_PROCESSES} more" if len(processes) > MAX_NAMED_PROCESSES else ""
     return f"process{'es' if len(processes) != 1 else ''} {shown}{more}"
+
+
+def deadlock_text(waits: Sequence[str], process_count: int) -> str:
+    """Says that no process can go on, and who waits for what.
+
+    Args:
+        waits: a text for each process that waits.
+        process_count: the number of processes; the others have ended.
+    """
+    told = [*waits[:MAX_NAMED_PROCESSES]]
+    if len(waits) > MAX_NAMED_PROCESSES:
+        told.append(f"{len(waits) - MAX_NAMED_PROCESSES} more processes wait")
+    if len(waits) < process_count:
+        told.append(f"{process_count - len(waits)} of {process_count} processes have ended")
+    return f"deadlock, no process can go on: {'; '.join(told)}"
 
 
 class Transport:
@@ -199,15 +214,33 @@ class Transport:
             self._receivers.setdefault(route, deque()).append(pending)
         return pending
 
-    def progress(self) -> bool:
-        """Wait until values from elsewhere come in; False where none can come."""
+    def progress(self, waits: Callable[[], list[str]]) -> bool:
+        """Wait until values from elsewhere come in; False where none can come.
+
+        Args:
+            waits: tells who waits for what.
+
+        Raises:
+            NimbleError: the run has failed elsewhere.
+        """
         return False
 
+    def fail(self, error: NimbleError) -> None:
+        """Tell everybody that the run has failed here."""
+
     def close(self) -> None:
-        """End a run.
+        """End a run: all processes here have ended.
 
         Raises:
             ExecutionError: values were sent that nobody has received.
+        """
+        self.require_received()
+
+    def require_received(self) -> None:
+        """Check that all values that were sent here were received.
+
+        Raises:
+            ExecutionError: some were not.
         """
         for sent in self._sent.values():
             for process, operation, _ in sent:

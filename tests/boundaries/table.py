@@ -33,6 +33,7 @@ kernels/sorting/sort.py:_KEY_BITS
 kernels/*.py:_ALIGNMENT
 runtime/codegen/*.py:_ALIGNMENT
 runtime/codegen/arrays/emitter.py:_LINE
+runtime/mpi/messages.py:_*_TAG
 runtime/ops/collectives/replica_groups.py:_NO_ID
 runtime/codegen/elementwise/complex64.py:_EXP_REACH
 runtime/codegen/llvm/machine.py:_OPTIMISATION_LEVEL

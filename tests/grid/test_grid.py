@@ -586,7 +586,7 @@ def test_limits_hold_for_the_whole_run() -> None:
 def test_wrong_inputs_and_grids() -> None:
     text = function(f"%x: {V}", f"return %x : {V}", V)
     executable = nimblehlo.compile(text, grid=Grid(2))
-    with pytest.raises(ExecutionError, match="inputs for 1 processes, but the grid is 2 x 1"):
+    with pytest.raises(ExecutionError, match="inputs for 1 processes, but 2 run here: the grid is 2 x 1"):
         executable([[np.ones(5, np.float32)]])
     with pytest.raises(ExecutionError):
         executable([[np.ones(5, np.float32)], [np.ones(4, np.float32)]])

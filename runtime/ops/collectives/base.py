@@ -6,7 +6,7 @@ Source: specification, section "Collective ops".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,13 @@ from .replica_groups import ReplicaGroups
 
 TENSORS = PLAIN | QUANTIZED_PER_TENSOR
 Results = tuple[Any, ...]
+
+
+class Member(NamedTuple):
+    """A process in a group: its position, and the number of processes in the group."""
+
+    position: int
+    group_size: int
 
 
 class Communicating(Op):
@@ -70,6 +77,26 @@ class Collective(Communicating):
             return None
         return self.replica_groups.group_size
 
+    def parts_for(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+        """What some members of a group need of another one's operands.
+
+        Args:
+            member: the other one.
+            operands: its operands.
+            receivers: the positions of those members.
+        """
+        return operands
+
+    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+        """The results of some members of a group.
+
+        Args:
+            parts: for each member, in the order of the group, what `parts_for` gives for these receivers.
+            receivers: their positions in the group.
+            regions: see `Op.reference`.
+        """
+        raise NotImplementedError
+
     def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
         """The results of each process of a group.
 
@@ -77,7 +104,12 @@ class Collective(Communicating):
             members: the operands of each process, in the order of the group.
             regions: see `Op.reference`.
         """
-        raise NotImplementedError
+        everyone = range(len(members))
+        parts = [
+            self.parts_for(Member(position, len(members)), members[position], everyone)
+            for position in everyone
+        ]
+        return self.combine(parts, everyone, **regions)
 
     def results_outside(self, process: ProcessId) -> Results:
         """The results of a process that is in no group.

@@ -15,7 +15,7 @@ from ...types import DYNAMIC, ELEMENT_TYPES, TensorType, Type
 from ..framework import rules
 from ..framework.attribute_kinds import BOOL, I64, PADDING
 from ..framework.declaration import Array, Attribute, Operand, Result, constraint
-from .base import TENSORS, Collective, Communicating, Results, WithGlobalIds, zeros
+from .base import TENSORS, Collective, Communicating, Member, Results, WithGlobalIds, zeros
 from .process_grid import ONE_PROCESS, Grid, GroupMode, ProcessId
 from .replica_groups import REPLICA_GROUPS
 
@@ -113,11 +113,9 @@ class AllGather(WithGlobalIds, name="stablehlo.all_gather"):
     def infer(self) -> list[Type]:
         return self._gathered(self.process_group_size())
 
-    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
-        gathered = tuple(
-            np.concatenate(each, axis=self.all_gather_dim) for each in zip(*members, strict=True)
-        )
-        return [gathered] * len(members)
+    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+        gathered = tuple(np.concatenate(each, axis=self.all_gather_dim) for each in zip(*parts, strict=True))
+        return [gathered] * len(receivers)
 
 
 class AllToAll(Collective, name="stablehlo.all_to_all"):
@@ -198,17 +196,19 @@ class AllToAll(Collective, name="stablehlo.all_to_all"):
         divided = size if size == DYNAMIC else size // self.split_count
         return resized(type, {split: divided, concat: scaled(type.shape[concat], self.split_count)})
 
-    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
-        split: list[list[list[Array]]] = [
-            [np.split(value, self.split_count, self.split_dimension) for value in operands]
-            for operands in members
-        ]
+    def parts_for(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+        """For each operand, one after the other, the part of each receiver."""
+        split = [np.split(value, self.split_count, self.split_dimension) for value in operands]
+        return tuple(parts[receiver] for parts in split for receiver in receivers)
+
+    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+        count = len(receivers)
         return [
             tuple(
-                np.concatenate([parts[index][receiver] for parts in split], axis=self.concat_dimension)
-                for index in range(len(self.operands))
+                np.concatenate([part[first + index] for part in parts], axis=self.concat_dimension)
+                for first in range(0, count * len(self.operands), count)
             )
-            for receiver in range(len(members))
+            for index in range(count)
         ]
 
 
@@ -270,13 +270,19 @@ class CollectiveBroadcast(Collective, name="stablehlo.collective_broadcast"):
     def infer(self) -> list[Type]:
         return [*self.data_operands]
 
-    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
+    def parts_for(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+        """All operands of a process that may be a root."""
+        return operands if self.has_dynamic_root or member.position == 0 else ()
+
+    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+        if not self.has_dynamic_root:
+            return [tuple(parts[0])] * len(receivers)
         return [
             tuple(
-                members[root][index]
-                for index, root in enumerate(roots_of(self, operands, len(members), "C6"))
+                parts[root][index]
+                for index, root in enumerate(roots_of(self, parts[receiver], len(parts), "C6"))
             )
-            for operands in members
+            for receiver in receivers
         ]
 
     def results_outside(self, process: ProcessId) -> Results:

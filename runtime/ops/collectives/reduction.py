@@ -12,8 +12,8 @@ Source: specification, sections "all_reduce", "reduce_scatter", "collective_redu
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..framework import rules
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Array, Attribute, Evaluate, Operand, Region, Result, constraint
 from ..reduction.vectorize_region import Body
-from .base import TENSORS, Collective, Results, WithGlobalIds, zeros
+from .base import TENSORS, Collective, Member, Results, WithGlobalIds, zeros
 from .movement import resized, roots_are_given, roots_of
 from .process_grid import Grid, GroupMode, ProcessId
 from .replica_groups import REPLICA_GROUPS
@@ -32,29 +32,81 @@ CHUNK_ELEMENTS: Final = 1 << 15
 """Elements that are reduced at a time, so that the values of all levels of the tree stay in the cache."""
 
 
-def reduce_over_processes(
-    body: Body, function: Evaluate, values: Sequence[Array], type: TensorType, accumulate: str
-) -> Array:
-    """Combine the values of processes, element by element, by the tree.
+Node = tuple[int, int]
+"""A node of the tree: its level, 0 for the values themselves, and its number within the level."""
+
+
+def own_nodes(count: int, positions: Sequence[int]) -> dict[Node, list[int]]:
+    """The highest nodes of the tree all of whose values stand at some positions, and these values' positions.
 
     Args:
+        count: the number of values in the tree.
+        positions: positions of values.
+    """
+    level, nodes = 0, {(0, position): [position] for position in positions}
+    current = dict(nodes)
+    while (count - 1) >> level:
+        above: dict[Node, list[int]] = {}
+        for index in range(((count - 1) >> (level + 1)) + 1):
+            children = [(level, 2 * index), (level, 2 * index + 1)]
+            if children[1][1] > (count - 1) >> level:
+                children.pop()
+            if all(child in current for child in children):
+                above[level + 1, index] = [each for child in children for each in current[child]]
+                for child in children:
+                    nodes.pop(child, None)
+        nodes.update(above)
+        level, current = level + 1, above
+    return nodes
+
+
+class ProcessReduction(NamedTuple):
+    """The reduction of one operand over processes.
+
+    Attributes:
         body: the analyzed computation.
         function: evaluates it.
-        values: one of each process, of one shape.
-        type: their type.
+        type: the operand's type.
         accumulate: `Options.accumulate`.
     """
-    reducer = body.reducer(function, accumulate)
-    flat = [np.ascontiguousarray(value).reshape(-1) for value in values]
-    result = np.empty(flat[0].size, body.element_types[0].dtype)
-    for start in range(0, result.size, CHUNK_ELEMENTS):
-        chunk = slice(start, start + CHUNK_ELEMENTS)
-        level = [body.enter((value[chunk],), (type,), reducer) for value in flat]
-        while len(level) > 1:
-            pairs = [reducer.combine(*level[index : index + 2]) for index in range(0, len(level) - 1, 2)]
-            level = pairs + level[2 * len(pairs) :]
-        (result[chunk],) = body.leave(level[0], reducer)
-    return result.reshape(values[0].shape)
+
+    body: Body
+    function: Evaluate
+    type: TensorType
+    accumulate: str
+
+    def reduce(self, nodes: Mapping[Node, Array], count: int, root: Node | None = None) -> Array:
+        """Combine nodes of the tree, element by element.
+
+        Args:
+            nodes: flat arrays: those of level 0 are operands, those above what this method returns for them
+                as `root`.
+            count: the number of values in the whole tree.
+            root: the node that is asked for, above level 0; its value is not rounded to the result's type
+                yet. None: the result.
+        """
+        reducer = self.body.reducer(self.function, self.accumulate)
+        size = next(iter(nodes.values())).size
+        dtype = self.body.element_types[0].dtype if root is None else reducer.dtypes[0]
+        result = np.empty(size, dtype)
+        top = root or (max(0, (count - 1).bit_length()), 0)
+        for start in range(0, size, CHUNK_ELEMENTS):
+            chunk = slice(start, start + CHUNK_ELEMENTS)
+
+            def value(node: Node, chunk: slice = chunk) -> tuple[Array, ...]:
+                level, index = node
+                if node in nodes:
+                    part = nodes[node][chunk]
+                    return (part,) if level else self.body.enter((part,), (self.type,), reducer)
+                left = value((level - 1, 2 * index), chunk)
+                if (2 * index + 1) << (level - 1) >= count:
+                    return left
+                right = value((level - 1, 2 * index + 1), chunk)
+                return reducer.combine(left, right)
+
+            combined = value(top)
+            (result[chunk],) = combined if root else self.body.leave(combined, reducer)
+        return result
 
 
 def computation_combines(computation: IrRegion, operands: Sequence[TensorType]) -> str | None:
@@ -86,9 +138,14 @@ class Reducing(Collective):
         """What the computation does."""
         return Body(self.computation)
 
+    def reduction(self, type: TensorType, computation: Evaluate) -> ProcessReduction:
+        """The reduction of an operand of a type."""
+        return ProcessReduction(self.body, computation, type, self.ordering.accumulate)
+
     def reduced(self, values: Sequence[Array], type: TensorType, computation: Evaluate) -> Array:
         """The values of processes, combined by the tree."""
-        return reduce_over_processes(self.body, computation, values, type, self.ordering.accumulate)
+        nodes = {(0, index): np.ascontiguousarray(value).reshape(-1) for index, value in enumerate(values)}
+        return self.reduction(type, computation).reduce(nodes, len(values)).reshape(values[0].shape)
 
     def reduced_type(self, type: TensorType) -> TensorType:
         """The type of an operand's reduction."""
@@ -144,13 +201,13 @@ class AllReduce(Reducing, WithGlobalIds, name="stablehlo.all_reduce"):
     def infer(self) -> list[Type]:
         return [self.reduced_type(type) for type in self.operands]
 
-    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
+    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
         computation = regions["computation"]
         reduced = tuple(
             self.reduced(values, type, computation)
-            for values, type in zip(zip(*members, strict=True), self.operands, strict=True)
+            for values, type in zip(zip(*parts, strict=True), self.operands, strict=True)
         )
-        return [reduced] * len(members)
+        return [reduced] * len(receivers)
 
 
 def shapes_are(results: Sequence[TensorType], operands: Sequence[TensorType]) -> str | None:
@@ -251,10 +308,14 @@ class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
     def infer(self) -> list[Type]:
         return [self._scattered(self.process_group_size())]
 
-    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
+    def parts_for(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+        """The part of each receiver."""
+        split = np.split(operands[0], member.group_size, self.scatter_dimension)
+        return tuple(split[receiver] for receiver in receivers)
+
+    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
         computation = regions["computation"]
-        split = [np.split(operand, len(members), self.scatter_dimension) for (operand,) in members]
-        return [(self.reduced(parts, self.operand, computation),) for parts in zip(*split, strict=True)]
+        return [(self.reduced(values, self.operand, computation),) for values in zip(*parts, strict=True)]
 
 
 class CollectiveReduce(Reducing, name="stablehlo.collective_reduce"):
@@ -309,14 +370,19 @@ class CollectiveReduce(Reducing, name="stablehlo.collective_reduce"):
     def infer(self) -> list[Type]:
         return [self.reduced_type(type) for type in self.data_operands]
 
-    def exchange(self, members: Sequence[Results], **regions: Any) -> list[Results]:
+    def parts_for(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+        """All operands where a receiver may be a root."""
+        return operands if self.has_dynamic_root or 0 in receivers else ()
+
+    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
         types = self.data_operands
-        results = [list(self.results_outside(ProcessId(0, 0))) for _ in members]
-        roots = roots_of(self, members[0], len(members), "C3")
+        results = {receiver: list(self.results_outside(ProcessId(0, 0))) for receiver in receivers}
+        roots = roots_of(self, parts[0], len(parts), "C3") if parts[0] else []
         for index, (root, type) in enumerate(zip(roots, types, strict=False)):
-            values = [operands[index] for operands in members]
-            results[root][index] = self.reduced(values, type, regions["computation"])
-        return list(map(tuple, results))
+            if root in results:
+                values = [operands[index] for operands in parts]
+                results[root][index] = self.reduced(values, type, regions["computation"])
+        return [tuple(results[receiver]) for receiver in receivers]
 
     def results_outside(self, process: ProcessId) -> Results:
         return tuple(zeros(self.reduced_type(type)) for type in self.data_operands)

@@ -1,0 +1,18 @@
+"""What the launcher of an MPI program says in the environment; imports nothing of MPI."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+_SIZE_VARIABLES: Final = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
+"""Of MPICH and those derived from it, of Open MPI, of MVAPICH."""
+
+
+def launched_ranks() -> int:
+    """With how many ranks this process was launched; 1 where no launcher says so."""
+    for variable in _SIZE_VARIABLES:
+        value = os.environ.get(variable, "")
+        if value.isdecimal():
+            return int(value)
+    return 1

@@ -1,0 +1,421 @@
+"""Brings values to processes of the grid on other ranks, and ends a run on all ranks.
+
+Each rank runs its own processes as a grid within one process of the system does. A collective of processes
+on several ranks is executed once all members on a rank have arrived there: the rank sends every other rank
+what that one's members need, receives the same, and computes the results of its own. `all_reduce` of many
+elements cuts them into one range for each rank: each rank combines the values of its range, and sends the
+result to the others. Partial results follow the nodes of the one tree, so that the bits are those of any
+other transport.
+
+THE END OF A RUN. A rank that has nothing to do tells rank 0 so, with the number of messages that it has sent
+and received. Once all ranks have nothing to do and no message is on its way, rank 0 asks all of them again:
+if the numbers are still the same, either all processes have ended, or none can go on. A rank that fails tells
+all others, which fail with its error.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from .. import errors
+from ..errors import ExecutionError, NimbleError
+from ..grid.transport import Rendezvous, Transport, Values, deadlock_text, description_of
+from ..ir import NameLocation, Operation
+from ..ops.collectives.base import Collective, Member
+from ..ops.collectives.process_grid import Grid, ProcessId
+from ..ops.collectives.reduction import AllReduce, Node, own_nodes
+from .messages import Array, Messages
+
+MIN_RANGED_BYTES: Final = 1 << 16
+"""Bytes of an operand from which `all_reduce` cuts it into ranges: below, one round is quicker."""
+
+_MAX_SLEEP_SECONDS: Final = 0.001
+_SPINS: Final = 100
+"""Looks at the network without a pause, before a rank lets others have the processor."""
+
+
+class _Idle(NamedTuple):
+    """What a rank that has nothing to do says of itself.
+
+    Attributes:
+        sent, received: numbers of messages.
+        waits: who waits for what; None where all processes have ended.
+        unreceived: the error for values that were sent and not received, or "".
+        round: in answer to which question; 0: to none.
+    """
+
+    sent: int
+    received: int
+    waits: tuple[str, ...] | None
+    unreceived: str
+    round: int
+
+
+class _Exchange:
+    """A collective that this rank executes with others.
+
+    Attributes:
+        rendezvous: the members that are here.
+        positions: for each rank the positions of its members in the group.
+        parts: by rank, what it has sent, in each of the rounds.
+        results: of `all_reduce` in ranges: the arrays that are being filled.
+    """
+
+    def __init__(self, rendezvous: Rendezvous, positions: Mapping[int, list[int]]) -> None:
+        self.rendezvous = rendezvous
+        self.positions = positions
+        self.parts: list[dict[int, Values]] = [{}, {}]
+        self.results: list[Array] = []
+        self.view: Collective = next(iter(rendezvous.members.values()))[0]
+
+
+class MPITransport(Transport):
+    """Brings values from process to process of a grid over the ranks of a communicator.
+
+    Args:
+        grid: the grid.
+        communicator: an ``mpi4py.MPI.Comm`` for this run alone.
+        rank_of: tells on which rank a process runs.
+    """
+
+    def __init__(self, grid: Grid, communicator: Any, rank_of: Callable[[ProcessId], int]) -> None:
+        super().__init__(grid)
+        self.rank: int = communicator.Get_rank()
+        self.ranks: int = communicator.Get_size()
+        self.rank_of = rank_of
+        self.messages = Messages(communicator, self._deliver)
+        self._executed: dict[Hashable, int] = {}
+        self._exchanges: dict[Hashable, _Exchange] = {}
+        self._early: dict[Hashable, list[tuple[int, int, str, Values]]] = {}
+        self._idle: dict[int, _Idle] = {}
+        self._asked: dict[int, _Idle] = {}
+        self._round = 0
+        self._question = 0
+        self._last_told: _Idle | None = None
+        self._has_finished = False
+
+    def is_ready(self, rendezvous: Rendezvous) -> bool:
+        here = sum(self.rank_of(process) == self.rank for process in rendezvous.group)
+        return len(rendezvous.members) == here
+
+    def execute(self, rendezvous: Rendezvous) -> None:
+        if len(rendezvous.members) == len(rendezvous.group):
+            super().execute(rendezvous)
+            return
+        positions: dict[int, list[int]] = {}
+        for position, process in enumerate(rendezvous.group):
+            positions.setdefault(self.rank_of(process), []).append(position)
+        exchange = _Exchange(rendezvous, positions)
+        name = exchange.view.name, exchange.view.channel, rendezvous.group
+        number = self._executed[name] = self._executed.get(name, 0) + 1
+        identity = *name, number
+        self._exchanges[identity] = exchange
+        if self._is_ranged(exchange):
+            self._send_ranges(identity, exchange)
+        else:
+            self._send_parts(identity, exchange)
+        for source, step, description, values in self._early.pop(identity, ()):
+            self._enter(identity, exchange, source, step, description, values)
+
+    def _is_ranged(self, exchange: _Exchange) -> bool:
+        operands = exchange.rendezvous.members[self._first_member(exchange)][1]
+        return isinstance(exchange.view, AllReduce) and any(
+            operand.nbytes >= MIN_RANGED_BYTES for operand in operands
+        )
+
+    def _first_member(self, exchange: _Exchange) -> ProcessId:
+        return exchange.rendezvous.group[exchange.positions[self.rank][0]]
+
+    def _operands(self, exchange: _Exchange, position: int) -> Values:
+        return exchange.rendezvous.members[exchange.rendezvous.group[position]][1]
+
+    def _described(self, exchange: _Exchange) -> str:
+        view, operands, _ = exchange.rendezvous.members[self._first_member(exchange)]
+        return str(description_of(view, operands))
+
+    def _post(self, identity: Hashable, exchange: _Exchange, step: int, values: Mapping[int, Values]) -> None:
+        """Send each rank its part of a step, and enter this rank's own."""
+        description = self._described(exchange)
+        for rank, arrays in values.items():
+            if rank != self.rank:
+                self.messages.send(rank, ("exchange", identity, step, description), arrays)
+        self._enter(identity, exchange, self.rank, step, description, values[self.rank])
+
+    def _send_parts(self, identity: Hashable, exchange: _Exchange) -> None:
+        """Send each rank what its members need of those here."""
+        size = len(exchange.rendezvous.group)
+        self._post(
+            identity,
+            exchange,
+            0,
+            {
+                rank: tuple(
+                    array
+                    for position in exchange.positions[self.rank]
+                    for array in exchange.view.parts_for(
+                        Member(position, size), self._operands(exchange, position), receivers
+                    )
+                )
+                for rank, receivers in exchange.positions.items()
+            },
+        )
+
+    def _send_ranges(self, identity: Hashable, exchange: _Exchange) -> None:
+        """Send each rank its range of the nodes of the tree that are here."""
+        nodes = self._nodes_here(exchange)
+        self._post(
+            identity,
+            exchange,
+            0,
+            {
+                rank: tuple(
+                    array[_range(array.size, index, len(exchange.positions))]
+                    for of_operand in nodes
+                    for array in of_operand.values()
+                )
+                for index, rank in enumerate(sorted(exchange.positions))
+            },
+        )
+
+    def _nodes_here(self, exchange: _Exchange) -> list[dict[Node, Array]]:
+        """For each operand the values of the highest nodes of the tree whose processes all are here."""
+        size, here = len(exchange.rendezvous.group), exchange.positions[self.rank]
+        nodes = []
+        for number, reduction in enumerate(self._reductions(exchange)):
+            values = {
+                position: np.ascontiguousarray(self._operands(exchange, position)[number]).reshape(-1)
+                for position in here
+            }
+            reduced: dict[Node, Array] = {}
+            for node, positions in own_nodes(size, here).items():
+                leaves = {(0, position): values[position] for position in positions}
+                reduced[node] = reduction.reduce(leaves, size, node) if node[0] else leaves[node]
+            nodes.append(reduced)
+        return nodes
+
+    def _reductions(self, exchange: _Exchange) -> list[Any]:
+        view = exchange.view
+        assert isinstance(view, AllReduce)
+        computation = exchange.rendezvous.regions["computation"]
+        return [view.reduction(type, computation) for type in view.operands]
+
+    def _enter(
+        self,
+        identity: Hashable,
+        exchange: _Exchange,
+        source: int,
+        step: int,
+        description: str,
+        values: Values,
+    ) -> None:
+        """Note what a rank has sent; go on once all have."""
+        own = self._described(exchange)
+        if description != own:
+            operation = exchange.view.operation
+            raise ExecutionError(
+                f"is executed as {own}, but on rank {source} as {description}",
+                operation=operation.name,
+                location=operation.location,
+            )
+        parts = exchange.parts[step]
+        parts[source] = values
+        if len(parts) < len(exchange.positions):
+            return
+        if not self._is_ranged(exchange):
+            del self._exchanges[identity]
+            self._combine_parts(exchange)
+        elif step == 0:
+            self._combine_ranges(identity, exchange)
+        else:
+            del self._exchanges[identity]
+            self._join_ranges(exchange)
+
+    def _combine_parts(self, exchange: _Exchange) -> None:
+        """Compute the results of the members here from the parts of all."""
+        size = len(exchange.rendezvous.group)
+        parts: list[Values] = [()] * size
+        for rank, positions in exchange.positions.items():
+            arrays = exchange.parts[0][rank]
+            # Each member of a rank contributes as much as the others, or nothing.
+            counts = [self._part_count(exchange, position) for position in positions]
+            first = 0
+            for position, count in zip(positions, counts, strict=True):
+                parts[position] = arrays[first : first + count]
+                first += count
+        here = exchange.positions[self.rank]
+        results = exchange.view.combine(parts, here, **exchange.rendezvous.regions)
+        self._complete(exchange, results)
+
+    def _part_count(self, exchange: _Exchange, position: int) -> int:
+        """How many arrays a member sends to the members here: as many as one here would in its place."""
+        here = exchange.positions[self.rank]
+        member = Member(position, len(exchange.rendezvous.group))
+        return len(exchange.view.parts_for(member, self._operands(exchange, here[0]), here))
+
+    def _complete(self, exchange: _Exchange, results: Sequence[Values]) -> None:
+        for position, values in zip(exchange.positions[self.rank], results, strict=True):
+            exchange.rendezvous.members[exchange.rendezvous.group[position]][2].complete(values)
+
+    def _combine_ranges(self, identity: Hashable, exchange: _Exchange) -> None:
+        """Combine this rank's range of the values of all, and send the result to the others."""
+        size = len(exchange.rendezvous.group)
+        reductions = self._reductions(exchange)
+        nodes: list[dict[Node, Array]] = [{} for _ in reductions]
+        for rank, positions in exchange.positions.items():
+            arrays = iter(exchange.parts[0][rank])
+            names = list(own_nodes(size, positions))
+            for of_operand in nodes:
+                of_operand.update({name: next(arrays) for name in names})
+        reduced = [
+            reduction.reduce(of_operand, size)
+            for reduction, of_operand in zip(reductions, nodes, strict=True)
+        ]
+        exchange.parts[0].clear()
+        self._post(identity, exchange, 1, dict.fromkeys(exchange.positions, tuple(reduced)))
+
+    def _join_ranges(self, exchange: _Exchange) -> None:
+        """Put the ranges of all ranks together."""
+        operands = self._operands(exchange, exchange.positions[self.rank][0])
+        ranks = sorted(exchange.positions)
+        results = tuple(
+            np.concatenate([exchange.parts[1][rank][number] for rank in ranks]).reshape(operand.shape)
+            for number, operand in enumerate(operands)
+        )
+        self._complete(exchange, [results] * len(exchange.positions[self.rank]))
+
+    def send(self, route: Hashable, process: ProcessId, operation: Operation, values: Values) -> None:
+        target = self._target(route)
+        if target == self.rank:
+            super().send(route, process, operation, values)
+            return
+        content = "values", route, process, operation.name, str(operation.location)
+        self.messages.send(target, content, values)
+
+    def _target(self, route: Hashable) -> int:
+        """The rank to which a route leads. Host channels without a queue connect processes of one rank."""
+        assert isinstance(route, tuple)
+        end = route[-1]
+        return self.rank_of(end) if isinstance(end, ProcessId) else self.rank
+
+    def _deliver(self, source: int, content: Any, arrays: Values) -> None:
+        """A message has come in."""
+        kind, *details = content
+        if kind == "exchange":
+            identity, step, description = details
+            exchange = self._exchanges.get(identity)
+            if exchange is None:
+                self._early.setdefault(identity, []).append((source, step, description, arrays))
+            else:
+                self._enter(identity, exchange, source, step, description, arrays)
+        elif kind == "values":
+            route, process, name, location = details
+            super().send(route, process, Operation(name, location=NameLocation(location)), arrays)
+        elif kind == "idle":
+            self._note(source, details[0])
+        elif kind == "question":
+            self._question = details[0]
+            self._last_told = None
+        elif kind == "finish":
+            self._has_finished = True
+        else:
+            error_class, reason, operation, label, place = details
+            raise getattr(errors, error_class)(reason, operation=operation, label=label, location=place)
+
+    def progress(self, waits: Callable[[], list[str]]) -> bool:
+        told = tuple(waits())
+        self._wait_for_message(told)
+        return True
+
+    def close(self) -> None:
+        while not self._has_finished or self.messages.has_outgoing:
+            self._wait_for_message(None)
+
+    def _wait_for_message(self, waits: tuple[str, ...] | None) -> None:
+        """Wait until a message has come in, or the run has ended."""
+        looks, pause = 0, 1e-5
+        while not self.messages.poll():
+            self._tell(waits)
+            if self._has_finished and not self.messages.has_outgoing:
+                return
+            looks += 1
+            if looks > _SPINS:
+                time.sleep(pause)
+                pause = min(2 * pause, _MAX_SLEEP_SECONDS)
+
+    def _tell(self, waits: tuple[str, ...] | None) -> None:
+        """Tell rank 0 that there is nothing to do here, if that is news."""
+        unreceived = ""
+        if waits is None:
+            try:
+                self.require_received()
+            except ExecutionError as error:
+                unreceived = str(error)
+        idle = _Idle(self.messages.sent, self.messages.received, waits, unreceived, self._question)
+        if idle == self._last_told:
+            return
+        self._last_told = idle
+        if self.rank:
+            self.messages.send(0, ("idle", idle), counts=False)
+        else:
+            self._note(0, idle)
+
+    def _note(self, rank: int, idle: _Idle) -> None:
+        """On rank 0: note what a rank says, and judge whether the run has ended.
+
+        Raises:
+            ExecutionError: it has ended in a deadlock, or values were not received.
+        """
+        self._idle[rank] = idle
+        everyone = self._idle.values()
+        sent, received = sum(each.sent for each in everyone), sum(each.received for each in everyone)
+        if len(self._idle) < self.ranks or sent != received:
+            return
+        if self._round == 0:
+            self._ask()
+        elif all(each.round == self._round for each in everyone):
+            asked = {rank: each._replace(round=self._round) for rank, each in self._asked.items()}
+            if asked == self._idle:
+                self._judge(list(everyone))
+            else:
+                self._ask()
+
+    def _ask(self) -> None:
+        """Ask all ranks whether they still have nothing to do."""
+        self._asked = dict(self._idle)
+        self._round += 1
+        self._question = self._round
+        self._last_told = None
+        for rank in range(1, self.ranks):
+            self.messages.send(rank, ("question", self._round), counts=False)
+
+    def _judge(self, everyone: Sequence[_Idle]) -> None:
+        """End the run: all ranks have nothing to do, and no message is on its way."""
+        waits = [text for each in everyone for text in each.waits or ()]
+        unreceived = [each.unreceived for each in everyone if each.unreceived]
+        if waits:
+            raise ExecutionError(deadlock_text(waits, self.grid.size))
+        if unreceived:
+            raise ExecutionError(unreceived[0])
+        self._has_finished = True
+        for rank in range(1, self.ranks):
+            self.messages.send(rank, ("finish",), counts=False)
+
+    def fail(self, error: NimbleError) -> None:
+        if self._has_finished:
+            return
+        self._has_finished = True
+        known = type(error).__name__ if hasattr(errors, type(error).__name__) else "ExecutionError"
+        content = "failure", known, error.reason, error.operation, error.label, error.location
+        for rank in range(self.ranks):
+            if rank != self.rank:
+                self.messages.send(rank, content, counts=False)
+        self.messages.give_up()
+
+
+def _range(size: int, index: int, count: int) -> slice:
+    """The range of elements of one of `count` ranks."""
+    return slice(size * index // count, size * (index + 1) // count)

@@ -1,0 +1,111 @@
+"""What the tests of MPI run on each rank: ``mpiexec -n N python -m tests.mpi.on_ranks CASE FILE``.
+
+Each case writes what it has to say to FILE with the rank for its ending; ``test_mpi.py`` judges it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import nimblehlo
+from nimblehlo import Grid, NimbleError, mpi
+from tests.mpi.programs import PROGRAMS, inputs_of
+
+
+def rank() -> int:
+    """The rank of this process."""
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD.Get_rank()
+
+
+def every_program() -> Any:
+    """The results of each program for the processes of this rank, twice in turn."""
+    told = {}
+    for name, program in PROGRAMS.items():
+        executable = mpi.compile(program.text, grid=program.grid)
+        inputs = [inputs_of(program, process) for process in executable.processes]
+        runs = [executable(inputs), executable(inputs)]
+        told[name] = [[(r.dtype.name, r.tobytes()) for r in of_process] for run in runs for of_process in run]
+    return told
+
+
+def failures() -> Any:
+    """For each program that must fail, the error's text and the seconds that it took."""
+    told = {}
+    for name in ("deadlock", "check", "unreceived", "inputs"):
+        start = time.monotonic()
+        try:
+            _fail(name)
+            told[name] = "no error", 0.0
+        except NimbleError as error:
+            told[name] = f"{type(error).__name__}: {error}", time.monotonic() - start
+    (result,), *_ = mpi.execute(PROGRAMS["all_reduce"].text, _inputs("all_reduce"), grid=Grid(8))
+    told["afterwards"] = result.tobytes(), 0.0
+    return told
+
+
+def _inputs(name: str) -> list[Any]:
+    program = PROGRAMS[name]
+    return [inputs_of(program, process) for process in mpi.compile(program.text, grid=program.grid).processes]
+
+
+def _fail(name: str) -> None:
+    from tests.mpi.programs import FAILING
+
+    inputs = [[np.ones(5, np.float32)]]
+    if name == "inputs" and rank() == 1:
+        inputs = [[np.ones(4, np.float32)]]
+    mpi.execute(FAILING[name], inputs)
+
+
+def killed() -> Any:
+    """Ends one rank without a word while the others wait for it."""
+    if rank() == 1:
+        os.kill(os.getpid(), 9)
+    mpi.execute(PROGRAMS["all_reduce"].text, _inputs("all_reduce"), grid=Grid(8))
+    return "no error"
+
+
+def speed() -> Any:
+    """Median seconds of an all_reduce of 64 MB here and of mpi4py's own, in turn."""
+    from mpi4py import MPI
+
+    size = 1 << 24
+    text = (
+        PROGRAMS["all_reduce"]
+        .text.replace("5xf32", f"{size}xf32")
+        .replace("[[0, 1, 2, 3, 4, 5, 6, 7]]> : tensor<1x8", "[[0, 1, 2, 3]]> : tensor<1x4")
+    )
+    executable = mpi.compile(text)
+    values = np.random.default_rng(rank()).random(size, np.float32)
+    total = np.empty_like(values)
+    times: list[tuple[float, float]] = []
+    for _ in range(5):
+        MPI.COMM_WORLD.Barrier()
+        start = time.perf_counter()
+        executable([[values]])
+        middle = time.perf_counter()
+        MPI.COMM_WORLD.Barrier()
+        begin = time.perf_counter()
+        MPI.COMM_WORLD.Allreduce(values, total)
+        times.append((middle - start, time.perf_counter() - begin))
+    return [float(np.median(each)) for each in zip(*times[1:], strict=True)]
+
+
+CASES: dict[str, Callable[[], Any]] = {
+    case.__name__: case for case in (every_program, failures, killed, speed)
+}
+
+if __name__ == "__main__":
+    nimblehlo.Options()
+    told = CASES[sys.argv[1]]()
+    Path(f"{sys.argv[2]}.{rank()}").write_bytes(pickle.dumps(told))
