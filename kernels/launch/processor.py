@@ -8,7 +8,6 @@ import functools
 __all__ = [
     "avoids_software_prefetch",
     "has",
-    "has_fast_division",
     "has_fast_gather",
     "has_fast_memory_operands",
     "has_full_speed_avx512",
@@ -69,11 +68,6 @@ def has_rsqrt14() -> bool:
 
 def has_fast_memory_operands() -> bool:
     """Whether memory operands are as fast as registers, of which there are only 16."""
-    return has("avx2") and not has("avx512f")
-
-
-def has_fast_division() -> bool:
-    """Whether dividing f32 vectors is no slower than multiplying in f64 and rounding."""
     return has("avx2") and not has("avx512f")
 
 

@@ -17,7 +17,6 @@ from ..ops.numerics.quantized_operation import has_quantized_types, quantized_re
 from ..options import Options
 from ..specialize.utils.rewriter import tensor_type
 from .implementation import Implementation, NoCode, Pairs, Prepared
-from .implementations.block_references import in_blocks
 from .implementations.communication import Communication
 from .implementations.elementwise_fusion import Code, block_of, is_generated, run_one_by_one
 from .implementations.kernels import kernel_for
@@ -28,7 +27,7 @@ from .implementations.region_functions import RegionCode
 from .implementations.region_kernels import region_code
 from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
 from .implementations.small_steps import StepCode
-from .tiering.cost_model import MIN_BLOCKS_SECONDS, MIN_PROGRAM_SECONDS, seconds_of_operations
+from .tiering.cost_model import MIN_PROGRAM_SECONDS, seconds_of_operations
 from .tiering.tiers import Tiering
 
 _EXACT_UFUNCS = frozenset({
@@ -111,17 +110,13 @@ def _loop(view: While, options: Options) -> Implementation:
 
 
 def _on_elements(view: Op, reason: str, options: Options) -> Implementation:
-    """The reference; where there is much work with elements its loops, or blocks of it, on all threads."""
+    """The reference; where there is much work with elements its loops, on all threads."""
     if isinstance(view, Elementwise) and not has_quantized_types(view.operation):
         block = block_of(view)
         seconds = seconds_of_operations(block) * tensor_type(view.operation.results[0]).size
         program = _program(block, seconds, f"row by row; {reason}", options)
         if program is not None:
             return program
-        if seconds > MIN_BLOCKS_SECONDS:
-            function = in_blocks(view, reference_for(view), options.threads)
-            if function is not None:
-                return Prepared(function, "kernel", f"block by block; {reason}", takes_regions=False)
     return _reference(view, reason)
 
 

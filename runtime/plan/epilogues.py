@@ -1,8 +1,8 @@
 """A product of two matrices and the cluster that follows on it, as one step.
 
 What follows is done to each block of the product as soon as that is made, by the same thread: the block lies
-in its cache, and one launch serves both. That pays for small products, as those of a loop over time, and for
-large ones of few terms with little to follow: to write them takes as long as to compute them.
+in its cache. That pays for large products with a small contracted size and little to follow: to write them
+takes as long as to compute them.
 """
 
 from __future__ import annotations
@@ -22,22 +22,15 @@ from .implementations.elementwise_fusion import Code, may_overwrite
 from .plan import Step
 from .tiering.cost_model import estimate
 
-_MIN_MULTIPLICATIONS: Final = 1 << 15
-"""Multiplications of products that are worth it."""
-_MAX_MULTIPLICATIONS: Final = 1 << 21
-"""Of larger products each block of rows would copy the columns anew."""
-_BLOCK_MULTIPLICATIONS: Final = 1 << 18
-"""Multiplications of a block of rows, about."""
-_MIN_BLOCK_ROWS: Final = 12
-"""Rows that it has at least."""
-_MAX_BLOCKS: Final = 8
-
-_MAX_LARGE_K: Final = 256
+_MIN_MULTIPLICATIONS: Final = 1 << 21
+"""Multiplications of a product whose result is written to memory before it is read again."""
+_MAX_K: Final = 256
+"""Contracted size of a product that takes no longer to compute than to write."""
 _MAX_EPILOGUE_SECONDS: Final = 2e-9
-"""Terms of an element of a large product that is worth it, and seconds of what follows on it, at most."""
-_LARGE_BLOCK: Final = (256, 1 << 11)
-"""Rows of its blocks, and bytes of their rows."""
-_MAX_LARGE_BLOCKS: Final = 96
+"""Seconds of what follows, for an element: more are worth a loop of their own."""
+_BLOCK: Final = (256, 1 << 11)
+"""Rows of a block, and bytes of its rows: fewer rows would copy the columns anew too often."""
+_MAX_BLOCKS: Final = 96
 
 
 def fuse_epilogues(
@@ -70,7 +63,8 @@ def fuse_epilogues(
 
 
 def _is_product(operation: Operation) -> bool:
-    """Whether an operation is a product of matrices of a size for which this pays."""
+    """Whether an operation is a product of matrices of a size for which this pays: of several blocks, no more
+    than are worth preparing."""
     if operation.name not in ("stablehlo.dot", "stablehlo.dot_general"):
         return False
     from ..ops.contraction.float_matmul import contracted
@@ -80,39 +74,21 @@ def _is_product(operation: Operation) -> bool:
         return False
     if not view.lhs.rank == view.rhs.rank == view.result.rank == 2 or not view.lhs_contracting_dimensions:
         return False
-    if not view.result.is_static or _multiplications(operation) < _MIN_MULTIPLICATIONS:
+    if not view.result.is_static:
         return False
-    return _multiplications(operation) <= _MAX_MULTIPLICATIONS or _is_large_with_small_k(operation)
-
-
-def _is_large_with_small_k(product: Operation) -> bool:
-    """Whether a large product has few terms, but several blocks, no more than are worth preparing."""
-    type = product.result.type
-    assert isinstance(type, TensorType)
-    if product.operands[0] is product.operands[1] or _multiplications(product) > type.size * _MAX_LARGE_K:
-        # A matrix by its own transpose is symmetric, and takes half the time alone.
+    k = view.lhs.shape[view.lhs_contracting_dimensions[0]]
+    if k > _MAX_K or view.result.size * k <= _MIN_MULTIPLICATIONS:
         return False
-    blocks = math.prod(-(-size // step) for size, step in zip(type.shape, _block(product), strict=True))
-    return 1 < blocks <= _MAX_LARGE_BLOCKS
+    # A matrix by its own transpose is symmetric, and takes half the time alone.
+    is_symmetric = operation.operands[0] is operation.operands[1]
+    sizes = zip(view.result.shape, _block(view.result), strict=True)
+    return not is_symmetric and 1 < math.prod(-(-size // extent) for size, extent in sizes) <= _MAX_BLOCKS
 
 
-def _block(product: Operation) -> tuple[int, int]:
-    """The rows and columns of a product's blocks, the last ones apart."""
-    type = product.result.type
-    assert isinstance(type, TensorType)
+def _block(type: TensorType) -> tuple[int, int]:
+    """The rows and columns of a result's blocks, the last ones apart."""
     rows, columns = type.shape
-    if _multiplications(product) > _MAX_MULTIPLICATIONS:
-        return min(rows, _LARGE_BLOCK[0]), min(columns, _LARGE_BLOCK[1] // type.dtype.itemsize)
-    blocks = max(
-        1, min(_multiplications(product) // _BLOCK_MULTIPLICATIONS, rows // _MIN_BLOCK_ROWS, _MAX_BLOCKS)
-    )
-    return -(-rows // blocks), columns
-
-
-def _multiplications(operation: Operation) -> int:
-    """How many multiplications a product takes."""
-    view: Any = view_of(operation)
-    return int(view.result.size * view.lhs.shape[view.lhs_contracting_dimensions[0]])
+    return min(rows, _BLOCK[0]), min(columns, _BLOCK[1] // type.dtype.itemsize)
 
 
 def _product_before(operation: Operation, step: Step, uses: Counter[Value]) -> Value | None:
@@ -121,15 +97,12 @@ def _product_before(operation: Operation, step: Step, uses: Counter[Value]) -> V
     if operation.name != Fusion.name or not is_native or len(operation.results) != 1:
         return None
     body = operation.regions[0].block
+    if estimate(body).native_seconds_per_element > _MAX_EPILOGUE_SECONDS:
+        return None
     for number, _ in may_overwrite(body):
         value = operation.operands[number]
         product = value.owner
-        if uses[value] != 1 or not isinstance(product, Operation) or not _is_product(product):
-            continue
-        if (
-            _multiplications(product) <= _MAX_MULTIPLICATIONS
-            or estimate(body).native_seconds_per_element <= _MAX_EPILOGUE_SECONDS
-        ):
+        if uses[value] == 1 and isinstance(product, Operation) and _is_product(product):
             return value
     return None
 
@@ -192,7 +165,7 @@ class EpilogueFusion(Replaceable):
 
         body, type = self.cluster.regions[0].block, self.product.result.type
         assert isinstance(type, TensorType)
-        block = _block(self.product)
+        block = _block(type)
         bounds = [
             [(first, min(first + step, size)) for first in range(0, size, step)]
             for size, step in zip(type.shape, block, strict=True)

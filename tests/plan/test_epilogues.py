@@ -75,27 +75,27 @@ def assert_same_in_every_way(text: str, inputs: list[Any], joined: bool = True) 
         assert all(map(same_bits, inputs, kept))
 
 
-@pytest.mark.parametrize("sizes", [(32, 128, 128), (33, 300, 65), (7, 515, 300), (500, 17, 30), (90, 90, 90)])
+@pytest.mark.parametrize("sizes", [(32, 128, 128), (33, 300, 65), (7, 515, 300), (600, 70, 515), (9, 9, 9)])
 @pytest.mark.parametrize("type", ["f32", "f64"])
 @pytest.mark.parametrize("turned", [*itertools.product((False, True), repeat=2)])
 def test_the_same_bits_in_every_way(
     sizes: tuple[int, int, int], type: str, turned: tuple[bool, bool]
 ) -> None:
     body = ACTIVATION if type == "f32" else ARITHMETIC
-    assert_same_in_every_way(program(sizes, type, turned, body), operands(sizes, type, turned))
+    text, is_joined = program(sizes, type, turned, body), sizes == (600, 70, 515) and body is ARITHMETIC
+    assert_same_in_every_way(text, operands(sizes, type, turned), is_joined)
 
 
-@pytest.mark.parametrize("sizes", [(600, 40, 1100), (257, 256, 513), (1500, 3, 70), (256, 32, 1000)])
+@pytest.mark.parametrize("sizes", [(600, 40, 1100), (257, 256, 513), (1500, 23, 70), (256, 32, 1000)])
 @pytest.mark.parametrize("type", ["f32", "f64"])
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True)])
 def test_large_products_of_few_terms(
     sizes: tuple[int, int, int], type: str, turned: tuple[bool, bool]
 ) -> None:
-    is_large = sizes[0] * sizes[1] * sizes[2] > 1 << 21
     assert_same_in_every_way(program(sizes, type, turned, ARITHMETIC), operands(sizes, type, turned))
     text = program(sizes, type, turned, ACTIVATION)
     plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
-    assert (JOINED in plan) == (type == "f32" and not is_large)
+    assert JOINED not in plan
 
 
 def test_a_matrix_by_its_own_transpose_stays_a_step() -> None:
@@ -110,68 +110,71 @@ def test_a_matrix_by_its_own_transpose_stays_a_step() -> None:
 
 
 def test_both_are_joined_where_native_code_is_used_later() -> None:
-    text, inputs = program((32, 128, 128)), operands((32, 128, 128))
+    sizes = (520, 80, 60)
+    text, inputs = program(sizes, body=ARITHMETIC), operands(sizes)
     expected = nimblehlo.execute(text, inputs, options=Options(compile="never"))
     executable = nimblehlo.compile(text)
     assert JOINED in executable.explain()
-    for _ in range(3000):
+    for _ in range(1000):
         assert same_bits(executable(*inputs)[0], expected[0])
 
 
 def test_an_operand_of_the_product_may_be_one_of_the_fusion() -> None:
     body = """  %sum = stablehlo.add %product, %lhs : {c}
-  %half = stablehlo.multiply %sum, %rhs : {c}
-  %result = stablehlo.logistic %half : {c}
+  %result = stablehlo.multiply %sum, %lhs : {c}
   return %result : {c}"""
-    assert_same_in_every_way(program((64, 64, 64), body=body), operands((64, 64, 64)))
+    assert_same_in_every_way(program((600, 90, 90), body=body), operands((600, 90, 90)))
 
 
 def test_a_product_that_is_used_elsewhere_stays_a_step() -> None:
-    body = ACTIVATION.replace("return %result : {c}", "return %result, %product : {c}, {c}")
-    text = program((32, 64, 64), body=body, result="{c}, {c}")
-    assert_same_in_every_way(text, operands((32, 64, 64)), joined=False)
+    body = ARITHMETIC.replace("return %result : {c}", "return %result, %product : {c}, {c}")
+    text = program((600, 64, 64), body=body, result="{c}, {c}")
+    assert_same_in_every_way(text, operands((600, 64, 64)), joined=False)
 
 
 def test_a_product_that_is_read_at_other_places_stays_a_step() -> None:
     body = """  %turned = stablehlo.transpose %product, dims = [1, 0] : ({c}) -> {c}
   %shifted = stablehlo.add %turned, %other : {c}
-  %result = stablehlo.tanh %shifted : {c}
+  %result = stablehlo.negate %shifted : {c}
   return %result : {c}"""
-    assert_same_in_every_way(program((64, 64, 64), body=body), operands((64, 64, 64)), joined=False)
+    assert_same_in_every_way(program((400, 64, 400), body=body), operands((400, 64, 400)), joined=False)
 
 
-@pytest.mark.parametrize("sizes", [(4, 16, 16), (512, 512, 64), (1, 300, 300)])
+@pytest.mark.parametrize("sizes", [(4, 16, 16), (512, 257, 64), (1, 300, 300), (513, 16, 64), (250, 96, 400)])
 def test_other_sizes_stay_two_steps(sizes: tuple[int, int, int]) -> None:
-    assert_same_in_every_way(program(sizes), operands(sizes), joined=False)
+    assert_same_in_every_way(program(sizes, body=ARITHMETIC), operands(sizes), joined=False)
 
 
-def test_a_loop_over_time() -> None:
-    text = """func.func @main(%h: tensor<176x96xf32>, %w: tensor<96x96xf32>, %xs: tensor<50x176x96xf32>)
-  -> tensor<176x96xf32> {
+@pytest.mark.parametrize("rows", [176, 600])
+def test_a_loop_over_time(rows: int) -> None:
+    text = f"""func.func @main(
+  %h: tensor<{rows}x96xf32>, %w: tensor<96x96xf32>, %xs: tensor<50x{rows}x96xf32>)
+  -> tensor<{rows}x96xf32> {{
   %zero = stablehlo.constant dense<0> : tensor<i32>
-  %r:2 = stablehlo.while(%i = %zero, %s = %h) : tensor<i32>, tensor<176x96xf32>
-    cond {
+  %r:2 = stablehlo.while(%i = %zero, %s = %h) : tensor<i32>, tensor<{rows}x96xf32>
+    cond {{
       %n = stablehlo.constant dense<50> : tensor<i32>
       %go = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %go : tensor<i1>
-    } do {
-      %x = stablehlo.dynamic_slice %xs, %i, %zero, %zero, sizes = [1, 176, 96]
-        : (tensor<50x176x96xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x176x96xf32>
-      %y = stablehlo.reshape %x : (tensor<1x176x96xf32>) -> tensor<176x96xf32>
+    }} do {{
+      %x = stablehlo.dynamic_slice %xs, %i, %zero, %zero, sizes = [1, {rows}, 96]
+        : (tensor<50x{rows}x96xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x{rows}x96xf32>
+      %y = stablehlo.reshape %x : (tensor<1x{rows}x96xf32>) -> tensor<{rows}x96xf32>
       %p = stablehlo.dot_general %s, %w, contracting_dims = [1] x [0]
-        : (tensor<176x96xf32>, tensor<96x96xf32>) -> tensor<176x96xf32>
-      %q = stablehlo.add %p, %y : tensor<176x96xf32>
-      %t = stablehlo.tanh %q : tensor<176x96xf32>
+        : (tensor<{rows}x96xf32>, tensor<96x96xf32>) -> tensor<{rows}x96xf32>
+      %q = stablehlo.add %p, %y : tensor<{rows}x96xf32>
+      %t = stablehlo.maximum %q, %y : tensor<{rows}x96xf32>
       %one = stablehlo.constant dense<1> : tensor<i32>
       %j = stablehlo.add %i, %one : tensor<i32>
-      stablehlo.return %j, %t : tensor<i32>, tensor<176x96xf32>
-    }
-  return %r#1 : tensor<176x96xf32>
-}
+      stablehlo.return %j, %t : tensor<i32>, tensor<{rows}x96xf32>
+    }}
+  return %r#1 : tensor<{rows}x96xf32>
+}}
 """
     generator = np.random.default_rng(1)
-    shapes = ((176, 96), (96, 96), (50, 176, 96))
-    assert_same_in_every_way(text, [generator.standard_normal(shape, np.float32) / 9 for shape in shapes])
+    shapes = ((rows, 96), (96, 96), (50, rows, 96))
+    inputs = [generator.standard_normal(shape, np.float32) / 9 for shape in shapes]
+    assert_same_in_every_way(text, inputs, joined=rows == 600)
 
 
 def test_a_product_along_no_dimension_is_not_joined() -> None:

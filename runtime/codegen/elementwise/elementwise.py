@@ -27,7 +27,7 @@ from ..coverage import (
 )
 from ..llvm.float_formats import FORMATS
 from ..llvm.values import F32, F64, Value, bits_of, constant, integer, is_nan, rounded
-from ..mathematics import DECAY, FUNCTIONS, FUNCTIONS_OF_F64, SHORT, SHORT_FUNCTIONS, Function
+from ..mathematics import FUNCTIONS, FUNCTIONS_OF_F64, SHORT, SHORT_FUNCTIONS, Function
 from . import complex64 as single_complex
 from . import conversion as conversion
 from . import floats as floats
@@ -99,14 +99,6 @@ def emit(builder: ir.IRBuilder, operation: Operation, operands: Sequence[Value])
     """The element of the operation's result; `coverage.emits` must hold."""
     assert emits(operation), f"{operation.name} is not generated"
     return _rule(operation)(builder, operands)
-
-
-def emit_decay(builder: ir.IRBuilder, operation: Operation, operands: Sequence[Value]) -> Value:
-    """`emit` of an exponential whose operand is not positive: that need not be tested."""
-    type = _type_of(operation)
-    if type.category != FLOAT or type.width == 64 or _significant_bits(type) <= SHORT:
-        return emit(builder, operation, operands)
-    return _in_f64(DECAY, type)(builder, operands)
 
 
 def _rule(operation: Operation) -> Rule:

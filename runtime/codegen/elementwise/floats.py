@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from ..llvm.values import F32, F64, I64, Value, bits_of, call, float_of, floating, integer, is_nan, magnitude
+from ..llvm.values import F32, F64, Value, bits_of, call, float_of, floating, is_nan, magnitude
 
 Combine = Callable[[ir.Value, ir.Value], ir.Value]
 
@@ -41,29 +41,6 @@ def multiply(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
 def divide(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     """The quotient."""
     return builder.fdiv(lhs, rhs)
-
-
-def reciprocal(builder: ir.IRBuilder, divisor: ir.Value) -> ir.Value:
-    """What `divide_by` takes for a divisor of type `float`: in f64 the reciprocal's neighbour away from zero,
-    which is larger than it by less than 1.5 units in the last place, but zero and infinity themselves."""
-    nearest = builder.fdiv(floating(F64, 1.0), builder.fpext(divisor, F64))
-    larger = float_of(builder, builder.add(bits_of(builder, nearest), integer(I64, 1)))
-    is_zero = builder.fcmp_ordered("==", nearest, zero_like(nearest))
-    is_infinite = builder.fcmp_ordered("==", magnitude(builder, nearest), floating(F64, math.inf))
-    return builder.select(builder.or_(is_zero, is_infinite), nearest, larger)
-
-
-def divide_by(builder: ir.IRBuilder, lhs: ir.Value, inverse: ir.Value) -> ir.Value:
-    """The quotient of a `float` by the divisor for which `reciprocal` gave `inverse`; it takes no division.
-
-    The product exceeds the quotient by up to 3 units in its last place, and is cut to a multiple of 4. So a
-    quotient of at most 51 bits comes out as it is, such as one in the middle between two floats, which can be
-    for subnormal ones alone. Every other quotient of two numbers of 24 bits lies farther than 8 units from
-    each middle, and stays on its side. So the conversion rounds as division does.
-    """
-    product = builder.fmul(builder.fpext(lhs, F64), inverse)
-    cut = builder.and_(bits_of(builder, product), integer(I64, -4))
-    return builder.fptrunc(float_of(builder, cut), F32)
 
 
 def remainder(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:

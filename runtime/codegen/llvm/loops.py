@@ -1,4 +1,4 @@
-"""Loops over ranges of indices, and prefetches, in LLVM IR."""
+"""Loops over ranges of indices in LLVM IR."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from .values import I64, POINTER
+from .values import I64
 
 DISTINCT_LOOP = "loop"
 """Stands in a loop's metadata for that itself, which makes it distinct and which llvmlite cannot say."""
-_CACHE_LINE, _MAX_UNROLLED_PREFETCHES = 64, 16
-"""Bytes of a cache line; more lines than this are prefetched by a loop."""
-_READ, _WRITE, _SECOND_LEVEL, _DATA = 0, 1, 2, 1
-"""Operands of `llvm.prefetch`."""
 
 
 def with_distinct_loops(text: str) -> str:
@@ -141,29 +137,3 @@ class While:
 def address_of(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, stored: ir.Type) -> ir.Value:
     """The address of an element of an array."""
     return builder.gep(pointer, [index], inbounds=True, source_etype=stored)
-
-
-def prefetch_ahead(
-    builder: ir.IRBuilder, row: ir.Value, size: int, distance: int, is_written: bool = False
-) -> None:
-    """Ask for the `size` bytes that lie so far behind the beginning of a row; nothing need be there.
-
-    `is_written`: they will be overwritten, and no other processor is to hold them.
-    """
-    flag = ir.IntType(32)
-    prefetch = builder.module.declare_intrinsic(
-        "llvm.prefetch.p0", (), ir.FunctionType(ir.VoidType(), [POINTER, flag, flag, flag])
-    )
-    cache_lines, use = -(-size // _CACHE_LINE), flag(_WRITE if is_written else _READ)
-
-    def fetch(number: ir.Value) -> None:
-        offset = builder.add(I64(distance), builder.mul(number, I64(_CACHE_LINE)))
-        address = builder.gep(row, [offset], source_etype=ir.IntType(8))
-        builder.call(prefetch, [address, use, flag(_SECOND_LEVEL), flag(_DATA)])
-
-    if cache_lines <= _MAX_UNROLLED_PREFETCHES:
-        for number in range(cache_lines):
-            fetch(I64(number))
-        return
-    with Loop(builder, I64(0), I64(cache_lines), rolled=True) as number:
-        fetch(number)

@@ -43,9 +43,6 @@ FUNCTIONS: Final = _functions(MATHEMATICS)
 FUNCTIONS_OF_F64: Final = _functions(MATHEMATICS_OF_F64)
 """What gives the references' bits for f64 as well."""
 
-DECAY: Final = _on_values(exponential.decay)
-"""What computes the exponential of a number that is not positive, in f64."""
-
 _ON_SHORT_REALS: Final[dict[str, Callable[..., Real]]] = {
     "stablehlo.exponential": single.exp,
     "stablehlo.exponential_minus_one": single.expm1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -26,7 +26,6 @@ from .coefficients import (
 from .reals import (
     Real,
     bits_of,
-    by_horner,
     looked_up,
     polynomial,
     power_of_two,
@@ -34,9 +33,6 @@ from .reals import (
     times_power,
     where,
 )
-
-Summed = Callable[[Real, Sequence[float]], Real]
-"""Computes a polynomial with these coefficients, the lowest power's first."""
 
 REACH = 110.0
 """exp of arguments beyond it, and of this, is infinite or zero in f32."""
@@ -87,11 +83,10 @@ def exp(
     tail: Real | None = None,
     least: float | None = -REACH,
     most: float | None = REACH,
-    summed: Summed = polynomial,
 ) -> Real:
     """exp(x + tail); error 6.9, with a tail 1.
 
-    `least`, `most`: None where x is known to lie within REACH; `summed`: how a long polynomial is computed.
+    `least`, `most`: None where x is known to lie within REACH.
     """
     x = x.within(least, most)
     if has_fast_gather():
@@ -99,20 +94,15 @@ def exp(
     if has_two_register_permute():
         return _exp_by_table(x, tail, _COARSE_POWERS)
     if tail is None:
-        return _exp_by_powers(x, summed)
+        return _exp_by_powers(x)
     p, exponent = _reduced(x, tail)
     return times_power(p + 1.0, exponent)
 
 
-def decay(x: Real) -> Real:
-    """exp(x) of a number that is not positive, or NaN, in a loop that computes little else."""
-    return exp(x, most=None, summed=by_horner)
-
-
-def _exp_by_powers(x: Real, summed: Summed) -> Real:
+def _exp_by_powers(x: Real) -> Real:
     """exp as 2^k * 2^t, as exact as f32 needs it: some 2^-49 is lost for the largest arguments."""
     t, k = _reduce_argument(x, None, 1)
-    return times_power(t.fma(summed(t, POWER_OF_TWO), 1.0), k)
+    return times_power(t.fma(polynomial(t, POWER_OF_TWO), 1.0), k)
 
 
 def _exp_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
@@ -126,13 +116,6 @@ def _exp_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
     rest = t * polynomial(t, powers.rest) if tail is None else _expm1_of_remainder(t, bits, powers)
     power = _table_power(x, bits, powers)
     return power.fma(rest, power)
-
-
-def _expm1_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
-    """exp(x + tail) - 1, as exact for small arguments; -0 gives 0."""
-    t, bits = _reduce_argument(x, tail, powers.steps)
-    power = _table_power(x, bits, powers)
-    return power.fma(_expm1_of_remainder(t, bits, powers), power - 1.0)
 
 
 def _reduce_argument(x: Real, tail: Real | None, steps: int) -> tuple[Real, ir.Value]:
@@ -193,13 +176,11 @@ def _lost(steps: int) -> tuple[int, ...]:
 def expm1(x: Real) -> Real:
     """exp(x) - 1; error 1.8."""
     # A sum with a zero would lose the sign of -0.
-    return where(x.compare("==", 0.0), x, _expm1(x.within(-REACH, REACH), x.like(0.0)))
+    return where(x.compare("==", 0.0), x, _expm1(x.within(-REACH, REACH)))
 
 
-def _expm1(x: Real, tail: Real | None = None) -> Real:
-    """exp(x) - 1, where |x| <= REACH; -0 gives 0. With a tail of 0 large results are exact as well."""
-    if has_two_register_permute():
-        return _expm1_by_table(x, tail, _COARSE_POWERS)
+def _expm1(x: Real) -> Real:
+    """exp(x) - 1, where |x| <= REACH; -0 gives 0."""
     p, exponent = _reduced(x)
     scale = power_of_two(x, exponent)
     return scale.fma(p, scale - 1.0)

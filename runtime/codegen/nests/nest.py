@@ -307,28 +307,6 @@ def tiles_per_group(nest: Nest) -> int:
     return 1
 
 
-def sequential_reads(nest: Nest) -> list[int]:
-    """The operand accesses of a scheduled nest that are contiguous along the innermost loop."""
-    gathered_accesses = _gathered_accesses(nest)
-    operands = range(len(nest.accesses) - len(nest.stores))
-    return [n for n in operands if nest.accesses[n].index_map.strides[-1] == 1 and n not in gathered_accesses]
-
-
-MIN_PREFETCHED_BYTES = 1 << 20
-"""Size of an operand that is prefetched; smaller ones stay in the caches."""
-
-
-def prefetches_reads(nest: Nest) -> bool:
-    """Whether a scheduled nest prefetches its sequential reads: hardware prefetchers stop at a page boundary,
-    and gathers occupy the miss buffers."""
-    if nest.slice_length > 1 or not nest.gathers or transposed_loop(nest) is not None:
-        return False
-    read = [nest.accesses[number].element_type.dtype.itemsize for number in sequential_reads(nest)]
-    widest = max(read, default=0)
-    is_large = math.prod(nest.sizes) * widest >= MIN_PREFETCHED_BYTES
-    return is_large and nest.sizes[-1] * widest >= MIN_NONTEMPORAL_ROW_BYTES
-
-
 TILE_BYTES = 64
 """Extent of a tile in both directions: a cache line."""
 TILES_PER_BLOCK = 4
@@ -435,7 +413,6 @@ def description(nest: Nest) -> str:
     lines.append("writes lines" if has_interleaved_stores(nest) else "")
     transposed = transposed_accesses(nest)
     lines.append(f"turned {transposed} {tiles_per_group(nest)}" if transposed else "")
-    lines.append("reads ahead" if prefetches_reads(nest) else "")
     for number, access in enumerate(nest.accesses):
         lines.append(
             f"access {access.element_type} {access_kind(access.index_map)} "

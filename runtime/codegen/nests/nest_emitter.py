@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from ...ir import Operation
-from ...kernels.launch.processor import prefetch_distance_bytes
 from ...types import ELEMENT_TYPES, ElementType, TensorType
 from ..elementwise.elementwise import emit, side_by_side
-from ..llvm.loops import DISTINCT_LOOP, GuardedLoop, disable_unrolling, interleaved, prefetch_ahead
+from ..llvm.loops import DISTINCT_LOOP, GuardedLoop, disable_unrolling, interleaved
 from ..llvm.values import I64, Value, constant, load, store, stored_type
 from .contiguous_copy import ContiguousSlice, copy_slice
 from .gathering import StartIndexArgs, add_strided, gather_address
@@ -38,8 +37,6 @@ from .nest import (
     interleaved_access,
     is_transposition,
     operand_nodes,
-    prefetches_reads,
-    sequential_reads,
     short_loop,
     stride_kind,
     tile_extent,
@@ -60,8 +57,6 @@ from .transposition import (
 NAME = "nest"
 _POINTER = ir.PointerType()
 _TASK = ir.FunctionType(ir.VoidType(), [I64, _POINTER])
-_CHUNK_BYTES = 1 << 10
-"""Bytes that are read between two prefetches."""
 _ONCE, _ROW, _ELEMENT = range(3)
 """Levels at which a node is computed: before all loops, before the innermost one, or in it."""
 
@@ -311,8 +306,8 @@ class _Emitter:
             for offset, strides in zip(self.offsets, self.index_strides, strict=True)
         ]
         self.emit_nodes(_ROW, rows.builder, None)
-        if buffers_stores(self.nest) or prefetches_reads(self.nest):
-            self.emit_chunks(rows.builder, inner)
+        if self.buffers:
+            self.emit_buffered(rows.builder, inner)
         else:
             self.emit_elements(rows.builder, inner)
         rows.close()
@@ -325,33 +320,24 @@ class _Emitter:
         branch = elements.close()
         self.mark_parallel(elements.body, branch)
 
-    def emit_chunks(self, builder: ir.IRBuilder, inner: tuple[ir.Value, ir.Value]) -> None:
-        """The innermost loop by chunks: before each, the reads of later chunks are prefetched; after it,
-        buffered results are copied with nontemporal stores."""
+    def emit_buffered(self, builder: ir.IRBuilder, inner: tuple[ir.Value, ir.Value]) -> None:
+        """The innermost loop by chunks, after each of which buffered results are copied with nontemporal
+        stores."""
         results = self.nest.results
-        extent = _CHUNK_BYTES // max(access.element_type.dtype.itemsize for access in self.nest.accesses)
-        if self.buffers:
-            extent = BUFFER_BYTES // max(access.element_type.dtype.itemsize for access in results)
+        extent = BUFFER_BYTES // max(access.element_type.dtype.itemsize for access in results)
         size, chunk_extent = builder.sub(inner[1], inner[0]), ir.Constant(I64, extent)
         chunk_count = builder.udiv(builder.add(size, ir.Constant(I64, extent - 1)), chunk_extent)
         chunk = GuardedLoop(builder, "part", ir.Constant(I64, 0), chunk_count)
         body = chunk.builder
         first = body.add(inner[0], body.mul(chunk.index, chunk_extent))
         stop = _min_index(body, body.add(first, chunk_extent), inner[1])
-        if prefetches_reads(self.nest):
-            for number in sequential_reads(self.nest):
-                access = self.nest.accesses[number]
-                address = _element_pointer(body, access, self.rows[number], first)
-                size = extent * access.element_type.dtype.itemsize
-                prefetch_ahead(body, address, size, prefetch_distance_bytes())
         self.buffer_start = first
         self.emit_elements(body, (first, stop))
-        if self.buffers:
-            count = body.sub(stop, first)
-            for number, access in enumerate(results, len(self.rows) - len(results)):
-                target = _element_pointer(body, access, self.rows[number], first)
-                itemsize = access.element_type.dtype.itemsize
-                copy_nontemporal(body, self.buffers[number], target, count, itemsize)
+        count = body.sub(stop, first)
+        for number, access in enumerate(results, len(self.rows) - len(results)):
+            target = _element_pointer(body, access, self.rows[number], first)
+            itemsize = access.element_type.dtype.itemsize
+            copy_nontemporal(body, self.buffers[number], target, count, itemsize)
         chunk.close()
 
     def emit_tiles(

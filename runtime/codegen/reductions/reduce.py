@@ -7,8 +7,7 @@ bits in every order use the fastest one.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -17,32 +16,15 @@ from ...ir import Block
 from ...types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType
 from ..blocks import Elements, Emitter
 from ..coverage import ViewOf
-from ..llvm.loops import Loop, address_of, min_index
+from ..llvm.loops import Loop, address_of
 from ..llvm.values import I64, POINTER, Value, load, rounded, store, stored_type, value_types, wrapped
 from .iteration_space import ACCUMULATED_IN_F32, is_order_independent, reducer_name
 
 F32 = ELEMENT_TYPES["f32"]
 _STRAIGHT = 16
 """Values that are reduced without a loop."""
-_UNROLLED = 256
-"""Values from which the loops of a reduction are unrolled: that saves a quarter of a normalisation's time."""
 Lanes = range | tuple[int, ...]
 """Numbers of lanes."""
-
-
-PREFETCH_CHUNK = 256
-"""Elements that are prefetched at a time, while as many are computed."""
-
-
-@contextmanager
-def prefetch_chunks(builder: ir.IRBuilder, count: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
-    """A loop over chunks [first, last) of `PREFETCH_CHUNK` of `count` elements, at least one.
-    The builder is in its body, then behind it."""
-    size = I64(PREFETCH_CHUNK)
-    chunk_count = builder.udiv(builder.add(count, I64(PREFETCH_CHUNK - 1)), size)
-    with Loop(builder, I64(0), chunk_count, rolled=True) as chunk:
-        first = builder.mul(chunk, size)
-        yield first, min_index(builder, builder.add(first, size), count)
 
 
 def combine(
@@ -121,12 +103,11 @@ def emit_reduce(
     """
     stored, exact = stored_type(accumulator), is_order_independent(body)
     source, (target, other) = values, scratch_buffers
-    rolled = count < _UNROLLED
     extreme = MinMaxReducer(builder, body, accumulator) if count > _STRAIGHT and is_min_or_max(body) else None
     is_first = True
     while count > _STRAIGHT:
         half, pairs_left = count // 2, count - count // 2
-        with Loop(builder, I64(0), I64(half), rolled) as index:
+        with Loop(builder, I64(0), I64(half), True) as index:
             even = index if exact else builder.shl(index, I64(1))
             indices = (even, builder.add(even, I64(pairs_left if exact else 1)))
             pair = [

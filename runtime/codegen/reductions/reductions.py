@@ -13,23 +13,20 @@ from llvmlite import ir
 
 from ...ir import Block, Operation
 from ...ir import Value as IrValue
-from ...kernels.launch.processor import avoids_software_prefetch, prefetch_distance_bytes
 from ..coverage import ViewOf
 from ..elementwise.elementwise import emit, side_by_side
 from ..llvm.functions import aligned_scratch, outlined_function
-from ..llvm.loops import Loop, address_of, min_index, prefetch_ahead
+from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, POINTER, Value, constant, constant_element, load, rounded, store, stored_type
 from .column_reduce import PairwiseRowStacks
 from .iteration_space import accumulator_type, element_type_of
 from .reduce import (
     F32,
-    PREFETCH_CHUNK,
     combine,
     generate_column_reduce,
     generate_reduce,
     index_to_element,
-    prefetch_chunks,
 )
 from .reduction_tiling import ReductionTilePlan, Strides, reductions_of
 from .vector_reduce import emit_row_reduce, identity_element
@@ -281,29 +278,16 @@ class _RowBlocks(_Blocks):
         builder, size = self.builder, self.plan.block_reduced
         types = [stored_type(accumulator_type(operation, F32)) for operation in self.reductions]
         scratch_buffers = [aligned_scratch(self.builder, type, size) for type in types]
-        with prefetch_chunks(builder, self.count) as (first, last):
-            self.prefetch_operands(builder.add(self.first, first))
-            loop = Loop(builder, first, last)
-            loop.side_by_side = side_by_side([one for one in self.block.operations[:-1] if not one.regions])
-            with loop as index:
-                values = self.compute_at((self.outer, builder.add(self.first, index), I64(0)))
-                for operation, scratch, value in zip(self.reductions, scratch_buffers, values, strict=True):
-                    self.store_value(operation, scratch, index, value)
+        loop = Loop(builder, I64(0), self.count)
+        loop.side_by_side = side_by_side([one for one in self.block.operations[:-1] if not one.regions])
+        with loop as index:
+            values = self.compute_at((self.outer, builder.add(self.first, index), I64(0)))
+            for operation, scratch, value in zip(self.reductions, scratch_buffers, values, strict=True):
+                self.store_value(operation, scratch, index, value)
         return {
             operation: self.accumulator(operation, scratch)
             for operation, scratch in zip(self.reductions, scratch_buffers, strict=True)
         }
-
-    def prefetch_operands(self, first: ir.Value) -> None:
-        """Prefetch the contiguous operands some chunks ahead: memory is idle while a block is reduced."""
-        if avoids_software_prefetch():
-            return
-        for value, pointer in self.operands.items():
-            strides = self.plan.strides(value)
-            if strides is not None and strides.reduced == 1:
-                point = self.address(pointer, value, (self.outer, first, I64(0)))
-                size = PREFETCH_CHUNK * element_type_of(value).dtype.itemsize
-                prefetch_ahead(self.builder, point, size, prefetch_distance_bytes())
 
     def store_value(self, operation: Operation, scratch: ir.Value, index: ir.Value, value: Value) -> None:
         accumulator = accumulator_type(operation, F32)

@@ -12,15 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...ir import Block, Operation, Value
-from ...kernels.launch.processor import has_fast_division
 from ..coverage import ViewOf
 from .iteration_space import (
     IndexMap,
     IterationSpace,
     collapsed_stride,
-    element_type_of,
     is_computed,
-    reducer_name,
     reduction_problem,
     shape_of,
     strides_of,
@@ -210,23 +207,6 @@ def rows_per_group(plan: RowTilePlan, block: Block) -> int:
     return max(1, min(_MAX_ROWS, _GROUP_BYTES // max(row_bytes, 1)))
 
 
-def is_shifted_by_row_max(value: Value) -> bool:
-    """Whether a value is another one minus its row maximum, as in a softmax: it is not positive, or NaN."""
-    operation = value.owner
-    if not isinstance(operation, Operation) or operation.name != "stablehlo.subtract":
-        return False
-    minuend, pending = operation.operands[0], [operation.operands[1]]
-    while pending:
-        producer = pending.pop().owner
-        if not isinstance(producer, Operation):
-            continue
-        if producer.name == "stablehlo.reduce" and producer.operands[0] is minuend:
-            return reducer_name(producer.regions[0].block) == "stablehlo.maximum"
-        if producer.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.maximum"):
-            pending += producer.operands
-    return False
-
-
 def reductions_in_pass(plan: RowTilePlan, block: Block, pass_index: int) -> list[Operation]:
     """The reductions whose operands a pass computes."""
     return [
@@ -234,19 +214,6 @@ def reductions_in_pass(plan: RowTilePlan, block: Block, pass_index: int) -> list
         for operation in block.operations
         if operation.name == "stablehlo.reduce" and plan.pass_of[operation.operands[0]] == pass_index
     ]
-
-
-def row_invariant_divisor(plan: RowTilePlan, operation: Operation) -> Value | None:
-    """The f32 divisor of a division that is the same for all columns of a row, if multiplying by its
-    reciprocal (with a correction) is faster than dividing."""
-    is_of_f32 = operation.name == "stablehlo.divide" and element_type_of(operation.result).name == "f32"
-    if not is_of_f32 or has_fast_division():
-        return None
-    dividend, divisor = operation.operands
-    while isinstance(divisor.owner, Operation) and divisor.owner.name == "stablehlo.broadcast_in_dim":
-        divisor = divisor.owner.operands[0]
-    is_invariant = plan.varies_along_columns(dividend) and not plan.varies_along_columns(divisor)
-    return divisor if is_invariant else None
 
 
 def _item_bytes(type: Any) -> int:

@@ -18,22 +18,19 @@ from ...ir import Block, Operation
 from ...ir import Value as IrValue
 from ...types import ElementType
 from ..coverage import ViewOf
-from ..elementwise.elementwise import emit, emit_decay, side_by_side
-from ..elementwise.floats import divide_by, reciprocal
+from ..elementwise.elementwise import emit, side_by_side
 from ..llvm.functions import aligned_scratch, outlined_function
-from ..llvm.loops import Loop, address_of, min_index, prefetch_ahead
+from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import begin_task
 from ..llvm.values import I64, Value, constant_element, load, rounded, store, stored_type
 from .iteration_space import accumulator_type, element_type_of
-from .reduce import F32, PREFETCH_CHUNK, combine, emit_reduce, index_to_element, prefetch_chunks
+from .reduce import F32, combine, emit_reduce, index_to_element
 from .row_tiling import (
     NAME,
     RowTilePlan,
-    is_shifted_by_row_max,
     pass_count,
     pass_outputs,
     reductions_in_pass,
-    row_invariant_divisor,
     rows_per_group,
 )
 from .short_rows import ShortRows, short_row_group
@@ -120,7 +117,6 @@ class _Rows:
         self.indices = self._row_indices(row)
         self.row_in_group = self.builder.sub(row, self.function.args[0])
         self.rows: dict[IrValue, Value] = {}
-        self.reciprocals: dict[IrValue, ir.Value] = {}
         self.buffers = {value: self._buffer_address(value) for value in self.plan.buffered}
 
     def _row_indices(self, row: ir.Value) -> list[ir.Value]:
@@ -146,8 +142,6 @@ class _Rows:
         targets = self._targets(pass_index, scratch_buffers)
         if targets:
             self._column_pass(pass_index, targets)
-        elif pass_index == self._prefetching_pass():
-            self._prefetch(I64(0), self.plan.columns)
         for operation, (first, second) in scratch_buffers.items():
             result = operation.result
             self.rows[result] = self._reduce(operation, first, second)
@@ -163,37 +157,6 @@ class _Rows:
             if not self.plan.varies_along_columns(value):
                 pointer = self._row_address(self.result_pointers[position], value)
                 store(self.builder, element_type_of(value), self.row_value(value), pointer)
-
-    def _prefetch(self, first: ir.Value, count: int) -> None:
-        """Prefetch `count` columns from `first` on: this row of the arguments' next group, and, if a pass
-        buffers values, this row of the results that later passes write."""
-        for value in self.block.arguments:
-            if self.plan.column_stride(value) == 1 and any(self.plan.strides(value)[: self.plan.row_rank]):
-                self._prefetch_value(
-                    value, self.pointers[value], first, count, self.group * self.plan.columns
-                )
-        for position, value in enumerate(self.block.terminator.operands if self.kept_buffers else ()):
-            is_later = (
-                self.plan.varies_along_columns(value) and self.plan.pass_of[value] > self._prefetching_pass()
-            )
-            if is_later and self.plan.column_stride(value) == 1:
-                self._prefetch_value(value, self.result_pointers[position], first, count, 0, is_written=True)
-
-    def _prefetch_value(
-        self, value: IrValue, pointer: ir.Value, first: ir.Value, count: int, distance: int,
-        is_written: bool = False,
-    ) -> None:  # fmt: skip
-        """Prefetch `count` elements of this row of a value, `distance` elements ahead."""
-        element_type = element_type_of(value)
-        item = element_type.dtype.itemsize
-        row_in_group = address_of(
-            self.builder, self._row_address(pointer, value), first, stored_type(element_type)
-        )
-        prefetch_ahead(self.builder, row_in_group, count * item, distance * item, is_written)
-
-    def _prefetching_pass(self) -> int:
-        """The pass that prefetches for the next group: the second if there is one: memory is idle in it."""
-        return 1 if pass_count(self.plan, self.block) > 1 else 0
 
     def _reduce_buffers(self, pass_index: int) -> dict[Operation, tuple[ir.Value, ir.Value]]:
         """Two buffers for each reduction of a pass, allocated once for all rows."""
@@ -244,21 +207,7 @@ class _Rows:
     ) -> None:
         # Row values are computed before the loop, so that they dominate it.
         self._compute_row_values([value for value, *_ in targets], pass_index)
-        if pass_index != self._prefetching_pass():
-            self._columns(pass_index, targets, I64(0), I64(self.plan.columns))
-            return
-        with prefetch_chunks(self.builder, I64(self.plan.columns)) as (first, last):
-            self._prefetch(first, min(self.plan.columns, PREFETCH_CHUNK))
-            self._columns(pass_index, targets, first, last)
-
-    def _columns(
-        self,
-        pass_index: int,
-        targets: Sequence[tuple[IrValue, ElementType, ir.Value, int]],
-        first: ir.Value,
-        last: ir.Value,
-    ) -> None:
-        loop = Loop(self.builder, first, last)
+        loop = Loop(self.builder, I64(0), I64(self.plan.columns))
         with loop as column:
             columns: dict[IrValue, Value] = {}
             for value, element_type, pointer, step in targets:
@@ -281,9 +230,6 @@ class _Rows:
                 self.row_value(value)
             elif isinstance(value.owner, Operation) and not self._is_buffered(value, pass_index):
                 pending += value.owner.operands
-                divisor = row_invariant_divisor(self.plan, value.owner)
-                if divisor is not None and divisor not in self.reciprocals:
-                    self.reciprocals[divisor] = reciprocal(self.builder, self.row_value(divisor)[0])
 
     def _is_buffered(self, value: IrValue, pass_index: int) -> bool:
         return value in self.buffers and self.plan.pass_of[value] < pass_index
@@ -324,15 +270,10 @@ class _Rows:
         if operation.name == "stablehlo.iota":
             return self._iota(value, operation, column)
         operands = [operand_value(operand) for operand in operation.operands]
-        divisor = row_invariant_divisor(self.plan, operation)
-        if column is not None and divisor is not None:
-            return (divide_by(self.builder, operands[0][0], self.reciprocals[divisor]),)
         if operation.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
             (moved,) = operands
             same: Value = moved
             return same
-        if operation.name == "stablehlo.exponential" and is_shifted_by_row_max(operation.operands[0]):
-            return emit_decay(self.builder, operation, operands)
         return emit(self.builder, operation, operands)
 
     def _load(self, value: IrValue, column: ir.Value | None) -> Value:

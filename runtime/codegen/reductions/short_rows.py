@@ -16,10 +16,9 @@ from ...ir import Block, Operation
 from ...ir import Value as IrValue
 from ..coverage import ViewOf
 from ..elementwise.elementwise import emit
-from ..elementwise.floats import divide_by, reciprocal
 from ..llvm.functions import aligned_scratch, outlined_function
 from ..llvm.loops import Loop, address_of
-from ..llvm.values import F64, I64, Value, constant_element, load, rounded, store, stored_type
+from ..llvm.values import I64, Value, constant_element, load, rounded, store, stored_type
 from ..nests.transposition import MAX_TILED_ITEMSIZE, load_transposed, store_transposed, tile_lanes
 from .column_reduce import PairwiseRowStacks
 from .iteration_space import accumulator_type, collapsed_stride, element_type_of
@@ -32,7 +31,6 @@ from .row_tiling import (
     pass_count,
     pass_outputs,
     reductions_in_pass,
-    row_invariant_divisor,
 )
 
 _MAX_COLUMNS = 48
@@ -107,7 +105,6 @@ class ShortRows:
         self.pointers = dict(zip(block.arguments, pointers, strict=False))
         self.results = list(zip(block.terminator.operands, pointers[len(block.arguments) :], strict=True))
         self.scratch_buffers: dict[IrValue, ir.Value] = {}
-        self.reciprocals: dict[IrValue, ir.Value] = {}
         self.row_indices: dict[int, ir.Value] = {}
         self._load_operands()
         for pass_index in range(pass_count(plan, block)):
@@ -280,7 +277,7 @@ class ShortRows:
 
     def _compute_row_values(self, values: Sequence[IrValue]) -> None:
         """Compute once for each row the values that are the same for all columns."""
-        row_values, divisors = dict[IrValue, None](), dict[IrValue, None]()
+        row_values: dict[IrValue, None] = {}
         pending, visited = list(values), set[IrValue]()
         while pending:
             value = pending.pop()
@@ -293,12 +290,8 @@ class ShortRows:
                     row_values[value] = None
                 continue
             pending += operation.operands
-            divisor = row_invariant_divisor(self.plan, operation)
-            if divisor is not None and divisor not in self.reciprocals:
-                divisors[divisor] = None
         scratch_buffers = {value: self._allocate(value) for value in row_values}
-        inverses = {value: aligned_scratch(self.builder, F64, self.group) for value in divisors}
-        if not scratch_buffers and not inverses:
+        if not scratch_buffers:
             return
         with Loop(self.builder, I64(0), I64(self.group), True) as row:
             elements: dict[IrValue, Value] = {}
@@ -310,11 +303,7 @@ class ShortRows:
                     element,
                     self._element_address(value, scratch, I64(0), row),
                 )
-            for value, scratch in inverses.items():
-                inverse = reciprocal(self.builder, self.value(value, I64(0), row, elements)[0])
-                self.builder.store(inverse, address_of(self.builder, scratch, row, F64))
         self.scratch_buffers.update(scratch_buffers)
-        self.reciprocals.update(inverses)
 
     def _store_results(self) -> None:
         """Write the results."""
@@ -364,11 +353,6 @@ class ShortRows:
             return constant_element(operation)
         if operation.name == "stablehlo.iota":
             return index_to_element(self.builder, self._index(operation, column, row), element_type)
-        divisor = row_invariant_divisor(self.plan, operation)
-        if divisor is not None and divisor in self.reciprocals:
-            (dividend,) = self.value(operation.operands[0], column, row, elements)
-            address = address_of(self.builder, self.reciprocals[divisor], row, F64)
-            return (divide_by(self.builder, dividend, self.builder.load(address, typ=F64)),)
         operands = [self.value(operand, column, row, elements) for operand in operation.operands]
         if operation.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
             return operands[0]

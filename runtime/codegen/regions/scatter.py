@@ -68,8 +68,9 @@ class _Scatter:
         outside = function.read(passed, function.pointers[1 + count : 1 + count + len(passed)])
         self.body, self.outside = body, outside
         is_of_points = max(view.window_sizes, default=1) == 1
-        is_long = instructions(view.update_computation.block) >= _LONG
-        self.points = _Points(module, function, body, passed, types, is_long) if is_of_points else None
+        self.points = (
+            _Points(module, function, body, passed, types) if is_of_points and _is_long(view) else None
+        )
         self.function = function.function
         self.lowest = builder.mul(function.integers[0], I64(split.size))
         limit = I64(view.inputs[0].shape[split.dimension])
@@ -176,10 +177,10 @@ class _Scatter:
 
 
 class _Points:
-    """Updates of single elements, which are queued and applied in batches.
+    """Updates of single elements by a long body, which are queued and applied in batches.
 
-    Queueing is branch-free: whether an update belongs to the task is unpredictable. If the body is long, a
-    batch with distinct destinations is vectorized.
+    Queueing is branch-free: whether an update belongs to the task is unpredictable. A batch with distinct
+    destinations is vectorized.
     """
 
     def __init__(
@@ -189,7 +190,6 @@ class _Points:
         body: RegionFunction,
         passed: Sequence[IrValue],
         types: Sequence[ElementType],
-        is_long: bool,
     ) -> None:
         self.function = function
         self.types = types
@@ -198,7 +198,7 @@ class _Points:
             slot = address_of(function.builder, self.queues[0], I64(number), I64)
             function.builder.store(I64(-1), slot)
         self.queued = function.variable(I64(0))
-        self.combine = self._combine(module, body, passed) if is_long else None
+        self.combine = self._combine(module, body, passed)
         self.apply = self._apply(module, body, passed)
 
     def add(self, scatter: _Scatter, is_valid: ir.Value, position: ir.Value, update: ir.Value) -> None:
@@ -245,27 +245,20 @@ class _Points:
         def at(queue: ir.Value, index: ir.Value) -> ir.Value:
             return builder.load(address_of(builder, queue, index, I64), typ=I64)
 
-        def one_by_one() -> None:
-            with Loop(builder, I64(0), count) as index:
+        with builder.if_else(self._are_distinct(function, positions, count)) as (are_distinct, are_equal):
+            with are_distinct:
+                scratch_buffers = [self._allocate_updates(function), self._allocate_updates(function)]
+                with Loop(builder, I64(0), count) as index:
+                    scratch_buffers[0].copy(index, results, at(positions, index))
+                    scratch_buffers[1].copy(index, updates, at(update_positions, index))
+                pointers = [*scratch_buffers[0].pointers, *scratch_buffers[1].pointers]
+                builder.call(self.combine, [count, *pointers, *function.outside])
+                with Loop(builder, I64(0), count) as index:
+                    results.copy(at(positions, index), scratch_buffers[0], index)
+            with are_equal, Loop(builder, I64(0), count) as index:
                 position = at(positions, index)
                 arguments = [*results.load(position), *updates.load(at(update_positions, index))]
                 results.store(position, body.on_scalars(builder, arguments, function.passed))
-
-        if self.combine is None:
-            one_by_one()
-        else:
-            with builder.if_else(self._are_distinct(function, positions, count)) as (are_distinct, are_equal):
-                with are_distinct:
-                    scratch_buffers = [self._allocate_updates(function), self._allocate_updates(function)]
-                    with Loop(builder, I64(0), count) as index:
-                        scratch_buffers[0].copy(index, results, at(positions, index))
-                        scratch_buffers[1].copy(index, updates, at(update_positions, index))
-                    pointers = [*scratch_buffers[0].pointers, *scratch_buffers[1].pointers]
-                    builder.call(self.combine, [count, *pointers, *function.outside])
-                    with Loop(builder, I64(0), count) as index:
-                        results.copy(at(positions, index), scratch_buffers[0], index)
-                with are_equal:
-                    one_by_one()
         builder.ret_void()
         return function.compiled_once()
 
@@ -291,11 +284,13 @@ class _Points:
 def split_of(view: Any, max_tasks: int) -> Split:
     """How the destinations are partitioned among at most `max_tasks` tasks.
 
-    A batching or window dimension that no index offsets is best: then no task reads indices in vain.
+    A batching or window dimension that no index offsets is best: then no task reads indices in vain. To read
+    all indices takes longer than to apply a short body to half of the updates.
     """
     shape, indexed = view.inputs[0].shape, set(view.scatter_dims_to_operand_dims)
+    whole = Split(0, max(1, math.prod(shape[:1])), 1)
     if max_tasks <= 1 or not shape:
-        return Split(0, max(1, math.prod(shape[:1])), 1)
+        return whole
     strides = row_major_strides(shape)
     unindexed = [
         d for d in range(len(shape)) if d not in indexed and shape[d] * strides[d] >= max_tasks * _MIN_RUN
@@ -303,13 +298,20 @@ def split_of(view: Any, max_tasks: int) -> Split:
     large = [d for d in unindexed if shape[d] >= max_tasks]
     dimension = large[0] if large else max(range(len(shape)), key=lambda d: shape[d])
     if dimension in indexed:
+        if not _is_long(view):
+            return whole
         max_tasks = min(max_tasks, _MAX_READERS)
     size = -(-shape[dimension] // min(max_tasks, shape[dimension]))
     return Split(dimension, size, -(-shape[dimension] // size))
 
 
+def _is_long(view: Any) -> bool:
+    """Whether a body takes longer than it takes to find an update's destination."""
+    return instructions(view.update_computation.block) >= _LONG
+
+
 _LONG = 30
-"""Instructions of a body, at least, for which updates are vectorized."""
+"""Instructions of a long body, at least."""
 _BATCH = 16
 """Updates that are queued."""
 _MAX_READERS = 2

@@ -46,8 +46,6 @@ MIN_SAVED_SECONDS = 5e-6
 """What native code saves where it is worth its call: some 500 transcendental functions of f32."""
 MIN_PROGRAM_SECONDS = 2e-4
 """What references must be expected to take for a ufunc program, which takes half a millisecond to make."""
-MIN_BLOCKS_SECONDS = 1e-3
-"""What a reference must be expected to take to run on blocks: starting a thread of Python's takes 0.1 ms."""
 CACHE_LOAD_SECONDS = 2e-3
 """Seconds to load generated code from the disk: after so much, kept code is used."""
 MIN_SHARED_SECONDS = 2e-4

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nimblehlo import Options, compile
-from nimblehlo.codegen.nests import nest, nest_emitter
+from nimblehlo.codegen.nests import nest
 from nimblehlo.codegen.nests.loop_schedule import schedule_loops
 from nimblehlo.frontend import parse
 from nimblehlo.kernels.indexing import gather
@@ -193,18 +193,10 @@ def test_large_results_of_lines_go_past_the_caches(
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize(("type", "index_type"), [("f32", "i32"), ("i8", "ui8"), ("complex<f64>", "i64")])
 @pytest.mark.parametrize("size", [1, 342, 512, 513, 20_001])
-def test_what_is_read_in_order_is_fetched_ahead(
-    size: int, type: str, index_type: str, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nest, "MIN_PREFETCHED_BYTES", 1)
-    monkeypatch.setattr(nest_emitter, "prefetch_distance_bytes", lambda: 2048)
+def test_indices_that_are_read_in_order(size: int, type: str, index_type: str, threads: int) -> None:
     rng = np.random.default_rng(size)
     geometry = Geometry((50,), (3, size), (3, size), (), (0,), (), (), (0,), 2, (1,))
     text = program(geometry, type, index_type, MULTIPLIED if type == "f32" else "")
-    is_long = 3 * size * ELEMENT_TYPES[index_type].dtype.itemsize >= nest.MIN_NONTEMPORAL_ROW_BYTES
-    assert all(
-        nest.prefetches_reads(schedule_loops(one)) == is_long for one in nests.nests_of(block_of(text))
-    )
     operand = elements(rng, geometry.operand_shape, type)
     check(text, operand, starts(rng, geometry.indices_shape, index_type, 50), threads=threads)
 
