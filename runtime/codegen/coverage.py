@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ..ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute, Operation
+from ..ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute, Operation, Value
 from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, TensorType
 from .llvm.float_formats import has_plain_codes
 
@@ -155,6 +155,12 @@ def element_types(operation: Operation) -> list[ElementType] | None:
         if isinstance(type, TensorType) and isinstance(type.element_type, ElementType)
     ]
     return found if len(found) == len(types) else None
+
+
+def element_type_of(value: Value) -> ElementType:
+    """The element type of a tensor that is not quantized."""
+    assert isinstance(value.type, TensorType) and isinstance(value.type.element_type, ElementType)
+    return value.type.element_type
 
 
 def covers(name: str, type: ElementType) -> bool:

@@ -8,47 +8,31 @@ has as many rows as n has bits set.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 from llvmlite import ir
 
-from ...ir import Operation
-from ..coverage import ViewOf
-from ..llvm.functions import aligned_scratch
-from ..llvm.loops import Loop, address_of
-from ..llvm.values import BIT, I64, Value, load, store, stored_type
-from .iteration_space import accumulator_type
-from .reduce import F32, combine
+from ..llvm.loops import Loop
+from ..llvm.values import BIT, I64, Value
+from .reduce import Buffers, Reducer
 
-ComputeRow = Callable[[ir.Value, ir.Value], Sequence[Value]]
-"""The operand of each reduction at a row and a column."""
+ComputeRow = Callable[[ir.Value, ir.Value], Sequence[Sequence[Value]]]
+"""The operands of each reduction at a row and a column."""
 
 
 class PairwiseRowStacks:
     """The stacks of rows of some reductions.
 
     Args:
-        operations: the reductions.
+        reducers: of the reductions.
         width: the columns of a row.
         groups: how many groups of rows there are at most.
     """
 
-    def __init__(
-        self,
-        builder: ir.IRBuilder,
-        operations: Sequence[Operation],
-        view_of: ViewOf,
-        width: int,
-        groups: int,
-    ) -> None:
+    def __init__(self, builder: ir.IRBuilder, reducers: Sequence[Reducer], width: int, groups: int) -> None:
         self.builder = builder
-        self.view_of = view_of
         self.width = width
         depth = 1 + groups.bit_length()
-        self.scratch_buffers = {
-            operation: aligned_scratch(builder, stored_type(accumulator_type(operation, F32)), depth * width)
-            for operation in operations
-        }
+        self.stacks = [(reducer, reducer.allocate(depth * width)) for reducer in reducers]
 
     def reduce(
         self,
@@ -58,8 +42,8 @@ class PairwiseRowStacks:
         has_remainder: ir.Value,
         columns: ir.Value,
         compute: ComputeRow,
-    ) -> dict[Operation, ir.Value]:
-        """Reduce rows; returns the address of each reduction's row of totals.
+    ) -> list[Buffers]:
+        """Reduce rows; returns the addresses of each reduction's row of totals.
 
         Args:
             groups: number of groups of `interleaved` rows; None: none.
@@ -84,7 +68,7 @@ class PairwiseRowStacks:
                 self._reduce_group(first, remainder, stack_height, columns, compute)
             stack_height = builder.add(stack_height, builder.zext(has_remainder, I64))
         self._merge(builder.sub(stack_height, I64(1)), builder.sub(stack_height, I64(1)), columns)
-        return dict(self.scratch_buffers)
+        return [buffers for _, buffers in self.stacks]
 
     def _reduce_group(
         self, first: ir.Value, count: int, stack_height: ir.Value, columns: ir.Value, compute: ComputeRow
@@ -93,13 +77,8 @@ class PairwiseRowStacks:
         builder = self.builder
         with Loop(builder, I64(0), columns, True) as column:
             rows = [compute(builder.add(first, I64(k)), column) for k in range(count)]
-            for operation, *values in zip(self.scratch_buffers, *rows, strict=True):
-                while len(values) > 1:
-                    paired = len(values) & ~1
-                    pairs = list(pairwise(values))[:paired:2]
-                    values = [self._combined(operation, *pair) for pair in pairs] + values[paired:]
-                accumulator = accumulator_type(operation, F32)
-                store(builder, accumulator, values[0], self._element_address(operation, stack_height, column))
+            for (reducer, buffers), *values in zip(self.stacks, *rows, strict=True):
+                reducer.store(buffers, self._index(stack_height, column), reducer.reduce(values))
 
     def _merge(self, top: ir.Value, count: ir.Value, columns: ir.Value) -> None:
         """Merge the stack's row `top` into the one below, then that one, `count` times."""
@@ -108,23 +87,10 @@ class PairwiseRowStacks:
         with builder.if_then(is_any), Loop(builder, I64(0), count, True) as merged:
             lower = builder.sub(builder.sub(top, merged), I64(1))
             with Loop(builder, I64(0), columns, True) as column:
-                for operation in self.scratch_buffers:
-                    accumulator, address = (
-                        accumulator_type(operation, F32),
-                        self._element_address(operation, lower, column),
-                    )
-                    stored = stored_type(accumulator)
-                    upper_address = builder.gep(
-                        address, [I64(self.width)], inbounds=True, source_etype=stored
-                    )
-                    pair = [load(builder, accumulator, pointer) for pointer in (address, upper_address)]
-                    store(builder, accumulator, self._combined(operation, *pair), address)
+                for reducer, buffers in self.stacks:
+                    index = self._index(lower, column)
+                    upper = reducer.load(buffers, builder.add(index, I64(self.width)))
+                    reducer.store(buffers, index, reducer.combine(reducer.load(buffers, index), upper))
 
-    def _combined(self, operation: Operation, left: Value, right: Value) -> Value:
-        body = operation.regions[0].block
-        return combine(self.builder, body, self.view_of, accumulator_type(operation, F32), left, right)
-
-    def _element_address(self, operation: Operation, stack_height: ir.Value, column: ir.Value) -> ir.Value:
-        address = self.builder.add(self.builder.mul(stack_height, I64(self.width)), column)
-        stored = stored_type(accumulator_type(operation, F32))
-        return address_of(self.builder, self.scratch_buffers[operation], address, stored)
+    def _index(self, stack_height: ir.Value, column: ir.Value) -> ir.Value:
+        return self.builder.add(self.builder.mul(stack_height, I64(self.width)), column)

@@ -12,8 +12,8 @@ from typing import Any
 
 from ...ir import Block, DenseElementsAttribute, Operation, Value
 from ...ir.affine import row_major_strides
-from ...types import COMPLEX, FLOAT, INTEGER, ElementType, TensorType
-from ..coverage import ViewOf, emits
+from ...types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, ElementType
+from ..coverage import ViewOf, element_type_of, emits
 
 IndexMap = tuple[int | None, ...]
 """For each dimension of a value its dimension of the iteration space; None for size 1."""
@@ -22,12 +22,6 @@ _ORDER_INDEPENDENT = frozenset(f"stablehlo.{name}" for name in ("and", "maximum"
 _ORDER_INDEPENDENT_ON_INTEGERS = frozenset({"stablehlo.add", "stablehlo.multiply"})
 ACCUMULATED_IN_F32 = frozenset({"stablehlo.add", "stablehlo.multiply"})
 """Reducers of floats narrower than f32 that accumulate in f32 and round once."""
-
-
-def element_type_of(value: Value) -> ElementType:
-    """The element type of a tensor that is not quantized."""
-    assert isinstance(value.type, TensorType) and isinstance(value.type.element_type, ElementType)
-    return value.type.element_type
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
@@ -98,13 +92,19 @@ def is_order_independent(body: Block) -> bool:
     )
 
 
-def accumulator_type(operation: Operation, wide: ElementType) -> ElementType:
-    """The element type in which a reduction accumulates; `wide` is f32."""
-    kind: Any = operation.operands[0].type
+def accumulator_types(operation: Operation, is_widening: bool = True) -> list[ElementType]:
+    """The element types in which a reduction accumulates its inputs.
+
+    Args:
+        is_widening: whether sums and products of floats narrower than f32 accumulate in f32.
+    """
     body = operation.regions[0].block
-    is_narrow = kind.category == FLOAT and kind.element_type.width < 32
-    element_type: ElementType = kind.element_type
-    return wide if is_narrow and reducer_name(body) in ACCUMULATED_IN_F32 else element_type
+    types = [element_type_of(value) for value in body.terminator.operands]
+    (type, *others) = types
+    is_narrow = not others and type.category == FLOAT and type.width < 32
+    if is_widening and is_narrow and reducer_name(body) in ACCUMULATED_IN_F32:
+        return [ELEMENT_TYPES["f32"]]
+    return types
 
 
 class IterationSpace:
@@ -175,7 +175,8 @@ class IterationSpace:
 
     def _propagate(self, operation: Operation) -> None:
         if operation.name == "stablehlo.reduce":
-            self._set(operation.result, self.kept_dims)
+            for result in operation.results:
+                self._set(result, self.kept_dims)
         elif operation.name == "stablehlo.broadcast_in_dim":
             self._broadcast(operation)
         elif operation.name == "stablehlo.reshape":

@@ -1,138 +1,167 @@
-"""Tree reductions as LLVM code.
+"""Reducers, and reductions of contiguous values level by level, as LLVM code.
 
-Reductions combine adjacent pairs, level by level, in order, as `reduce` does; reducers that give the same
-bits in every order use the fastest one.
+Reductions combine adjacent pairs, level by level, in order, as `kernels/reduction/reduce.py` does; reducers
+that give the same bits in every order combine halves.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llvmlite import ir
 
-from ...ir import Block
-from ...types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType
-from ..blocks import Elements, Emitter
-from ..coverage import ViewOf
+from ...ir import Block, Operation
+from ...ir import Value as IrValue
+from ...types import FLOAT, ElementType
+from ..blocks import Bound, Elements, Emitter
+from ..blocks.emitter import instructions
+from ..coverage import ViewOf, element_type_of
+from ..llvm.functions import aligned_scratch
 from ..llvm.loops import Loop, address_of
-from ..llvm.values import I64, POINTER, Value, load, rounded, store, stored_type, value_types, wrapped
-from .iteration_space import ACCUMULATED_IN_F32, is_order_independent, reducer_name
+from ..llvm.values import I64, Value, load, rounded, store, stored_type, value_types
+from .iteration_space import accumulator_types, is_order_independent, reducer_name
 
-F32 = ELEMENT_TYPES["f32"]
 _STRAIGHT = 16
 """Values that are reduced without a loop."""
+_MAX_STRAIGHT_INSTRUCTIONS = 200
+"""About how many instructions that takes at most."""
 Lanes = range | tuple[int, ...]
 """Numbers of lanes."""
 
 
-def combine(
-    builder: ir.IRBuilder,
-    body: Block,
-    view_of: ViewOf,
-    accumulator: ElementType,
-    pairs_left: Value,
-    right: Value,
-) -> Value:
-    """Combine two values by a reducer, in the accumulator type."""
-    argument: Any = body.arguments[0].type
-    if accumulator is not argument.element_type:
-        name = reducer_name(body)
-        assert name in ACCUMULATED_IN_F32
-        by = builder.fadd if name == "stablehlo.add" else builder.fmul
-        return (by(pairs_left[0], right[0]),)
-    (result,) = Emitter(builder, view_of).emit_block(body, [Elements((pairs_left,)), Elements((right,))])
-    assert isinstance(result, Elements)
-    return result.scalar
+class Reducer:
+    """Combines elements by the body of a reduction of one input or several.
+
+    Args:
+        builder: where to generate.
+        operation: the reduction.
+        view_of: gives an operation's view.
+        is_widening: whether sums and products of floats narrower than f32 accumulate in f32.
+        environment: what the values that the body uses from outside are bound to.
+
+    Attributes:
+        types: the accumulator's element type for each input.
+    """
+
+    def __init__(
+        self,
+        builder: ir.IRBuilder,
+        operation: Operation,
+        view_of: ViewOf,
+        is_widening: bool = True,
+        environment: Mapping[IrValue, Bound] | None = None,
+    ) -> None:
+        self.builder = builder
+        self.operation = operation
+        self.view_of = view_of
+        self.environment = environment
+        self.body: Block = operation.regions[0].block
+        self.types = accumulator_types(operation, is_widening)
+
+    @property
+    def name(self) -> str | None:
+        """The operation that the body applies, if it does nothing else."""
+        return reducer_name(self.body)
+
+    @property
+    def is_order_independent(self) -> bool:
+        """Whether every order gives the same bits."""
+        return len(self.types) == 1 and is_order_independent(self.body)
+
+    @property
+    def is_min_or_max(self) -> bool:
+        """Whether this is the maximum or minimum of real floats."""
+        return len(self.types) == 1 and is_min_or_max(self.body)
+
+    def combine(self, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        """Combine the elements of all inputs with others."""
+        if len(self.types) == 1 and self.types[0] is not element_type_of(self.body.arguments[0]):
+            by = self.builder.fadd if self.name == "stablehlo.add" else self.builder.fmul
+            return [(by(left[0][0], right[0][0]),)]
+        arguments = [Elements((value,)) for value in (*left, *right)]
+        results = Emitter(self.builder, self.view_of, self.environment).emit_block(self.body, arguments)
+        return [result.scalar for result in results if isinstance(result, Elements)]
+
+    def reduce(self, values: Sequence[Sequence[Value]]) -> Sequence[Value]:
+        """Reduce the elements of all inputs, at least one."""
+        while len(values) > 1:
+            paired = len(values) & ~1
+            pairs = [self.combine(*values[k : k + 2]) for k in range(0, paired, 2)]
+            values = [*pairs, *values[paired:]]
+        return values[0]
+
+    def finish(self, initial: Sequence[Value], totals: Sequence[Value]) -> list[Value]:
+        """The results from the init values and the totals."""
+        results, finished = self.combine(initial, totals), []
+        for value, accumulator, result in zip(results, self.types, self.operation.results, strict=True):
+            type = element_type_of(result)
+            finished.append(value if accumulator is type else (rounded(self.builder, type, value[0]),))
+        return finished
+
+    def allocate(self, count: int) -> list[ir.Value]:
+        """Stack memory for `count` elements of each input."""
+        with self.builder.goto_entry_block():
+            return [aligned_scratch(self.builder, stored_type(type), count) for type in self.types]
+
+    def at(self, pointers: Sequence[ir.Value], index: ir.Value) -> list[ir.Value]:
+        """The addresses of the elements at an index."""
+        pairs = zip(pointers, self.types, strict=True)
+        return [address_of(self.builder, pointer, index, stored_type(type)) for pointer, type in pairs]
+
+    def load(self, pointers: Sequence[ir.Value], index: ir.Value) -> list[Value]:
+        """Load the elements at an index."""
+        pairs = zip(self.types, self.at(pointers, index), strict=True)
+        return [load(self.builder, type, address) for type, address in pairs]
+
+    def store(self, pointers: Sequence[ir.Value], index: ir.Value, values: Sequence[Value]) -> None:
+        """Store elements at an index."""
+        for type, address, value in zip(self.types, self.at(pointers, index), values, strict=True):
+            store(self.builder, type, value, address)
 
 
-def generate_reduce(function: ir.Function, body: Block, view_of: ViewOf, accumulator: ElementType) -> None:
-    """Reduce level by level from one buffer into the other: adjacent pairs, or halves if any order does."""
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    values, _, count = function.args
-    stored = stored_type(accumulator)
-    level, inner, last, end = (function.append_basic_block(name) for name in ("level", "pairs", "odd", "end"))
-    entry = builder.block
-    builder.cbranch(builder.icmp_signed(">", count, I64(1)), level, end)
-    builder.position_at_end(level)
-    source, target = builder.phi(values.type), builder.phi(values.type)
-    length = builder.phi(I64)
-    half = builder.lshr(length, I64(1))
-    odd_count = builder.and_(length, I64(1))
-    pairs_left = builder.add(half, odd_count)
-    builder.branch(inner)
-    builder.position_at_end(inner)
-    index = builder.phi(I64)
-    if is_order_independent(body):
-        indices = (index, builder.add(index, pairs_left))
-    else:
-        twice = builder.shl(index, I64(1))
-        indices = (twice, builder.add(twice, I64(1)))
-    first, second = (
-        load(builder, accumulator, address_of(builder, source, place, stored)) for place in indices
-    )
-    result = combine(builder, body, view_of, accumulator, first, second)
-    store(builder, accumulator, result, address_of(builder, target, index, stored))
-    next_index = builder.add(index, I64(1), flags=("nsw",))
-    index.add_incoming(I64(0), level)
-    index.add_incoming(next_index, builder.block)
-    builder.cbranch(builder.icmp_signed("<", next_index, half), inner, last)
-    builder.position_at_end(last)
-    odd = half if is_order_independent(body) else builder.shl(half, I64(1))
-    with builder.if_then(builder.icmp_signed("!=", odd_count, I64(0))):
-        spare = load(builder, accumulator, address_of(builder, source, odd, stored))
-        store(builder, accumulator, spare, address_of(builder, target, half, stored))
-    _finish_level(builder, (entry, level, end), function.args[:3], (source, target, length), pairs_left)
+Buffers = Sequence[ir.Value]
+"""The addresses of as many elements of each input of a reduction."""
 
 
 def emit_reduce(
-    builder: ir.IRBuilder,
-    body: Block,
-    view_of: ViewOf,
-    accumulator: ElementType,
-    values: ir.Value,
-    scratch_buffers: Sequence[ir.Value],
-    count: int,
-) -> Value:
-    """Reduce a constant number of values as `generate_reduce` does: one loop a level, the last ones unrolled.
+    reducer: Reducer, values: Buffers, scratch: tuple[Buffers, Buffers], count: int
+) -> list[Value]:
+    """Reduce a constant number of contiguous values: one loop a level, the last values unrolled.
 
     Args:
-        values: their address; they are not changed.
-        scratch_buffers: two buffers for half of them, rounded up; the second may be that of the values.
+        values: their addresses; they are not changed.
+        scratch: two buffers for half of them, rounded up; the second may be that of the values.
     """
-    stored, exact = stored_type(accumulator), is_order_independent(body)
-    source, (target, other) = values, scratch_buffers
-    extreme = MinMaxReducer(builder, body, accumulator) if count > _STRAIGHT and is_min_or_max(body) else None
+    builder, exact = reducer.builder, reducer.is_order_independent
+    source, (target, other) = values, scratch
+    straight = min(_STRAIGHT, max(_MAX_STRAIGHT_INSTRUCTIONS // instructions(reducer.body), 2))
+    extreme = None
+    if count > straight and reducer.is_min_or_max:
+        extreme = MinMaxReducer(builder, reducer.body, reducer.types[0])
     is_first = True
-    while count > _STRAIGHT:
+    while count > straight:
         half, pairs_left = count // 2, count - count // 2
         with Loop(builder, I64(0), I64(half), True) as index:
             even = index if exact else builder.shl(index, I64(1))
-            indices = (even, builder.add(even, I64(pairs_left if exact else 1)))
-            pair = [
-                load(builder, accumulator, address_of(builder, source, place, stored)) for place in indices
-            ]
+            odd = builder.add(even, I64(pairs_left if exact else 1))
+            left, right = reducer.load(source, even), reducer.load(source, odd)
             if extreme is None:
-                result = combine(builder, body, view_of, accumulator, *pair)
+                result = reducer.combine(left, right)
             else:
                 if is_first:
-                    extreme.observe(pair[0][0], pair[1][0])
-                result = (extreme.of(pair[0][0], pair[1][0]),)
-            store(builder, accumulator, result, address_of(builder, target, index, stored))
+                    extreme.observe(left[0][0], right[0][0])
+                result = [(extreme.of(left[0][0], right[0][0]),)]
+            reducer.store(target, index, result)
         if pairs_left > half:
-            spare = I64(half if exact else count - 1)
-            odd_value = load(builder, accumulator, address_of(builder, source, spare, stored))
+            odd_values = reducer.load(source, I64(half if exact else count - 1))
             if extreme is not None and is_first:
-                extreme.observe(odd_value[0])
-            store(builder, accumulator, odd_value, address_of(builder, target, I64(half), stored))
+                extreme.observe(odd_values[0][0])
+            reducer.store(target, I64(half), odd_values)
         source, target, other, count, is_first = target, other, target, pairs_left, False
-    last = [load(builder, accumulator, address_of(builder, source, I64(k), stored)) for k in range(count)]
-    while len(last) > 1:
-        paired = len(last) & ~1
-        pairs = [combine(builder, body, view_of, accumulator, *last[k : k + 2]) for k in range(0, paired, 2)]
-        last = pairs + last[paired:]
-    return last[0] if extreme is None else (extreme.total(last[0][0]),)
+    total = reducer.reduce([reducer.load(source, I64(k)) for k in range(count)])
+    return [*total] if extreme is None else [(extreme.total(total[0][0]),)]
 
 
 def is_min_or_max(body: Block) -> bool:
@@ -259,88 +288,3 @@ def halves(builder: ir.IRBuilder, vector: ir.Value) -> tuple[ir.Value, ir.Value]
     return shuffle_lanes(builder, vector, range(count // 2)), shuffle_lanes(
         builder, vector, range(count // 2, count)
     )
-
-
-def index_to_element(builder: ir.IRBuilder, index: ir.Value, element_type: ElementType) -> Value:
-    """An index as an element of a type."""
-    if element_type.category & INTEGER:
-        type = value_types(element_type)[0]
-        truncated = index if type == I64 else builder.trunc(index, type)
-        return (wrapped(builder, element_type, truncated),)
-    chunk = ELEMENT_TYPES["f64"] if element_type.width == 128 else F32
-    real = element_type if element_type.category == FLOAT else chunk
-    floating = rounded(builder, real, builder.sitofp(index, ir.DoubleType()))
-    if element_type.category == FLOAT:
-        return (floating,)
-    return (floating, ir.Constant(floating.type, 0.0))
-
-
-def _finish_level(
-    builder: ir.IRBuilder,
-    blocks: tuple[ir.Block, ir.Block, ir.Block],
-    arguments: Sequence[ir.Value],
-    phis: tuple[ir.PhiInstr, ir.PhiInstr, ir.PhiInstr],
-    pairs_left: ir.Value,
-) -> None:
-    """End a level of a tree reduction: the next one swaps the buffers; after the last, return the totals.
-
-    Args:
-        blocks: before the levels, of a level, and behind them.
-        arguments: the function's buffers and count.
-        phis: a level's source, target and count.
-        pairs_left: how many values the level leaves.
-    """
-    (entry, level, end), (values, scratch, count), (source, target, length) = blocks, arguments, phis
-    for phi, begin, next_value in (
-        (source, values, target),
-        (target, scratch, source),
-        (length, count, pairs_left),
-    ):
-        phi.add_incoming(begin, entry)
-        phi.add_incoming(next_value, builder.block)
-    finished = builder.block
-    builder.cbranch(builder.icmp_signed(">", pairs_left, I64(1)), level, end)
-    builder.position_at_end(end)
-    totals = builder.phi(POINTER)
-    totals.add_incoming(values, entry)
-    totals.add_incoming(target, finished)
-    builder.ret(totals)
-
-
-def generate_column_reduce(
-    function: ir.Function, body: Block, view_of: ViewOf, accumulator: ElementType
-) -> None:
-    """`ptr reduce(ptr values, ptr scratch, i64 count, i64 columns, i64 step)`: adjacent rows, level by level.
-
-    The row stride is `row_stride` elements, in `scratch` too; returns the address of the row of totals.
-    """
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    _, _, count, columns, row_stride = function.args
-    stored = stored_type(accumulator)
-    level, end = function.append_basic_block("level"), function.append_basic_block("end")
-    entry = builder.block
-    builder.cbranch(builder.icmp_signed(">", count, I64(1)), level, end)
-    builder.position_at_end(level)
-    source, target, length = builder.phi(POINTER), builder.phi(POINTER), builder.phi(I64)
-    half, odd_count = builder.lshr(length, I64(1)), builder.and_(length, I64(1))
-    pairs_left = builder.add(half, odd_count)
-    with Loop(builder, I64(0), half, True) as row:
-        lower = builder.mul(row, row_stride)
-        even = builder.shl(lower, I64(1))
-        rows = (even, builder.add(even, row_stride))
-        with Loop(builder, I64(0), columns, True) as column:
-            first, second = (
-                load(builder, accumulator, address_of(builder, source, builder.add(start, column), stored))
-                for start in rows
-            )
-            result = combine(builder, body, view_of, accumulator, first, second)
-            store(
-                builder, accumulator, result, address_of(builder, target, builder.add(lower, column), stored)
-            )
-    with builder.if_then(builder.icmp_signed("!=", odd_count, I64(0))):
-        last = builder.mul(builder.shl(half, I64(1)), row_stride)
-        with Loop(builder, I64(0), columns, True) as column:
-            spare = load(builder, accumulator, address_of(builder, source, builder.add(last, column), stored))
-            index = builder.add(builder.mul(half, row_stride), column)
-            store(builder, accumulator, spare, address_of(builder, target, index, stored))
-    _finish_level(builder, (entry, level, end), function.args[:3], (source, target, length), pairs_left)

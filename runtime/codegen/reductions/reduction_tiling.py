@@ -161,6 +161,13 @@ def plan_reduction_tiling(block: Block, view_of: ViewOf) -> ReductionTilePlan | 
     return plan
 
 
+def region_reduction_tiling(block: Block, sizes: tuple[int, int, int], view_of: ViewOf) -> ReductionTilePlan:
+    """The tiling of one reduction of arguments of shape `sizes`, [outer, reduced, inner]."""
+    index_maps = IterationSpace(sizes, (0, 2), view_of).of(block)
+    assert index_maps is not None
+    return ReductionTilePlan(sizes, 1, 2, index_maps)
+
+
 def _space(reductions: Sequence[Operation], view_of: ViewOf) -> tuple[tuple[int, ...], int, int] | None:
     """The operand shape that all reductions share, and the range of dimensions that they reduce."""
     spaces = set()

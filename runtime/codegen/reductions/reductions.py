@@ -1,41 +1,58 @@
-"""Reductions fused with the elementwise operations before them (`plan_reduction_tiling`), as native loops.
+"""Reductions with the elementwise operations before them (`plan_reduction_tiling`), as native loops.
 
 The module defines two tasks, each `void (int64 task, int8 **pointers)`. `pointers` are those of the block's
-arguments, of its results, and for each reduction two buffers for partial results: [outer, blocks, inner]
-elements, and as many with half the blocks. `partial` computes up to `size` blocks from `task * size` on;
-`finish` reduces the partial results at one outer index. If one block has the whole reduced extent, there are
-neither buffers nor `finish`.
+arguments, of the values that bodies use from outside, of the block's results, and for each input of each
+reduction a buffer for partial results, [outer, blocks, inner]. `partial` computes up to `size` blocks from
+`task * size` on; `finish` reduces the partial results of some inner indices at one outer index. If one block
+has the whole reduced extent, there are neither buffers nor `finish`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from llvmlite import ir
 
-from ...ir import Block, Operation
+from ...ir import Block
 from ...ir import Value as IrValue
-from ..coverage import ViewOf
-from ..elementwise.elementwise import emit, side_by_side
-from ..llvm.functions import aligned_scratch, outlined_function
+from ..blocks.emitter import instructions
+from ..coverage import ViewOf, element_type_of
+from ..elementwise.elementwise import side_by_side
+from ..llvm.functions import internal_function
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
-from ..llvm.values import I64, POINTER, Value, constant, constant_element, load, rounded, store, stored_type
-from .column_reduce import PairwiseRowStacks
-from .iteration_space import accumulator_type, element_type_of
-from .reduce import (
-    F32,
-    combine,
-    generate_column_reduce,
-    generate_reduce,
-    index_to_element,
-)
-from .reduction_tiling import ReductionTilePlan, Strides, reductions_of
-from .vector_reduce import emit_row_reduce, identity_element
+from ..llvm.values import I64, Value, load, store, stored_type
+from ..regions.region_function import captured_bounds
+from .column_reduce import ComputeRow, PairwiseRowStacks
+from .element_emitter import ElementEmitter, Point
+from .reduce import Buffers, Reducer
+from .reduction_tiling import MAX_INTERLEAVED_ROWS, ReductionTilePlan, Strides, reductions_of
+from .vector_reduce import reduce_row
 
 PARTIAL = "partial"
 FINISH = "finish"
 
 
-def reductions_module(block: Block, plan: ReductionTilePlan, view_of: ViewOf, size: int) -> ir.Module:
+class Accumulation(NamedTuple):
+    """What reductions accumulate in, and what their bodies use from outside.
+
+    Attributes:
+        is_widening: see `Reducer`.
+        passed: the values from outside whose pointers follow the arguments'.
+    """
+
+    is_widening: bool = True
+    passed: Sequence[IrValue] = ()
+
+
+def reductions_module(
+    block: Block,
+    plan: ReductionTilePlan,
+    view_of: ViewOf,
+    size: int,
+    accumulation: Accumulation,
+) -> ir.Module:
     """The module with the tasks `PARTIAL` and `FINISH`.
 
     Args:
@@ -43,76 +60,40 @@ def reductions_module(block: Block, plan: ReductionTilePlan, view_of: ViewOf, si
         plan: from `plan_reduction_tiling`.
         view_of: gives an operation's view.
         size: blocks of a task of `PARTIAL`.
+        accumulation: how the reductions accumulate.
     """
     module = ir.Module("reductions")
-    reduce_functions = _ReduceFunctions(module, plan, view_of)
-    blocks = _RowBlocks if plan.inner == 1 else _ColumnBlocks
-    define_task(
-        module,
-        PARTIAL,
-        blocks(module, block, plan, view_of, reduce_functions).function,
-        plan.total_blocks,
-        size,
-    )
+    blocks: type[_Blocks] = _ColumnBlocks
+    if plan.inner == 1:
+        blocks = _ShortRowBlocks if _is_short(block, plan) else _RowBlocks
+    partial = blocks(module, block, plan, view_of, accumulation)
+    define_task(module, PARTIAL, partial.function, plan.total_blocks, size)
     if plan.blocks > 1:
-        define_task(
-            module,
-            FINISH,
-            _FinishFunction(module, block, plan, view_of, reduce_functions).function,
-            plan.outer,
-            1,
-        )
+        finish = _FinishFunction(module, block, plan, view_of, accumulation)
+        define_task(module, FINISH, finish.function, plan.outer * plan.inner_blocks, 1)
     return module
 
 
-class _ReduceFunctions:
-    """The functions that reduce rows of values, one for each reduction."""
-
-    def __init__(self, module: ir.Module, plan: ReductionTilePlan, view_of: ViewOf) -> None:
-        self.module = module
-        self.plan = plan
-        self.view_of = view_of
-        self.functions: dict[Operation, ir.Function] = {}
-
-    def call(
-        self,
-        builder: ir.IRBuilder,
-        operation: Operation,
-        values: ir.Value,
-        scratch: ir.Value,
-        count: ir.Value,
-        columns: ir.Value,
-        step: ir.Value,
-    ) -> ir.Value:
-        """Reduce rows of values; returns the address of the row of totals.
-
-        Args:
-            values, scratch: the rows, and a buffer for half as many.
-            count: number of rows.
-            columns: elements of a row.
-            step: row stride, in elements.
-        """
-        function = self.functions.get(operation)
-        if function is None:
-            function = self.functions[operation] = self.generate(operation)
-        if self.plan.inner == 1:
-            return builder.call(function, [values, scratch, count])
-        return builder.call(function, [values, scratch, count, columns, step])
-
-    def generate(self, operation: Operation) -> ir.Function:
-        is_row = self.plan.inner == 1
-        sizes = [I64] if is_row else [I64] * 3
-        type = ir.FunctionType(POINTER, [POINTER, POINTER, *sizes])
-        function = ir.Function(self.module, type, self.module.get_unique_name("fold"))
-        function.linkage = "internal"
-        function.attributes.add("noinline")
-        by = generate_reduce if is_row else generate_column_reduce
-        by(function, operation.regions[0].block, self.view_of, accumulator_type(operation, F32))
-        return function
+_MAX_UNROLLED_INSTRUCTIONS = 800
+"""Instructions of a tree that is fully unrolled, at most."""
 
 
-class _BlockFunction:
-    """Generates `void part(int64 number, ptr noalias...)`, which takes the pointers of the tasks."""
+def _is_short(block: Block, plan: ReductionTilePlan) -> bool:
+    """Whether a row's tree is fully unrolled."""
+    bodies = [block, *(operation.regions[0].block for operation in reductions_of(block))]
+    return plan.reduced * sum(map(instructions, bodies)) <= _MAX_UNROLLED_INSTRUCTIONS
+
+
+class _BlockFunction(ElementEmitter):
+    """Generates `void part(int64 number, ptr noalias...)`, which takes the pointers of the tasks.
+
+    A point is (outer, reduced, inner).
+
+    Attributes:
+        is_inlined: whether LLVM may join the function with the task's loop over blocks.
+    """
+
+    is_inlined = False
 
     def __init__(
         self,
@@ -120,49 +101,48 @@ class _BlockFunction:
         block: Block,
         plan: ReductionTilePlan,
         view_of: ViewOf,
-        reduce_functions: _ReduceFunctions,
+        accumulation: Accumulation,
     ) -> None:
         self.block = block
         self.plan = plan
         self.view_of = view_of
-        self.reduce_functions = reduce_functions
-        self.reductions = reductions_of(block)
-        count = len(block.arguments) + len(block.terminator.operands)
-        scratch_buffers = 2 * len(self.reductions) if plan.blocks > 1 else 0
-        self.function = outlined_function(module, "part", 1, count + scratch_buffers)
+        self.index_maps = plan.index_maps
+        reductions = reductions_of(block)
+        passed, results = accumulation.passed, block.terminator.operands
+        buffers = sum(len(operation.results) for operation in reductions) if plan.blocks > 1 else 0
+        counts = (len(block.arguments), len(passed), len(results), buffers)
+        self.function = internal_function(module, "part", 1, sum(counts))
+        if not self.is_inlined:
+            self.function.attributes.add("noinline")
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        pointers = list(self.function.args[1:])
-        self.operands = dict(zip(block.arguments, pointers, strict=False))
-        self.results = pointers[len(block.arguments) : count]
-        totals = zip(pointers[count::2], pointers[count + 1 :: 2], strict=True)
-        self.totals = dict(zip(self.reductions, totals, strict=False))
+        # Bodies may need the entry block's end later on.
+        start = self.builder.append_basic_block("start")
+        self.builder.branch(start)
+        self.builder.position_at_end(start)
+        pointers = iter(self.function.args[1:])
+        arguments, outside, targets, partials = [[next(pointers) for _ in range(count)] for count in counts]
+        self.arguments = dict(zip(block.arguments, arguments, strict=True))
+        self.results = list(zip(results, targets, strict=True))
+        regions = [region for operation in reductions for region in operation.regions]
+        environment = captured_bounds(self.builder, regions, passed, outside, view_of)
+        self.reducers = [
+            Reducer(self.builder, operation, view_of, accumulation.is_widening, environment)
+            for operation in reductions
+        ]
+        remaining = iter(partials)
+        self.partials = [
+            [next(remaining) for _ in reducer.types] if partials else [] for reducer in self.reducers
+        ]
         self.generate()
         self.builder.ret_void()
 
     def generate(self) -> None:
         raise NotImplementedError
 
-    def value(self, value: IrValue, point: tuple[ir.Value, ...], elements: dict[IrValue, Value]) -> Value:
-        """A value at a point (outer, reduced, inner)."""
-        if value not in elements:
-            elements[value] = self.compute(value, point, elements)
-        return elements[value]
+    def load(self, value: IrValue, point: Point) -> Value:
+        return load(self.builder, element_type_of(value), self.address(self.arguments[value], value, point))
 
-    def compute(self, value: IrValue, point: tuple[ir.Value, ...], elements: dict[IrValue, Value]) -> Value:
-        operation = value.owner
-        if not isinstance(operation, Operation):
-            pointer = self.address(self.operands[value], value, point)
-            return load(self.builder, element_type_of(value), pointer)
-        if operation.name == "stablehlo.constant":
-            return constant_element(operation)
-        if operation.name == "stablehlo.iota":
-            return self.iota(value, operation, point)
-        operands = [self.value(operand, point, elements) for operand in operation.operands]
-        if operation.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
-            return operands[0]
-        return emit(self.builder, operation, operands)
-
-    def address(self, pointer: ir.Value, value: IrValue, point: tuple[ir.Value, ...]) -> ir.Value:
+    def address(self, pointer: ir.Value, value: IrValue, point: Point) -> ir.Value:
         """The address of a value's element at a point."""
         strides = self.plan.strides(value)
         assert strides is not None
@@ -170,56 +150,73 @@ class _BlockFunction:
             self.builder, pointer, self.offset(strides, point), stored_type(element_type_of(value))
         )
 
-    def offset(self, strides: Strides, point: tuple[ir.Value, ...]) -> ir.Value:
+    def offset(self, strides: Strides, point: Point) -> ir.Value:
         offset: ir.Value = I64(0)
-        for index, step in zip(point, strides, strict=True):
-            if step:
-                offset = self.builder.add(offset, self.builder.mul(index, I64(step)))
+        for index, stride in zip(point, strides, strict=True):
+            if stride:
+                offset = self.builder.add(offset, self.builder.mul(index, I64(stride)))
         return offset
 
-    def iota(self, value: IrValue, operation: Operation, point: tuple[ir.Value, ...]) -> Value:
-        """The index along the iota's dimension of the iteration space."""
-        axis = self.plan.index_maps[value][self.view_of(operation).iota_dimension]
-        index: ir.Value = I64(0)
-        if axis is not None:
-            first, last = self.plan.first, self.plan.last
-            group = 0 if axis < first else 1 if axis < last else 2
-            end = (first, last, len(self.plan.shape))[group]
-            within = 1
-            for size in self.plan.shape[axis + 1 : end]:
-                within *= size
-            index = self.builder.udiv(point[group], I64(within))
-            index = self.builder.urem(index, I64(self.plan.shape[axis]))
-        return index_to_element(self.builder, index, element_type_of(value))
+    def index(self, axis: int, point: Point) -> ir.Value:
+        first, last = self.plan.first, self.plan.last
+        group = 0 if axis < first else 1 if axis < last else 2
+        end = (first, last, len(self.plan.shape))[group]
+        within = 1
+        for size in self.plan.shape[axis + 1 : end]:
+            within *= size
+        index = self.builder.udiv(point[group], I64(within))
+        return self.builder.urem(index, I64(self.plan.shape[axis]))
 
-    def finish(
+    def reduce_rows(
         self,
-        operation: Operation,
-        totals_row: ir.Value,
-        outer: ir.Value,
-        first_column: ir.Value,
-        columns: ir.Value,
-    ) -> None:
-        """Combine a row of totals with the init value, and store the results.
+        rows: ir.Value,
+        is_last: ir.Value,
+        interleaved: int,
+        row_counts: tuple[int, int],
+        compute: ComputeRow,
+    ) -> list[Buffers]:
+        """Reduce rows of this function's columns; returns the addresses of each reduction's totals.
 
         Args:
-            outer, first_column: the point of the row's first element.
-            columns: its number of elements.
+            rows: how many there are.
+            is_last: whether they are the last ones, and may not fill groups.
+            interleaved: rows of a group.
+            row_counts: the most rows, and all rows.
         """
-        builder, accumulator = self.builder, accumulator_type(operation, F32)
-        element_type, body = element_type_of(operation.result), operation.regions[0].block
-        with Loop(builder, I64(0), columns, True) as column:
-            point = (outer, I64(0), builder.add(first_column, column))
-            initial = self.value(operation.operands[1], point, {})
-            total = load(
-                builder, accumulator, address_of(builder, totals_row, column, stored_type(accumulator))
-            )
-            value = combine(builder, body, self.view_of, accumulator, initial, total)
-            if accumulator is not element_type:
-                value = (rounded(builder, element_type, value[0]),)
-            for pointer, result in zip(self.results, self.block.terminator.operands, strict=True):
-                if result is operation.result:
-                    store(builder, element_type, value, self.address(pointer, result, point))
+        most, total = row_counts
+        groups = self.builder.udiv(rows, I64(interleaved)) if total >= interleaved else None
+        stacks = PairwiseRowStacks(self.builder, self.reducers, self.plan.block_inner, most // interleaved)
+        return stacks.reduce(groups, interleaved, total % interleaved, is_last, self.columns, compute)
+
+    def find_columns(self, number: ir.Value) -> ir.Value:
+        """Find the inner indices of this block; returns the rest of its number."""
+        builder, plan = self.builder, self.plan
+        rest, inner_block = self.divmod_by(number, plan.inner_blocks)
+        self.first_column = builder.mul(inner_block, I64(plan.block_inner))
+        self.columns: ir.Value = I64(plan.block_inner)
+        if plan.inner % plan.block_inner:
+            self.columns = min_index(builder, self.columns, builder.sub(I64(plan.inner), self.first_column))
+        return rest
+
+    def divmod_by(self, number: ir.Value, by: int) -> tuple[ir.Value, ir.Value]:
+        return self.builder.udiv(number, I64(by)), self.builder.urem(number, I64(by))
+
+    def partials_row(self, row: ir.Value) -> ir.Value:
+        """The index of the first of this block's columns in a row of partial results."""
+        return self.builder.add(self.builder.mul(row, I64(self.plan.inner)), self.first_column)
+
+    def finish(self, reducer: Reducer, totals: Buffers, outer: ir.Value) -> None:
+        """Combine a row of totals with the init values, and store the results."""
+        builder, operation = self.builder, reducer.operation
+        with Loop(builder, I64(0), self.columns, True) as column:
+            point = (outer, I64(0), builder.add(self.first_column, column))
+            initial = [self.element(value, point, {}) for value in operation.operands[len(reducer.types) :]]
+            values = reducer.finish(initial, reducer.load(totals, column))
+            finished = dict(zip(operation.results, values, strict=True))
+            for result, pointer in self.results:
+                if result in finished:
+                    address = self.address(pointer, result, point)
+                    store(builder, element_type_of(result), finished[result], address)
 
 
 class _Blocks(_BlockFunction):
@@ -227,128 +224,125 @@ class _Blocks(_BlockFunction):
 
     def generate(self) -> None:
         builder, plan = self.builder, self.plan
-        rest, inner_block = self.divmod_by(self.function.args[0], plan.inner_blocks)
-        self.outer, self.block_number = self.divmod_by(rest, plan.blocks)
+        self.outer, self.block_number = self.divmod_by(self.find_columns(self.function.args[0]), plan.blocks)
         self.first = builder.mul(self.block_number, I64(plan.block_reduced))
         self.count = min_index(builder, I64(plan.block_reduced), builder.sub(I64(plan.reduced), self.first))
-        self.first_column = builder.mul(inner_block, I64(plan.block_inner))
-        self.columns: ir.Value = I64(plan.block_inner)
-        if plan.inner % plan.block_inner:
-            self.columns = min_index(builder, self.columns, builder.sub(I64(plan.inner), self.first_column))
-        for operation, totals in self.totals_of_block().items():
+        self.is_last = builder.icmp_signed("==", self.block_number, I64(plan.blocks - 1))
+        for reducer, totals, partials in zip(self.reducers, self.totals(), self.partials, strict=True):
             if plan.blocks == 1:
-                self.finish(operation, totals, self.outer, self.first_column, self.columns)
+                self.finish(reducer, totals, self.outer)
             else:
-                self.store_partials(operation, totals)
+                row = builder.add(builder.mul(self.outer, I64(plan.blocks)), self.block_number)
+                start = self.partials_row(row)
+                with Loop(builder, I64(0), self.columns, True) as column:
+                    reducer.store(partials, builder.add(start, column), reducer.load(totals, column))
 
-    def totals_of_block(self) -> dict[Operation, ir.Value]:
-        """The address of each reduction's row of totals."""
+    def totals(self) -> list[Buffers]:
+        """The addresses of each reduction's row of totals."""
         raise NotImplementedError
 
-    def divmod_by(self, block_number: ir.Value, by: int) -> tuple[ir.Value, ir.Value]:
-        return self.builder.udiv(block_number, I64(by)), self.builder.urem(block_number, I64(by))
-
-    def compute_at(self, point: tuple[ir.Value, ...]) -> list[Value]:
-        """The operand of each reduction at a point; also stores the other results there."""
+    def compute_at(self, point: Point) -> list[list[Value]]:
+        """The operands of each reduction at a point; also stores the other results there."""
         elements = dict[IrValue, Value]()
-        values = [self.value(operation.operands[0], point, elements) for operation in self.reductions]
-        for pointer, result in zip(self.results, self.block.terminator.operands, strict=True):
-            if not any(result is operation.result for operation in self.reductions):
-                value = self.value(result, point, elements)
+        inputs = [reducer.operation.operands[: len(reducer.types)] for reducer in self.reducers]
+        values = [[self.element(value, point, elements) for value in operands] for operands in inputs]
+        totals = {result for reducer in self.reducers for result in reducer.operation.results}
+        for result, pointer in self.results:
+            if result not in totals:
+                value = self.element(result, point, elements)
                 store(self.builder, element_type_of(result), value, self.address(pointer, result, point))
         return values
 
-    def store_partials(self, operation: Operation, source: ir.Value) -> None:
-        """Store a block's totals into the buffer of partial results."""
-        builder, accumulator = self.builder, accumulator_type(operation, F32)
-        totals_row = builder.add(builder.mul(self.outer, I64(self.plan.blocks)), self.block_number)
-        start = builder.add(builder.mul(totals_row, I64(self.plan.inner)), self.first_column)
-        with Loop(builder, I64(0), self.columns, True) as column:
-            total = load(builder, accumulator, address_of(builder, source, column, stored_type(accumulator)))
-            target = address_of(
-                builder, self.totals[operation][0], builder.add(start, column), stored_type(accumulator)
-            )
-            store(builder, accumulator, total, target)
+
+class _ShortRowBlocks(_Blocks):
+    """Blocks of few values without inner dimensions, which are reduced in registers: LLVM computes several
+    rows side by side."""
+
+    is_inlined = True
+
+    def totals(self) -> list[Buffers]:
+        rows = [self.compute_at((self.outer, I64(k), I64(0))) for k in range(self.plan.reduced)]
+        buffers = [reducer.allocate(1) for reducer in self.reducers]
+        for reducer, buffer, *values in zip(self.reducers, buffers, *rows, strict=True):
+            reducer.store(buffer, I64(0), reducer.reduce(values))
+        return [*buffers]
 
 
 class _RowBlocks(_Blocks):
-    """Blocks without inner dimensions: values are stored on the stack and reduced there."""
+    """Blocks without inner dimensions: values are reduced where they lie, or on the stack."""
 
-    def totals_of_block(self) -> dict[Operation, ir.Value]:
-        builder, size = self.builder, self.plan.block_reduced
-        types = [stored_type(accumulator_type(operation, F32)) for operation in self.reductions]
-        scratch_buffers = [aligned_scratch(self.builder, type, size) for type in types]
-        loop = Loop(builder, I64(0), self.count)
-        loop.side_by_side = side_by_side([one for one in self.block.operations[:-1] if not one.regions])
-        with loop as index:
-            values = self.compute_at((self.outer, builder.add(self.first, index), I64(0)))
-            for operation, scratch, value in zip(self.reductions, scratch_buffers, values, strict=True):
-                self.store_value(operation, scratch, index, value)
-        return {
-            operation: self.accumulator(operation, scratch)
-            for operation, scratch in zip(self.reductions, scratch_buffers, strict=True)
-        }
+    def totals(self) -> list[Buffers]:
+        builder, plan = self.builder, self.plan
+        size = min(plan.block_reduced, plan.reduced)
+        buffers = [(reducer.allocate(size), reducer.allocate(-(-size // 2))) for reducer in self.reducers]
+        sources = [self.in_memory(reducer) for reducer in self.reducers]
+        totals = sum(len(reducer.types) for reducer in self.reducers)
+        if None in sources or len(self.results) > totals:
+            loop = Loop(builder, I64(0), self.count)
+            loop.side_by_side = side_by_side([one for one in self.block.operations[:-1] if not one.regions])
+            with loop as index:
+                values = self.compute_at((self.outer, builder.add(self.first, index), I64(0)))
+                for reducer, (buffer, _), source, value in zip(
+                    self.reducers, buffers, sources, values, strict=True
+                ):
+                    if source is None:
+                        reducer.store(buffer, index, value)
 
-    def store_value(self, operation: Operation, scratch: ir.Value, index: ir.Value, value: Value) -> None:
-        accumulator = accumulator_type(operation, F32)
-        store(
-            self.builder,
-            accumulator,
-            value,
-            address_of(self.builder, scratch, index, stored_type(accumulator)),
-        )
+        def reduce(count: int) -> None:
+            for reducer, (first, second), source in zip(self.reducers, buffers, sources, strict=True):
+                values, scratch = (first, (second, first)) if source is None else (source, (first, second))
+                reducer.store(first, I64(0), reduce_row(reducer, values, scratch, count))
 
-    def accumulator(self, operation: Operation, scratch: ir.Value) -> ir.Value:
-        builder, size, padding = self.builder, self.plan.block_reduced, identity_element(operation)
-        accumulator = accumulator_type(operation, F32)
-        if padding is None:
-            other = aligned_scratch(builder, stored_type(accumulator), size // 2)
-            return self.reduce_functions.call(builder, operation, scratch, other, self.count, I64(1), I64(1))
-        is_short = builder.icmp_signed("<", self.count, I64(size))
-        with builder.if_then(is_short), Loop(builder, self.count, I64(size)) as index:
-            self.store_value(operation, scratch, index, constant(accumulator, padding))
-        total = emit_row_reduce(builder, operation, scratch, scratch, size)
-        self.store_value(operation, scratch, I64(0), (total,))
-        return scratch
+        remainder = plan.reduced % size
+        if not remainder:
+            reduce(size)
+        else:
+            with builder.if_else(self.is_last) as (last, other):
+                with last:
+                    reduce(remainder)
+                with other:
+                    reduce(size)
+        return [first for first, _ in buffers]
+
+    def in_memory(self, reducer: Reducer) -> Buffers | None:
+        """The addresses of a reduction's operands, if they are contiguous and of the accumulator types."""
+        operands = reducer.operation.operands[: len(reducer.types)]
+        for value, type in zip(operands, reducer.types, strict=True):
+            strides = self.plan.strides(value) if value in self.arguments else None
+            if strides is None or strides.reduced != 1 or type is not element_type_of(value):
+                return None
+        point = (self.outer, self.first, I64(0))
+        return [self.address(self.arguments[value], value, point) for value in operands]
 
 
 class _ColumnBlocks(_Blocks):
     """Blocks with inner dimensions: rows are reduced while they are computed."""
 
-    def totals_of_block(self) -> dict[Operation, ir.Value]:
-        builder, plan = self.builder, self.plan
+    def totals(self) -> list[Buffers]:
+        plan = self.plan
+        row_counts = min(plan.block_reduced, plan.reduced), plan.reduced
         interleaved = plan.interleaved_rows(self.block)
-        groups = builder.udiv(self.count, I64(interleaved)) if plan.reduced >= interleaved else None
-        max_groups = plan.block_reduced // interleaved
-        stacks = PairwiseRowStacks(builder, self.reductions, self.view_of, plan.block_inner, max_groups)
-        is_last = builder.icmp_signed("==", self.block_number, I64(plan.blocks - 1))
-        return stacks.reduce(
-            groups, interleaved, plan.reduced % interleaved, is_last, self.columns, self.compute_in_row
-        )
+        return self.reduce_rows(self.count, self.is_last, interleaved, row_counts, self.compute_in_row)
 
-    def compute_in_row(self, row: ir.Value, column: ir.Value) -> list[Value]:
+    def compute_in_row(self, row: ir.Value, column: ir.Value) -> list[list[Value]]:
         point = (self.outer, self.builder.add(self.first, row), self.builder.add(self.first_column, column))
         return self.compute_at(point)
 
 
 class _FinishFunction(_BlockFunction):
-    """The results at one outer index, from the partial results of all blocks."""
+    """The results at one outer index and some inner ones, from the partial results of all blocks."""
 
     def generate(self) -> None:
-        builder, plan = self.builder, self.plan
-        outer = self.function.args[0]
-        for operation in self.reductions:
-            accumulator = accumulator_type(operation, F32)
-            totals, scratch = self.totals[operation]
-            start = builder.mul(outer, I64(plan.blocks * plan.inner))
-            scratch_offset = builder.mul(outer, I64(-(-plan.blocks // 2) * plan.inner))
-            totals_row = self.reduce_functions.call(
-                builder,
-                operation,
-                address_of(builder, totals, start, stored_type(accumulator)),
-                address_of(builder, scratch, scratch_offset, stored_type(accumulator)),
-                I64(plan.blocks),
-                I64(plan.inner),
-                I64(plan.inner),
-            )
-            self.finish(operation, totals_row, outer, I64(0), I64(plan.inner))
+        builder, blocks = self.builder, self.plan.blocks
+        outer = self.find_columns(self.function.args[0])
+        first = builder.mul(outer, I64(blocks))
+
+        def compute(row: ir.Value, column: ir.Value) -> list[list[Value]]:
+            index = builder.add(self.partials_row(builder.add(first, row)), column)
+            pairs = zip(self.reducers, self.partials, strict=True)
+            return [reducer.load(partials, index) for reducer, partials in pairs]
+
+        yes = ir.Constant(ir.IntType(1), 1)
+        totals = self.reduce_rows(I64(blocks), yes, MAX_INTERLEAVED_ROWS, (blocks, blocks), compute)
+        for reducer, row in zip(self.reducers, totals, strict=True):
+            self.finish(reducer, row, outer)

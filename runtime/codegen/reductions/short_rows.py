@@ -14,15 +14,15 @@ from llvmlite import ir
 
 from ...ir import Block, Operation
 from ...ir import Value as IrValue
-from ..coverage import ViewOf
-from ..elementwise.elementwise import emit
+from ..coverage import ViewOf, element_type_of
 from ..llvm.functions import aligned_scratch, outlined_function
 from ..llvm.loops import Loop, address_of
-from ..llvm.values import I64, Value, constant_element, load, rounded, store, stored_type
+from ..llvm.values import I64, Value, load, store, stored_type
 from ..nests.transposition import MAX_TILED_ITEMSIZE, load_transposed, store_transposed, tile_lanes
 from .column_reduce import PairwiseRowStacks
-from .iteration_space import accumulator_type, collapsed_stride, element_type_of
-from .reduce import F32, combine, index_to_element
+from .element_emitter import ElementEmitter, Point
+from .iteration_space import collapsed_stride
+from .reduce import Buffers, Reducer
 from .reduction_tiling import interleaved_rows
 from .row_tiling import (
     EXPENSIVE_COST,
@@ -83,8 +83,25 @@ def _is_contiguous(plan: RowTilePlan, value: IrValue) -> bool:
     return row_step == plan.columns and plan.column_stride(value) == 1
 
 
-class ShortRows:
+def row_indices(builder: ir.IRBuilder, row: ir.Value, plan: RowTilePlan) -> list[ir.Value]:
+    """A row's index along each of the dimensions that number the rows."""
+    rest, indices = row, []
+    for size in reversed(plan.shape[1 : plan.row_rank]):
+        indices.append(builder.urem(rest, I64(size)))
+        rest = builder.udiv(rest, I64(size))
+    return [rest, *reversed(indices)][: plan.row_rank]
+
+
+def column_index(builder: ir.IRBuilder, column: ir.Value, plan: RowTilePlan, axis: int) -> ir.Value:
+    """A column's index along one of the dimensions that number the columns."""
+    inner = math.prod(plan.shape[axis + 1 :])
+    return builder.urem(builder.udiv(column, I64(inner)), I64(plan.shape[axis]))
+
+
+class ShortRows(ElementEmitter):
     """Generates `void rows(int64 first, int64 last, T* noalias...)`, which computes a group of rows.
+
+    A point is (column, row), the row by its number in the group.
 
     Attributes:
         scratch_buffers: of the group's values, [columns, rows] or [rows].
@@ -96,6 +113,7 @@ class ShortRows:
         self.block = block
         self.plan = plan
         self.view_of = view_of
+        self.index_maps = plan.index_maps
         self.group = group
         count = len(block.arguments) + len(block.terminator.operands)
         self.function = outlined_function(module, "group", 2, count)
@@ -105,7 +123,7 @@ class ShortRows:
         self.pointers = dict(zip(block.arguments, pointers, strict=False))
         self.results = list(zip(block.terminator.operands, pointers[len(block.arguments) :], strict=True))
         self.scratch_buffers: dict[IrValue, ir.Value] = {}
-        self.row_indices: dict[int, ir.Value] = {}
+        self.row_index_buffers: dict[int, ir.Value] = {}
         self._load_operands()
         for pass_index in range(pass_count(plan, block)):
             self._emit_pass(pass_index)
@@ -126,13 +144,12 @@ class ShortRows:
                 self._clear(scratch, element_type_of(value).dtype.itemsize, columns * self.group)
                 self._copy(value, pointer, scratch, is_load=True)
         counted = [operation for operation in self.block.operations if operation.name == "stablehlo.iota"]
-        index_maps = {self._iota_axis(operation) for operation in counted}
-        for axis in index_maps:
+        for axis in dict.fromkeys(map(self.iota_axis, counted)):
             if axis is not None and axis < rank and rank > 1:
-                self.row_indices[axis] = scratch = aligned_scratch(self.builder, I64, self.group)
+                self.row_index_buffers[axis] = scratch = aligned_scratch(self.builder, I64, self.group)
                 self._clear(scratch, 8, self.group)
                 with Loop(self.builder, I64(0), self.count) as row:
-                    index = self._row_indices(row)[axis]
+                    index = row_indices(self.builder, self.builder.add(self.first, row), self.plan)[axis]
                     self.builder.store(index, address_of(self.builder, scratch, row, I64))
 
     def _clear(self, scratch: ir.Value, itemsize: int, count: int) -> None:
@@ -143,18 +160,11 @@ class ShortRows:
         with builder.if_then(is_short), Loop(builder, I64(0), I64(itemsize * count), True) as address:
             builder.store(byte(0), builder.gep(begin, [address], inbounds=True))
 
-    def _row_indices(self, row: ir.Value) -> list[ir.Value]:
-        """A row's index along each of the dimensions that number the rows, by its number in the group."""
-        remainder, indices = self.builder.add(self.first, row), []
-        for size in reversed(self.plan.shape[1 : self.plan.row_rank]):
-            indices.append(self.builder.urem(remainder, I64(size)))
-            remainder = self.builder.udiv(remainder, I64(size))
-        return [remainder, *reversed(indices)][: self.plan.row_rank]
-
     def _row_address(self, pointer: ir.Value, value: IrValue, row: ir.Value) -> ir.Value:
         """The address of a row of a value."""
         builder, offset = self.builder, I64(0)
-        for index, step in zip(self._row_indices(row), self.plan.strides(value), strict=False):
+        indices = row_indices(builder, builder.add(self.first, row), self.plan)
+        for index, step in zip(indices, self.plan.strides(value), strict=False):
             if step:
                 offset = builder.add(offset, builder.mul(index, I64(step)))
         item = ir.IntType(8 * element_type_of(value).dtype.itemsize)
@@ -210,40 +220,31 @@ class ShortRows:
     def _emit_pass(self, pass_index: int) -> None:
         """Compute a pass: reductions, results, and values that later passes need."""
         reductions = reductions_in_pass(self.plan, self.block, pass_index)
-        accumulator = {operation.operands[0] for operation in reductions}
+        accumulated = [operation.operands[0] for operation in reductions]
         stored_values = {value for value, _ in self.results} | set(self.plan.buffered)
         outputs = [
             value
             for value in pass_outputs(self.plan, self.block, pass_index)
             if value not in self.scratch_buffers
         ]
-        self._compute_row_values([*outputs, *accumulator])
+        self._compute_row_values([*outputs, *accumulated])
         scratch_buffers = {value: self._allocate(value) for value in outputs if value in stored_values}
 
-        def compute(column: ir.Value, row: ir.Value) -> list[Value]:
+        def compute(column: ir.Value, row: ir.Value) -> list[list[Value]]:
             elements: dict[IrValue, Value] = {}
-            for value, scratch in scratch_buffers.items():
-                element = self.value(value, column, row, elements)
-                store(
-                    self.builder,
-                    element_type_of(value),
-                    element,
-                    self._element_address(value, scratch, column, row),
-                )
-            return [self.value(operation.operands[0], column, row, elements) for operation in reductions]
+            self._store_elements(scratch_buffers, (column, row), elements)
+            return [[self.element(value, (column, row), elements)] for value in accumulated]
 
         columns, rows = self.plan.columns, I64(self.group)
         if reductions:
+            reducers = [Reducer(self.builder, operation, self.view_of) for operation in reductions]
             interleaved = interleaved_rows(self._work())
-            stacks = PairwiseRowStacks(
-                self.builder, reductions, self.view_of, self.group, columns // interleaved
-            )
+            stacks = PairwiseRowStacks(self.builder, reducers, self.group, columns // interleaved)
             groups = I64(columns // interleaved) if columns >= interleaved else None
             yes = ir.Constant(ir.IntType(1), 1)
-            for operation, totals in stacks.reduce(
-                groups, interleaved, columns % interleaved, yes, rows, compute
-            ).items():
-                self._finish(operation, totals)
+            totals = stacks.reduce(groups, interleaved, columns % interleaved, yes, rows, compute)
+            for reducer, buffers in zip(reducers, totals, strict=True):
+                self._finish(reducer, buffers)
         elif scratch_buffers:
             first = I64(0)
             with (
@@ -253,6 +254,14 @@ class ShortRows:
                 compute(column, row)
         self.scratch_buffers.update(scratch_buffers)
 
+    def _store_elements(
+        self, scratch_buffers: dict[IrValue, ir.Value], point: Point, elements: dict[IrValue, Value]
+    ) -> None:
+        """Compute values at a point and store them into scratch memory."""
+        for value, scratch in scratch_buffers.items():
+            element = self.element(value, point, elements)
+            store(self.builder, element_type_of(value), element, self._address(value, scratch, point))
+
     def _work(self) -> int:
         merged = [
             operation for operation in self.block.operations[:-1] if operation.name != "stablehlo.reduce"
@@ -261,18 +270,15 @@ class ShortRows:
             cost_of(operation) for operation in merged if self.plan.varies_along_columns(operation.result)
         )
 
-    def _finish(self, operation: Operation, totals: ir.Value) -> None:
+    def _finish(self, reducer: Reducer, totals: Buffers) -> None:
         """A reduction's results from the totals of all rows."""
-        builder, result, accumulator = self.builder, operation.result, accumulator_type(operation, F32)
-        element_type, body = element_type_of(result), operation.regions[0].block
+        result, initial = reducer.operation.result, reducer.operation.operands[1]
         scratch = self._allocate(result)
-        with Loop(builder, I64(0), I64(self.group), True) as row:
-            initial = self.value(operation.operands[1], I64(0), row, {})
-            total = load(builder, accumulator, address_of(builder, totals, row, stored_type(accumulator)))
-            value = combine(builder, body, self.view_of, accumulator, initial, total)
-            if accumulator is not element_type:
-                value = (rounded(builder, element_type, value[0]),)
-            store(builder, element_type, value, self._element_address(result, scratch, I64(0), row))
+        with Loop(self.builder, I64(0), I64(self.group), True) as row:
+            point = (I64(0), row)
+            element = self.element(initial, point, {})
+            (value,) = reducer.finish([element], reducer.load(totals, row))
+            store(self.builder, element_type_of(result), value, self._address(result, scratch, point))
         self.scratch_buffers[result] = scratch
 
     def _compute_row_values(self, values: Sequence[IrValue]) -> None:
@@ -291,18 +297,9 @@ class ShortRows:
                 continue
             pending += operation.operands
         scratch_buffers = {value: self._allocate(value) for value in row_values}
-        if not scratch_buffers:
-            return
-        with Loop(self.builder, I64(0), I64(self.group), True) as row:
-            elements: dict[IrValue, Value] = {}
-            for value, scratch in scratch_buffers.items():
-                element = self.value(value, I64(0), row, elements)
-                store(
-                    self.builder,
-                    element_type_of(value),
-                    element,
-                    self._element_address(value, scratch, I64(0), row),
-                )
+        if scratch_buffers:
+            with Loop(self.builder, I64(0), I64(self.group), True) as row:
+                self._store_elements(scratch_buffers, (I64(0), row), {})
         self.scratch_buffers.update(scratch_buffers)
 
     def _store_results(self) -> None:
@@ -312,66 +309,39 @@ class ShortRows:
         )
         for value, pointer in self.results:
             if value not in self.scratch_buffers:
-                self.scratch_buffers[value] = scratch = self._allocate(value)
+                scratch = self._allocate(value)
                 with Loop(self.builder, I64(0), I64(self.group), True) as row:
-                    element = self.value(value, I64(0), row, {})
-                    address = self._element_address(value, scratch, I64(0), row)
-                    store(self.builder, element_type_of(value), element, address)
+                    self._store_elements({value: scratch}, (I64(0), row), {})
+                self.scratch_buffers[value] = scratch
             self._copy(value, pointer, self.scratch_buffers[value], is_load=False)
 
-    def _element_address(
-        self, value: IrValue, scratch: ir.Value, column: ir.Value, row: ir.Value
-    ) -> ir.Value:
+    def _address(self, value: IrValue, scratch: ir.Value, point: Point) -> ir.Value:
         """The address of a value's element in its scratch buffer."""
+        column, row = point
         if self.plan.varies_along_columns(value):
             row = self.builder.add(self.builder.mul(column, I64(self.group)), row)
         return address_of(self.builder, scratch, row, stored_type(element_type_of(value)))
 
-    def value(self, value: IrValue, column: ir.Value, row: ir.Value, elements: dict[IrValue, Value]) -> Value:
-        """A value at a column and a row of the group."""
-        if value not in elements:
-            scratch = self.scratch_buffers.get(value)
-            if scratch is None:
-                elements[value] = self._compute(value, column, row, elements)
-            else:
-                address = self._element_address(value, scratch, column, row)
-                elements[value] = load(self.builder, element_type_of(value), address)
-        return elements[value]
+    def element(self, value: IrValue, point: Point, elements: dict[IrValue, Value]) -> Value:
+        scratch = self.scratch_buffers.get(value)
+        if scratch is not None and value not in elements:
+            address = self._address(value, scratch, point)
+            elements[value] = load(self.builder, element_type_of(value), address)
+        return super().element(value, point, elements)
 
-    def _compute(
-        self, value: IrValue, column: ir.Value, row: ir.Value, elements: dict[IrValue, Value]
-    ) -> Value:
-        operation = value.owner
-        element_type = element_type_of(value)
-        if not isinstance(operation, Operation):
-            step = self.plan.column_stride(value)
-            assert step is not None
-            address = self.builder.mul(column, I64(step))
-            pointer = address_of(self.builder, self.pointers[value], address, stored_type(element_type))
-            return load(self.builder, element_type, pointer)
-        if operation.name == "stablehlo.constant":
-            return constant_element(operation)
-        if operation.name == "stablehlo.iota":
-            return index_to_element(self.builder, self._index(operation, column, row), element_type)
-        operands = [self.value(operand, column, row, elements) for operand in operation.operands]
-        if operation.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
-            return operands[0]
-        return emit(self.builder, operation, operands)
+    def load(self, value: IrValue, point: Point) -> Value:
+        stride, type = self.plan.column_stride(value), element_type_of(value)
+        assert stride is not None
+        offset = self.builder.mul(point[0], I64(stride))
+        return load(
+            self.builder, type, address_of(self.builder, self.pointers[value], offset, stored_type(type))
+        )
 
-    def _iota_axis(self, operation: Operation) -> int | None:
-        dimension: int = self.view_of(operation).iota_dimension
-        return self.plan.index_maps[operation.result][dimension]
-
-    def _index(self, operation: Operation, column: ir.Value, row: ir.Value) -> ir.Value:
-        """The index along an iota's dimension of the iteration space."""
-        axis = self._iota_axis(operation)
-        if axis is None:
-            return I64(0)
-        if axis in self.row_indices:
-            address = address_of(self.builder, self.row_indices[axis], row, I64)
+    def index(self, axis: int, point: Point) -> ir.Value:
+        column, row = point
+        if axis in self.row_index_buffers:
+            address = address_of(self.builder, self.row_index_buffers[axis], row, I64)
             return self.builder.load(address, typ=I64)
         if axis < self.plan.row_rank:
             return self.builder.add(self.first, row)
-        inner = I64(math.prod(self.plan.shape[axis + 1 :]))
-        size = I64(self.plan.shape[axis])
-        return self.builder.urem(self.builder.udiv(column, inner), size)
+        return column_index(self.builder, column, self.plan, axis)

@@ -11,13 +11,11 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
-from ...ir import Operation
 from ...kernels.simd.lane_pairs import LANE_BLOCK_BYTES, lane_pairs
 from ...types import FLOAT, ElementType
 from ..llvm.loops import Loop, address_of
-from ..llvm.values import I32, I64, stored_type
-from .iteration_space import accumulator_type, reducer_name
-from .reduce import F32, Lanes, MinMaxReducer, is_min_or_max, shuffle_lanes, splat_constant
+from ..llvm.values import I32, I64, Value, stored_type
+from .reduce import Buffers, Lanes, MinMaxReducer, Reducer, emit_reduce, shuffle_lanes, splat_constant
 
 VECTOR_BYTES = 64
 _ACCUMULATORS = 4
@@ -35,34 +33,30 @@ def _paired_in_order(lanes: int, piece: int, level: int) -> tuple[Lanes, Lanes]:
     return range(0, 2 * lanes, 2), range(1, 2 * lanes, 2)
 
 
-def identity_element(operation: Operation) -> float | None:
-    """The identity element of a reduction that can be vectorized; else None."""
-    accumulator = accumulator_type(operation, F32)
-    if not accumulator.category & FLOAT or accumulator.width < 32:
-        return None
-    return _NEUTRAL.get(reducer_name(operation.regions[0].block) or "")
-
-
-def can_vectorize_row(operation: Operation, count: int) -> bool:
-    """Whether a reduction of `count` contiguous values can be vectorized."""
-    accumulator = accumulator_type(operation, F32)
-    if not accumulator.category & FLOAT or accumulator.width < 32 or count < _lane_count(accumulator):
-        return False
-    return identity_element(operation) is not None or is_min_or_max(operation.regions[0].block)
-
-
-def emit_row_reduce(
-    builder: ir.IRBuilder, operation: Operation, values: ir.Value, scratch: ir.Value, count: int
-) -> ir.Value:
-    """The total of a row for which `can_vectorize_row`; the row may have any address.
+def reduce_row(
+    reducer: Reducer, values: Buffers, scratch: tuple[Buffers, Buffers], count: int
+) -> list[Value]:
+    """The totals of a constant number of contiguous values; the row may have any address.
 
     Args:
-        scratch: a buffer of one vector for each `lanes * lanes` values, rounded up; may be the row itself.
+        values: its addresses.
+        scratch: two buffers for half of the values, rounded up; one may be that of the values.
     """
-    row = _Row(builder, accumulator_type(operation, F32), values, count)
-    if is_min_or_max(operation.regions[0].block):
-        return _reduce_min_max(row, operation)
-    return _Tree(row, operation).total(scratch)
+    if not _can_vectorize(reducer, count):
+        return emit_reduce(reducer, values, scratch, count)
+    row = _Row(reducer.builder, reducer.types[0], values[0], count)
+    total = (
+        _reduce_min_max(row, reducer) if reducer.is_min_or_max else _Tree(row, reducer).total(scratch[0][0])
+    )
+    return [(total,)]
+
+
+def _can_vectorize(reducer: Reducer, count: int) -> bool:
+    """Whether a reduction of `count` values is by shuffles of vectors."""
+    accumulator = reducer.types[0]
+    if len(reducer.types) > 1 or not accumulator.category & FLOAT or accumulator.width < 32:
+        return False
+    return count >= _lane_count(accumulator) and (reducer.name in _NEUTRAL or reducer.is_min_or_max)
 
 
 class _Row:
@@ -81,10 +75,10 @@ class _Row:
         return self.builder.load(address, align=self.accumulator.dtype.itemsize, typ=self.type)
 
 
-def _reduce_min_max(row: _Row, operation: Operation) -> ir.Value:
+def _reduce_min_max(row: _Row, reduction: Reducer) -> ir.Value:
     """The maximum or minimum of a row. Only a zero needs a second pass, for its sign."""
     builder, lanes = row.builder, row.type.count
-    reducer = MinMaxReducer(builder, operation.regions[0].block, row.accumulator, lanes)
+    reducer = MinMaxReducer(builder, reduction.body, row.accumulator, lanes)
     with builder.goto_entry_block():
         accumulators = [builder.alloca(row.type) for _ in range(min(_ACCUMULATORS, row.count // lanes))]
     for address in accumulators:
@@ -120,13 +114,12 @@ def _for_vectors(
 class _Tree:
     """The tree reduction of a row by adjacent pairs."""
 
-    def __init__(self, row: _Row, operation: Operation) -> None:
+    def __init__(self, row: _Row, reducer: Reducer) -> None:
         self.row = row
         self.builder = builder = row.builder
-        padding = identity_element(operation)
-        assert padding is not None
-        self.padding = splat_constant(row.type, padding)
-        is_sum = reducer_name(operation.regions[0].block) == "stablehlo.add"
+        assert reducer.name is not None
+        self.padding = splat_constant(row.type, _NEUTRAL[reducer.name])
+        is_sum = reducer.name == "stablehlo.add"
         self.combined: Callable[[ir.Value, ir.Value], ir.Value] = builder.fadd if is_sum else builder.fmul
 
     def total(self, scratch: ir.Value) -> ir.Value:

@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from ...ir import Value as IrValue
-from ..coverage import ViewOf
+from ..coverage import ViewOf, element_type_of
 from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, Value, stored_type
-from ..reductions.iteration_space import element_type_of
 from .region_function import LoopFunction, OperandArrays, RegionFunction
 
 PADS = "pads"

@@ -27,10 +27,9 @@ from ..blocks import (
 )
 from ..blocks.elements import element_count, flat
 from ..blocks.emitter import emit_rule_of, instructions
-from ..coverage import ViewOf
+from ..coverage import ViewOf, element_type_of
 from ..llvm.functions import aligned_scratch
 from ..llvm.values import I64, POINTER, Value, load, store, stored_type, value_types
-from ..reductions.iteration_space import element_type_of
 
 MAX_INSTRUCTIONS = 1000
 """A region with more instructions is not compiled: several loops may inline it."""
@@ -101,9 +100,7 @@ class RegionFunction:
         bound = [Mode.SCALARS.take(value.type, arguments) for value in (*block.arguments, *passed)]
         captures = dict(zip(passed, bound[len(block.arguments) :], strict=True))
         emitter = Emitter(builder, view_of, captures)
-        for value in filter(is_embedded_constant, captured_values([region])):
-            assert isinstance(value.owner, Operation)
-            (emitter.bound[value],) = emit_rule_of(value.owner).emit(emitter, value.owner)
+        emitter.bound.update(_embedded_constants(emitter, [region]))
         result_struct: ir.Value = ir.Constant(returned, ir.Undefined)
         position = 0
         for result in emitter.emit_block(block, bound[: len(block.arguments)]):
@@ -180,8 +177,7 @@ class LoopFunction:
 
     def read(self, values: Sequence[IrValue], pointers: Sequence[ir.Value]) -> list[Bound]:
         """Bind values in memory to their elements, if small, or to their storage."""
-        pairs = zip(values, pointers, strict=True)
-        return [_read(self.builder, value, pointer) for value, pointer in pairs]
+        return [_read(self.builder, *pair) for pair in zip(values, pointers, strict=True)]
 
     def compiled_once(self) -> ir.Function:
         """Return the function, marked to be compiled once: neither inlined nor specialized."""
@@ -214,6 +210,26 @@ class Variable:
 
     def set(self, value: ir.Value) -> None:
         self.builder.store(value, self.pointer)
+
+
+def captured_bounds(
+    builder: ir.IRBuilder,
+    regions: Sequence[Region],
+    passed: Sequence[IrValue],
+    pointers: Sequence[ir.Value],
+    view_of: ViewOf,
+) -> dict[IrValue, Bound]:
+    """What the values that regions use from outside are bound to; `pointers` are those of `passed`."""
+    bounds = {value: _read(builder, value, pointer) for value, pointer in zip(passed, pointers, strict=True)}
+    return {**bounds, **_embedded_constants(Emitter(builder, view_of), regions)}
+
+
+def _embedded_constants(emitter: Emitter, regions: Sequence[Region]) -> dict[IrValue, Bound]:
+    bounds: dict[IrValue, Bound] = {}
+    for value in filter(is_embedded_constant, captured_values(regions)):
+        assert isinstance(value.owner, Operation)
+        (bounds[value],) = emit_rule_of(value.owner).emit(emitter, value.owner)
+    return bounds
 
 
 def _read(builder: ir.IRBuilder, value: IrValue, pointer: ir.Value) -> Bound:

@@ -21,11 +21,10 @@ from ...ir.affine import row_major_strides
 from ...types import ElementType
 from ..blocks.elements import as_int64
 from ..blocks.emitter import instructions
-from ..coverage import ViewOf
+from ..coverage import ViewOf, element_type_of
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
-from ..reductions.iteration_space import element_type_of
 from .region_function import LoopFunction, OperandArrays, RegionFunction
 
 NAME = "scatter"

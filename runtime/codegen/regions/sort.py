@@ -20,11 +20,10 @@ from llvmlite import ir
 
 from ...ir import Region
 from ...ir import Value as IrValue
-from ..coverage import ViewOf
+from ..coverage import ViewOf, element_type_of
 from ..llvm.loops import Loop, While, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64
-from ..reductions.iteration_space import element_type_of
 from .region_function import LoopFunction, OperandArrays, RegionFunction, Variable
 
 CHUNKS = "chunks"

@@ -22,11 +22,10 @@ from llvmlite import ir
 
 from ...ir import Value as IrValue
 from ...ir.affine import row_major_strides
-from ..coverage import ViewOf
+from ..coverage import ViewOf, element_type_of
 from ..llvm.loops import Loop, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
-from ..reductions.iteration_space import element_type_of
 from .region_function import LoopFunction, OperandArrays, RegionFunction
 
 WINDOWS = "windows"

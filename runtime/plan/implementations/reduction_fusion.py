@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from ...ir import Block, Operation
+from ...ir import Block, Value
 from ...ir.structural_key import structural_key
 from ...lru_cache import LRUCache
 from ...ops.framework.verify import view_of
 from .native_code import LoweredKernel, NativeCode, division, seconds_of
+
+if TYPE_CHECKING:
+    from ...codegen.reductions.reduction_tiling import ReductionTilePlan
 
 MAX_CACHED = 64
 """Of how many clusters it is known what their code takes: layers of a program have equal ones."""
@@ -105,6 +109,7 @@ class RowCode(LoopCode):
 
     def lower(self) -> LoweredKernel | None:
         from ...codegen.reductions.row_tiling import NAME, plan_row_tiling
+
         tiling = plan_row_tiling(self.block, view_of)
         if tiling is None:
             return None
@@ -123,29 +128,45 @@ class ReductionCode(LoopCode):
     """The code of a cluster of reductions and what makes their operands."""
 
     def lower(self) -> LoweredKernel:
-        from ...codegen.reductions.iteration_space import accumulator_type
-        from ...codegen.reductions.reduce import F32
-        from ...codegen.reductions.reduction_tiling import plan_reduction_tiling, reductions_of
-        from ...codegen.reductions.reductions import FINISH, PARTIAL, reductions_module
+        from ...codegen.reductions.reduction_tiling import plan_reduction_tiling
+
         tiling = plan_reduction_tiling(self.block, view_of)
         assert tiling is not None
-        seconds = self.seconds()
-        tasks, size = division(tiling.total_blocks, seconds)
-        scratch = []
-        reductions: list[Operation] = reductions_of(self.block) if tiling.blocks > 1 else []
-        for operation in reductions:
-            dtype = accumulator_type(operation, F32).dtype
-            scratch.append(((tiling.outer, tiling.blocks, tiling.inner), dtype))
-            scratch.append(((tiling.outer, -(-tiling.blocks // 2), tiling.inner), dtype))
-        finish_seconds = seconds / tiling.block_reduced
-        launches = [(PARTIAL, tasks, seconds)]
-        if tiling.blocks > 1:
-            launches.append((FINISH, tiling.outer, finish_seconds))
-        return LoweredKernel(
-            lambda: reductions_module(
-                self.block, tiling, view_of, size
-            ), size, tuple(launches), tuple(scratch)
-        )
+        return lower_reductions(self.block, tiling, self.seconds())
+
+
+def lower_reductions(
+    block: Block,
+    tiling: ReductionTilePlan,
+    seconds: float,
+    is_widening: bool = True,
+    passed: Sequence[Value] = (),
+) -> LoweredKernel:
+    """The code of reductions.
+
+    Args:
+        seconds: about how long one thread takes.
+        is_widening: whether floats narrower than f32 accumulate in f32.
+        passed: the values from outside that bodies are handed.
+    """
+    from ...codegen.reductions.iteration_space import accumulator_types
+    from ...codegen.reductions.reduction_tiling import reductions_of
+    from ...codegen.reductions.reductions import FINISH, PARTIAL, Accumulation, reductions_module
+
+    tasks, size = division(tiling.total_blocks, seconds)
+    launches, scratch = [(PARTIAL, tasks, seconds)], []
+    if tiling.blocks > 1:
+        launches.append((FINISH, tiling.outer * tiling.inner_blocks, seconds / tiling.block_reduced))
+        shape = (tiling.outer, tiling.blocks, tiling.inner)
+        types = [type for one in reductions_of(block) for type in accumulator_types(one, is_widening)]
+        scratch = [(shape, type.dtype) for type in types]
+    accumulation = Accumulation(is_widening, passed)
+    return LoweredKernel(
+        lambda: reductions_module(block, tiling, view_of, size, accumulation),
+        size,
+        tuple(launches),
+        tuple(scratch),
+    )
 
 
 _by_description: LRUCache[str, _Shared] = LRUCache(MAX_CACHED)

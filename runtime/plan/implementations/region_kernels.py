@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir import Block, Builder
 from ...ops.framework.declaration import Op
 from ...ops.framework.verify import view_of
 from ...ops.reduction.bodies import Order
@@ -67,34 +68,18 @@ class _ReduceCode(RegionCode):
         return [TensorType(shape, type) for shape, type in zip(shapes, types * 2, strict=True)]
 
     def lower(self) -> LoweredKernel:
-        from ...codegen.regions.reduce import FINISH, PARTIAL, RegionReducePlan, reduction_module
+        from ...codegen.reductions.reduction_tiling import region_reduction_tiling
+        from .reduction_fusion import lower_reductions
 
-        outer, count, inner = self.layout.sizes
-        item = sum(result.dtype.itemsize for result in self.results)
-        levels = max(count.bit_length(), 1)
-        tile = max(16, min(inner, _MAX_STACK_BYTES // (item * levels))) if inner > 1 else 1
-        tile = min(tile, inner)
-        independent_chunks = outer * -(-inner // tile)
-        chunk = count
-        if independent_chunks < _ENOUGH_CHUNKS:
-            min_chunk = -(-count * independent_chunks // _ENOUGH_CHUNKS)
-            chunk = max(_MIN_CHUNK // tile, 1 << max(min_chunk - 1, 1).bit_length(), 2)
-            chunk = 1 << (chunk - 1).bit_length()
-        tiling = RegionReducePlan(outer, count, inner, min(chunk, count), tile)
-        seconds = self.seconds()
-        tasks, size = division(tiling.tasks, seconds)
-        launches: list[tuple[str, int, float]] = [(PARTIAL, tasks, seconds)]
-        scratch: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
-        if tiling.chunks > 1:
-            launches.append((FINISH, tiling.outer * tiling.tiles, seconds / tiling.chunk))
-            scratch = [((outer, tiling.chunks, inner), result.dtype) for result in self.results]
-        body = self.view.body
-        return LoweredKernel(
-            lambda: reduction_module(body, self.captured_operands, tiling, view_of, size),
-            size,
-            tuple(launches),
-            tuple(scratch),
+        operation, sizes = self.view.operation, self.layout.sizes
+        block = Block(self.operands)
+        results = [TensorType((sizes[0], sizes[2]), type.element_type) for type in self.results]
+        reduction = Builder(block).create(
+            operation.name, block.arguments, results, operation.attributes, operation.regions
         )
+        Builder(block).create("stablehlo.return", reduction.results)
+        tiling = region_reduction_tiling(block, sizes, view_of)
+        return lower_reductions(block, tiling, self.seconds(), False, self.captured_operands)
 
     def operations_on_elements(self) -> float:
         return float(self.view.inputs[0].size)
@@ -137,14 +122,6 @@ class _PositionCode(_ReduceCode):
     def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
         reduced, positions = super().wrap_native(native), np.ascontiguousarray(self.positions)
         return lambda operand, *init_values: reduced(operand, positions, *init_values)
-
-
-_MAX_STACK_BYTES = 1 << 17
-"""Bytes that the waiting totals of a fold may take."""
-_ENOUGH_CHUNKS = 32
-"""Parts of a fold that are enough to be shared among threads."""
-_MIN_CHUNK = 1 << 12
-"""Values that are worth a part of their own."""
 
 
 class _ScatterCode(RegionCode):
@@ -217,6 +194,8 @@ class _ScatterCode(RegionCode):
         return run
 
 
+_MIN_CHUNK = 1 << 12
+"""Elements that are worth a part of their own where they are sorted."""
 _MAX_TASKS = 8
 """Parts of the destinations, or of what is sorted, at most."""
 _DESTINATION_SECONDS = 6e-8

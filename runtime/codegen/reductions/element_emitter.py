@@ -1,0 +1,80 @@
+"""The elements of a fusion's values, computed where a loop needs them, as LLVM code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from llvmlite import ir
+
+from ...ir import Operation
+from ...ir import Value as IrValue
+from ...types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType
+from ..coverage import ViewOf, element_type_of
+from ..elementwise.elementwise import emit
+from ..llvm.values import I64, Value, constant_element, rounded, value_types, wrapped
+from .iteration_space import IndexMap
+
+Point = tuple[ir.Value, ...]
+"""Where an element is computed, by the indices of the loops around it."""
+
+
+class ElementEmitter:
+    """Generates the elements of the values of a fusion's block.
+
+    Attributes:
+        builder: where to generate.
+        view_of: gives an operation's view.
+        index_maps: of each value.
+    """
+
+    builder: ir.IRBuilder
+    view_of: ViewOf
+    index_maps: Mapping[IrValue, IndexMap]
+
+    def load(self, value: IrValue, point: Point) -> Value:
+        """The element of an argument of the block."""
+        raise NotImplementedError
+
+    def index(self, axis: int, point: Point) -> ir.Value:
+        """The index along a dimension of the iteration space."""
+        raise NotImplementedError
+
+    def element(self, value: IrValue, point: Point, elements: dict[IrValue, Value]) -> Value:
+        """The element of a value at a point; `elements` has those that are computed there."""
+        if value not in elements:
+            elements[value] = self._compute(value, point, elements)
+        return elements[value]
+
+    def _compute(self, value: IrValue, point: Point, elements: dict[IrValue, Value]) -> Value:
+        operation = value.owner
+        if not isinstance(operation, Operation):
+            return self.load(value, point)
+        if operation.name == "stablehlo.constant":
+            return constant_element(operation)
+        if operation.name == "stablehlo.iota":
+            axis = self.iota_axis(operation)
+            index = I64(0) if axis is None else self.index(axis, point)
+            return _index_to_element(self.builder, index, element_type_of(value))
+        operands = [self.element(operand, point, elements) for operand in operation.operands]
+        if operation.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
+            return operands[0]
+        return emit(self.builder, operation, operands)
+
+    def iota_axis(self, operation: Operation) -> int | None:
+        """The dimension of the iteration space that an iota counts."""
+        dimension: int = self.view_of(operation).iota_dimension
+        return self.index_maps[operation.result][dimension]
+
+
+def _index_to_element(builder: ir.IRBuilder, index: ir.Value, element_type: ElementType) -> Value:
+    """An index as an element of a type."""
+    if element_type.category & INTEGER:
+        type = value_types(element_type)[0]
+        truncated = index if type == I64 else builder.trunc(index, type)
+        return (wrapped(builder, element_type, truncated),)
+    component = ELEMENT_TYPES["f64" if element_type.width == 128 else "f32"]
+    real = element_type if element_type.category == FLOAT else component
+    floating = rounded(builder, real, builder.sitofp(index, ir.DoubleType()))
+    if element_type.category == FLOAT:
+        return (floating,)
+    return (floating, ir.Constant(floating.type, 0.0))
