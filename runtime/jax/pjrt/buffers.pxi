@@ -426,25 +426,31 @@ cdef Error *buffer_pointer(PointerArgs *args) noexcept nogil:
 
 
 cdef Error *buffer_hold(HandleArgs *args) noexcept nogil:
+    """Keep the elements where they are for a caller who has their address, whatever happens to the buffer."""
+    cdef Buffer *buffer = <Buffer *>args.handle
     if lacks(args, &args.handle):
         return short_structure()
     take_lock()
-    (<Buffer *>args.handle).external_references += 1
+    buffer.external_references += 1
+    buffer.pins += 1
     release_lock()
     return NULL
 
 
 cdef Error *buffer_release(HandleArgs *args) noexcept nogil:
-    cdef Error *error = NULL
+    cdef Buffer *buffer = <Buffer *>args.handle
+    cdef bint is_held
     if lacks(args, &args.handle):
         return short_structure()
     take_lock()
-    if (<Buffer *>args.handle).external_references > 0:
-        (<Buffer *>args.handle).external_references -= 1
-    else:
-        error = plain_error(CODE_INVALID_ARGUMENT, b"the buffer has no external reference")
+    is_held = buffer.external_references > 0
+    if is_held:
+        buffer.external_references -= 1
     release_lock()
-    return error
+    if not is_held:
+        return plain_error(CODE_INVALID_ARGUMENT, b"the buffer has no external reference")
+    unpin(buffer)
+    return NULL
 
 
 # ---- copies

@@ -14,14 +14,20 @@ cdef struct Executable:
     Device **devices
     LogicalDevice *logical_devices
     int *result_kinds
+    int *result_ranks
+    int64_t *result_dims
     char *donated
     bint donates
+    bint has_static_results
+    bint calls_python
+    bint is_synchronous
+    bint is_slow
 
 
 cdef Executable *executable_of(object program, Client *client) except NULL:
     """The structure for a `LoadedProgram`."""
     cdef Executable *executable = <Executable *>allocate(sizeof(Executable))
-    cdef Py_ssize_t index
+    cdef Py_ssize_t index, dims = 0
     executable.references = 1
     executable.client = client
     Py_INCREF(program)
@@ -32,8 +38,20 @@ cdef Executable *executable_of(object program, Client *client) except NULL:
     executable.argument_count = program.argument_count
     executable.result_count = len(program.result_kinds)
     executable.result_kinds = <int *>allocate(executable.result_count * sizeof(int))
+    executable.result_ranks = <int *>allocate(executable.result_count * sizeof(int))
+    executable.result_dims = <int64_t *>allocate(sum(map(len, program.result_shapes)) * sizeof(int64_t))
+    executable.has_static_results = True
     for index in range(executable.result_count):
         executable.result_kinds[index] = program.result_kinds[index]
+        executable.result_ranks[index] = len(program.result_shapes[index])
+        for size in program.result_shapes[index]:
+            executable.result_dims[dims] = size
+            dims += 1
+            if size < 0:
+                executable.has_static_results = False
+    executable.calls_python = program.calls_python
+    executable.is_synchronous = program.is_synchronous
+    executable.is_slow = program.is_slow_at_first
     executable.donated = <char *>allocate(executable.argument_count)
     for index in program.donated:
         executable.donated[index] = 1
@@ -62,6 +80,8 @@ cdef void release_executable(Executable *executable) noexcept nogil:
         drop(executable.run)
         drop(executable.program)
         free(executable.result_kinds)
+        free(executable.result_ranks)
+        free(executable.result_dims)
         free(executable.donated)
         free(executable.devices)
         free(executable.logical_devices)
@@ -141,111 +161,6 @@ cdef Error *executable_deserialize(DeserializeArgs *args) noexcept nogil:
     if is_finalizing():
         return shutting_down()
     return _deserialize_here(args, options)
-
-
-# ---- running
-
-cdef bint _is_kept(ExecuteOptions *options, Py_ssize_t index) noexcept nogil:
-    """Whether the caller keeps an argument that the program donates."""
-    cdef size_t kept
-    if options == NULL or lacks(options, &options.kept_inputs_count):
-        return False
-    for kept in range(options.kept_inputs_count):
-        if options.kept_inputs[kept] == index:
-            return True
-    return False
-
-
-cdef Error *_check_donations(Executable *executable, ExecuteOptions *options, Buffer **arguments) noexcept nogil:
-    """Refuse a donated buffer that is an argument twice: one of them would read what the call overwrites."""
-    cdef Py_ssize_t index, other
-    for index in range(executable.argument_count):
-        if not executable.donated[index] or _is_kept(options, index):
-            continue
-        for other in range(executable.argument_count):
-            if other != index and arguments[other] == arguments[index]:
-                if executable.donated[other]:
-                    return plain_error(
-                        CODE_INVALID_ARGUMENT, b"Attempt to donate the same buffer twice in Execute()"
-                    )
-                return plain_error(
-                    CODE_INVALID_ARGUMENT,
-                    b"Attempt to donate a buffer which is also used by the same call to Execute()",
-                )
-    return NULL
-
-
-cdef object _argument(Executable *executable, ExecuteOptions *options, Py_ssize_t index, Buffer *buffer):
-    """The array of an argument: read-only where the program may use its memory but others look at it."""
-    array = array_of(buffer)
-    if executable.donated[index]:
-        if buffer.external_references or buffer.pins or _is_kept(options, index):
-            array = array.view()
-            array.flags.writeable = False
-    return array
-
-
-cdef tuple _gather(Executable *executable, ExecuteOptions *options, Buffer **arguments):
-    """The arrays of the arguments, which are ready; what is donated leaves its buffer."""
-    cdef Py_ssize_t index
-    cdef tuple gathered = PyTuple_New(executable.argument_count)
-    for index in range(executable.argument_count):
-        array = _argument(executable, options, index, arguments[index])
-        Py_INCREF(array)
-        PyTuple_SET_ITEM(gathered, index, array)
-    if executable.donates:
-        for index in range(executable.argument_count):
-            if executable.donated[index] and not _is_kept(options, index):
-                release_array(arguments[index])
-    return gathered
-
-
-cdef Error *_run_here(
-    Executable *executable, ExecuteOptions *options, Buffer **arguments, Buffer **results, Memory *memory
-) noexcept with gil:
-    """Run a program of one device on the calling thread."""
-    cdef Py_ssize_t index
-    cdef list computed
-    collect_dropped()
-    for index in range(executable.argument_count):
-        wait_for_event(arguments[index].ready)
-        if arguments[index].ready.code != CODE_OK:
-            return event_failure(arguments[index].ready)
-    try:
-        gathered = _gather(executable, options, arguments)
-        computed = (<object>executable.run)(gathered)
-        for index in range(executable.result_count):
-            results[index] = keep_array(computed[index], executable.result_kinds[index], memory)
-    except BaseException as exception:
-        return error_of(exception)
-    return NULL
-
-
-cdef Error *executable_execute(ExecuteArgs *args) noexcept nogil:
-    cdef Error *error = NULL
-    cdef Executable *executable = args.executable
-    cdef Device *device
-    if lacks(args, &args.complete):
-        return short_structure()
-    if args.devices != 1:
-        return plain_error(CODE_UNIMPLEMENTED, b"NimbleHLO runs programs on one device")
-    if args.arguments_count != <size_t>executable.argument_count:
-        return plain_error(CODE_INVALID_ARGUMENT, b"the number of arguments is not the program's")
-    if executable.is_deleted:
-        return plain_error(CODE_INVALID_ARGUMENT, b"the executable has been deleted")
-    if is_finalizing():
-        return shutting_down()
-    device = executable.devices[0]
-    if not lacks(args, &args.device) and args.device != NULL:
-        device = args.device
-    if executable.donates:
-        error = _check_donations(executable, args.options, args.arguments[0])
-        if error != NULL:
-            return error
-    error = _run_here(executable, args.options, args.arguments[0], args.results[0], device.memories[0])
-    if error == NULL and args.complete != NULL:
-        args.complete[0] = &READY
-    return error
 
 
 # ---- questions about an executable
@@ -460,7 +375,6 @@ cdef void fill_executable_slots(Api *api) noexcept:
     api.slots[<int>SLOT_Compile] = <void *>compile_for_topology
     api.slots[<int>SLOT_Client_Load] = <void *>client_load
     api.slots[<int>SLOT_Executable_DeserializeAndLoad] = <void *>executable_deserialize
-    api.slots[<int>SLOT_LoadedExecutable_Execute] = <void *>executable_execute
     api.slots[<int>SLOT_Executable_Destroy] = <void *>executable_destroy
     api.slots[<int>SLOT_LoadedExecutable_Destroy] = <void *>executable_destroy
     api.slots[<int>SLOT_LoadedExecutable_GetExecutable] = <void *>executable_get

@@ -7,14 +7,19 @@ never waits for the lock.
 """
 
 cimport numpy as cnp
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.time cimport PyTime_PerfCounterRaw
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, intptr_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport abort, calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset, strlen
+
+import atexit
+import os
 
 import numpy as np
 
@@ -54,6 +59,9 @@ cdef extern from "Python.h":
     void PyThread_free_lock(PyThread_type_lock lock) nogil
     int PyThread_acquire_lock(PyThread_type_lock lock, int waits) nogil
     void PyThread_release_lock(PyThread_type_lock lock) nogil
+    int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int interruptible) nogil
+    unsigned long PyThread_start_new_thread(void (*function)(void *) noexcept nogil, void *argument) nogil
+    object PyObject_Call(object function, object arguments, PyObject *keywords)
     int PyGILState_Check() nogil
     PyThreadState *PyEval_SaveThread() nogil
     void PyEval_RestoreThread(PyThreadState *state) nogil
@@ -71,6 +79,7 @@ cdef size_t ITEM_BYTES[MAX_KINDS]
 """Bytes of an element by its PJRT element type; 0 for those that are not offered."""
 
 cdef list _DTYPES = DTYPES
+cdef object _TOKEN = np.empty(0, np.bool_)
 
 
 cdef inline void take_lock() noexcept nogil:
@@ -122,6 +131,8 @@ include "references.pxi"
 include "devices.pxi"
 include "buffers.pxi"
 include "executables.pxi"
+include "workers.pxi"
+include "execution.pxi"
 include "topology.pxi"
 
 cdef Api API
@@ -191,6 +202,7 @@ cdef void _fill_table() except *:
     fill_device_slots(&API)
     fill_buffer_slots(&API)
     fill_executable_slots(&API)
+    fill_execution_slots(&API)
     fill_topology_slots(&API)
     _fill_plugin_slots(&API)
 

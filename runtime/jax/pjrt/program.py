@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import numpy as np
-
+from ...api import Executable
 from ...errors import ParseError, UnsupportedError
 from ...frontend.bytecode import MAGIC
 from ...ir import BoolAttribute, Function, Module
@@ -19,6 +17,9 @@ from .client import platform_version
 from .compile_options import CompileOptions, device_assignment, parse_compile_options
 from .element_types import KINDS, PRED
 
+MAX_QUICK_BYTES: Final = 1 << 20
+"""Bytes of arguments, results and temporaries up to which a first run takes less than a millisecond or so."""
+
 _SERIALIZED: Final = b"NimbleHLO program 1\n"
 """How a serialized program begins."""
 
@@ -27,7 +28,10 @@ class LoadedProgram:
     """A program that is ready to run, and what a caller may ask of it.
 
     Attributes:
-        run: runs it on a tuple of arrays that fit, and returns a list of arrays in C order.
+        run: runs it on arrays, and returns a list of arrays in C order, and of tokens.
+        calls_python: whether it calls Python functions of this process.
+        is_synchronous: whether it must run on the thread that calls it.
+        is_slow_at_first: whether its first run is not to hold up the thread that calls it.
         argument_count: the number of arguments.
         result_kinds: PJRT's number of the element type of each result.
         result_shapes: the sizes of each result.
@@ -40,12 +44,14 @@ class LoadedProgram:
     def __init__(self, module: Module, calls_python: bool, code: bytes, options: CompileOptions) -> None:
         function = module.functions["main"]
         self.donated = _donated(function)
+        self.calls_python = calls_python
+        self.is_synchronous = options.settings.synchronous
         self._program = Program(module, options.settings, self.donated)
-        self._calls_python = calls_python
+        self.is_slow_at_first = _is_slow(self._program.executable)
         self._code = code
         self._options = options
         self._text: bytes | None = None
-        self.run = _runner(self._program)
+        self.run = self._program if options.settings.explore else self._program.executable
         self.argument_count = len(function.type.inputs)
         described = [_describe(type) for type in function.type.results]
         self.result_kinds = [kind for kind, _ in described]
@@ -71,7 +77,7 @@ class LoadedProgram:
         Raises:
             UnsupportedError: the program calls Python functions of this process.
         """
-        if self._calls_python:
+        if self.calls_python:
             raise UnsupportedError("a program that calls Python functions means nothing to another process")
         header = json.dumps({"version": platform_version(), "options": len(self._options.serialized)})
         return _SERIALIZED + header.encode() + b"\n" + self._options.serialized + self._code
@@ -194,17 +200,7 @@ def _describe(type: Type) -> tuple[int, tuple[int, ...]]:
     raise UnsupportedError(f"results of type {type} are not offered through PJRT")
 
 
-def _runner(program: Program) -> Callable[[tuple[Any, ...]], Sequence[Any]]:
-    """What runs a program on arrays that fit."""
-    types = program.executable.output_types
-    if not any(isinstance(type, TokenType) for type in types):
-        return lambda arguments: program(*arguments)
-
-    def run(arguments: tuple[Any, ...]) -> list[Any]:
-        results = program(*arguments)
-        return [
-            np.empty(0, np.bool_) if isinstance(type, TokenType) else value
-            for value, type in zip(results, types, strict=True)
-        ]
-
-    return run
+def _is_slow(executable: Executable) -> bool:
+    """Whether a first run may take long, for all that is known before it."""
+    needed = executable.memory()
+    return needed.arguments + needed.results + needed.temporaries > MAX_QUICK_BYTES

@@ -1,0 +1,359 @@
+# Runs of programs. One that is quick runs on the calling thread; another becomes a task, so that the call returns at
+# once and the buffers of its results are promises. A run that fails leaves the error in its results.
+
+cdef enum:
+    SLOW_NANOSECONDS = 500_000
+    QUICK_NANOSECONDS = 200_000
+"""A program moves to the worker after a run that is slow, and back after one that is quick: the worker takes about
+50 us to wake up, and the calling thread gets Python's lock back at once where the program releases it."""
+
+cdef struct Task:
+    Executable *executable
+    Py_ssize_t device_count
+    Py_ssize_t pinned
+    Py_ssize_t unready
+    Buffer **arguments
+    char *kept
+    Buffer **results
+    Event *event
+    Error *failure
+    Task *next
+
+
+cdef bint _is_kept(ExecuteOptions *options, Py_ssize_t index) noexcept nogil:
+    """Whether the caller keeps an argument that the program donates."""
+    cdef size_t kept
+    if options == NULL or lacks(options, &options.kept_inputs_count):
+        return False
+    for kept in range(options.kept_inputs_count):
+        if options.kept_inputs[kept] == index:
+            return True
+    return False
+
+
+cdef Error *_check_donations(Executable *executable, ExecuteOptions *options, Buffer **arguments) noexcept nogil:
+    """Refuse a donated buffer that is an argument twice: one of them would read what the call overwrites."""
+    cdef Py_ssize_t index, other
+    for index in range(executable.argument_count):
+        if not executable.donated[index] or _is_kept(options, index):
+            continue
+        for other in range(executable.argument_count):
+            if other != index and arguments[other] == arguments[index]:
+                if executable.donated[other]:
+                    return plain_error(
+                        CODE_INVALID_ARGUMENT, b"Attempt to donate the same buffer twice in Execute()"
+                    )
+                return plain_error(
+                    CODE_INVALID_ARGUMENT,
+                    b"Attempt to donate a buffer which is also used by the same call to Execute()",
+                )
+    return NULL
+
+
+cdef object _read_only(object array):
+    """A view of an array that the program may not write to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+# ---- on the calling thread
+
+cdef tuple _gather(Executable *executable, ExecuteOptions *options, Buffer **arguments):
+    """The arrays of arguments that are ready; what is donated leaves its buffer.
+
+    An array is read-only where the program may use its memory but others look at it.
+    """
+    cdef Py_ssize_t index
+    cdef Buffer *buffer
+    cdef tuple gathered = PyTuple_New(executable.argument_count)
+    for index in range(executable.argument_count):
+        buffer = arguments[index]
+        array = array_of(buffer)
+        if executable.donated[index]:
+            if buffer.pins or _is_kept(options, index):
+                array = _read_only(array)
+        Py_INCREF(array)
+        PyTuple_SET_ITEM(gathered, index, array)
+    if executable.donates:
+        for index in range(executable.argument_count):
+            if executable.donated[index] and not _is_kept(options, index):
+                release_array(arguments[index])
+    return gathered
+
+
+cdef object _result(list computed, Py_ssize_t index):
+    """A result as an array; a token is an array of no booleans."""
+    value = computed[index]
+    return value if isinstance(value, cnp.ndarray) else _TOKEN.copy()
+
+
+cdef void _note_duration(Executable *executable, int64_t nanoseconds) noexcept nogil:
+    """Decide by what a run took where the next one runs."""
+    if nanoseconds > SLOW_NANOSECONDS:
+        executable.is_slow = True
+    elif nanoseconds < QUICK_NANOSECONDS:
+        executable.is_slow = False
+
+
+cdef Error *_run_here(ExecuteArgs *args, Device *device) noexcept with gil:
+    """Run a program of one device on the calling thread, with arguments that are ready."""
+    cdef Executable *executable = args.executable
+    cdef Memory *memory = device.memories[0]
+    cdef Py_ssize_t index
+    cdef list computed
+    cdef int64_t started
+    cdef Error *error
+    collect_dropped()
+    try:
+        gathered = _gather(executable, args.options, args.arguments[0])
+        started = PyTime_PerfCounterRaw()
+        computed = PyObject_Call(<object>executable.run, gathered, NULL)
+        _note_duration(executable, PyTime_PerfCounterRaw() - started)
+        for index in range(executable.result_count):
+            args.results[0][index] = keep_array(
+                _result(computed, index), executable.result_kinds[index], memory
+            )
+        if args.complete != NULL:
+            args.complete[0] = &READY
+        return NULL
+    except BaseException as exception:
+        error = error_of(exception)
+    if executable.is_synchronous or not executable.has_static_results:
+        return error
+    return _give_failure(args, device, error)
+
+
+# ---- results that are to come, or do not come
+
+cdef Buffer *_promise(Executable *executable, Py_ssize_t index, int64_t *dims, Memory *memory, Event *event) noexcept nogil:
+    """A buffer for a result whose array comes when the event completes."""
+    cdef Buffer *buffer = new_buffer(memory, executable.result_kinds[index], executable.result_ranks[index])
+    memcpy(buffer.dims, dims, buffer.rank * sizeof(int64_t))
+    buffer.ready = retain_event(event)
+    return buffer
+
+
+cdef void _promise_results(ExecuteArgs *args, Device *device, Event *event) noexcept nogil:
+    """Fill the caller's lists with promises."""
+    cdef Executable *executable = args.executable
+    cdef Py_ssize_t index, number
+    cdef Memory *memory
+    cdef int64_t *dims
+    for number in range(<Py_ssize_t>args.devices):
+        memory = device.memories[0] if args.devices == 1 else executable.devices[number].memories[0]
+        dims = executable.result_dims
+        for index in range(executable.result_count):
+            args.results[number][index] = _promise(executable, index, dims, memory, event)
+            dims += executable.result_ranks[index]
+        if args.complete != NULL:
+            args.complete[number] = retain_event(event)
+
+
+cdef Error *_give_failure(ExecuteArgs *args, Device *device, Error *error) noexcept nogil:
+    """Results that have failed; the error is freed."""
+    cdef Event *event = new_event()
+    complete_event(event, error.code, error.message, error.size)
+    free(error)
+    _promise_results(args, device, event)
+    release_event(event)
+    return NULL
+
+
+# ---- as a task
+
+cdef Error *_enqueue(ExecuteArgs *args, Device *device) noexcept nogil:
+    """Make a task of a call. It is submitted when all its arguments are ready."""
+    cdef Executable *executable = args.executable
+    cdef Py_ssize_t per_device = executable.argument_count
+    cdef Py_ssize_t number, index, place
+    cdef Buffer *buffer
+    cdef Task *task = <Task *>allocate(sizeof(Task))
+    take_lock()
+    executable.references += 1
+    release_lock()
+    task.executable = executable
+    task.device_count = args.devices
+    task.event = new_event()
+    task.arguments = <Buffer **>allocate(args.devices * per_device * sizeof(Buffer *))
+    task.kept = <char *>allocate(per_device)
+    task.results = <Buffer **>allocate(args.devices * executable.result_count * sizeof(Buffer *))
+    for index in range(per_device):
+        task.kept[index] = not executable.donated[index] or _is_kept(args.options, index)
+    for number in range(task.device_count):
+        for index in range(per_device):
+            buffer = args.arguments[number][index]
+            task.arguments[number * per_device + index] = buffer
+            take_lock()
+            buffer.references += 1
+            buffer.pins += 1
+            release_lock()
+            if not task.kept[index]:
+                release_array(buffer)
+    _promise_results(args, device, task.event)
+    for number in range(task.device_count):
+        for index in range(executable.result_count):
+            place = number * executable.result_count + index
+            task.results[place] = args.results[number][index]
+            retain_buffer(task.results[place])
+    task.pinned = task.device_count * per_device
+    task.unready = task.pinned + 1
+    count_task()
+    for index in range(task.device_count * per_device):
+        call_when_complete(task.arguments[index].ready, _note_argument, task)
+    _note_argument(NULL, task)
+    return NULL
+
+
+cdef void _note_argument(Error *error, void *user) noexcept nogil:
+    """An argument of a task is ready, or has failed."""
+    cdef Task *task = <Task *>user
+    cdef Py_ssize_t left
+    take_lock()
+    if error != NULL and task.failure == NULL:
+        task.failure = error
+        error = NULL
+    task.unready -= 1
+    left = task.unready
+    release_lock()
+    free(error)
+    if left == 0:
+        if task.failure != NULL:
+            finish_task(task)
+        else:
+            submit(task)
+
+
+cdef tuple _task_arguments(Task *task, Py_ssize_t number):
+    """The arrays of a device's arguments; those that are donated leave their buffers."""
+    cdef Py_ssize_t index, count = task.executable.argument_count
+    cdef Buffer *buffer
+    cdef tuple gathered = PyTuple_New(count)
+    for index in range(count):
+        buffer = task.arguments[number * count + index]
+        if buffer.array == NULL:
+            raise ExecutionError("Array has been deleted or donated.")
+        array = <object>buffer.array
+        if task.executable.donated[index]:
+            if task.kept[index] or buffer.pins > 1:
+                array = _read_only(array)
+        Py_INCREF(array)
+        PyTuple_SET_ITEM(gathered, index, array)
+    return gathered
+
+
+cdef void _unpin_arguments(Task *task) noexcept nogil:
+    cdef Py_ssize_t index
+    for index in range(task.pinned):
+        unpin(task.arguments[index])
+        release_buffer(task.arguments[index])
+    task.pinned = 0
+
+
+cdef void run_task(Task *task) noexcept with gil:
+    """Run a program on a worker and fill its results, or note the failure. `finish_task` tells who waits."""
+    cdef Executable *executable = task.executable
+    cdef Py_ssize_t number, index, device_count = task.device_count
+    cdef int64_t started
+    cdef list computed
+    collect_dropped()
+    try:
+        if device_count == 1:
+            gathered = _task_arguments(task, 0)
+            _unpin_arguments(task)
+            started = PyTime_PerfCounterRaw()
+            computed = [PyObject_Call(<object>executable.run, gathered, NULL)]
+            _note_duration(executable, PyTime_PerfCounterRaw() - started)
+            del gathered
+        else:
+            shards = [_task_arguments(task, number) for number in range(device_count)]
+            _unpin_arguments(task)
+            computed = (<object>executable.program).run_partitioned(shards)
+            del shards
+        for number in range(device_count):
+            for index in range(executable.result_count):
+                fulfil(task.results[number * executable.result_count + index], _result(computed[number], index))
+    except BaseException as exception:
+        task.failure = error_of(exception)
+
+
+cdef void fulfil(Buffer *buffer, object array) noexcept:
+    """Give a promised array to its buffer, unless the buffer was deleted and nobody waits for it."""
+    take_lock()
+    if not buffer.is_deleted or buffer.pins:
+        Py_INCREF(array)
+        buffer.array = <PyObject *>array
+    release_lock()
+
+
+cdef void finish_task(Task *task) noexcept nogil:
+    """Complete a task's event, with its failure if it has one, and free the task. The thread lacks Python's lock."""
+    cdef Executable *executable = task.executable
+    cdef Py_ssize_t index, results = task.device_count * executable.result_count
+    _unpin_arguments(task)
+    if task.failure != NULL:
+        complete_event(task.event, task.failure.code, task.failure.message, task.failure.size)
+    else:
+        complete_event(task.event, CODE_OK, NULL, 0)
+    for index in range(results):
+        release_buffer(task.results[index])
+    release_event(task.event)
+    release_executable(executable)
+    free(task.failure)
+    free(task.arguments)
+    free(task.results)
+    free(task.kept)
+    free(task)
+    uncount_task()
+
+
+# ---- the function of the table
+
+cdef Error *executable_execute(ExecuteArgs *args) noexcept nogil:
+    cdef Error *error = NULL
+    cdef Executable *executable = args.executable
+    cdef Device *device
+    cdef Py_ssize_t number, index
+    cdef Buffer *buffer
+    cdef bint is_ready = True
+    if lacks(args, &args.complete):
+        return short_structure()
+    if args.devices != 1 and args.devices != <size_t>executable.device_count:
+        return plain_error(CODE_INVALID_ARGUMENT, b"the number of devices is not the program's")
+    if args.arguments_count != <size_t>executable.argument_count:
+        return plain_error(CODE_INVALID_ARGUMENT, b"the number of arguments is not the program's")
+    if executable.is_deleted:
+        return plain_error(CODE_INVALID_ARGUMENT, b"the executable has been deleted")
+    if is_finalizing():
+        return shutting_down()
+    device = executable.devices[0]
+    if not lacks(args, &args.device) and args.device != NULL:
+        device = args.device
+    for number in range(<Py_ssize_t>args.devices):
+        for index in range(executable.argument_count):
+            buffer = args.arguments[number][index]
+            if buffer.is_deleted:
+                return deleted_buffer()
+            if buffer.ready != &READY:
+                if executable.is_synchronous:
+                    wait_for_event(buffer.ready)
+                if not is_complete(buffer.ready):
+                    is_ready = False
+                elif buffer.ready.code != CODE_OK:
+                    error = event_failure(buffer.ready)
+                    return _give_failure(args, device, error) if executable.has_static_results else error
+        if executable.donates:
+            error = _check_donations(executable, args.options, args.arguments[number])
+            if error != NULL:
+                return error
+    if args.devices == 1 and (executable.is_synchronous or not executable.has_static_results):
+        for index in range(executable.argument_count):
+            wait_for_event(args.arguments[0][index].ready)
+        return _run_here(args, device)
+    if args.devices == 1 and is_ready and not executable.is_slow and not executable.calls_python:
+        return _run_here(args, device)
+    return _enqueue(args, device)
+
+
+cdef void fill_execution_slots(Api *api) noexcept:
+    api.slots[<int>SLOT_LoadedExecutable_Execute] = <void *>executable_execute
