@@ -145,7 +145,7 @@ def clamped_indices(view: Op) -> Inspect | None:
 
 def _clamped_gather(view: GatherRules) -> Inspect:
     map, index_vector_dim = view.start_index_map, view.index_vector_dim
-    static = view.known_slice_sizes()
+    static = view.integers("slice_sizes")
 
     def inspect(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
         operand, indices = operands[0], operands[1]

@@ -14,10 +14,10 @@ import numpy as np
 from ...types import BOOLEAN, DYNAMIC, PLAIN, TENSOR, QuantizedType, TensorType, Type
 from ..elementwise import arithmetic as elementwise
 from ..elementwise import bitwise, comparison
-from ..elementwise.base import Elementwise, same_baseline_element_type
-from ..framework import rules
+from ..elementwise.base import Elementwise
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, Enum
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint
 from ..numerics.element_types import Function
 from . import elementwise as chlo
 
@@ -63,7 +63,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         return rules.first(
             lhs.violation(self.lhs),
             rhs.violation(self.rhs),
-            same_baseline_element_type(lhs=self.lhs, rhs=self.rhs),
+            rules.same_baseline_element_type("rhs", self.rhs, "lhs", self.lhs),
         )
 
     @constraint
@@ -74,7 +74,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
             return None
         ranks = sorted((self.lhs.rank, self.rhs.rank))
         return rules.first(
-            rules.length_is("broadcast_dimensions", dimensions, ranks[0], "the lesser rank"),
+            rules.length_is("broadcast_dimensions", len(dimensions), ranks[0], "the lesser rank"),
             rules.in_range("broadcast_dimensions", dimensions, 0, ranks[1], "the greater rank"),
             rules.unique("broadcast_dimensions", dimensions),
             rules.is_sorted("broadcast_dimensions", dimensions),
@@ -215,10 +215,7 @@ class BroadcastCompare(BroadcastBinary, name="chlo.broadcast_compare", elementwi
     )
     result = Result(BOOLEAN)
 
-    @constraint
-    def C4(self) -> str | None:
-        """compare_type is SIGNED, UNSIGNED, FLOAT or TOTALORDER as the element type asks"""
-        return comparison.compare_type_fits(self.compare_type, self.lhs)
+    C4 = Constraint(comparison.compare_type_fits)
 
     @functools.cached_property
     def function(self) -> Function:
@@ -239,12 +236,7 @@ class BroadcastSelect(
         """What the operands broadcast to."""
         return broadcast_shape(self.pred.shape, self.on_true.shape, self.on_false.shape)
 
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(on_true) = element_type(on_false) = element_type(result)"""
-        return rules.all_same_element_type(
-            [("on_true", self.on_true), ("on_false", self.on_false), ("result", self.result)]
-        )
+    C1 = constraints.same_element_type("on_true", "on_false", "result")
 
     @constraint
     def C2(self) -> str | None:

@@ -25,10 +25,10 @@ from ...types import (
     TensorType,
     Type,
 )
-from ..elementwise.base import Elementwise, same_shapes, same_types
-from ..framework import rules
+from ..elementwise.base import Elementwise
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64
-from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
 from ..numerics import element_types, real_functions
 from ..numerics import special_functions as special
 from ..numerics.element_types import Function
@@ -40,7 +40,7 @@ class ChloUnary(Elementwise, assembly="$operand attr-dict : type($operand) -> ty
 
     operand = Operand(FLOAT | COMPLEX)
     result = Result(FLOAT | COMPLEX)
-    C1 = Constraint(same_types, "C1")
+    C1 = constraints.same_type("operand", "result")
 
 
 class ChloReal(ChloUnary):
@@ -55,7 +55,7 @@ class ChloPredicate(ChloUnary):
 
     operand = Operand(FLOAT)
     result = Result(BOOLEAN)
-    C1 = Constraint(same_shapes, "C1")
+    C1 = constraints.same_shape("operand", "result")
 
     @classmethod
     def result_element_type(cls, element_type: ElementType) -> ElementType:
@@ -180,7 +180,7 @@ class NextAfter(
     x = Operand(FLOAT)
     y = Operand(FLOAT)
     result = Result(FLOAT)
-    C1 = Constraint(same_types, "C1")
+    C1 = constraints.same_type("x", "y", "result")
 
     @classmethod
     @functools.cache
@@ -203,7 +203,7 @@ class Polygamma(
     n = Operand(FLOAT)
     x = Operand(FLOAT)
     result = Result(FLOAT)
-    C1 = Constraint(same_types, "C1")
+    C1 = constraints.same_type("n", "x", "result")
 
 
 class Zeta(
@@ -218,7 +218,7 @@ class Zeta(
     x = Operand(FLOAT)
     q = Operand(FLOAT)
     result = Result(FLOAT)
-    C1 = Constraint(same_types, "C1")
+    C1 = constraints.same_type("x", "q", "result")
 
 
 class Mulhi(
@@ -231,7 +231,7 @@ class Mulhi(
     lhs = Operand(INTEGER)
     rhs = Operand(INTEGER)
     result = Result(INTEGER)
-    C1 = Constraint(same_types, "C1")
+    C1 = constraints.same_type("lhs", "rhs", "result")
 
     @classmethod
     @functools.cache
@@ -260,20 +260,15 @@ class ConstantLike(Op, name="chlo.constant_like"):
     operand = Operand(PLAIN)
     result = Result(PLAIN)
 
-    @constraint
-    def C1(self) -> str | None:
-        """shape(result) = shape(operand)"""
-        return rules.same_shape("result", self.result, "operand", self.operand.shape)
+    C1 = constraints.same_shape("operand", "result")
 
     @constraint
     def C2(self) -> str | None:
         """type(value) = element_type(result)"""
         value_type, element_type = _type_of(self.value), self.result.element_type
-        return (
-            None
-            if value_type is element_type
-            else f"value has type {value_type}, but result has {element_type}"
-        )
+        if value_type is element_type:
+            return None
+        return f"value has type {value_type}, but result has {element_type}"
 
     def infer(self) -> list[Type] | None:
         return [TensorType(self.operand.shape, self.result.element_type, self.operand.bounds)]

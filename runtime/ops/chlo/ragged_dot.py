@@ -14,7 +14,7 @@ import numpy as np
 from ...types import INTEGER, PLAIN
 from ..contraction.base import DotDimensions, same_kind
 from ..contraction.matmul import PRECISION_CONFIG
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Array, Attribute, Operand, Result, constraint
 
@@ -84,12 +84,11 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
     @constraint
     def C12(self) -> str | None:
         """size(lhs_ragged_dimensions) = 1"""
-        return rules.length_is("lhs_ragged_dimensions", self.lhs_ragged_dimensions, 1, "the number allowed")
+        return rules.length_is(
+            "lhs_ragged_dimensions", len(self.lhs_ragged_dimensions), 1, "the number allowed"
+        )
 
-    @constraint
-    def C13(self) -> str | None:
-        """0 <= lhs_ragged_dimensions < rank(lhs)"""
-        return self._in_range("lhs_ragged_dimensions", "lhs")
+    C13 = constraints.dimensions_of("lhs_ragged_dimensions", "lhs")
 
     @constraint
     def C14(self) -> str | None:
@@ -101,24 +100,15 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
         expected = "".join(f"{size}, " for size in full)
         return f"group_sizes has shape {rules.shape_text(shape)}, but must have [g] or [{expected}g]"
 
-    @constraint
-    def C15(self) -> str | None:
-        """0 <= rhs_group_dimensions < rank(rhs)"""
-        return self._in_range("rhs_group_dimensions", "rhs")
-
-    @constraint
-    def C16(self) -> str | None:
-        """is_unique(rhs_group_dimensions + rhs_batching_dimensions + rhs_contracting_dimensions)"""
-        others = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions)
-        name = "rhs_group_dimensions + rhs_batching_dimensions + rhs_contracting_dimensions"
-        return rules.unique(name, (*self.rhs_group_dimensions, *others))
+    C15 = constraints.dimensions_of("rhs_group_dimensions", "rhs")
+    C16 = constraints.unique("rhs_group_dimensions", "rhs_batching_dimensions", "rhs_contracting_dimensions")
 
     @constraint
     def C17(self) -> str | None:
         """size(rhs_group_dimensions) = 1 where the ragged dimension is neither batching nor contracting"""
         expected = 1 if self.mode is Mode.NON_CONTRACTING else 0
         what = f"the number for a ragged dimension that is {self.mode.name.lower().replace('_', '-')}"
-        return rules.length_is("rhs_group_dimensions", self.rhs_group_dimensions, expected, what)
+        return rules.length_is("rhs_group_dimensions", len(self.rhs_group_dimensions), expected, what)
 
     @constraint
     def C18(self) -> str | None:
@@ -130,10 +120,7 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
                 return f"rhs has size {size} in dimension {dimension}, but group_sizes has {count} groups"
         return None
 
-    @constraint
-    def C19(self) -> str | None:
-        """shape(result) = g where contracting + batching, lhs_result and rhs_result dimensions"""
-        return rules.same_shape("result", self.result, "the shape of the product", self.result_shape())
+    C19 = constraints.shape_is("result", "the shape of the product", "result_shape")
 
     @constraint
     def C20(self) -> str | None:

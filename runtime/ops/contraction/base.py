@@ -22,8 +22,8 @@ from ...types import (
     TensorType,
     Type,
 )
-from ..framework import rules
-from ..framework.declaration import Array, Op, constraint
+from ..framework import constraints, rules
+from ..framework.declaration import Array, Constraint, Op
 from .float_matmul import contracted, contraction_of, have_threads, part_of
 from .low_precision_matmul import suits
 from .matmul import Multiply, computed_float, is_narrow, multiplier
@@ -214,87 +214,29 @@ class Contraction(MixedProduct):
         )
 
 
+def precision_config_size(operation: Any) -> str | None:
+    """size(precision_config) = 2; exporters also leave it empty"""
+    if not operation.precision_config:
+        return None
+    return rules.length_is("precision_config", len(operation.precision_config), 2, "the number of operands")
+
+
 class DotDimensions(Contraction):
     """What `dot_general` and `chlo.ragged_dot` ask of their dimension numbers and `precision_config`."""
 
-    @constraint
-    def C1(self) -> str | None:
-        """size(lhs_batching_dimensions) = size(rhs_batching_dimensions)"""
-        other = len(self.rhs_batching_dimensions)
-        return rules.length_is(
-            "lhs_batching_dimensions", self.lhs_batching_dimensions, other, "size(rhs_batching_dimensions)"
-        )
-
-    @constraint
-    def C2(self) -> str | None:
-        """size(lhs_contracting_dimensions) = size(rhs_contracting_dimensions)"""
-        other = len(self.rhs_contracting_dimensions)
-        return rules.length_is(
-            "lhs_contracting_dimensions",
-            self.lhs_contracting_dimensions,
-            other,
-            "size(rhs_contracting_dimensions)",
-        )
-
-    @constraint
-    def C3(self) -> str | None:
-        """is_unique(lhs_batching_dimensions + lhs_contracting_dimensions)"""
-        dimensions = (*self.lhs_batching_dimensions, *self.lhs_contracting_dimensions)
-        return rules.unique("lhs_batching_dimensions + lhs_contracting_dimensions", dimensions)
-
-    @constraint
-    def C4(self) -> str | None:
-        """is_unique(rhs_batching_dimensions + rhs_contracting_dimensions)"""
-        dimensions = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions)
-        return rules.unique("rhs_batching_dimensions + rhs_contracting_dimensions", dimensions)
-
-    @constraint
-    def C5(self) -> str | None:
-        """0 <= lhs_batching_dimensions < rank(lhs)"""
-        return self._in_range("lhs_batching_dimensions", "lhs")
-
-    @constraint
-    def C6(self) -> str | None:
-        """0 <= lhs_contracting_dimensions < rank(lhs)"""
-        return self._in_range("lhs_contracting_dimensions", "lhs")
-
-    @constraint
-    def C7(self) -> str | None:
-        """0 <= rhs_batching_dimensions < rank(rhs)"""
-        return self._in_range("rhs_batching_dimensions", "rhs")
-
-    @constraint
-    def C8(self) -> str | None:
-        """0 <= rhs_contracting_dimensions < rank(rhs)"""
-        return self._in_range("rhs_contracting_dimensions", "rhs")
-
-    @constraint
-    def C9(self) -> str | None:
-        """dim(lhs, lhs_batching_dimensions...) = dim(rhs, rhs_batching_dimensions...)"""
-        return self._sizes_agree(self.lhs_batching_dimensions, self.rhs_batching_dimensions)
-
-    @constraint
-    def C10(self) -> str | None:
-        """dim(lhs, lhs_contracting_dimensions...) = dim(rhs, rhs_contracting_dimensions...)"""
-        return self._sizes_agree(self.lhs_contracting_dimensions, self.rhs_contracting_dimensions)
-
-    @constraint
-    def C11(self) -> str | None:
-        """size(precision_config) = 2"""
-        return precision_config_size(self)
-
-    def _in_range(self, name: str, operand: str) -> str | None:
-        rank = self.__dict__[operand].rank
-        return rules.in_range(name, self.__dict__[name], 0, rank, f"the rank of {operand}")
-
-    def _sizes_agree(self, lhs_dimensions: Sequence[int], rhs_dimensions: Sequence[int]) -> str | None:
-        for i, j in zip(lhs_dimensions, rhs_dimensions, strict=False):
-            if not rules.sizes_agree(self.lhs.shape[i], self.rhs.shape[j]):
-                return (
-                    f"lhs has size {self.lhs.shape[i]} in dimension {i}, "
-                    f"but rhs has size {self.rhs.shape[j]} in dimension {j}"
-                )
-        return None
+    C1 = constraints.same_size("lhs_batching_dimensions", "rhs_batching_dimensions")
+    C2 = constraints.same_size("lhs_contracting_dimensions", "rhs_contracting_dimensions")
+    C3 = constraints.unique("lhs_batching_dimensions", "lhs_contracting_dimensions")
+    C4 = constraints.unique("rhs_batching_dimensions", "rhs_contracting_dimensions")
+    C5 = constraints.dimensions_of("lhs_batching_dimensions", "lhs")
+    C6 = constraints.dimensions_of("lhs_contracting_dimensions", "lhs")
+    C7 = constraints.dimensions_of("rhs_batching_dimensions", "rhs")
+    C8 = constraints.dimensions_of("rhs_contracting_dimensions", "rhs")
+    C9 = constraints.same_sizes_along("lhs", "lhs_batching_dimensions", "rhs", "rhs_batching_dimensions")
+    C10 = constraints.same_sizes_along(
+        "lhs", "lhs_contracting_dimensions", "rhs", "rhs_contracting_dimensions"
+    )
+    C11 = Constraint(precision_config_size)
 
 
 def is_quantized_tensor(type: TensorType) -> bool:
@@ -319,13 +261,6 @@ def same_kind(named: Sequence[tuple[str, TensorType]]) -> str | None:
     return None
 
 
-def precision_config_size(operation: Any) -> str | None:
-    """``size(precision_config) = 2``; exporters also leave it empty."""
-    if not operation.precision_config:
-        return None
-    return rules.length_is("precision_config", operation.precision_config, 2, "the number of operands")
-
-
 class QuantizedContraction(Op):
     """What `dot_general` and `convolution` ask of quantized types, each under labels of its own."""
 
@@ -334,14 +269,14 @@ class QuantizedContraction(Op):
     result: Any
 
     def quantized_together(self) -> str | None:
-        """``is_quantized(lhs) = is_quantized(result) and is_quantized(rhs)``, where anything is quantized."""
+        """is_quantized(lhs) = is_quantized(result) and is_quantized(rhs), where anything is quantized"""
         lhs, rhs, result = (is_quantized_tensor(type) for type in (self.lhs, self.rhs, self.result))
         if not (lhs or rhs or result) or lhs == (rhs and result):
             return None
         return f"lhs is {self.lhs}, rhs is {self.rhs} and result is {self.result}"
 
     def same_storage_type(self) -> str | None:
-        """``storage_type(lhs) = storage_type(rhs)``."""
+        """storage_type(lhs) = storage_type(rhs), where lhs is quantized"""
         lhs, rhs = self.lhs.element_type, self.rhs.element_type
         if (
             not (isinstance(lhs, QuantizedType) and isinstance(rhs, QuantizedType))
@@ -351,7 +286,7 @@ class QuantizedContraction(Op):
         return f"lhs is stored in {lhs.storage}, but rhs in {rhs.storage}"
 
     def same_expressed_type(self) -> str | None:
-        """``expressed_type(lhs) = expressed_type(rhs) = expressed_type(result)``, where lhs is quantized."""
+        """expressed_type(lhs) = expressed_type(rhs) = expressed_type(result), where lhs is quantized"""
         if not is_quantized_tensor(self.lhs):
             return None
         types = [rules.expressed_type(type.element_type) for type in (self.lhs, self.rhs, self.result)]
@@ -360,7 +295,7 @@ class QuantizedContraction(Op):
         return f"lhs expresses {types[0]}, rhs {types[1]} and result {types[2]}"
 
     def per_tensor_result(self) -> str | None:
-        """A per-tensor quantized rhs asks for a per-tensor quantized result."""
+        """is_per_tensor_quantized(rhs) implies is_per_tensor_quantized(result), where lhs is quantized"""
         if not is_quantized_tensor(self.lhs) or self.rhs.category != QUANTIZED_PER_TENSOR:
             return None
         if self.result.category != QUANTIZED_PER_AXIS:
@@ -368,7 +303,7 @@ class QuantizedContraction(Op):
         return f"rhs is quantized per tensor, but result is {self.result}"
 
     def hybrid_types(self) -> str | None:
-        """``element_type(lhs) = expressed_type(rhs) = element_type(result)``, where lhs is not quantized."""
+        """element_type(lhs) = expressed_type(rhs) = element_type(result), where lhs is not quantized"""
         if is_quantized_tensor(self.lhs) or not (
             is_quantized_tensor(self.rhs) or is_quantized_tensor(self.result)
         ):

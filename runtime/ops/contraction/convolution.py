@@ -19,7 +19,7 @@ from ..numerics.element_types import converter
 from ..reduction.window_geometry import Window
 from .base import is_quantized_tensor
 from .convolution_algorithms import by_loops, grouped, multiplied, scaled, ungrouped
-from .convolution_rules import ConvolutionRules, Padding
+from .convolution_rules import ConvolutionRules, Padding, one_each
 from .matmul import Multiply, computed_float, is_narrow, multiplier
 
 Conversions = tuple[Callable[[Array], Any], Callable[[Array], Any], Callable[[Array], Any], ElementType]
@@ -166,13 +166,16 @@ class Convolution(
         return self.convolve(lhs, rhs, self.known_padding())
 
 
+_one_stride_each = one_each("window_strides")
+
+
 class DynamicConv(_Convolution, _DynamicPadding, name="stablehlo.dynamic_conv"):
     """`convolution` with a padding that is computed. Source: specification, section "dynamic_conv"."""
 
     @constraint
     def C2(self) -> str | None:
         """size(window_strides) = N - 2, judged once the sizes of lhs are known, as exporters count on"""
-        return self._one_each("window_strides") if self.lhs.is_static else None
+        return _one_stride_each.check(self) if self.lhs.is_static else None
 
     @constraint
     def C4(self) -> str | None:

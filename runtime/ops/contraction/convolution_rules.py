@@ -10,15 +10,56 @@ from typing import Any
 
 from ...ir import Operation
 from ...types import DYNAMIC, PLAIN, QUANTIZED, QUANTIZED_PER_AXIS, TensorType, Type
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOLEANS, DIMENSIONS, I64
-from ..framework.declaration import Attribute, Result, constraint
+from ..framework.declaration import Attribute, Constraint, Result, constraint
 from ..reduction.window_geometry import Window, padding_shape
 from .base import QuantizedContraction, precision_config_size, same_kind
 from .matmul import PRECISION_CONFIG
 from .mixed_matmul import MixedProduct
 
 Padding = tuple[tuple[int, ...], ...]
+
+
+def one_each(name: str) -> Constraint:
+    """A list must have a value for each spatial dimension."""
+
+    def check(view: ConvolutionRules) -> str | None:
+        return rules.length_is(name, len(getattr(view, name)), view.spatial_rank, "N - 2")
+
+    return Constraint(check, f"size({name}) = N - 2")
+
+
+def _divisible(operand: str, dimension: str, count_name: str) -> Constraint:
+    """The size of a dimension must be divisible by a number of groups."""
+
+    def check(view: ConvolutionRules) -> str | None:
+        size, count = view.size(operand, dimension), getattr(view, count_name)
+        if size == DYNAMIC or count <= 0 or size % count == 0:
+            return None
+        return f"{operand} has size {size} in {dimension}, which {count_name} = {count} does not divide"
+
+    return Constraint(check, f"dim({operand}, {dimension}) % {count_name} = 0")
+
+
+def _permutation_of_dimensions(name: str) -> Constraint:
+    """Dimensions must be N different ones."""
+    return constraints.all_of(constraints.unique(name), constraints.dimensions_of(name, "lhs"))
+
+
+def _quantized_along(operand: str, dimension: str) -> Constraint:
+    """A per-axis quantized operand or result must be quantized along a certain dimension."""
+
+    def check(view: ConvolutionRules) -> str | None:
+        type, expected = getattr(view, operand), getattr(view, dimension)
+        axis = rules.quantization_dimension(type)
+        if type.category != QUANTIZED_PER_AXIS or axis == expected:
+            return None
+        return f"{operand} is quantized along dimension {axis}, but {dimension} is {expected}"
+
+    return Constraint(
+        check, f"is_per_axis_quantized({operand}) implies quantization_dimension({operand}) = {dimension}"
+    )
 
 
 class ConvolutionRules(MixedProduct, QuantizedContraction):
@@ -91,15 +132,8 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
             return None
         return f"lhs is {self.lhs} and rhs is {self.rhs}, but both must have the same rank of at least 2"
 
-    @constraint
-    def C2(self) -> str | None:
-        """size(window_strides) = N - 2"""
-        return self._one_each("window_strides")
-
-    @constraint
-    def C3(self) -> str | None:
-        """0 < window_strides"""
-        return self._positive("window_strides")
+    C2 = one_each("window_strides")
+    C3 = constraints.positive("window_strides")
 
     @constraint
     def C4(self) -> str | None:
@@ -107,102 +141,34 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
         padding = self.known_padding()
         return None if padding is None else padding_shape(padding, self.spatial_rank, "N - 2")
 
-    @constraint
-    def C5(self) -> str | None:
-        """size(lhs_dilation) = N - 2"""
-        return self._one_each("lhs_dilation")
-
-    @constraint
-    def C6(self) -> str | None:
-        """0 < lhs_dilation"""
-        return self._positive("lhs_dilation")
-
-    @constraint
-    def C7(self) -> str | None:
-        """size(rhs_dilation) = N - 2"""
-        return self._one_each("rhs_dilation")
-
-    @constraint
-    def C8(self) -> str | None:
-        """0 < rhs_dilation"""
-        return self._positive("rhs_dilation")
-
-    @constraint
-    def C9(self) -> str | None:
-        """size(window_reversal) = N - 2"""
-        return self._one_each("window_reversal")
-
-    @constraint
-    def C10(self) -> str | None:
-        """dim(lhs, input_batch_dimension) % batch_group_count = 0"""
-        return self._divisible("lhs", "input_batch_dimension", "batch_group_count")
-
-    @constraint
-    def C11(self) -> str | None:
-        """dim(lhs, input_feature_dimension) % feature_group_count = 0"""
-        return self._divisible("lhs", "input_feature_dimension", "feature_group_count")
-
-    @constraint
-    def C12(self) -> str | None:
-        """size(input_spatial_dimensions) = N - 2"""
-        return self._one_each("input_spatial_dimensions")
-
-    @constraint
-    def C13(self) -> str | None:
-        """input_dimensions are unique and in [0, N)"""
-        return self._dimensions("input_dimensions")
+    C5 = one_each("lhs_dilation")
+    C6 = constraints.positive("lhs_dilation")
+    C7 = one_each("rhs_dilation")
+    C8 = constraints.positive("rhs_dilation")
+    C9 = one_each("window_reversal")
+    C10 = _divisible("lhs", "input_batch_dimension", "batch_group_count")
+    C11 = _divisible("lhs", "input_feature_dimension", "feature_group_count")
+    C12 = one_each("input_spatial_dimensions")
+    C13 = _permutation_of_dimensions("input_dimensions")
 
     @constraint
     def C14(self) -> str | None:
         """dim(rhs, kernel_input_feature_dimension) = dim(lhs, input_feature_dimension) / groups"""
-        kernel = self._size("rhs", "kernel_input_feature_dimension")
-        features = self._size("lhs", "input_feature_dimension")
+        kernel = self.size("rhs", "kernel_input_feature_dimension")
+        features = self.size("lhs", "input_feature_dimension")
         groups = self.feature_group_count
         if DYNAMIC in (kernel, features) or groups <= 0 or kernel == features // groups:
             return None
         return f"rhs has {kernel} input features, but lhs has {features} in {groups} groups"
 
-    @constraint
-    def C15(self) -> str | None:
-        """dim(rhs, kernel_output_feature_dimension) % batch_group_count = 0"""
-        return self._divisible("rhs", "kernel_output_feature_dimension", "batch_group_count")
-
-    @constraint
-    def C16(self) -> str | None:
-        """dim(rhs, kernel_output_feature_dimension) % feature_group_count = 0"""
-        return self._divisible("rhs", "kernel_output_feature_dimension", "feature_group_count")
-
-    @constraint
-    def C17(self) -> str | None:
-        """size(kernel_spatial_dimensions) = N - 2"""
-        return self._one_each("kernel_spatial_dimensions")
-
-    @constraint
-    def C18(self) -> str | None:
-        """kernel_dimensions are unique and in [0, N)"""
-        return self._dimensions("kernel_dimensions")
-
-    @constraint
-    def C19(self) -> str | None:
-        """size(output_spatial_dimensions) = N - 2"""
-        return self._one_each("output_spatial_dimensions")
-
-    @constraint
-    def C20(self) -> str | None:
-        """output_dimensions are unique and in [0, N)"""
-        return self._dimensions("output_dimensions")
-
-    @constraint
-    def C21(self) -> str | None:
-        """0 < feature_group_count"""
-        count = self.feature_group_count
-        return None if count > 0 else f"feature_group_count is {count}, but must be positive"
-
-    @constraint
-    def C22(self) -> str | None:
-        """0 < batch_group_count"""
-        count = self.batch_group_count
-        return None if count > 0 else f"batch_group_count is {count}, but must be positive"
+    C15 = _divisible("rhs", "kernel_output_feature_dimension", "batch_group_count")
+    C16 = _divisible("rhs", "kernel_output_feature_dimension", "feature_group_count")
+    C17 = one_each("kernel_spatial_dimensions")
+    C18 = _permutation_of_dimensions("kernel_dimensions")
+    C19 = one_each("output_spatial_dimensions")
+    C20 = _permutation_of_dimensions("output_dimensions")
+    C21 = constraints.positive("feature_group_count")
+    C22 = constraints.positive("batch_group_count")
 
     @constraint
     def C23(self) -> str | None:
@@ -214,10 +180,7 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
             f"{self.batch_group_count}, but one must be 1"
         )
 
-    @constraint
-    def C24(self) -> str | None:
-        """size(precision_config) = 2"""
-        return precision_config_size(self)
+    C24 = Constraint(precision_config_size)
 
     @constraint
     def C26(self) -> str | None:
@@ -237,76 +200,18 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
         """element_type(lhs) = element_type(rhs) = element_type(result); here operands at least of one kind"""
         return same_kind([("lhs", self.lhs), ("rhs", self.rhs)])
 
-    @constraint
-    def C28(self) -> str | None:
-        """is_quantized(lhs) = is_quantized(result) and is_quantized(rhs)"""
-        return self.quantized_together()
+    C28 = Constraint(QuantizedContraction.quantized_together)
+    C29 = _quantized_along("rhs", "kernel_output_feature_dimension")
+    C30 = _quantized_along("result", "output_feature_dimension")
+    C31 = Constraint(QuantizedContraction.same_storage_type)
+    C32 = Constraint(QuantizedContraction.same_expressed_type)
+    C33 = Constraint(QuantizedContraction.per_tensor_result)
+    C34 = Constraint(QuantizedContraction.hybrid_types)
 
-    @constraint
-    def C29(self) -> str | None:
-        """is_per_axis_quantized(rhs) implies quantization_dimension(rhs) = kernel_output_feature_dimension"""
-        return self._axis_is("rhs", "kernel_output_feature_dimension")
-
-    @constraint
-    def C30(self) -> str | None:
-        """is_per_axis_quantized(result) implies quantization_dimension(result) = output_feature_dimension"""
-        return self._axis_is("result", "output_feature_dimension")
-
-    @constraint
-    def C31(self) -> str | None:
-        """storage_type(lhs) = storage_type(rhs), where lhs is quantized"""
-        return self.same_storage_type()
-
-    @constraint
-    def C32(self) -> str | None:
-        """expressed_type(lhs) = expressed_type(rhs) = expressed_type(result), where lhs is quantized"""
-        return self.same_expressed_type()
-
-    @constraint
-    def C33(self) -> str | None:
-        """is_per_tensor_quantized(rhs) implies is_per_tensor_quantized(result), where lhs is quantized"""
-        return self.per_tensor_result()
-
-    @constraint
-    def C34(self) -> str | None:
-        """element_type(lhs) = expressed_type(rhs) = element_type(result), where lhs is not quantized"""
-        return self.hybrid_types()
-
-    def _one_each(self, name: str) -> str | None:
-        return rules.length_is(name, self.__dict__[name], self.spatial_rank, "N - 2")
-
-    def _positive(self, name: str) -> str | None:
-        return rules.first(
-            *(
-                f"{name}[{index}] is {value}, but must be positive"
-                for index, value in enumerate(self.__dict__[name])
-                if value <= 0
-            )
-        )
-
-    def _size(self, operand: str, dimension: str) -> int:
+    def size(self, operand: str, dimension: str) -> int:
         """Size of an operand's dimension, DYNAMIC where that is none."""
         shape, axis = self.__dict__[operand].shape, self.__dict__[dimension]
         return int(shape[axis]) if 0 <= axis < len(shape) else DYNAMIC
-
-    def _divisible(self, operand: str, dimension: str, count_name: str) -> str | None:
-        size, count = self._size(operand, dimension), self.__dict__[count_name]
-        if size == DYNAMIC or count <= 0 or size % count == 0:
-            return None
-        return f"{operand} has size {size} in {dimension}, which {count_name} = {count} does not divide"
-
-    def _dimensions(self, name: str) -> str | None:
-        dimensions = getattr(self, name)
-        return rules.first(
-            rules.unique(name, dimensions), rules.in_range(name, dimensions, 0, self.lhs.rank, "N")
-        )
-
-    def _axis_is(self, operand: str, dimension: str) -> str | None:
-        type = self.__dict__[operand]
-        axis, expected = rules.quantization_dimension(type), self.__dict__[dimension]
-        if type.category != QUANTIZED_PER_AXIS or axis == expected:
-            return None
-        return f"{operand} is quantized along dimension {axis}, but {dimension} is {expected}"
 
     def windows(self, kernel_shape: Sequence[int], padding: Padding) -> list[Window]:
         """How windows lie along each spatial dimension of lhs."""

@@ -23,9 +23,9 @@ from ...types import (
     TensorType,
     Type,
 )
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, FLOAT_TYPE, I64, STRING
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint
 from ..numerics.element_types import carrier, rounding
 from . import dot_algorithm
 from .base import Contraction, DotDimensions, QuantizedContraction, precision_config_size, same_kind
@@ -66,15 +66,8 @@ class DotGeneral(
             if self.__dict__[name] is None:
                 raise self.error(f"{name} is missing", self.input_labels[name])
 
-    @constraint
-    def C12(self) -> str | None:
-        """shape(result) = batching dimensions + lhs_result_dimensions + rhs_result_dimensions"""
-        return rules.same_shape("result", self.result, "the shape of the product", self.result_shape())
-
-    @constraint
-    def C14(self) -> str | None:
-        """is_quantized(lhs) = is_quantized(result) and is_quantized(rhs)"""
-        return self.quantized_together()
+    C12 = constraints.shape_is("result", "the shape of the product", "result_shape")
+    C14 = Constraint(QuantizedContraction.quantized_together)
 
     @constraint
     def C15(self) -> str | None:
@@ -92,25 +85,10 @@ class DotGeneral(
             return None
         return f"rhs is quantized along dimension {dimension}, which is contracted"
 
-    @constraint
-    def C17(self) -> str | None:
-        """storage_type(lhs) = storage_type(rhs), where lhs is quantized"""
-        return self.same_storage_type()
-
-    @constraint
-    def C18(self) -> str | None:
-        """expressed_type(lhs) = expressed_type(rhs) = expressed_type(result), where lhs is quantized"""
-        return self.same_expressed_type()
-
-    @constraint
-    def C19(self) -> str | None:
-        """is_per_tensor_quantized(rhs) implies is_per_tensor_quantized(result), where lhs is quantized"""
-        return self.per_tensor_result()
-
-    @constraint
-    def C20(self) -> str | None:
-        """element_type(lhs) = expressed_type(rhs) = element_type(result), where lhs is not quantized"""
-        return self.hybrid_types()
+    C17 = Constraint(QuantizedContraction.same_storage_type)
+    C18 = Constraint(QuantizedContraction.same_expressed_type)
+    C19 = Constraint(QuantizedContraction.per_tensor_result)
+    C20 = Constraint(QuantizedContraction.hybrid_types)
 
     @constraint
     def C21(self) -> str | None:
@@ -120,24 +98,9 @@ class DotGeneral(
             return None
         return f"precision_config has {others[0]}, but must be DEFAULT beside an algorithm"
 
-    @constraint
-    def C22(self) -> str | None:
-        """0 < lhs_component_count"""
-        return self._positive("lhs_component_count")
-
-    @constraint
-    def C23(self) -> str | None:
-        """0 < rhs_component_count"""
-        return self._positive("rhs_component_count")
-
-    @constraint
-    def C24(self) -> str | None:
-        """0 < num_primitive_operations"""
-        return self._positive("num_primitive_operations")
-
-    def _positive(self, name: str) -> str | None:
-        value = self.__dict__[name]
-        return None if value is None or value > 0 else f"{name} is {value}, but must be positive"
+    C22 = constraints.positive("lhs_component_count")
+    C23 = constraints.positive("rhs_component_count")
+    C24 = constraints.positive("num_primitive_operations")
 
     @functools.cached_property
     def algorithm(self) -> DotAlgorithm | None:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from ...types import COMPLEX, DYNAMIC, FLOAT, QUANTIZED_PER_TENSOR, TensorType
-from ..elementwise.base import same_baseline_element_type, same_baseline_type
+from ..framework import constraints
 from ..framework.attribute_kinds import BOOL, Enum
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
 from ..framework.rules import first, shape_text, shapes_agree, sizes_agree
@@ -42,10 +42,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
     lower = Attribute(BOOL, False)
     result = Result(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
 
-    @constraint
-    def C1(self) -> str | None:
-        """baseline_type(a) = baseline_type(result)"""
-        return same_baseline_type(a=self.a, result=self.result)
+    C1 = constraints.same_baseline_type("a", "result")
 
     @constraint
     def C2(self) -> str | None:
@@ -101,10 +98,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         """transpose_a is one of NO_TRANSPOSE, TRANSPOSE, ADJOINT"""
         return "transpose_a is TRANSPOSE_INVALID" if self.transpose_a == Transpose.TRANSPOSE_INVALID else None
 
-    @constraint
-    def C1(self) -> str | None:
-        """baseline_element_type(a) = baseline_element_type(b)"""
-        return same_baseline_element_type(a=self.a, b=self.b)
+    C1 = constraints.same_baseline_element_type("a", "b")
 
     @constraint
     def C2(self) -> str | None:
@@ -130,10 +124,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         size = self.b.shape[dimension]
         return f"a has size {self.a.shape[-1]}, but b has size {size} in dimension {dimension}"
 
-    @constraint
-    def C4(self) -> str | None:
-        """baseline_type(b) = baseline_type(result)"""
-        return same_baseline_type(b=self.b, result=self.result)
+    C4 = constraints.same_baseline_type("b", "result")
 
     def reference(self, a: Array, b: Array) -> Array:
         return self._of(b.shape)(a, b)

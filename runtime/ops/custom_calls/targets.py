@@ -199,9 +199,7 @@ BUILT_IN: Final[dict[str, Target]] = {
     **{name: Target(_sink, _verify_sink) for name in ("control_dep", "dce_sink")},
     sparse.TARGET: Target(sparse.run, sparse.verify),
     tridiagonal.TARGET: Target(tridiagonal.run, tridiagonal.verify),
-    **{
-        name: Target(routine.run, routine.verify, bind=routine.bind) for name, routine in ROUTINES.items()
-    },
+    **{name: Target(routine.run, routine.verify, bind=routine.bind) for name, routine in ROUTINES.items()},
     **{name: Target(target.run, target.verify) for name, target in REPLACED_TARGETS.items()},
 }
 """All of them by name."""

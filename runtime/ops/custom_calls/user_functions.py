@@ -85,5 +85,3 @@ def _checked(view: Op, name: str, value: Any, type: Type) -> Any:
         return array
     reason = f"@{name} returned {array.dtype} of shape {array.shape} for {type}"
     raise ExecutionError(reason, operation=view.name, location=view.operation.location)
-
-

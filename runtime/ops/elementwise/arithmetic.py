@@ -23,8 +23,8 @@ from ...types import (
     QuantizedType,
     TensorType,
 )
-from ..framework import rules
-from ..framework.declaration import Constraint, Operand, Result, constraint
+from ..framework import constraints, rules
+from ..framework.declaration import Constraint, Op, Operand, Result, constraint
 from ..numerics import complex64_functions as single_complex
 from ..numerics import element_types, real_functions
 from ..numerics import special_functions as special
@@ -36,11 +36,15 @@ from .base import (
     Elementwise,
     Transcendental,
     Unary,
-    baseline_types_agree,
-    same_baseline_element_type,
-    same_shapes,
 )
-from .base import same_baseline_type as same_baseline_type
+
+
+def real_part_type(view: Abs | Part) -> str | None:
+    """baseline_element_type(result) = baseline_element_type(operand), real for complex elements"""
+    operand: TensorType = view.operand
+    if isinstance(operand.element_type, ElementType):
+        operand = operand.with_element_type(element_types.real_type(operand.element_type))
+    return rules.same_baseline_element_type("result", view.result, "operand", operand)
 
 
 class Abs(Unary, name="stablehlo.abs", functions={SIGNED | FLOAT | COMPLEX: np.absolute}):
@@ -50,24 +54,37 @@ class Abs(Unary, name="stablehlo.abs", functions={SIGNED | FLOAT | COMPLEX: np.a
 
     operand = Operand(SIGNED | COMPUTED)
     result = Result(SIGNED | FLOAT | QUANTIZED_PER_TENSOR)
-    C1 = Constraint(same_shapes, "C1")
+    C1 = constraints.same_shape("operand", "result")
 
-    @constraint
-    def C2(self) -> str | None:
-        """baseline_element_type(result) = operand's, for complex elements that of their parts"""
-        return real_part_type(self.operand, self.result)
+    C2 = Constraint(real_part_type)
 
     @classmethod
     def result_element_type(cls, element_type: ElementType) -> ElementType:
         return element_types.real_type(element_type)
 
 
-def real_part_type(operand: TensorType, result: TensorType) -> str | None:
-    """The result must have the elements that the real parts of the operand's have."""
-    element_type = operand.element_type
-    if isinstance(element_type, ElementType):
-        operand = operand.with_element_type(element_types.real_type(element_type))
-    return same_baseline_element_type(operand=operand, result=result)
+def _quantized_alike(what: str) -> Constraint:
+    """Quantized operands and results must have the same storage or expressed type."""
+
+    def check(view: Add) -> str | None:
+        values = [getattr(type, what) for type in view.quantized()]
+        if all(value == values[0] for value in values):
+            return None
+        return f"the {what} types of lhs, rhs and result are {', '.join(map(str, values))}"
+
+    return Constraint(check, f"{what}_type(lhs) = {what}_type(rhs) = {what}_type(result)")
+
+
+def _result_axis(name: str) -> Constraint:
+    """A per-axis quantized operand must have the result's quantization dimension."""
+
+    def check(view: Add) -> str | None:
+        axis, expected = map(rules.quantization_dimension, (getattr(view, name), view.result))
+        if axis is None or axis == expected:
+            return None
+        return f"the quantization dimension of {name} is {axis}, but that of result is {expected}"
+
+    return Constraint(check, f"is_per_axis_quantized({name}) implies the axis of {name} is that of result")
 
 
 class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
@@ -82,31 +99,11 @@ class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
         types = [type.element_type for type in self.named_types().values()]
         return [type for type in types if isinstance(type, QuantizedType)]
 
-    def quantized_alike(self, what: str) -> str | None:
-        """Quantized operands and result must have the same value of the attribute `what`."""
-        values = [getattr(type, what) for type in self.quantized()]
-        if all(value == values[0] for value in values):
-            return None
-        return f"the {what} types of lhs, rhs and result are {', '.join(map(str, values))}"
-
-    def same_axis(self, name: str, type: TensorType) -> str | None:
-        """A per-axis quantized operand must have the result's quantization dimension."""
-        axis, expected = rules.quantization_dimension(type), rules.quantization_dimension(self.result)
-        if axis is None or axis == expected:
-            return None
-        return f"the quantization dimension of {name} is {axis}, but that of result is {expected}"
-
     @constraint
     def C1(self) -> str | None:
         """without quantized tensors: type(lhs) = type(rhs) = type(result)"""
-        shapes = {name: type.shape for name, type in self.named_types().items()}
-        if not self.quantized() or not all(rules.shapes_agree(shapes["lhs"], s) for s in shapes.values()):
-            return rules.first(
-                rules.same_shape("rhs", self.rhs, "lhs", self.lhs.shape),
-                rules.same_shape("result", self.result, "lhs", self.lhs.shape),
-                None if self.quantized() else baseline_types_agree(self),
-            )
-        return None
+        alike = constraints.same_shape if self.quantized() else constraints.same_type
+        return alike("lhs", "rhs", "result").check(self)
 
     @constraint
     def C2(self) -> str | None:
@@ -115,15 +112,8 @@ class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
             return None
         return f"lhs is {self.lhs}, rhs {self.rhs}, result {self.result}: all or none must be quantized"
 
-    @constraint
-    def C3(self) -> str | None:
-        """storage_type(lhs) = storage_type(rhs) = storage_type(result)"""
-        return self.quantized_alike("storage")
-
-    @constraint
-    def C4(self) -> str | None:
-        """expressed_type(lhs) = expressed_type(rhs) = expressed_type(result)"""
-        return self.quantized_alike("expressed")
+    C3 = _quantized_alike("storage")
+    C4 = _quantized_alike("expressed")
 
     @constraint
     def C5(self) -> str | None:
@@ -135,15 +125,8 @@ class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
             return None
         return f"lhs is {self.lhs}, rhs {self.rhs}, but result {self.result}"
 
-    @constraint
-    def C6(self) -> str | None:
-        """a per-axis quantized lhs has quantization_dimension(result)"""
-        return self.same_axis("lhs", self.lhs)
-
-    @constraint
-    def C7(self) -> str | None:
-        """a per-axis quantized rhs has quantization_dimension(result)"""
-        return self.same_axis("rhs", self.rhs)
+    C6 = _result_axis("lhs")
+    C7 = _result_axis("rhs")
 
 
 class Atan2(
@@ -174,6 +157,18 @@ class Ceil(Unary, name="stablehlo.ceil", functions={FLOAT: np.ceil}):
     result = Result(FLOAT | QUANTIZED_PER_TENSOR)
 
 
+def _f32_or_f64(name: str) -> Constraint:
+    """An operand must have elements of type f32 or f64."""
+
+    def check(view: Op) -> str | None:
+        type = getattr(view, name)
+        if type.element_type in (ELEMENT_TYPES["f32"], ELEMENT_TYPES["f64"]):
+            return None
+        return f"{name} must have elements of type f32 or f64, but is {type}"
+
+    return Constraint(check, f"{name} has elements of type f32 or f64")
+
+
 class Complex(
     Elementwise,
     name="stablehlo.complex",
@@ -199,25 +194,10 @@ class Complex(
     def function_of(cls, element_type: ElementType) -> Function:
         return special.complex_of
 
-    @constraint
-    def I1(self) -> str | None:
-        """lhs has elements of type f32 or f64"""
-        return _f32_or_f64("lhs", self.lhs)
-
-    @constraint
-    def I2(self) -> str | None:
-        """rhs has elements of type f32 or f64"""
-        return _f32_or_f64("rhs", self.rhs)
-
-    @constraint
-    def C1(self) -> str | None:
-        """type(lhs) = type(rhs)"""
-        return rules.same_type("rhs", self.rhs, "lhs", self.lhs)
-
-    @constraint
-    def C2(self) -> str | None:
-        """shape(result) = shape(lhs)"""
-        return rules.same_shape("result", self.result, "lhs", self.lhs.shape)
+    I1 = _f32_or_f64("lhs")
+    I2 = _f32_or_f64("rhs")
+    C1 = constraints.same_type("lhs", "rhs")
+    C2 = constraints.same_shape("lhs", "result")
 
     @constraint
     def C3(self) -> str | None:
@@ -225,12 +205,6 @@ class Complex(
         if element_types.real_type(self.result.element_type) is self.lhs.element_type:
             return None
         return f"result has elements {self.result.element_type}, but lhs has {self.lhs.element_type}"
-
-
-def _f32_or_f64(name: str, type: TensorType) -> str | None:
-    if type.element_type in (ELEMENT_TYPES["f32"], ELEMENT_TYPES["f64"]):
-        return None
-    return f"{name} must have elements of type f32 or f64, but is {type}"
 
 
 class Cosine(
@@ -278,12 +252,9 @@ class Part(Unary):
 
     operand = Operand(FLOAT | COMPLEX)
     result = Result(FLOAT)
-    C1 = Constraint(same_shapes, "C1")
+    C1 = constraints.same_shape("operand", "result")
 
-    @constraint
-    def C2(self) -> str | None:
-        """element_type(result) = operand's, for complex elements that of their parts"""
-        return real_part_type(self.operand, self.result)
+    C2 = Constraint(real_part_type)
 
     @classmethod
     def result_element_type(cls, element_type: ElementType) -> ElementType:

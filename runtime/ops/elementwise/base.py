@@ -17,14 +17,13 @@ from ...types import (
     INTEGER,
     PLAIN,
     QUANTIZED_PER_TENSOR,
-    AnyElementType,
     ElementType,
     QuantizedType,
     TensorType,
     Type,
 )
-from ..framework import rules
-from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result
+from ..framework import constraints, rules
+from ..framework.declaration import Array, Attribute, Op, Operand, Result
 from ..numerics import element_types
 from ..numerics.element_types import Function
 from ..numerics.real_functions import RealFunction
@@ -32,51 +31,6 @@ from ..numerics.result_accuracy import RESULT_ACCURACY, ResultAccuracy, unreacha
 
 COMPUTED = FLOAT | COMPLEX | QUANTIZED_PER_TENSOR
 """What most mathematical functions take."""
-
-
-def baseline(element_type: AnyElementType) -> object:
-    """What must match of element types whose scales and zero points may differ."""
-    if not isinstance(element_type, QuantizedType):
-        return element_type
-    t = element_type
-    return (t.storage, t.storage_min, t.storage_max, t.expressed, t.quantization_dimension)
-
-
-def same_baseline_element_type(**named: TensorType) -> str | None:
-    """All of these must have the same element type but for scales and zero points."""
-    (first_name, first), *rest = named.items()
-    for name, type in rest:
-        if baseline(type.element_type) != baseline(first.element_type):
-            return f"{name} has elements {type.element_type}, but {first_name} has {first.element_type}"
-    return None
-
-
-def same_baseline_type(**named: TensorType) -> str | None:
-    """All of these must have the same type but for scales and zero points."""
-    (first_name, first), *rest = named.items()
-    for name, type in rest:
-        reason = same_baseline_element_type(**{first_name: first, name: type})
-        if reason is None and not rules.shapes_agree(type.shape, first.shape):
-            reason = f"{name} is {type}, but {first_name} is {first}"
-        if reason is not None:
-            return reason
-    return None
-
-
-def baseline_types_agree(self: Elementwise) -> str | None:
-    """baseline_type of all operands and of the result is the same"""
-    return same_baseline_type(**self.named_types())
-
-
-def same_types(self: Elementwise) -> str | None:
-    """all operands and the result have the same type"""
-    return baseline_types_agree(self)
-
-
-def same_shapes(self: Elementwise) -> str | None:
-    """operand and result have the same shape"""
-    (name, operand), (result_name, result) = self.named_types().items()
-    return rules.same_shape(result_name, result, name, operand.shape)
 
 
 class Elementwise(Op):
@@ -186,7 +140,7 @@ class Unary(Elementwise, assembly="$operand attr-dict : same-type"):
 
     operand = Operand(COMPUTED)
     result = Result(COMPUTED)
-    C1 = Constraint(baseline_types_agree, "C1")
+    C1 = constraints.same_baseline_type("operand", "result")
 
 
 class Transcendental(Unary, wide=FLOAT | COMPLEX):
@@ -207,7 +161,7 @@ class Binary(Elementwise, assembly="$lhs , $rhs attr-dict : same-type"):
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
-    C1 = Constraint(baseline_types_agree, "C1")
+    C1 = constraints.same_baseline_type("lhs", "rhs", "result")
 
 
 class Arithmetic(Binary):

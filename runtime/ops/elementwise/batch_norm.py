@@ -13,11 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from ...types import FLOAT, QUANTIZED_PER_TENSOR, TensorType, Type
+from ..framework import constraints
 from ..framework.attribute_kinds import F32, I64
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
-from ..framework.rules import first, in_range, same_shape, sizes_agree
+from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result
+from ..framework.rules import sizes_agree
 from ..numerics.element_types import carrier
-from .base import same_baseline_element_type, same_baseline_type
 
 NUMBER: Final = FLOAT | QUANTIZED_PER_TENSOR
 
@@ -29,17 +29,7 @@ class BatchNorm(Op):
     epsilon: Any
     feature_index: Any
 
-    @constraint
-    def C1(self) -> str | None:
-        """0 <= feature_index < rank(operand)"""
-        return in_range("feature_index", [self.feature_index], 0, self.operand.rank, "the rank of operand")
-
-    def has_size_of_features(self, name: str) -> str | None:
-        """A 1-dimensional operand or result must have an element for each feature."""
-        (size,), features = getattr(self, name).shape, self.operand.shape[self.feature_index]
-        if sizes_agree(size, features):
-            return None
-        return f"{name} has size {size}, but operand has size {features} in dimension {self.feature_index}"
+    C1 = constraints.dimensions_of("feature_index", "operand")
 
     def carried(self, *arrays: Array) -> list[Array]:
         """Arrays in the type in which they are computed; 1-dimensional ones broadcast along the features.
@@ -75,6 +65,18 @@ class BatchNorm(Op):
         return (array if type.rank == array.ndim else array.reshape(-1)).astype(type.dtype, copy=False)
 
 
+def _feature_count(name: str) -> Constraint:
+    """A 1-dimensional operand or result must have an element for each feature."""
+
+    def check(view: BatchNorm) -> str | None:
+        (size,), features = getattr(view, name).shape, view.operand.shape[view.feature_index]
+        if sizes_agree(size, features):
+            return None
+        return f"{name} has size {size}, but operand has size {features} in dimension {view.feature_index}"
+
+    return Constraint(check, f"size({name}) = dim(operand, feature_index)")
+
+
 class BatchNormInference(BatchNorm, name="stablehlo.batch_norm_inference"):
     """Normalizes with a mean and a variance that are given."""
 
@@ -87,42 +89,12 @@ class BatchNormInference(BatchNorm, name="stablehlo.batch_norm_inference"):
     feature_index = Attribute(I64)
     result = Result(NUMBER)
 
-    @constraint
-    def C2(self) -> str | None:
-        """operand, scale, offset, mean, variance and result have the same baseline_element_type"""
-        return same_baseline_element_type(
-            operand=self.operand,
-            scale=self.scale,
-            offset=self.offset,
-            mean=self.mean,
-            variance=self.variance,
-            result=self.result,
-        )
-
-    @constraint
-    def C3(self) -> str | None:
-        """size(scale) = dim(operand, feature_index)"""
-        return self.has_size_of_features("scale")
-
-    @constraint
-    def C4(self) -> str | None:
-        """size(offset) = dim(operand, feature_index)"""
-        return self.has_size_of_features("offset")
-
-    @constraint
-    def C5(self) -> str | None:
-        """size(mean) = dim(operand, feature_index)"""
-        return self.has_size_of_features("mean")
-
-    @constraint
-    def C6(self) -> str | None:
-        """size(variance) = dim(operand, feature_index)"""
-        return self.has_size_of_features("variance")
-
-    @constraint
-    def C7(self) -> str | None:
-        """baseline_type(operand) = baseline_type(result)"""
-        return same_baseline_type(operand=self.operand, result=self.result)
+    C2 = constraints.same_baseline_element_type("operand", "scale", "offset", "mean", "variance", "result")
+    C3 = _feature_count("scale")
+    C4 = _feature_count("offset")
+    C5 = _feature_count("mean")
+    C6 = _feature_count("variance")
+    C7 = constraints.same_baseline_type("operand", "result")
 
     def infer(self) -> list[Type] | None:
         return None if self.operand.category & QUANTIZED_PER_TENSOR else [self.operand]
@@ -144,42 +116,14 @@ class BatchNormTraining(BatchNorm, name="stablehlo.batch_norm_training"):
     batch_mean = Result(NUMBER, rank=1)
     batch_var = Result(NUMBER, rank=1)
 
-    @constraint
-    def C2(self) -> str | None:
-        """operand, scale, offset, batch_mean, batch_var and output have the same baseline_element_type"""
-        return same_baseline_element_type(
-            operand=self.operand,
-            scale=self.scale,
-            offset=self.offset,
-            batch_mean=self.batch_mean,
-            batch_var=self.batch_var,
-            output=self.output,
-        )
-
-    @constraint
-    def C3(self) -> str | None:
-        """size(scale) = dim(operand, feature_index)"""
-        return self.has_size_of_features("scale")
-
-    @constraint
-    def C4(self) -> str | None:
-        """size(offset) = dim(operand, feature_index)"""
-        return self.has_size_of_features("offset")
-
-    @constraint
-    def C5(self) -> str | None:
-        """size(batch_mean) = dim(operand, feature_index)"""
-        return self.has_size_of_features("batch_mean")
-
-    @constraint
-    def C6(self) -> str | None:
-        """size(batch_var) = dim(operand, feature_index)"""
-        return self.has_size_of_features("batch_var")
-
-    @constraint
-    def C7(self) -> str | None:
-        """baseline_type(output) = baseline_type(operand)"""
-        return same_baseline_type(output=self.output, operand=self.operand)
+    C2 = constraints.same_baseline_element_type(
+        "operand", "scale", "offset", "batch_mean", "batch_var", "output"
+    )
+    C3 = _feature_count("scale")
+    C4 = _feature_count("offset")
+    C5 = _feature_count("batch_mean")
+    C6 = _feature_count("batch_var")
+    C7 = constraints.same_baseline_type("operand", "output")
 
     def reference(self, operand: Array, scale: Array, offset: Array) -> tuple[Array, Array, Array]:
         x, a, b = self.carried(operand, scale, offset)
@@ -208,39 +152,12 @@ class BatchNormGrad(BatchNorm, name="stablehlo.batch_norm_grad"):
     grad_scale = Result(NUMBER, rank=1)
     grad_offset = Result(NUMBER, rank=1)
 
-    @constraint
-    def C2(self) -> str | None:
-        """all operands and results have the same baseline_element_type"""
-        return same_baseline_element_type(
-            operand=self.operand,
-            scale=self.scale,
-            mean=self.mean,
-            variance=self.variance,
-            grad_output=self.grad_output,
-            grad_operand=self.grad_operand,
-            grad_scale=self.grad_scale,
-            grad_offset=self.grad_offset,
-        )
-
-    @constraint
-    def C3(self) -> str | None:
-        """operand, grad_output and grad_operand have the same shape"""
-        return first(
-            same_shape("grad_output", self.grad_output, "the shape of operand", self.operand.shape),
-            same_shape("grad_operand", self.grad_operand, "the shape of operand", self.operand.shape),
-        )
-
-    @constraint
-    def C4(self) -> str | None:
-        """scale, mean, variance, grad_scale and grad_offset have the same shape"""
-        names = ("mean", "variance", "grad_scale", "grad_offset")
-        types = ((name, getattr(self, name)) for name in names)
-        return first(*(same_shape(n, t, "the shape of scale", self.scale.shape) for n, t in types))
-
-    @constraint
-    def C5(self) -> str | None:
-        """size(scale) = dim(operand, feature_index)"""
-        return self.has_size_of_features("scale")
+    C2 = constraints.same_baseline_element_type(
+        "operand", "scale", "mean", "variance", "grad_output", "grad_operand", "grad_scale", "grad_offset"
+    )
+    C3 = constraints.same_shape("operand", "grad_output", "grad_operand")
+    C4 = constraints.same_shape("scale", "mean", "variance", "grad_scale", "grad_offset")
+    C5 = _feature_count("scale")
 
     def reference(
         self, operand: Array, scale: Array, mean: Array, variance: Array, grad_output: Array

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...types import BOOLEAN, ELEMENT_TYPES, INTEGER, ElementType
-from ..framework.declaration import Array, Constraint, Operand, Result
+from ..framework.declaration import Array, Operand, Result
 from ..numerics import element_types
 from ..numerics.element_types import Function
-from .base import Binary, Unary, same_types
+from .base import Binary, Unary
 
 
 class Logical(Binary):
@@ -24,7 +24,6 @@ class Logical(Binary):
     lhs = Operand(BOOLEAN | INTEGER)
     rhs = Operand(BOOLEAN | INTEGER)
     result = Result(BOOLEAN | INTEGER)
-    C1 = Constraint(same_types, "C1")
 
 
 class And(Logical, name="stablehlo.and", functions={BOOLEAN | INTEGER: np.bitwise_and}):
@@ -36,7 +35,6 @@ class CountLeadingZeros(Unary, name="stablehlo.count_leading_zeros"):
 
     operand = Operand(INTEGER)
     result = Result(INTEGER)
-    C1 = Constraint(same_types, "C1")
 
     @classmethod
     @functools.cache
@@ -59,7 +57,6 @@ class Not(Unary, name="stablehlo.not", functions={BOOLEAN | INTEGER: np.invert})
 
     operand = Operand(BOOLEAN | INTEGER)
     result = Result(BOOLEAN | INTEGER)
-    C1 = Constraint(same_types, "C1")
 
 
 class Or(Logical, name="stablehlo.or", functions={BOOLEAN | INTEGER: np.bitwise_or}):
@@ -71,7 +68,6 @@ class Popcnt(Unary, name="stablehlo.popcnt"):
 
     operand = Operand(INTEGER)
     result = Result(INTEGER)
-    C1 = Constraint(same_types, "C1")
 
     @classmethod
     @functools.cache
@@ -91,7 +87,6 @@ class Shift(Binary):
     lhs = Operand(INTEGER)
     rhs = Operand(INTEGER)
     result = Result(INTEGER)
-    C1 = Constraint(same_types, "C1")
 
 
 class ShiftLeft(Shift, name="stablehlo.shift_left"):

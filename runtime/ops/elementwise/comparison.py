@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -21,15 +22,14 @@ from ...types import (
     QUANTIZED_PER_TENSOR,
     SIGNED,
     ElementType,
-    TensorType,
 )
-from ..framework import rules
+from ..framework import constraints
 from ..framework.attribute_kinds import Enum
-from ..framework.declaration import Attribute, Constraint, Operand, Result, constraint
+from ..framework.declaration import Attribute, Constraint, Operand, Result
 from ..numerics import element_types
 from ..numerics import special_functions as special
 from ..numerics.element_types import Function
-from .base import Binary, Elementwise, same_baseline_element_type, same_baseline_type, same_shapes
+from .base import Binary, Elementwise
 
 
 class ComparisonDirection(enum.StrEnum):
@@ -75,6 +75,23 @@ def comparison(
     return lambda lhs, rhs: compare(keys(lhs), keys(rhs))
 
 
+def compare_type_fits(view: Any) -> str | None:
+    """compare_type is one for element_type(lhs): SIGNED, UNSIGNED, FLOAT or TOTALORDER, where it is given"""
+    compare_type, element_type = view.compare_type, view.lhs.element_type
+    if element_type.category & QUANTIZED:
+        return None
+    allowed = [ComparisonType.UNSIGNED]
+    if element_type.category == FLOAT:
+        allowed = [ComparisonType.FLOAT, ComparisonType.TOTALORDER]
+    elif element_type.category == COMPLEX:
+        allowed = [ComparisonType.FLOAT]
+    elif element_type.category == SIGNED:
+        allowed = [ComparisonType.SIGNED]
+    if compare_type in (ComparisonType.NOTYPE, *allowed):
+        return None
+    return f"compare_type is {compare_type}, but must be {' or '.join(allowed)} for {element_type}"
+
+
 class Compare(
     Elementwise,
     name="stablehlo.compare",
@@ -95,40 +112,9 @@ class Compare(
     def result_element_type(cls, element_type: ElementType) -> ElementType:
         return ELEMENT_TYPES["i1"]
 
-    @constraint
-    def C1(self) -> str | None:
-        """baseline_element_type(lhs) = baseline_element_type(rhs)"""
-        return same_baseline_element_type(lhs=self.lhs, rhs=self.rhs)
-
-    @constraint
-    def C2(self) -> str | None:
-        """shape(lhs) = shape(rhs) = shape(result)"""
-        return rules.first(
-            rules.same_shape("rhs", self.rhs, "lhs", self.lhs.shape),
-            rules.same_shape("result", self.result, "lhs", self.lhs.shape),
-        )
-
-    @constraint
-    def C3(self) -> str | None:
-        """compare_type is SIGNED, UNSIGNED, FLOAT or TOTALORDER as the element type asks"""
-        return compare_type_fits(self.compare_type, self.lhs)
-
-
-def compare_type_fits(compare_type: ComparisonType, lhs: TensorType) -> str | None:
-    """The comparison type, where given, must be one for elements of this type."""
-    element_type = lhs.element_type
-    if element_type.category & QUANTIZED:
-        return None
-    allowed = [ComparisonType.UNSIGNED]
-    if element_type.category == FLOAT:
-        allowed = [ComparisonType.FLOAT, ComparisonType.TOTALORDER]
-    elif element_type.category == COMPLEX:
-        allowed = [ComparisonType.FLOAT]
-    elif element_type.category == SIGNED:
-        allowed = [ComparisonType.SIGNED]
-    if compare_type in (ComparisonType.NOTYPE, *allowed):
-        return None
-    return f"compare_type is {compare_type}, but must be {' or '.join(allowed)} for {element_type}"
+    C1 = constraints.same_baseline_element_type("lhs", "rhs")
+    C2 = constraints.same_shape("lhs", "rhs", "result")
+    C3 = Constraint(compare_type_fits)
 
 
 class IsFinite(
@@ -141,7 +127,7 @@ class IsFinite(
 
     x = Operand(FLOAT | QUANTIZED_PER_TENSOR)
     y = Result(BOOLEAN)
-    C1 = Constraint(same_shapes, "C1")
+    C1 = constraints.same_shape("x", "y")
 
     @classmethod
     def result_element_type(cls, element_type: ElementType) -> ElementType:
@@ -173,6 +159,15 @@ def ordering(element_type: ElementType, plain: Function, for_floats: Callable[..
     return element_types.carried(plain, element_type, element_type, element_types.carrier(element_type))
 
 
+def _single_or_shape(name: str, other: str) -> Constraint:
+    """An operand must have rank 0 or the shape of another one."""
+    same_shape = constraints.same_shape(other, name)
+    return Constraint(
+        lambda view: same_shape.check(view) if getattr(view, name).rank else None,
+        f"rank({name}) = 0 or {same_shape.rule}",
+    )
+
+
 class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $max attr-dict : same-type"):
     """minimum(maximum(operand, min), max); the bounds may be single elements."""
 
@@ -187,32 +182,10 @@ class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $ma
         greater, less = Maximum.function_of(element_type), Minimum.function_of(element_type)
         return lambda min, operand, max: less(greater(operand, min), max)
 
-    @constraint
-    def C1(self) -> str | None:
-        """rank(min) = 0 or shape(min) = shape(operand)"""
-        return _single_or_shape("min", self.min, "operand", self.operand)
-
-    @constraint
-    def C2(self) -> str | None:
-        """rank(max) = 0 or shape(max) = shape(operand)"""
-        return _single_or_shape("max", self.max, "operand", self.operand)
-
-    @constraint
-    def C3(self) -> str | None:
-        """baseline_element_type(min) = baseline_element_type(operand) = baseline_element_type(max)"""
-        return same_baseline_element_type(operand=self.operand, min=self.min, max=self.max)
-
-    @constraint
-    def C4(self) -> str | None:
-        """baseline_type(operand) = baseline_type(result)"""
-        return same_baseline_type(operand=self.operand, result=self.result)
-
-
-def _single_or_shape(name: str, type: TensorType, other: str, other_type: TensorType) -> str | None:
-    """The type must have rank 0 or the shape of the other."""
-    if type.rank == 0:
-        return None
-    return rules.same_shape(name, type, other, other_type.shape)
+    C1 = _single_or_shape("min", "operand")
+    C2 = _single_or_shape("max", "operand")
+    C3 = constraints.same_baseline_element_type("operand", "min", "max")
+    C4 = constraints.same_baseline_type("operand", "result")
 
 
 class Select(Elementwise, name="stablehlo.select", assembly="operands attr-dict : select-type"):
@@ -233,12 +206,5 @@ class Select(Elementwise, name="stablehlo.select", assembly="operands attr-dict 
             return lambda pred, on_true, on_false: on_true if pred else on_false
         return np.where
 
-    @constraint
-    def C1(self) -> str | None:
-        """rank(pred) = 0 or shape(pred) = shape(on_true)"""
-        return _single_or_shape("pred", self.pred, "on_true", self.on_true)
-
-    @constraint
-    def C2(self) -> str | None:
-        """baseline_type(on_true) = baseline_type(on_false) = baseline_type(result)"""
-        return same_baseline_type(on_true=self.on_true, on_false=self.on_false, result=self.result)
+    C1 = _single_or_shape("pred", "on_true")
+    C2 = constraints.same_baseline_type("on_true", "on_false", "result")

@@ -26,13 +26,13 @@ from ...types import (
     TensorType,
     Type,
 )
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import I32
 from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint
 from ..numerics import element_types
 from ..numerics.element_types import Function
 from ..numerics.quantization import by_table, dequantizer, quantizer
-from .base import Elementwise, baseline_types_agree, same_shapes
+from .base import Elementwise
 
 
 class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dict : same-type"):
@@ -40,13 +40,21 @@ class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dic
 
     operand = Operand(PLAIN)
     result = Result(PLAIN)
-    C1 = Constraint(same_shapes, "C1")
+    C1 = constraints.same_shape("operand", "result")
 
     def plain_function(self, element_type: ElementType) -> Function:
         return element_types.converter(element_type, self.result.element_type)
 
     def infer(self) -> list[Type] | None:
         return None
+
+
+def _same_expressed_type(view: UniformQuantize | UniformDequantize) -> str | None:
+    """expressed_type(operand) = expressed_type(result); a type that is not quantized expresses itself"""
+    expressed, expected = (rules.expressed_type(type.element_type) for type in (view.operand, view.result))
+    if expressed is expected:
+        return None
+    return f"operand expresses {expressed}, but result {expected}"
 
 
 class UniformQuantize(
@@ -58,12 +66,9 @@ class UniformQuantize(
 
     operand = Operand(FLOAT | QUANTIZED)
     result = Result(QUANTIZED)
-    C1 = Constraint(same_shapes, "C1")
+    C1 = constraints.same_shape("operand", "result")
 
-    @constraint
-    def C2(self) -> str | None:
-        """expressed_type(result) is the operand's element type, or its expressed type"""
-        return _same_expressed("operand", self.operand, "result", self.result)
+    C2 = Constraint(_same_expressed_type)
 
     @functools.cached_property
     def function(self) -> Function:
@@ -82,24 +87,13 @@ class UniformDequantize(
 
     operand = Operand(QUANTIZED)
     result = Result(FLOAT)
-    C1 = Constraint(same_shapes, "C1")
+    C1 = constraints.same_shape("operand", "result")
 
-    @constraint
-    def C2(self) -> str | None:
-        """element_type(result) = expressed_type(operand)"""
-        return _same_expressed("operand", self.operand, "result", self.result)
+    C2 = Constraint(_same_expressed_type)
 
     @functools.cached_property
     def function(self) -> Function:
         return by_table(self.operand, dequantizer(self.operand))
-
-
-def _same_expressed(name: str, type: TensorType, other: str, other_type: TensorType) -> str | None:
-    """Both must have the same expressed type; a plain type expresses itself."""
-    expressed, expected = (rules.expressed_type(t.element_type) for t in (type, other_type))
-    if expressed is expected:
-        return None
-    return f"{name} expresses {expressed}, but {other} {expected}"
 
 
 class ReducePrecision(
@@ -113,25 +107,10 @@ class ReducePrecision(
     exponent_bits = Attribute(I32)
     mantissa_bits = Attribute(I32)
     output = Result(FLOAT | QUANTIZED_PER_TENSOR)
-    C1 = Constraint(baseline_types_agree, "C1")
+    C1 = constraints.same_baseline_type("operand", "output")
 
-    @constraint
-    def C2(self) -> str | None:
-        """1 <= exponent_bits"""
-        return (
-            None
-            if self.exponent_bits >= 1
-            else f"exponent_bits is {self.exponent_bits}, but must be at least 1"
-        )
-
-    @constraint
-    def C3(self) -> str | None:
-        """0 <= mantissa_bits"""
-        return (
-            None
-            if self.mantissa_bits >= 0
-            else f"mantissa_bits is {self.mantissa_bits}, but must be at least 0"
-        )
+    C2 = constraints.at_least(1, "exponent_bits")
+    C3 = constraints.not_negative("mantissa_bits")
 
     def plain_function(self, element_type: ElementType) -> Function:
         return _precision_reducer(element_type, self.exponent_bits, self.mantissa_bits)

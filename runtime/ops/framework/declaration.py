@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from ... import types
-from ...errors import UnsupportedError, VerifyError
+from ...errors import ExecutionError, UnsupportedError, VerifyError
 from ...ir import DenseElementsAttribute, Operation, StructAttribute
 from ...ir import Region as IrRegion
 from ...options import Ordering
@@ -170,27 +170,33 @@ class Region(_Declared):
 
 
 class Constraint:
-    """One constraint of the specification: label, rule in words, and the check.
+    """One constraint of the specification; the name under which a class declares it is its label.
 
-    The check returns None where the rule holds (or cannot be judged yet because a size is unknown), and
-    otherwise the reason with the offending values.
+    A label such as ``C3_C4`` stands for a rule that the specification lists under two labels.
+
+    Args:
+        check: returns None where the rule holds for a view, or cannot be judged yet because a size is
+            unknown, and otherwise the reason with the offending values.
+        rule: the rule in words; None: the docstring of `check` states it.
     """
 
-    def __init__(self, check: Callable[[Any], str | None], label: str | None = None) -> None:
+    label: str
+
+    def __init__(self, check: Callable[[Any], str | None], rule: str | None = None) -> None:
         self.check = check
-        self.label = label or check.__name__
+        self._rule = rule
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.label = name
 
     @property
     def rule(self) -> str:
         """The rule in words."""
-        return " ".join((self.check.__doc__ or "").split())
+        return " ".join((self._rule or self.check.__doc__ or "").split())
 
 
 def constraint(check: Callable[[Any], str | None]) -> Any:
-    """Declare a method as the constraint whose label is its name and whose rule is its docstring.
-
-    A name such as ``C3_C4`` stands for a rule that the specification lists under two labels.
-    """
+    """Declare a method as the constraint whose label is its name and whose rule is its docstring."""
     return Constraint(check)
 
 
@@ -470,6 +476,22 @@ class Op:
             reason = declared.check(self)
             if reason is not None:
                 raise self.error(reason, declared.label)
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """The values of an attribute of integers or of a single one; None where it is absent."""
+        value = getattr(self, name)
+        return value if value is None or isinstance(value, tuple) else (value,)
+
+    def known(self, name: str) -> tuple[int, ...]:
+        """The value of `integers`.
+
+        Raises:
+            ExecutionError: it is unknown.
+        """
+        values = self.integers(name)
+        if values is None:
+            raise ExecutionError(f"{name} is unknown", operation=self.name, location=self.operation.location)
+        return values
 
     def infer(self) -> list[Type] | None:
         """The result types that follow from operands and attributes; None where they do not follow."""

@@ -88,11 +88,11 @@ def same_element_type(name: str, type: TensorType, other: str, other_type: Tenso
     return f"{name} has elements {type.element_type}, but {other} has {other_type.element_type}"
 
 
-def length_is(name: str, values: Sequence[object], expected: int, what: str) -> str | None:
-    """`values` must have `expected` items; `what` says whose number that is."""
-    if len(values) == expected:
+def length_is(name: str, length: int, expected: int, what: str) -> str | None:
+    """A list of `length` values must have `expected` ones; `what` says what that number is."""
+    if sizes_agree(length, expected):
         return None
-    return f"{name} has {len(values)} elements, but {what} is {expected}"
+    return f"{name} has {length} elements, but {what} is {expected}"
 
 
 def unique(name: str, values: Sequence[int]) -> str | None:
@@ -136,11 +136,13 @@ def shape_text(shape: Sequence[int]) -> str:
     return "[" + ", ".join("?" if size == DYNAMIC else str(size) for size in shape) + "]"
 
 
-def not_negative(name: str, values: Sequence[int]) -> str | None:
-    """No value may be below zero."""
+def at_least(least: int, name: str, values: Sequence[int]) -> str | None:
+    """No value may be less than `least`."""
     for index, value in enumerate(values):
-        if value < 0:
-            return f"{name}[{index}] is {value}, but must not be negative"
+        if value < least:
+            where = f"{name}[{index}]" if len(values) > 1 else name
+            needed = {0: "not be negative", 1: "be positive"}.get(least, f"be at least {least}")
+            return f"{where} is {value}, but must {needed}"
     return None
 
 
@@ -152,9 +154,27 @@ def at_most(name: str, values: Sequence[int], other: str, sizes: Sequence[int]) 
     return None
 
 
-def all_same_element_type(named: Sequence[tuple[str, TensorType]]) -> str | None:
-    """All of these must have the element type of the first."""
-    return first(*(same_element_type(*pair, *named[0]) for pair in named[1:]))
+def _baseline(element_type: AnyElementType) -> object:
+    """What must match of element types whose scales and zero points may differ."""
+    if not isinstance(element_type, QuantizedType):
+        return element_type
+    t = element_type
+    return (t.storage, t.storage_min, t.storage_max, t.expressed, t.quantization_dimension)
+
+
+def same_baseline_element_type(name: str, type: TensorType, other: str, other_type: TensorType) -> str | None:
+    """Both must have the same element type except for scales and zero points."""
+    if _baseline(type.element_type) == _baseline(other_type.element_type):
+        return None
+    return f"{name} has elements {type.element_type}, but {other} has {other_type.element_type}"
+
+
+def same_baseline_type(name: str, type: TensorType, other: str, other_type: TensorType) -> str | None:
+    """Both must have the same type except for scales and zero points."""
+    reason = same_baseline_element_type(name, type, other, other_type)
+    if reason is None and not shapes_agree(type.shape, other_type.shape):
+        return f"{name} is {type}, but {other} is {other_type}"
+    return reason
 
 
 def same_element_type_up_to_axis(
@@ -251,14 +271,14 @@ def body_type_is(
 
 
 def results_have_types_of(
-    name: str, results: Sequence[TensorType], body: Region, operands: Sequence[TensorType]
+    named_results: Sequence[tuple[str, TensorType]], body: Region, operands: Sequence[TensorType]
 ) -> str | None:
     """Each result must have the element type that the body returns for it, or the operand's own again."""
-    for index, (result, expected) in enumerate(zip(results, body.type.results, strict=False)):
+    for index, ((name, result), expected) in enumerate(zip(named_results, body.type.results, strict=False)):
         if not isinstance(expected, TensorType) or result.element_type == expected.element_type:
             continue
         if index >= len(operands) or not _same_baseline(result, operands[index]):
-            return f"{name}[{index}] is {result}, but the body returns {expected}"
+            return f"{name} is {result}, but the body returns {expected}"
     return None
 
 

@@ -12,20 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Type
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
 from .index_space import as_indices
 from .sliding import SlidingWindow
-
-
-def _same_start_index_types(start_indices: Sequence[Type]) -> str | None:
-    """All start indices must have one type."""
-    for index, type in enumerate(start_indices):
-        reason = rules.same_type(f"start_indices[{index}]", type, "start_indices[0]", start_indices[0])
-        if reason is not None:
-            return reason
-    return None
 
 
 def _window(start_indices: Sequence[Any], sizes: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
@@ -67,36 +58,11 @@ class DynamicSlice(
     slice_sizes = Attribute(DIMENSIONS)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(operand) = element_type(result)"""
-        return rules.same_element_type("result", self.result, "operand", self.operand)
-
-    @constraint
-    def C2(self) -> str | None:
-        """size(start_indices) = size(slice_sizes) = rank(operand)"""
-        return rules.first(
-            rules.length_is("start_indices", self.start_indices, self.operand.rank, "the rank of operand"),
-            rules.length_is("slice_sizes", self.slice_sizes, self.operand.rank, "the rank of operand"),
-        )
-
-    @constraint
-    def C3(self) -> str | None:
-        """same(type(start_indices...))"""
-        return _same_start_index_types(self.start_indices)
-
-    @constraint
-    def C4(self) -> str | None:
-        """0 <= slice_sizes <= shape(operand)"""
-        return rules.first(
-            rules.not_negative("slice_sizes", self.slice_sizes),
-            rules.at_most("slice_sizes", self.slice_sizes, "operand", self.operand.shape),
-        )
-
-    @constraint
-    def C5(self) -> str | None:
-        """shape(result) = slice_sizes"""
-        return rules.same_shape("result", self.result, "slice_sizes", self.slice_sizes)
+    C1 = constraints.same_element_type("operand", "result")
+    C2 = constraints.size_is_rank("start_indices", "slice_sizes", of="operand")
+    C3 = constraints.same_type("start_indices")
+    C4 = constraints.within_shape("slice_sizes", "operand")
+    C5 = constraints.shape_is("result", "slice_sizes", "slice_sizes")
 
     def infer(self) -> list[Type]:
         return [self.operand.with_shape(self.slice_sizes)]
@@ -121,30 +87,16 @@ class DynamicUpdateSlice(
     start_indices = Operand(INTEGER, rank=0, variadic=True)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    @constraint
-    def C1(self) -> str | None:
-        """type(operand) = type(result)"""
-        return rules.same_type("result", self.result, "operand", self.operand)
-
-    @constraint
-    def C2(self) -> str | None:
-        """element_type(update) = element_type(operand)"""
-        return rules.same_element_type("update", self.update, "operand", self.operand)
+    C1 = constraints.same_type("operand", "result")
+    C2 = constraints.same_element_type("operand", "update")
 
     @constraint
     def C3(self) -> str | None:
         """rank(update) = rank(operand)"""
-        return rules.length_is("shape(update)", self.update.shape, self.operand.rank, "the rank of operand")
+        return rules.length_is("shape(update)", self.update.rank, self.operand.rank, "the rank of operand")
 
-    @constraint
-    def C4(self) -> str | None:
-        """size(start_indices) = rank(operand)"""
-        return rules.length_is("start_indices", self.start_indices, self.operand.rank, "the rank of operand")
-
-    @constraint
-    def C5(self) -> str | None:
-        """same(type(start_indices...))"""
-        return _same_start_index_types(self.start_indices)
+    C4 = constraints.size_is_rank("start_indices", of="operand")
+    C5 = constraints.same_type("start_indices")
 
     @constraint
     def C6(self) -> str | None:
@@ -188,15 +140,8 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
     batch_dims = Attribute(I64)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(operand) = element_type(result)"""
-        return rules.same_element_type("result", self.result, "operand", self.operand)
-
-    @constraint
-    def C2(self) -> str | None:
-        """0 <= dim < rank(operand)"""
-        return rules.in_range("dim", [self.dim], 0, self.operand.rank, "the rank of operand")
+    C1 = constraints.same_element_type("operand", "result")
+    C2 = constraints.dimensions_of("dim", "operand")
 
     @constraint
     def C3(self) -> str | None:
@@ -215,10 +160,7 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
                 return f"operand has size {size} at {d}, but index has {index_size}"
         return None
 
-    @constraint
-    def C5(self) -> str | None:
-        """shape(result) = shape(operand) with the sizes of index beyond batch_dims in place of dim"""
-        return rules.same_shape("result", self.result, "the selected shape", self.selected_shape())
+    C5 = constraints.shape_is("result", "the selected shape", "selected_shape")
 
     def selected_shape(self) -> list[int]:
         """The shape of the result."""

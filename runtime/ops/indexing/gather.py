@@ -13,9 +13,9 @@ import numpy as np
 
 from ...errors import UndefinedBehaviorError
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Type
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, I64
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result
 from ..shape.dynamic_shapes import RunTimeShaped
 from . import index_space
 from .index_space import IndexedWindows
@@ -46,100 +46,9 @@ class GatherRules(Op):
         """The dimensions of the result that are those of the batch."""
         return index_space.other_dimensions(self.result.rank, self.offset_dims)
 
-    def known_slice_sizes(self) -> Sequence[int] | None:
-        """slice_sizes, or None where they are not known yet."""
-        raise NotImplementedError
-
-    def rank_is_sum(self) -> str | None:
-        """Each dimension of operand is an offset dimension, collapsed, or a batching dimension."""
-        groups = (self.offset_dims, self.collapsed_slice_dims, self.operand_batching_dims)
-        total = sum(map(len, groups))
-        if self.operand.rank == total:
-            return None
-        sizes = " + ".join(str(len(group)) for group in groups)
-        return (
-            f"operand has rank {self.operand.rank}, but offset_dims, collapsed_slice_dims and "
-            f"operand_batching_dims have {sizes} = {total} elements"
-        )
-
-    def index_vector_dim_in_range(self) -> str | None:
-        """index_vector_dim is a dimension of start_indices, or its rank."""
-        rank = self.start_indices.rank
-        return rules.in_range(
-            "index_vector_dim", [self.index_vector_dim], 0, rank + 1, "rank(start_indices) + 1"
-        )
-
-    def start_index_map_has_index_vector_size(self) -> str | None:
-        """start_index_map has an element for each element of an index vector."""
-        return index_space.index_vector_size_is(
-            "start_index_map", self.start_index_map, self.start_indices, self.index_vector_dim
-        )
-
-    def offset_dims_ascend(self) -> str | None:
-        """offset_dims has no duplicates and is sorted."""
-        return rules.first(
-            rules.unique("offset_dims", self.offset_dims), rules.is_sorted("offset_dims", self.offset_dims)
-        )
-
-    def offset_dims_in_range(self) -> str | None:
-        """offset_dims are dimensions of result."""
-        return rules.in_range("offset_dims", self.offset_dims, 0, self.result.rank, "the rank of result")
-
-    def dimensions_of_operand(self, name: str) -> str | None:
-        """The elements of a list are dimensions of operand."""
-        return rules.in_range(name, getattr(self, name), 0, self.operand.rank, "the rank of operand")
-
-    def slice_sizes_at_most_one(self, name: str) -> str | None:
-        """slice_sizes is at most 1 along the dimensions of a list."""
-        slice_sizes = self.known_slice_sizes() or ()
-        for d in getattr(self, name):
-            if 0 <= d < len(slice_sizes) and slice_sizes[d] > 1:
-                return f"slice_sizes[{d}] is {slice_sizes[d]}, but must be at most 1, for {d} is in {name}"
-        return None
-
-    def start_indices_batching_dims_in_range(self) -> str | None:
-        """start_indices_batching_dims are dimensions of start_indices."""
-        dimensions, rank = self.start_indices_batching_dims, self.start_indices.rank
-        return rules.in_range("start_indices_batching_dims", dimensions, 0, rank, "the rank of start_indices")
-
-    def index_vector_dim_absent(self) -> str | None:
-        """index_vector_dim is no batching dimension."""
-        dimensions = self.start_indices_batching_dims
-        return rules.absent(
-            "index_vector_dim", self.index_vector_dim, "start_indices_batching_dims", dimensions
-        )
-
-    def batching_dims_pair(self) -> str | None:
-        """operand and start_indices have as many batching dimensions."""
-        count = len(self.start_indices_batching_dims)
-        return rules.length_is(
-            "operand_batching_dims", self.operand_batching_dims, count, "that of start_indices_batching_dims"
-        )
-
-    def batching_sizes_agree(self) -> str | None:
-        """operand and start_indices have the same sizes along their batching dimensions."""
-        return index_space.batching_sizes_agree(
-            ("operand", "start_indices"),
-            (self.operand, self.start_indices),
-            (self.operand_batching_dims, self.start_indices_batching_dims),
-        )
-
-    def slice_sizes_fit(self) -> str | None:
-        """0 <= slice_sizes <= shape(operand)."""
-        slice_sizes = self.known_slice_sizes() or ()
-        return rules.first(
-            rules.not_negative("slice_sizes", slice_sizes),
-            rules.at_most("slice_sizes", slice_sizes, "operand", self.operand.shape),
-        )
-
-    def result_shape_is_combined(self) -> str | None:
-        """The result has the sizes of the batch and of the offset dimensions."""
-        shape = self.combined_shape()
-        return None if shape is None else rules.same_shape("result", self.result, "the gathered shape", shape)
-
     def combined_shape(self) -> list[int] | None:
         """The shape of the result, or None where slice_sizes are not known yet."""
-        slice_sizes = self.known_slice_sizes()
+        slice_sizes = self.integers("slice_sizes")
         if slice_sizes is None:
             return None
         dropped = (self.collapsed_slice_dims, self.operand_batching_dims)
@@ -196,6 +105,19 @@ class GatherRules(Op):
                 )
 
 
+def _slice_sizes_at_most_one(name: str) -> Constraint:
+    """slice_sizes must be at most 1 along the dimensions of a list."""
+
+    def check(view: GatherRules) -> str | None:
+        slice_sizes = view.integers("slice_sizes") or ()
+        for d in getattr(view, name):
+            if 0 <= d < len(slice_sizes) and slice_sizes[d] > 1:
+                return f"slice_sizes[{d}] is {slice_sizes[d]}, but must be at most 1, for {d} is in {name}"
+        return None
+
+    return Constraint(check, f"slice_sizes[{name}...] <= 1")
+
+
 class Gather(GatherRules, name="stablehlo.gather"):
     """Reads a window at each place that an index vector says, moved so that it lies within the operand."""
 
@@ -211,138 +133,31 @@ class Gather(GatherRules, name="stablehlo.gather"):
     indices_are_sorted = Attribute(BOOL, False)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    @functools.cached_property
-    def windowed_dims(self) -> dict[int, int]:
-        """For each dimension of the operand that slices keep, the one of the result."""
-        dropped = (*self.collapsed_slice_dims, *self.operand_batching_dims)
-        window_dims = index_space.other_dimensions(self.operand.rank, dropped)
-        return dict(zip(window_dims, self.offset_dims, strict=True))
-
-    @property
-    def batch_dims(self) -> list[int]:
-        """The dimensions of the result that are those of the batch."""
-        return index_space.other_dimensions(self.result.rank, self.offset_dims)
-
-    def known_slice_sizes(self) -> Sequence[int]:
-        slice_sizes: Sequence[int] = self.slice_sizes
-        return slice_sizes
-
-    @constraint
-    def C1(self) -> str | None:
-        """rank(operand) = size(offset_dims) + size(collapsed_slice_dims) + size(operand_batching_dims)"""
-        return self.rank_is_sum()
-
-    @constraint
-    def C2(self) -> str | None:
-        """0 <= index_vector_dim <= rank(start_indices)"""
-        return self.index_vector_dim_in_range()
-
-    @constraint
-    def C3(self) -> str | None:
-        """size(start_index_map) is the size of an index vector"""
-        return self.start_index_map_has_index_vector_size()
-
-    @constraint
-    def C4(self) -> str | None:
-        """is_unique(offset_dims) and is_sorted(offset_dims)"""
-        return self.offset_dims_ascend()
-
-    @constraint
-    def C5(self) -> str | None:
-        """0 <= offset_dims < rank(result)"""
-        return self.offset_dims_in_range()
-
-    @constraint
-    def C6(self) -> str | None:
-        """is_unique(concatenate(collapsed_slice_dims, operand_batching_dims))"""
-        dimensions = self.collapsed_slice_dims + self.operand_batching_dims
-        return rules.unique("concatenate(collapsed_slice_dims, operand_batching_dims)", dimensions)
-
-    @constraint
-    def C7(self) -> str | None:
-        """is_sorted(collapsed_slice_dims)"""
-        return rules.is_sorted("collapsed_slice_dims", self.collapsed_slice_dims)
-
-    @constraint
-    def C8(self) -> str | None:
-        """0 <= collapsed_slice_dims < rank(operand)"""
-        return self.dimensions_of_operand("collapsed_slice_dims")
-
-    @constraint
-    def C9(self) -> str | None:
-        """slice_sizes[collapsed_slice_dims...] <= 1"""
-        return self.slice_sizes_at_most_one("collapsed_slice_dims")
-
-    @constraint
-    def C10(self) -> str | None:
-        """is_sorted(operand_batching_dims)"""
-        return rules.is_sorted("operand_batching_dims", self.operand_batching_dims)
-
-    @constraint
-    def C11(self) -> str | None:
-        """0 <= operand_batching_dims < rank(operand)"""
-        return self.dimensions_of_operand("operand_batching_dims")
-
-    @constraint
-    def C12(self) -> str | None:
-        """slice_sizes[operand_batching_dims...] <= 1"""
-        return self.slice_sizes_at_most_one("operand_batching_dims")
-
-    @constraint
-    def C13(self) -> str | None:
-        """is_unique(start_indices_batching_dims)"""
-        return rules.unique("start_indices_batching_dims", self.start_indices_batching_dims)
-
-    @constraint
-    def C14(self) -> str | None:
-        """0 <= start_indices_batching_dims < rank(start_indices)"""
-        return self.start_indices_batching_dims_in_range()
-
-    @constraint
-    def C15(self) -> str | None:
-        """index_vector_dim not in start_indices_batching_dims"""
-        return self.index_vector_dim_absent()
-
-    @constraint
-    def C16(self) -> str | None:
-        """size(operand_batching_dims) = size(start_indices_batching_dims)"""
-        return self.batching_dims_pair()
-
-    @constraint
-    def C17(self) -> str | None:
-        """dim(operand, operand_batching_dims...) = dim(start_indices, start_indices_batching_dims...)"""
-        return self.batching_sizes_agree()
-
-    @constraint
-    def C18(self) -> str | None:
-        """is_unique(concatenate(start_index_map, operand_batching_dims))"""
-        dimensions = self.start_index_map + self.operand_batching_dims
-        return rules.unique("concatenate(start_index_map, operand_batching_dims)", dimensions)
-
-    @constraint
-    def C19(self) -> str | None:
-        """0 <= start_index_map < rank(operand)"""
-        return self.dimensions_of_operand("start_index_map")
-
-    @constraint
-    def C20(self) -> str | None:
-        """size(slice_sizes) = rank(operand)"""
-        return rules.length_is("slice_sizes", self.slice_sizes, self.operand.rank, "the rank of operand")
-
-    @constraint
-    def C21(self) -> str | None:
-        """0 <= slice_sizes <= shape(operand)"""
-        return self.slice_sizes_fit()
-
-    @constraint
-    def C22(self) -> str | None:
-        """shape(result) = combine(batch_dim_sizes, offset_dim_sizes)"""
-        return self.result_shape_is_combined()
-
-    @constraint
-    def C23(self) -> str | None:
-        """element_type(operand) = element_type(result)"""
-        return rules.same_element_type("result", self.result, "operand", self.operand)
+    C1 = index_space.rank_is_sum("operand", "offset_dims", "collapsed_slice_dims", "operand_batching_dims")
+    C2 = index_space.index_vector_dim_in_range("start_indices")
+    C3 = index_space.has_index_vector_size("start_index_map", "start_indices")
+    C4 = constraints.unique_and_sorted("offset_dims")
+    C5 = constraints.dimensions_of("offset_dims", "result")
+    C6 = constraints.unique("collapsed_slice_dims", "operand_batching_dims")
+    C7 = constraints.is_sorted("collapsed_slice_dims")
+    C8 = constraints.dimensions_of("collapsed_slice_dims", "operand")
+    C9 = _slice_sizes_at_most_one("collapsed_slice_dims")
+    C10 = constraints.is_sorted("operand_batching_dims")
+    C11 = constraints.dimensions_of("operand_batching_dims", "operand")
+    C12 = _slice_sizes_at_most_one("operand_batching_dims")
+    C13 = constraints.unique("start_indices_batching_dims")
+    C14 = constraints.dimensions_of("start_indices_batching_dims", "start_indices")
+    C15 = constraints.absent("index_vector_dim", "start_indices_batching_dims")
+    C16 = constraints.same_size("operand_batching_dims", "start_indices_batching_dims")
+    C17 = constraints.same_sizes_along(
+        "operand", "operand_batching_dims", "start_indices", "start_indices_batching_dims"
+    )
+    C18 = constraints.unique("start_index_map", "operand_batching_dims")
+    C19 = constraints.dimensions_of("start_index_map", "operand")
+    C20 = constraints.size_is_rank("slice_sizes", of="operand")
+    C21 = constraints.within_shape("slice_sizes", "operand")
+    C22 = constraints.shape_is("result", "combine(batch_dim_sizes, offset_dim_sizes)", "combined_shape")
+    C23 = constraints.same_element_type("operand", "result")
 
     def reference(self, operand: Array, start_indices: Array) -> Array:
         rules.judge_unknown_sizes(self, operand, start_indices)
@@ -372,115 +187,35 @@ class DynamicGather(GatherRules, RunTimeShaped, name="stablehlo.dynamic_gather")
     start_indices_batching_dims = Attribute(DIMENSIONS, (), of="dimension_numbers")
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    @functools.cached_property
-    def windowed_dims(self) -> dict[int, int]:
-        """For each dimension of the operand that slices keep, the one of the result."""
-        dropped = (*self.collapsed_slice_dims, *self.operand_batching_dims)
-        window_dims = index_space.other_dimensions(self.operand.rank, dropped)
-        return dict(zip(window_dims, self.offset_dims, strict=True))
-
-    @property
-    def batch_dims(self) -> list[int]:
-        """The dimensions of the result that are those of the batch."""
-        return index_space.other_dimensions(self.result.rank, self.offset_dims)
-
-    def known_slice_sizes(self) -> Sequence[int] | None:
-        return self.sizes("slice_sizes")
-
-    @constraint
-    def C1(self) -> str | None:
-        """rank(operand) = size(offset_dims) + size(collapsed_slice_dims)"""
-        return self.rank_is_sum()
-
-    @constraint
-    def C2(self) -> str | None:
-        """0 <= index_vector_dim <= rank(start_indices)"""
-        return self.index_vector_dim_in_range()
-
-    @constraint
-    def C3(self) -> str | None:
-        """size(start_index_map) is the size of an index vector"""
-        return self.start_index_map_has_index_vector_size()
-
-    @constraint
-    def C4(self) -> str | None:
-        """is_unique(offset_dims) and is_sorted(offset_dims)"""
-        return self.offset_dims_ascend()
-
-    @constraint
-    def C5(self) -> str | None:
-        """0 <= offset_dims < rank(result)"""
-        return self.offset_dims_in_range()
-
-    @constraint
-    def C6(self) -> str | None:
-        """is_unique(collapsed_slice_dims) and is_sorted(collapsed_slice_dims)"""
-        return rules.first(
-            rules.unique("collapsed_slice_dims", self.collapsed_slice_dims),
-            rules.is_sorted("collapsed_slice_dims", self.collapsed_slice_dims),
-        )
-
-    @constraint
-    def C7(self) -> str | None:
-        """0 <= collapsed_slice_dims < rank(operand)"""
-        return self.dimensions_of_operand("collapsed_slice_dims")
-
-    @constraint
-    def C8(self) -> str | None:
-        """slice_sizes[collapsed_slice_dims...] <= 1"""
-        return self.slice_sizes_at_most_one("collapsed_slice_dims")
-
-    @constraint
-    def C9(self) -> str | None:
-        """is_unique(start_index_map)"""
-        return rules.unique("start_index_map", self.start_index_map)
-
-    @constraint
-    def C10(self) -> str | None:
-        """0 <= start_index_map < rank(operand)"""
-        return self.dimensions_of_operand("start_index_map")
-
-    @constraint
-    def C11(self) -> str | None:
-        """size(slice_sizes) = rank(operand)"""
-        length = self.length("slice_sizes")
-        if rules.sizes_agree(length, self.operand.rank):
-            return None
-        return f"slice_sizes has {length} elements, but the rank of operand is {self.operand.rank}"
-
-    @constraint
-    def C12(self) -> str | None:
-        """0 <= slice_sizes <= shape(operand)"""
-        return self.slice_sizes_fit()
-
-    @constraint
-    def C13(self) -> str | None:
-        """shape(result) = combine(batch_dim_sizes, offset_dim_sizes)"""
-        return self.result_shape_is_combined()
-
-    @constraint
-    def C14(self) -> str | None:
-        """element_type(operand) = element_type(result)"""
-        return rules.same_element_type("result", self.result, "operand", self.operand)
-
-    @constraint
-    def batching(self) -> str | None:
-        """operand_batching_dims and start_indices_batching_dims are as C6 and C8 to C18 of `gather` say"""
-        dimensions = self.operand_batching_dims
-        return rules.first(
-            rules.is_sorted("operand_batching_dims", dimensions),
-            rules.unique(
-                "collapsed_slice_dims + operand_batching_dims", self.collapsed_slice_dims + dimensions
-            ),
-            rules.unique("start_index_map + operand_batching_dims", self.start_index_map + dimensions),
-            self.dimensions_of_operand("operand_batching_dims"),
-            self.slice_sizes_at_most_one("operand_batching_dims"),
-            rules.unique("start_indices_batching_dims", self.start_indices_batching_dims),
-            self.start_indices_batching_dims_in_range(),
-            self.index_vector_dim_absent(),
-            self.batching_dims_pair(),
-            self.batching_sizes_agree(),
-        )
+    C1 = index_space.rank_is_sum("operand", "offset_dims", "collapsed_slice_dims", "operand_batching_dims")
+    C2 = index_space.index_vector_dim_in_range("start_indices")
+    C3 = index_space.has_index_vector_size("start_index_map", "start_indices")
+    C4 = constraints.unique_and_sorted("offset_dims")
+    C5 = constraints.dimensions_of("offset_dims", "result")
+    C6 = constraints.unique_and_sorted("collapsed_slice_dims")
+    C7 = constraints.dimensions_of("collapsed_slice_dims", "operand")
+    C8 = _slice_sizes_at_most_one("collapsed_slice_dims")
+    C9 = constraints.unique("start_index_map")
+    C10 = constraints.dimensions_of("start_index_map", "operand")
+    C11 = constraints.size_is_rank("slice_sizes", of="operand")
+    C12 = constraints.within_shape("slice_sizes", "operand")
+    C13 = constraints.shape_is("result", "combine(batch_dim_sizes, offset_dim_sizes)", "combined_shape")
+    C14 = constraints.same_element_type("operand", "result")
+    batching = constraints.all_of(
+        constraints.is_sorted("operand_batching_dims"),
+        constraints.unique("collapsed_slice_dims", "operand_batching_dims"),
+        constraints.unique("start_index_map", "operand_batching_dims"),
+        constraints.dimensions_of("operand_batching_dims", "operand"),
+        _slice_sizes_at_most_one("operand_batching_dims"),
+        constraints.unique("start_indices_batching_dims"),
+        constraints.dimensions_of("start_indices_batching_dims", "start_indices"),
+        constraints.absent("index_vector_dim", "start_indices_batching_dims"),
+        constraints.same_size("operand_batching_dims", "start_indices_batching_dims"),
+        constraints.same_sizes_along(
+            "operand", "operand_batching_dims", "start_indices", "start_indices_batching_dims"
+        ),
+        rule="operand_batching_dims and start_indices_batching_dims are as C6 and C8 to C18 of `gather` say",
+    )
 
     def reference(self, operand: Array, start_indices: Array, slice_sizes: Array) -> Array:
         sizes = self.at_run_time(operand, start_indices, slice_sizes).known("slice_sizes")

@@ -8,12 +8,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ...types import DYNAMIC, TensorType
-from ..framework import rules
-from ..framework.declaration import Array
+from ..framework import constraints, rules
+from ..framework.declaration import Array, Constraint
 
 LARGEST_INDEX = np.iinfo(np.int64).max
 
@@ -23,12 +24,43 @@ def index_vector_size(indices: TensorType, index_vector_dim: int) -> int:
     return indices.shape[index_vector_dim] if 0 <= index_vector_dim < indices.rank else 1
 
 
-def index_vector_size_is(name: str, values: Sequence[int], indices: TensorType, dimension: int) -> str | None:
+def has_index_vector_size(name: str, indices: str) -> Constraint:
     """A list must have as many elements as an index vector."""
-    size = index_vector_size(indices, dimension)
-    if rules.sizes_agree(len(values), size):
-        return None
-    return f"{name} has {len(values)} elements, but the size of an index vector is {size}"
+
+    def check(view: Any) -> str | None:
+        size = index_vector_size(getattr(view, indices), view.index_vector_dim)
+        return rules.length_is(name, len(getattr(view, name)), size, "the size of an index vector")
+
+    return Constraint(
+        check, f"size({name}) = index_vector_dim < rank({indices}) ? dim({indices}, index_vector_dim) : 1"
+    )
+
+
+def index_vector_dim_in_range(indices: str) -> Constraint:
+    """index_vector_dim must be a dimension of the indices, or their rank."""
+
+    def check(view: Any) -> str | None:
+        rank = getattr(view, indices).rank
+        return rules.in_range(
+            "index_vector_dim", [view.index_vector_dim], 0, rank + 1, f"rank({indices}) + 1"
+        )
+
+    return Constraint(check, f"0 <= index_vector_dim <= rank({indices})")
+
+
+def rank_is_sum(operand: str, *lists: str) -> Constraint:
+    """Each dimension of an operand must be in one of some lists, as far as their sizes tell."""
+
+    def check(view: Any) -> str | None:
+        ((_, type),) = constraints.named_types(view, [operand])
+        sizes = [len(getattr(view, name)) for name in lists]
+        if type.rank == sum(sizes):
+            return None
+        names = f"{', '.join(lists[:-1])} and {lists[-1]}"
+        added = " + ".join(map(str, sizes))
+        return f"{operand} has rank {type.rank}, but {names} have {added} = {sum(sizes)} elements"
+
+    return Constraint(check, f"rank({operand}) = {' + '.join(f'size({name})' for name in lists)}")
 
 
 def batch_sizes(indices: Sequence[int], index_vector_dim: int) -> list[int]:
@@ -53,24 +85,6 @@ def combine(batch: Sequence[int], window: Sequence[int], window_dims: Sequence[i
     for d in range(len(batch) + len(window)):
         combined.append(shape[d] if d in shape else remaining.pop(0) if remaining else DYNAMIC)
     return combined
-
-
-def batching_sizes_agree(
-    names: tuple[str, str],
-    types: tuple[TensorType, TensorType],
-    dimensions: tuple[Sequence[int], Sequence[int]],
-) -> str | None:
-    """Two tensors must have the same sizes along their batching dimensions.
-
-    Args:
-        names, types, dimensions: of the tensor that is indexed, and of the indices.
-    """
-    for d, other in zip(*dimensions, strict=False):
-        if 0 <= d < types[0].rank and 0 <= other < types[1].rank:
-            size, other_size = types[0].shape[d], types[1].shape[other]
-            if not rules.sizes_agree(size, other_size):
-                return f"{names[0]} has size {size} at {d}, but {names[1]} has size {other_size} at {other}"
-    return None
 
 
 def as_indices(array: Array) -> Array:

@@ -39,10 +39,6 @@ class IndexedByComponents(GatherRules):
         """The dimension of start_indices along which the components would be stacked."""
         return len(self.index_components[0].shape)
 
-    def known_slice_sizes(self) -> Sequence[int]:
-        slice_sizes: Sequence[int] = self.slice_sizes
-        return slice_sizes
-
     def verify(self) -> None:
         raise self.unsupported("is made by the specializer alone")
 

@@ -11,15 +11,24 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...types import PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
-from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.declaration import (
+    Array,
+    Attribute,
+    Constraint,
+    Evaluate,
+    Op,
+    Operand,
+    Region,
+    Result,
+    constraint,
+)
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier
 from .bodies import vectorize_region
@@ -72,6 +81,17 @@ def extreme(name: str, values: Array, dimensions: tuple[int, ...]) -> Array:
     return result
 
 
+def same_positive_counts(operation: Any) -> str | None:
+    """0 < size(inputs) = size(init_values) = size(results) = N"""
+    count = len(operation.inputs)
+    if not count:
+        return "inputs is empty"
+    return rules.first(
+        rules.length_is("init_values", len(operation.init_values), count, "the number of inputs"),
+        rules.length_is("results", len(operation.results), count, "the number of inputs"),
+    )
+
+
 class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     """Combines the values along dimensions by a body. Source: specification, section "reduce"."""
 
@@ -83,52 +103,14 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     body = Region()
     results = Result(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
 
-    @constraint
-    def C1(self) -> str | None:
-        """same(shape(inputs...))"""
-        return same_shapes("inputs", self.inputs)
-
-    @constraint
-    def C2(self) -> str | None:
-        """element_type(inputs...) = element_type(init_values...)"""
-        return same_element_types(self.inputs, self.init_values)
-
-    @constraint
-    def C3(self) -> str | None:
-        """0 < size(inputs) = size(init_values) = size(results) = N"""
-        return same_positive_counts(self)
-
-    @constraint
-    def C4(self) -> str | None:
-        """0 <= dimensions < rank(inputs[0])"""
-        rank = self.inputs[0].rank
-        return rules.in_range("dimensions", self.dimensions, 0, rank, "the rank of inputs")
-
-    @constraint
-    def C5(self) -> str | None:
-        """is_unique(dimensions)"""
-        return rules.unique("dimensions", self.dimensions)
-
-    @constraint
-    def C6(self) -> str | None:
-        """body combines N pairs of tensor<Ei>, and is_promotable(element_type(inputs[i]), Ei)"""
-        return rules.body_type_is("body", self.body, self.inputs, self.results)
-
-    @constraint
-    def C7(self) -> str | None:
-        """shape(results...) = shape(inputs...) without dimensions"""
-        shape = self._result_shape()
-        return rules.first(
-            *(
-                rules.same_shape(f"results[{index}]", type, "the shape of inputs without dimensions", shape)
-                for index, type in enumerate(self.results)
-            )
-        )
-
-    @constraint
-    def C8(self) -> str | None:
-        """element_type(results[i]) = Ei, or inputs[i]'s own"""
-        return rules.results_have_types_of("results", self.results, self.body, self.inputs)
+    C1 = constraints.same_shape("inputs")
+    C2 = constraints.same_element_type_each("init_values", "inputs")
+    C3 = Constraint(same_positive_counts)
+    C4 = constraints.dimensions_of("dimensions", "inputs[0]")
+    C5 = constraints.unique("dimensions")
+    C6 = constraints.combines("body", "inputs", "results")
+    C7 = constraints.shape_is("results", "the shape of inputs without dimensions", "_result_shape")
+    C8 = constraints.results_of("body", "inputs", "results")
 
     def _result_shape(self) -> tuple[int, ...]:
         return tuple([size for axis, size in enumerate(self.inputs[0].shape) if axis not in self.dimensions])
@@ -186,38 +168,6 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
         return tuple([np.ascontiguousarray(array).reshape(layout.sizes) for array in ordered])
 
 
-def same_shapes(name: str, types: Sequence[TensorType]) -> str | None:
-    """All types must have the same shape."""
-    return rules.first(
-        *(
-            rules.same_shape(f"{name}[{index}]", type, f"the shape of {name}[0]", types[0].shape)
-            for index, type in enumerate(types)
-        )
-    )
-
-
-def same_element_types(inputs: Sequence[TensorType], init_values: Sequence[TensorType]) -> str | None:
-    """Each init value must have the element type of its input."""
-    pairs = enumerate(zip(inputs, init_values, strict=False))
-    return rules.first(
-        *(
-            rules.same_element_type(f"init_values[{index}]", init_value, f"inputs[{index}]", input)
-            for index, (input, init_value) in pairs
-        )
-    )
-
-
-def same_positive_counts(operation: Any) -> str | None:
-    """``0 < size(inputs) = size(init_values) = size(results)``."""
-    count = len(operation.inputs)
-    if not count:
-        return "inputs is empty"
-    return rules.first(
-        rules.length_is("init_values", operation.init_values, count, "the number of inputs"),
-        rules.length_is("results", operation.results, count, "the number of inputs"),
-    )
-
-
 class Map(Op, name="stablehlo.map"):
     """Applies a computation to each position of its inputs. Source: specification, section "map"."""
 
@@ -228,20 +178,8 @@ class Map(Op, name="stablehlo.map"):
     computation = Region()
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    @constraint
-    def C1(self) -> str | None:
-        """shape(inputs...) = shape(result)"""
-        return rules.first(
-            *(
-                rules.same_shape(f"inputs[{index}]", type, "the shape of result", self.result.shape)
-                for index, type in enumerate(self.inputs)
-            )
-        )
-
-    @constraint
-    def C2(self) -> str | None:
-        """0 < size(inputs) = N"""
-        return None if self.inputs else "inputs is empty"
+    C1 = constraints.same_shape("result", "inputs")
+    C2 = constraints.not_empty("inputs")
 
     @constraint
     def C3(self) -> str | None:

@@ -26,13 +26,23 @@ import numpy as np
 
 from ...ir import Operation
 from ...types import COMPLEX, ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
-from ..framework import rules
+from ..framework import constraints
 from ..framework.attribute_kinds import DIMENSIONS, PADDING
-from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.declaration import (
+    Array,
+    Attribute,
+    Constraint,
+    Evaluate,
+    Op,
+    Operand,
+    Region,
+    Result,
+    constraint,
+)
 from ..framework.rules import function_type_is
 from .bodies import vectorize_region
 from .cumulative import combine_broadcast, is_idempotent, scan
-from .reduce import same_element_types, same_positive_counts, same_shapes
+from .reduce import same_positive_counts
 from .vectorize_region import Arrays, Body, Reducer
 from .window_geometry import Window, cumulative_axis, padding_shape, window_positions
 from .window_reduce import reduce_elements, reduce_groups, reduce_into, reduce_windows, reduce_windows_by_tree
@@ -71,19 +81,14 @@ class _Windows(Op):
                 f"a window of {size} elements is not offered; the most are {MAX_WINDOW_POSITIONS}"
             )
 
-    def positive(self, name: str) -> str | None:
-        """Each value of an attribute must be positive."""
-        values = self.__dict__[name]
-        bad = next((index for index, value in enumerate(values) if value <= 0), None)
-        return None if bad is None else f"{name}[{bad}] is {values[bad]}, but must be positive"
+    def padding_shape(self) -> str | None:
+        """shape(padding) = [N, 2], where N is the rank of the operand"""
+        return padding_shape(self.padding, self.windowed_type.rank, "the rank of the operand")
 
-    def one_each(self, name: str, operand: str) -> str | None:
-        """An attribute must have one value for each dimension."""
-        return rules.length_is(name, self.__dict__[name], self.windowed_type.rank, f"the rank of {operand}")
-
-    def padding_shape(self, operand: str) -> str | None:
-        """padding must have a pair for each dimension."""
-        return padding_shape(self.padding, self.windowed_type.rank, f"the rank of {operand}")
+    def num_windows(self) -> tuple[int, ...]:
+        """How many windows there are along each dimension."""
+        sizes = zip(self.windows, self.windowed_type.shape, strict=True)
+        return tuple([window.count(size) for window, size in sizes])
 
 
 class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
@@ -105,85 +110,22 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
     def windowed_type(self) -> TensorType:
         return self.inputs[0] if self.inputs else TensorType((), ELEMENT_TYPES["i1"])
 
-    @constraint
-    def C1(self) -> str | None:
-        """0 < size(inputs) = size(init_values) = size(results) = N"""
-        return same_positive_counts(self)
-
-    @constraint
-    def C2(self) -> str | None:
-        """same(shape(inputs...))"""
-        return same_shapes("inputs", self.inputs)
-
-    @constraint
-    def C3(self) -> str | None:
-        """element_type(inputs...) = element_type(init_values...)"""
-        return same_element_types(self.inputs, self.init_values)
-
-    @constraint
-    def C4(self) -> str | None:
-        """size(window_dimensions) = rank(inputs[0])"""
-        return self.one_each("window_dimensions", "inputs")
-
-    @constraint
-    def C5(self) -> str | None:
-        """0 < window_dimensions"""
-        return self.positive("window_dimensions")
-
-    @constraint
-    def C6(self) -> str | None:
-        """size(window_strides) = rank(inputs[0])"""
-        return self.one_each("window_strides", "inputs")
-
-    @constraint
-    def C7(self) -> str | None:
-        """0 < window_strides"""
-        return self.positive("window_strides")
-
-    @constraint
-    def C8(self) -> str | None:
-        """size(base_dilations) = rank(inputs[0])"""
-        return self.one_each("base_dilations", "inputs")
-
-    @constraint
-    def C9(self) -> str | None:
-        """0 < base_dilations"""
-        return self.positive("base_dilations")
-
-    @constraint
-    def C10(self) -> str | None:
-        """size(window_dilations) = rank(inputs[0])"""
-        return self.one_each("window_dilations", "inputs")
-
-    @constraint
-    def C11(self) -> str | None:
-        """0 < window_dilations"""
-        return self.positive("window_dilations")
-
-    @constraint
-    def C12(self) -> str | None:
-        """shape(padding) = [rank(inputs[0]), 2]"""
-        return self.padding_shape("inputs")
-
-    @constraint
-    def C13(self) -> str | None:
-        """body combines N pairs of tensor<Ei>, and is_promotable(element_type(inputs[i]), Ei)"""
-        return rules.body_type_is("body", self.body, self.inputs, self.results)
-
-    @constraint
-    def C14(self) -> str | None:
-        """same(shape(results...))"""
-        return same_shapes("results", self.results)
-
-    @constraint
-    def C15(self) -> str | None:
-        """shape(results[0]) = num_windows, given strides, dilations and padding"""
-        return rules.same_shape("results[0]", self.results[0], "num_windows", self.num_windows())
-
-    @constraint
-    def C16(self) -> str | None:
-        """element_type(results[i]) = Ei, or inputs[i]'s own"""
-        return rules.results_have_types_of("results", self.results, self.body, self.inputs)
+    C1 = Constraint(same_positive_counts)
+    C2 = constraints.same_shape("inputs")
+    C3 = constraints.same_element_type_each("init_values", "inputs")
+    C4 = constraints.size_is_rank("window_dimensions", of="inputs[0]")
+    C5 = constraints.positive("window_dimensions")
+    C6 = constraints.size_is_rank("window_strides", of="inputs[0]")
+    C7 = constraints.positive("window_strides")
+    C8 = constraints.size_is_rank("base_dilations", of="inputs[0]")
+    C9 = constraints.positive("base_dilations")
+    C10 = constraints.size_is_rank("window_dilations", of="inputs[0]")
+    C11 = constraints.positive("window_dilations")
+    C12 = Constraint(_Windows.padding_shape)
+    C13 = constraints.combines("body", "inputs", "results")
+    C14 = constraints.same_shape("results")
+    C15 = constraints.shape_is("results[0]", "num_windows", "num_windows")
+    C16 = constraints.results_of("body", "inputs", "results")
 
     @functools.cached_property
     def windows(self) -> tuple[Window, ...]:
@@ -198,11 +140,6 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
             strict=True,
         )
         return tuple([Window(*window_fields) for window_fields in fields])
-
-    def num_windows(self) -> tuple[int, ...]:
-        """Shape of the results."""
-        sizes = zip(self.windows, self.windowed_type.shape, strict=True)
-        return tuple([window.count(size) for window, size in sizes])
 
     def infer(self) -> list[Type]:
         shape = self.num_windows()
@@ -286,47 +223,14 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
         operand: TensorType = self.operand
         return operand
 
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(operand) = element_type(source)"""
-        return rules.same_element_type("source", self.source, "operand", self.operand)
-
-    @constraint
-    def C3(self) -> str | None:
-        """element_type(init_value) = element_type(operand)"""
-        return rules.same_element_type("init_value", self.init_value, "operand", self.operand)
-
-    @constraint
-    def C4(self) -> str | None:
-        """size(window_dimensions) = rank(operand)"""
-        return self.one_each("window_dimensions", "operand")
-
-    @constraint
-    def C5(self) -> str | None:
-        """0 < window_dimensions"""
-        return self.positive("window_dimensions")
-
-    @constraint
-    def C6(self) -> str | None:
-        """size(window_strides) = rank(operand)"""
-        return self.one_each("window_strides", "operand")
-
-    @constraint
-    def C7(self) -> str | None:
-        """0 < window_strides"""
-        return self.positive("window_strides")
-
-    @constraint
-    def C8(self) -> str | None:
-        """shape(padding) = [rank(operand), 2]"""
-        return self.padding_shape("operand")
-
-    @constraint
-    def C2(self) -> str | None:
-        """shape(source) = num_windows, given strides and padding"""
-        sizes = zip(self.windows, self.operand.shape, strict=True)
-        counts = [window.count(size) for window, size in sizes]
-        return rules.same_shape("source", self.source, "num_windows", counts)
+    C1 = constraints.same_element_type("operand", "source")
+    C3 = constraints.same_element_type("operand", "init_value")
+    C4 = constraints.size_is_rank("window_dimensions", of="operand")
+    C5 = constraints.positive("window_dimensions")
+    C6 = constraints.size_is_rank("window_strides", of="operand")
+    C7 = constraints.positive("window_strides")
+    C8 = Constraint(_Windows.padding_shape)
+    C2 = constraints.shape_is("source", "num_windows", "num_windows")
 
     @constraint
     def C9(self) -> str | None:
@@ -336,20 +240,9 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
             "select", self.select, [element, element], [TensorType((), ELEMENT_TYPES["i1"])]
         )
 
-    @constraint
-    def C10(self) -> str | None:
-        """scatter combines a pair of tensor<E>, and is_promotable(element_type(operand), E)"""
-        return rules.body_type_is("scatter", self.scatter, [self.operand], [self.result])
-
-    @constraint
-    def C11(self) -> str | None:
-        """shape(operand) = shape(result)"""
-        return rules.same_shape("result", self.result, "the shape of operand", self.operand.shape)
-
-    @constraint
-    def C12(self) -> str | None:
-        """element_type(result) = E, or operand's own"""
-        return rules.results_have_types_of("result", [self.result], self.scatter, [self.operand])
+    C10 = constraints.combines("scatter", "operand", "result")
+    C11 = constraints.same_shape("operand", "result")
+    C12 = constraints.results_of("scatter", "operand", "result")
 
     def infer(self) -> list[Type]:
         return [TensorType(self.operand.shape, self.result.element_type)]

@@ -29,13 +29,12 @@ from ...types import (
     TensorType,
     Type,
 )
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier, real_type, total_order
 from .bodies import Order, SortKey, comparator, vectorize_region
-from .reduce import same_shapes
 from .vectorize_region import Arrays
 
 Less = Callable[[Arrays, Arrays], Array]
@@ -144,29 +143,12 @@ class Sort(Op, name="stablehlo.sort"):
     comparator = Region()
     results = Result(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
 
-    @constraint
-    def C1(self) -> str | None:
-        """0 < size(inputs)"""
-        return None if self.inputs else "inputs is empty"
+    C1 = constraints.not_empty("inputs")
 
-    @constraint
-    def C2(self) -> str | None:
-        """type(inputs...) = type(results...)"""
-        reason = rules.length_is("results", self.results, len(self.inputs), "the number of inputs")
-        pairs = enumerate(zip(self.results, self.inputs, strict=False))
-        return reason or rules.first(
-            *(
-                rules.same_element_type(f"results[{index}]", result, f"inputs[{index}]", input)
-                for index, (result, input) in pairs
-            )
-        )
-
-    @constraint
-    def C3(self) -> str | None:
-        """same(shape(inputs...) + shape(results...))"""
-        return rules.first(same_shapes("inputs", self.inputs), same_shapes("results", self.results)) or (
-            rules.same_shape("results[0]", self.results[0], "the shape of inputs", self.inputs[0].shape)
-        )
+    C2 = constraints.all_of(
+        constraints.same_size("results", "inputs"), constraints.same_element_type_each("results", "inputs")
+    )
+    C3 = constraints.same_shape("inputs", "results")
 
     @constraint
     def C4(self) -> str | None:

@@ -144,4 +144,4 @@ def padding_shape(padding: Sequence[Sequence[int]], rank: int, what: str) -> str
     """`padding` must be `rank` pairs; `what` says whose number that is."""
     if any(len(pair) != 2 for pair in padding):
         return f"padding has shape [{len(padding)}, {len(padding[0])}], but must have two columns"
-    return rules.length_is("padding", padding, rank, what)
+    return rules.length_is("padding", len(padding), rank, what)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...ir.affine import AffineExpr, identity_map
 from ...types import DYNAMIC, TENSOR, TensorType, Type
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp
@@ -38,31 +38,10 @@ class BroadcastRules(Op):
         """What is known about the shape of the result: its type's, and that which an operand says."""
         return [self.result.shape]
 
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(result) = element_type(operand), up to the axis and parameters of a per-axis one"""
-        return rules.same_element_type_up_to_axis(
-            "result", self.result, "operand", self.operand, ignoring_parameters=True
-        )
-
-    @constraint
-    def C2(self) -> str | None:
-        """size(broadcast_dimensions) = rank(operand)"""
-        return rules.length_is(
-            "broadcast_dimensions", self.broadcast_dimensions, self.operand.rank, "the rank of operand"
-        )
-
-    @constraint
-    def C3(self) -> str | None:
-        """0 <= broadcast_dimensions < rank(result)"""
-        return rules.in_range(
-            "broadcast_dimensions", self.broadcast_dimensions, 0, self.result.rank, "the rank of result"
-        )
-
-    @constraint
-    def C4(self) -> str | None:
-        """is_unique(broadcast_dimensions)"""
-        return rules.unique("broadcast_dimensions", self.broadcast_dimensions)
+    C1 = constraints.same_element_type_up_to_axis("result", "operand", ignoring_parameters=True)
+    C2 = constraints.size_is_rank("broadcast_dimensions", of="operand")
+    C3 = constraints.dimensions_of("broadcast_dimensions", "result")
+    C4 = constraints.unique("broadcast_dimensions")
 
     @constraint
     def C5(self) -> str | None:
@@ -183,24 +162,16 @@ class Broadcast(
     broadcast_sizes = Attribute(DIMENSIONS)
     result = Result(TENSOR)
 
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(result) = element_type(operand)"""
-        return rules.same_element_type("result", self.result, "operand", self.operand)
+    C1 = constraints.same_element_type("operand", "result")
+    C2 = constraints.not_negative("broadcast_sizes")
+    C3 = constraints.shape_is("result", "concatenate(broadcast_sizes, shape(operand))", "broadcast_shape")
 
-    @constraint
-    def C2(self) -> str | None:
-        """0 <= broadcast_sizes"""
-        return rules.not_negative("broadcast_sizes", self.broadcast_sizes)
-
-    @constraint
-    def C3(self) -> str | None:
-        """shape(result) = concatenate(broadcast_sizes, shape(operand))"""
-        shape = (*self.broadcast_sizes, *self.operand.shape)
-        return rules.same_shape("result", self.result, "concatenate(broadcast_sizes, shape(operand))", shape)
+    def broadcast_shape(self) -> tuple[int, ...]:
+        """The result's shape."""
+        return (*self.broadcast_sizes, *self.operand.shape)
 
     def infer(self) -> list[Type]:
-        return [self.operand.with_shape((*self.broadcast_sizes, *self.operand.shape))]
+        return [self.operand.with_shape(self.broadcast_shape())]
 
     def movement_maps(self) -> list[MovementMap]:
         return self.element_map(identity_map(self.result.rank)[len(self.broadcast_sizes) :])

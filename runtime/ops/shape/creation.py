@@ -20,7 +20,7 @@ from ...types import (
     QuantizedType,
     Type,
 )
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import CONSTANT, I64
 from ..framework.declaration import Array, Attribute, Op, Result, constraint
 from ..numerics import element_types
@@ -61,12 +61,7 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
     iota_dimension = Attribute(I64)
     output = Result(INTEGER | FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
 
-    @constraint
-    def C1(self) -> str | None:
-        """0 <= iota_dimension < rank(output)"""
-        return rules.in_range(
-            "iota_dimension", [self.iota_dimension], 0, self.output.rank, "the rank of output"
-        )
+    C1 = constraints.dimensions_of("iota_dimension", "output")
 
     def verify(self) -> None:
         super().verify()

@@ -11,7 +11,6 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from ...errors import ExecutionError
 from ...types import (
     COMPLEX,
     DYNAMIC,
@@ -25,9 +24,9 @@ from ...types import (
     TensorType,
     Type,
 )
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint
 from ..framework.memory_limit import require_memory
 from .broadcasting import BroadcastRules, broadcast_in_dim
 from .creation import iota
@@ -82,30 +81,28 @@ class RunTimeShaped(Op):
         require_memory(self.operation, *(view.infer() or ()))
         return view
 
-    def known(self, name: str) -> tuple[int, ...]:
-        """What `sizes` says, where it is known."""
-        values = self.sizes(name)
-        if values is None:
-            raise ExecutionError(
-                f"{name} is not known yet", operation=self.name, location=self.operation.location
-            )
-        return values
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """The values of an attribute or of an operand that says sizes; None where they are unknown."""
+        is_operand = isinstance(getattr(self, name), TensorType)
+        return self.sizes(name) if is_operand else super().integers(name)
 
-    def shape_operand_agrees(self, name: str) -> str | None:
-        """An operand that says the result's shape must have its rank, and its sizes where they are known."""
-        rank: int = self.result.rank
-        if not rules.sizes_agree(self.length(name), rank):
-            return f"{name} has {self.length(name)} elements, but the rank of result is {rank}"
-        values = self.sizes(name)
-        if values is None:
-            return None
+
+def is_result_shape(name: str) -> Constraint:
+    """An operand that says the result's shape must have its rank, and its sizes where they are known."""
+    has_rank = constraints.size_is_rank(name, of="result")
+
+    def check(view: Any) -> str | None:
+        values = view.sizes(name)
+        reason = has_rank.check(view)
+        if reason is not None or values is None:
+            return reason
         return rules.first(
-            rules.not_negative(name, values),
-            rules.same_shape("result", self.result, name, values),
-            rules.at_most(name, values, "bounds of result", self.result.bounds or ()),
+            rules.at_least(0, name, values),
+            rules.same_shape("result", view.result, name, values),
+            rules.at_most(name, values, "bounds of result", view.result.bounds or ()),
         )
 
-    result: Any
+    return Constraint(check, f"{has_rank.rule}, and {name} is the shape of result")
 
 
 class DynamicBroadcastInDim(
@@ -128,30 +125,10 @@ class DynamicBroadcastInDim(
         cached = [] if shape is None or len(shape) != self.result.rank else [shape]
         return [self.result.shape, *cached]
 
-    @constraint
-    def C7(self) -> str | None:
-        """size(output_dimensions) = rank(result), and it is the shape of result"""
-        return self.shape_operand_agrees("output_dimensions")
-
-    @constraint
-    def C8(self) -> str | None:
-        """is_unique(known_expanding_dimensions + known_nonexpanding_dimensions)"""
-        dimensions = self.known_expanding_dimensions + self.known_nonexpanding_dimensions
-        return rules.unique("known_expanding_dimensions + known_nonexpanding_dimensions", dimensions)
-
-    @constraint
-    def C9(self) -> str | None:
-        """0 <= known_expanding_dimensions < rank(operand)"""
-        return self.known_dimensions_in_range("known_expanding_dimensions")
-
-    @constraint
-    def C10(self) -> str | None:
-        """0 <= known_nonexpanding_dimensions < rank(operand)"""
-        return self.known_dimensions_in_range("known_nonexpanding_dimensions")
-
-    def known_dimensions_in_range(self, name: str) -> str | None:
-        """The dimensions of that attribute must be the operand's."""
-        return rules.in_range(name, getattr(self, name), 0, self.operand.rank, "the rank of operand")
+    C7 = is_result_shape("output_dimensions")
+    C8 = constraints.unique("known_expanding_dimensions", "known_nonexpanding_dimensions")
+    C9 = constraints.dimensions_of("known_expanding_dimensions", "operand")
+    C10 = constraints.dimensions_of("known_nonexpanding_dimensions", "operand")
 
     def infer(self) -> list[Type] | None:
         shape = self.sizes("output_dimensions")
@@ -179,10 +156,7 @@ class DynamicReshape(
         declared: TensorType = self.result
         return declared if shape is None or min(shape, default=0) < 0 else declared.with_shape(shape)
 
-    @constraint
-    def C4(self) -> str | None:
-        """size(output_shape) = rank(result), and it is the shape of result"""
-        return self.shape_operand_agrees("output_shape")
+    C4 = is_result_shape("output_shape")
 
     def infer(self) -> list[Type] | None:
         shape = self.sizes("output_shape")
@@ -211,10 +185,7 @@ class DynamicIota(
             return None
         return rules.in_range("iota_dimension", [self.iota_dimension], 0, length, "the size of output_shape")
 
-    @constraint
-    def C2(self) -> str | None:
-        """rank(result) = size(output_shape), and it is the shape of result"""
-        return self.shape_operand_agrees("output_shape")
+    C2 = is_result_shape("output_shape")
 
     def infer(self) -> list[Type] | None:
         shape = self.sizes("output_shape")
@@ -239,12 +210,6 @@ class DynamicPad(
     edge_padding_high = Operand(INTEGER, rank=1)
     interior_padding = Operand(INTEGER, rank=1)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
-
-    def amounts(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
-        return _all_known(self, AMOUNTS)
-
-    def lengths(self) -> list[tuple[str, int]]:
-        return [(name, self.length(name)) for name in AMOUNTS]
 
     def infer(self) -> list[Type] | None:
         amounts = self.amounts()
@@ -275,12 +240,6 @@ class RealDynamicSlice(
     strides = Operand(INTEGER, rank=1)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    def ranges(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
-        return _all_known(self, RANGES)
-
-    def lengths(self) -> list[tuple[str, int]]:
-        return [(name, self.length(name)) for name in RANGES]
-
     def infer(self) -> list[Type] | None:
         ranges = self.ranges()
         if ranges is None or min(ranges[2], default=1) <= 0:
@@ -295,14 +254,6 @@ class RealDynamicSlice(
 def _with_sizes(type: TensorType, sizes: Sequence[int]) -> list[Type] | None:
     """The type with these sizes; None where no tensor has them, which the run will say."""
     return None if any(size < DYNAMIC for size in sizes) else [type.with_shape(sizes)]
-
-
-def _all_known(
-    view: RunTimeShaped, names: Sequence[str]
-) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
-    """The values of three operands, or None where one is not known yet."""
-    first, second, third = map(view.sizes, names)
-    return None if first is None or second is None or third is None else (first, second, third)
 
 
 class ReadsSizes(Op):
@@ -322,10 +273,7 @@ class GetDimensionSize(
     dimension = Attribute(I64)
     result = Result(SIGNED, rank=0)
 
-    @constraint
-    def C1(self) -> str | None:
-        """0 <= dimension < rank(operand)"""
-        return rules.in_range("dimension", [self.dimension], 0, self.operand.rank, "the rank of operand")
+    C1 = constraints.dimensions_of("dimension", "operand")
 
     def infer(self) -> list[Type]:
         return [TensorType((), ELEMENT_TYPES["i32"])]
@@ -357,15 +305,8 @@ class SetDimensionSize(
     dimension = Attribute(I64)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(result) = element_type(operand)"""
-        return rules.same_element_type("result", self.result, "operand", self.operand)
-
-    @constraint
-    def C2(self) -> str | None:
-        """0 <= dimension < rank(operand)"""
-        return rules.in_range("dimension", [self.dimension], 0, self.operand.rank, "the rank of operand")
+    C1 = constraints.same_element_type("operand", "result")
+    C2 = constraints.dimensions_of("dimension", "operand")
 
     @constraint
     def C3(self) -> str | None:

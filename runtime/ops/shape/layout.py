@@ -24,7 +24,7 @@ from ...types import (
     TensorType,
     Type,
 )
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp, kept_dims, reshape_groups
@@ -43,10 +43,7 @@ class Concatenate(
     dimension = Attribute(I64)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    @constraint
-    def C1(self) -> str | None:
-        """same(element_type(inputs...))"""
-        return rules.all_same_element_type(self.named_inputs())
+    C1 = constraints.same_element_type("inputs")
 
     @constraint
     def C2(self) -> str | None:
@@ -60,31 +57,10 @@ class Concatenate(
                     return f"dimension {d} of {name} has size {size}, but others have {expected}"
         return None
 
-    @constraint
-    def C3(self) -> str | None:
-        """0 < size(inputs)"""
-        return None if self.inputs else "inputs has 0 elements, but must have at least 1"
-
-    @constraint
-    def C4(self) -> str | None:
-        """0 <= dimension < rank(inputs[0])"""
-        if not self.inputs:
-            return None
-        return rules.in_range("dimension", [self.dimension], 0, self.inputs[0].rank, "the rank of inputs[0]")
-
-    @constraint
-    def C5(self) -> str | None:
-        """element_type(result) = element_type(inputs[0])"""
-        if not self.inputs:
-            return None
-        return rules.same_element_type("result", self.result, "inputs[0]", self.inputs[0])
-
-    @constraint
-    def C6(self) -> str | None:
-        """shape(result) = shape(inputs[0]) except for dim(result, dimension), the sum of the inputs' sizes"""
-        if not self.inputs:
-            return None
-        return rules.same_shape("result", self.result, "the joined shape", self.joined_shape())
+    C3 = constraints.not_empty("inputs")
+    C4 = constraints.dimensions_of("dimension", "inputs[0]")
+    C5 = constraints.same_element_type("inputs[0]", "result")
+    C6 = constraints.shape_is("result", "the joined shape", "joined_shape")
 
     def named_inputs(self) -> list[tuple[str, TensorType]]:
         """The inputs with names for messages."""
@@ -139,10 +115,7 @@ class ReshapeRules(Op):
         declared: TensorType = self.result
         return declared
 
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(result) = element_type(operand), up to the axis of a per-axis quantized one"""
-        return rules.same_element_type_up_to_axis("result", self.result, "operand", self.operand)
+    C1 = constraints.same_element_type_up_to_axis("result", "operand")
 
     @constraint
     def C2(self) -> str | None:
@@ -234,20 +207,9 @@ class Reverse(
     dimensions = Attribute(DIMENSIONS)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    @constraint
-    def C1(self) -> str | None:
-        """type(operand) = type(result)"""
-        return rules.same_type("result", self.result, "operand", self.operand)
-
-    @constraint
-    def C2(self) -> str | None:
-        """is_unique(dimensions)"""
-        return rules.unique("dimensions", self.dimensions)
-
-    @constraint
-    def C3(self) -> str | None:
-        """0 <= dimensions < rank(result)"""
-        return rules.in_range("dimensions", self.dimensions, 0, self.result.rank, "the rank of result")
+    C1 = constraints.same_type("operand", "result")
+    C2 = constraints.unique("dimensions")
+    C3 = constraints.dimensions_of("dimensions", "result")
 
     def infer(self) -> list[Type]:
         return [self.operand]
@@ -291,10 +253,7 @@ class Transpose(
     permutation = Attribute(DIMENSIONS)
     result = Result(TENSOR)
 
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(result) = element_type(operand), up to the axis of a per-axis quantized one"""
-        return rules.same_element_type_up_to_axis("result", self.result, "operand", self.operand)
+    C1 = constraints.same_element_type_up_to_axis("result", "operand")
 
     @constraint
     def C2(self) -> str | None:
@@ -303,12 +262,7 @@ class Transpose(
             return None
         return f"permutation = {list(self.permutation)} is no permutation of range({self.operand.rank})"
 
-    @constraint
-    def C3(self) -> str | None:
-        """shape(result) = dim(operand, permutation...)"""
-        if not self.is_permutation():
-            return None
-        return rules.same_shape("result", self.result, "the permuted shape of operand", self.permuted_shape())
+    C3 = constraints.shape_is("result", "dim(operand, permutation...)", "permuted_shape")
 
     @constraint
     def C4(self) -> str | None:

@@ -18,12 +18,12 @@ import numpy as np
 
 from ...errors import UndefinedBehaviorError
 from ...types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, UNSIGNED, ElementType, TensorType, Type
+from ..framework import constraints
 from ..framework.attribute_kinds import Enum
 from ..framework.call_state import call_state, uses_call_state
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
-from ..framework.rules import first, same_element_type, same_type
 from ..numerics.element_types import converter
-from .dynamic_shapes import RunTimeShaped
+from .dynamic_shapes import RunTimeShaped, is_result_shape
 
 _BLOCK: Final = 1 << 14
 """How many counters are encrypted at once: their words stay in the second-level cache."""
@@ -64,10 +64,7 @@ class RngBitGenerator(
         element_type = self.initial_state.element_type
         return None if element_type.name == "ui64" else f"initial_state has elements {element_type}"
 
-    @constraint
-    def C1(self) -> str | None:
-        """type(initial_state) = type(output_state)"""
-        return same_type("initial_state", self.initial_state, "output_state", self.output_state)
+    C1 = constraints.same_type("output_state", "initial_state")
 
     @constraint
     def C2(self) -> str | None:
@@ -271,12 +268,7 @@ class Rng(
     rng_distribution = Attribute(Enum("rng_distribution", RngDistribution))
     result = Result(INTEGER | BOOLEAN | FLOAT)
 
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(a) = element_type(b) = element_type(result)"""
-        return first(
-            same_element_type("a", self.a, "b", self.b), same_element_type("a", self.a, "result", self.result)
-        )
+    C1 = constraints.same_element_type("a", "b", "result")
 
     @constraint
     def C2(self) -> str | None:
@@ -285,10 +277,7 @@ class Rng(
             return None
         return f"rng_distribution is NORMAL, but a has elements {self.a.element_type}"
 
-    @constraint
-    def C3(self) -> str | None:
-        """shape(result) = shape"""
-        return self.shape_operand_agrees("shape")
+    C3 = is_result_shape("shape")
 
     def infer(self) -> list[Type] | None:
         shape = self.sizes("shape")

@@ -290,7 +290,7 @@ class FromElements(Op, name="tensor.from_elements", assembly="$elements attr-dic
         """result has a known shape, of as many elements as there are operands"""
         if not self.result.is_static:
             return f"the shape of result must be known, but is that of {self.result}"
-        return rules.length_is("elements", self.elements, self.result.size, "the size of result")
+        return rules.length_is("elements", len(self.elements), self.result.size, "the size of result")
 
     @constraint
     def C2(self) -> str | None:
@@ -319,7 +319,7 @@ class Extract(
     @constraint
     def C1(self) -> str | None:
         """size(indices) = rank(tensor)"""
-        return rules.length_is("indices", self.indices, self.tensor.rank, "the rank of tensor")
+        return rules.length_is("indices", len(self.indices), self.tensor.rank, "the rank of tensor")
 
     @constraint
     def C2(self) -> str | None:

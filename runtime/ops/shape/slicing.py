@@ -6,14 +6,14 @@ Source: specification, sections "pad" and "slice".
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...ir.affine import identity_map
-from ...types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
-from ..framework import rules
+from ...types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, Type
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp, whole_map
@@ -22,12 +22,14 @@ AMOUNTS = ("edge_padding_low", "edge_padding_high", "interior_padding")
 RANGES = ("start_indices", "limit_indices", "strides")
 
 
-def _one_for_each_dimension(lengths: Iterable[tuple[str, int]], operand: TensorType) -> str | None:
-    """Why one of some lists, given by name and size, has not an element for each dimension of operand."""
-    for name, length in lengths:
-        if not rules.sizes_agree(length, operand.rank):
-            return f"{name} has {length} elements, but the rank of operand is {operand.rank}"
-    return None
+Lists = tuple[Sequence[int], Sequence[int], Sequence[int]]
+"""The values of AMOUNTS or of RANGES, one for each dimension of the operand."""
+
+
+def _known_lists(view: Op, names: tuple[str, str, str]) -> Lists | None:
+    """The values under three names, or None where one is unknown."""
+    first, second, third = map(view.integers, names)
+    return None if first is None or second is None or third is None else (first, second, third)
 
 
 class PadRules(Op):
@@ -37,30 +39,13 @@ class PadRules(Op):
     padding_value: Any
     result: Any
 
-    def amounts(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
-        """edge_padding_low, edge_padding_high and interior_padding, or None where they are not known yet."""
-        raise NotImplementedError
+    def amounts(self) -> Lists | None:
+        """edge_padding_low, edge_padding_high and interior_padding, or None where one is unknown."""
+        return _known_lists(self, AMOUNTS)
 
-    def lengths(self) -> list[tuple[str, int]]:
-        """The names and sizes of the three lists of amounts."""
-        raise NotImplementedError
-
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(operand) = element_type(padding_value) = element_type(result)"""
-        named = [("operand", self.operand), ("padding_value", self.padding_value), ("result", self.result)]
-        return rules.all_same_element_type(named)
-
-    @constraint
-    def C2(self) -> str | None:
-        """size(edge_padding_low) = size(edge_padding_high) = size(interior_padding) = rank(operand)"""
-        return _one_for_each_dimension(self.lengths(), self.operand)
-
-    @constraint
-    def C3(self) -> str | None:
-        """0 <= interior_padding"""
-        amounts = self.amounts()
-        return None if amounts is None else rules.not_negative("interior_padding", amounts[2])
+    C1 = constraints.same_element_type("operand", "padding_value", "result")
+    C2 = constraints.size_is_rank(*AMOUNTS, of="operand")
+    C3 = constraints.not_negative("interior_padding")
 
     @constraint
     def C4(self) -> str | None:
@@ -73,7 +58,7 @@ class PadRules(Op):
                 return f"dimension {d} of operand has size {size}, of which padding leaves less than nothing"
         return rules.same_shape("result", self.result, "the padded shape", self.padded_shape(amounts))
 
-    def padded_shape(self, amounts: tuple[Sequence[int], Sequence[int], Sequence[int]]) -> list[int]:
+    def padded_shape(self, amounts: Lists) -> list[int]:
         """The result's shape, as far as it is known."""
         sizes = zip(self.operand.shape, *amounts, strict=False)
         return [DYNAMIC if size == DYNAMIC else padded_size(size, *rest) for size, *rest in sizes]
@@ -99,11 +84,8 @@ class Pad(
     interior_padding = Attribute(DIMENSIONS)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    def amounts(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+    def amounts(self) -> Lists:
         return self.edge_padding_low, self.edge_padding_high, self.interior_padding
-
-    def lengths(self) -> list[tuple[str, int]]:
-        return [(name, len(values)) for name, values in zip(AMOUNTS, self.amounts(), strict=True)]
 
     def infer(self) -> list[Type]:
         return [self.operand.with_shape(self.padded_shape(self.amounts()))]
@@ -170,23 +152,12 @@ class SliceRules(Op):
     operand: Any
     result: Any
 
-    def ranges(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
-        """start_indices, limit_indices and strides, or None where they are not known yet."""
-        raise NotImplementedError
+    def ranges(self) -> Lists | None:
+        """start_indices, limit_indices and strides, or None where one is unknown."""
+        return _known_lists(self, RANGES)
 
-    def lengths(self) -> list[tuple[str, int]]:
-        """The names and sizes of the three lists."""
-        raise NotImplementedError
-
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(operand) = element_type(result)"""
-        return rules.same_element_type("result", self.result, "operand", self.operand)
-
-    @constraint
-    def C2(self) -> str | None:
-        """size(start_indices) = size(limit_indices) = size(strides) = rank(operand)"""
-        return _one_for_each_dimension(self.lengths(), self.operand)
+    C1 = constraints.same_element_type("operand", "result")
+    C2 = constraints.size_is_rank(*RANGES, of="operand")
 
     @constraint
     def C3(self) -> str | None:
@@ -200,14 +171,7 @@ class SliceRules(Op):
                 return f"start_indices[{d}] is {start}, but must be in [0, {limit}], up to limit_indices[{d}]"
         return rules.at_most("limit_indices", limit_indices, "operand", self.operand.shape)
 
-    @constraint
-    def C4(self) -> str | None:
-        """0 < strides"""
-        ranges = self.ranges()
-        for d, stride in enumerate(ranges[2] if ranges else ()):
-            if stride <= 0:
-                return f"strides[{d}] is {stride}, but must be positive"
-        return None
+    C4 = constraints.positive("strides")
 
     @constraint
     def C5(self) -> str | None:
@@ -242,11 +206,8 @@ class Slice(
     strides = Attribute(DIMENSIONS)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
 
-    def ranges(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+    def ranges(self) -> Lists:
         return self.start_indices, self.limit_indices, self.strides
-
-    def lengths(self) -> list[tuple[str, int]]:
-        return [(name, len(values)) for name, values in zip(RANGES, self.ranges(), strict=True)]
 
     def infer(self) -> list[Type]:
         return [self.operand.with_shape(sliced_shape(*self.ranges()))]

@@ -23,10 +23,10 @@ from ...ir.sharding import (
 )
 from ...types import Type
 from ..framework.attribute_kinds import DialectData, NumberedEnum
-from ..framework.declaration import Attribute, Operand, Result, constraint
+from ..framework.declaration import Attribute, Constraint, Operand, Result, constraint
 from ..framework.rules import first
-from .checks import AxisUse, sharding_violation, unreduced_violation
-from .operations import SHAPED, Reduction
+from .checks import AxisUse, unreduced_violation
+from .operations import SHAPED, Reduction, valid_sharding
 from .scope import SHARDING, ShardingOp
 
 _OPERAND: Final = "$tensor out_sharding = $out_sharding attr-dict : same-type"
@@ -48,13 +48,7 @@ class Collective(ShardingOp):
     out_sharding = Attribute(SHARDING)
     result = Result(SHAPED)
 
-    @constraint
-    def C1(self) -> str | None:
-        """out_sharding is valid for type(tensor)"""
-        if self.scope is None:
-            return None
-        mesh = self.scope.mesh(self.out_sharding)
-        return sharding_violation(self.out_sharding, self.tensor, mesh, self.scope.manual_axes)
+    C1 = valid_sharding("out_sharding", "tensor")
 
     @constraint
     def C2(self) -> str | None:
@@ -94,31 +88,6 @@ class Collective(ShardingOp):
         """The mesh of `out_sharding`, None where it is not known here."""
         return None if self.scope is None else self.scope.mesh(self.out_sharding)
 
-    def per_dimension_violation(
-        self, lists: AxisLists, expected: Callable[[int, DimensionSharding, Sequence[AxisRef], Mesh], object]
-    ) -> str | None:
-        """Whether axes for each dimension, applied to the operand's sharding, give `out_sharding`.
-
-        Args:
-            lists: the axes for each dimension.
-            expected: gives the axes of a dimension of the result, or a text that says why there are none.
-        """
-        mesh = self.mesh()
-        if mesh is None:
-            return None
-        use = AxisUse(mesh)
-        reason = first(*(use.add(each.axes) for each in lists.lists))
-        if reason is not None:
-            return reason
-        before, after = self.before().dimensions, self.out_sharding.dimensions
-        if len(lists.lists) != len(after):
-            return f"there are axes for {len(lists.lists)} dimensions, but out_sharding has {len(after)}"
-        for index, (dimension, axes, result) in enumerate(zip(before, lists.lists, after, strict=True)):
-            reason = _differs(index, expected(index, dimension, axes.axes, mesh), result)
-            if reason is not None:
-                return reason
-        return None
-
 
 def _differs(index: int, expected: object, result: DimensionSharding) -> str | None:
     """Why a dimension of the result is not sharded as expected; `expected` may be a reason already."""
@@ -153,15 +122,45 @@ def sliced(
     return tuple(longer)
 
 
+def _gives_out_sharding(
+    name: str, expected: Callable[[int, DimensionSharding, Sequence[AxisRef], Mesh], object]
+) -> Constraint:
+    """An operation's axes for each dimension, applied to the operand's sharding, must give `out_sharding`.
+
+    Args:
+        name: the attribute that has the axes.
+        expected: gives the axes of a dimension of the result, or a text that says why there are none.
+    """
+
+    def check(view: Collective) -> str | None:
+        lists: AxisLists = getattr(view, name)
+        mesh = view.mesh()
+        if mesh is None:
+            return None
+        use = AxisUse(mesh)
+        reason = first(*(use.add(each.axes) for each in lists.lists))
+        if reason is not None:
+            return reason
+        before, after = view.before().dimensions, view.out_sharding.dimensions
+        if len(lists.lists) != len(after):
+            return f"there are axes for {len(lists.lists)} dimensions, but out_sharding has {len(after)}"
+        dimensions = enumerate(zip(before, lists.lists, after, strict=True))
+        return first(
+            *(
+                _differs(d, expected(d, sharding, axes.axes, mesh), to)
+                for d, (sharding, axes, to) in dimensions
+            )
+        )
+
+    return Constraint(check, f"the sharding of tensor and {name} give out_sharding")
+
+
 class AllGather(Collective, name="sdy.all_gather", assembly=f"$gathering_axes {_OPERAND}"):
     """Joins the shards along axes: dimensions are no longer divided along them."""
 
     gathering_axes = Attribute(AXES_OF_DIMENSIONS)
 
-    @constraint
-    def C3(self) -> str | None:
-        """the sharding of tensor without gathering_axes is out_sharding"""
-        return self.per_dimension_violation(self.gathering_axes, gathered)
+    C3 = _gives_out_sharding("gathering_axes", gathered)
 
 
 class AllSlice(Collective, name="sdy.all_slice", assembly=f"$slicing_axes {_OPERAND}"):
@@ -171,10 +170,7 @@ class AllSlice(Collective, name="sdy.all_slice", assembly=f"$slicing_axes {_OPER
 
     slicing_axes = Attribute(AXES_OF_DIMENSIONS)
 
-    @constraint
-    def C3(self) -> str | None:
-        """the sharding of tensor with slicing_axes is out_sharding"""
-        return self.per_dimension_violation(self.slicing_axes, sliced)
+    C3 = _gives_out_sharding("slicing_axes", sliced)
 
 
 class AllToAll(Collective, name="sdy.all_to_all", assembly=f"$params {_OPERAND}"):
@@ -261,7 +257,7 @@ class Reducing(Collective):
     reduction_op = Attribute(REDUCTION, Reduction.sum)
 
     def transition_violation(self) -> str | None:
-        """Unreduced axes must be those that are reduced, by the reduction that they have."""
+        """unreduced axes are kept, or reduced by their reduction"""
         mesh = self.mesh()
         if mesh is None:
             return None
@@ -306,10 +302,7 @@ class AllReduce(
                     return f"the axis {axis.body()} overlaps with {other.body()}"
         return None
 
-    @constraint
-    def C6(self) -> str | None:
-        """unreduced axes are kept, or reduced by their reduction"""
-        return self.transition_violation()
+    C6 = Constraint(Reducing.transition_violation)
 
     def reduced_axes(self) -> Iterable[AxisRef]:
         axes: AxisList = self.reduction_axes
@@ -323,15 +316,8 @@ class ReduceScatter(
 
     reduce_scatter_axes = Attribute(AXES_OF_DIMENSIONS)
 
-    @constraint
-    def C3(self) -> str | None:
-        """unreduced axes are kept, or reduced by their reduction"""
-        return self.transition_violation()
-
-    @constraint
-    def C4(self) -> str | None:
-        """the sharding of tensor with reduce_scatter_axes is out_sharding"""
-        return self.per_dimension_violation(self.reduce_scatter_axes, sliced)
+    C3 = Constraint(Reducing.transition_violation)
+    C4 = _gives_out_sharding("reduce_scatter_axes", sliced)
 
     def reduced_axes(self) -> Iterable[AxisRef]:
         return [axis for each in self.reduce_scatter_axes.lists for axis in each.axes]
@@ -345,12 +331,12 @@ class ToUnreduced(Collective):
         raise NotImplementedError
 
     def sum_violation(self) -> str | None:
-        """out_sharding must be unreduced by a sum."""
+        """out_sharding is unreduced by a sum"""
         reduction = self.out_sharding.reduction
         return None if reduction == "sum" else f"out_sharding is unreduced by {reduction}"
 
     def unreduced_after_violation(self) -> str | None:
-        """The unreduced axes of out_sharding must be those of tensor and the axes that become unreduced."""
+        """the unreduced axes of out_sharding are those of tensor and the axes that become unreduced"""
         mesh = self.mesh()
         if mesh is None:
             return None
@@ -369,20 +355,9 @@ class ShardedToUnreduced(ToUnreduced, name="sdy.sharded_to_unreduced", assembly=
 
     axes = Attribute(AXES_OF_DIMENSIONS)
 
-    @constraint
-    def C3(self) -> str | None:
-        """out_sharding is unreduced by a sum"""
-        return self.sum_violation()
-
-    @constraint
-    def C4(self) -> str | None:
-        """the sharding of tensor without axes is out_sharding"""
-        return self.per_dimension_violation(self.axes, gathered)
-
-    @constraint
-    def C5(self) -> str | None:
-        """the unreduced axes of out_sharding are those of tensor and axes"""
-        return self.unreduced_after_violation()
+    C3 = Constraint(ToUnreduced.sum_violation)
+    C4 = _gives_out_sharding("axes", gathered)
+    C5 = Constraint(ToUnreduced.unreduced_after_violation)
 
     def becoming_unreduced(self) -> Sequence[AxisRef]:
         return [axis for each in self.axes.lists for axis in each.axes]
@@ -395,10 +370,7 @@ class ReplicatedToUnreduced(
 
     axes = Attribute(AXES)
 
-    @constraint
-    def C3(self) -> str | None:
-        """out_sharding is unreduced by a sum"""
-        return self.sum_violation()
+    C3 = Constraint(ToUnreduced.sum_violation)
 
     @constraint
     def C4(self) -> str | None:
@@ -427,10 +399,7 @@ class ReplicatedToUnreduced(
                     return f"the axis {axis.body()} overlaps with {other.body()}"
         return None
 
-    @constraint
-    def C7(self) -> str | None:
-        """the unreduced axes of out_sharding are those of tensor and axes"""
-        return self.unreduced_after_violation()
+    C7 = Constraint(ToUnreduced.unreduced_after_violation)
 
     def becoming_unreduced(self) -> Sequence[AxisRef]:
         axes: AxisList = self.axes

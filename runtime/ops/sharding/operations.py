@@ -18,7 +18,7 @@ from ...ir.sharding import ManualAxes, Mesh, ShardingPerValue, TensorSharding
 from ...types import ANY, BUFFER, TENSOR, BufferType, TensorType, Type
 from ..control.control import results_are, types_text
 from ..framework.attribute_kinds import I64, STRING, DialectData, NumberedEnum
-from ..framework.declaration import Attribute, Op, Operand, Region, Result, constraint
+from ..framework.declaration import Attribute, Constraint, Op, Operand, Region, Result, constraint
 from ..framework.rules import all_types_agree, first
 from ..shape.creation import ConstantOp
 from .checks import (
@@ -68,6 +68,18 @@ class MeshOp(Op, name="sdy.mesh", assembly="custom(symbol_name) = $mesh attr-dic
         return mesh_devices_violation(self.mesh)
 
 
+def valid_sharding(name: str, operand: str) -> Constraint:
+    """A sharding, where there is one, must be valid for the type of an operand."""
+
+    def check(view: ShardingOp) -> str | None:
+        sharding, type = getattr(view, name), getattr(view, operand)
+        if view.scope is None or sharding is None:
+            return None
+        return sharding_violation(sharding, type, view.scope.mesh(sharding), view.scope.manual_axes)
+
+    return Constraint(check, f"{name} is valid for type({operand})")
+
+
 class Constrained(ShardingOp, assembly="$input $sharding attr-dict : same-type"):
     """Base of operations that say how a value, or its uses from there on, are to be sharded."""
 
@@ -75,14 +87,7 @@ class Constrained(ShardingOp, assembly="$input $sharding attr-dict : same-type")
     sharding = Attribute(SHARDING)
     result = Result(ANY)
 
-    @constraint
-    def C1(self) -> str | None:
-        """sharding is valid for type(input)"""
-        if self.scope is None:
-            return None
-        return sharding_violation(
-            self.sharding, self.input, self.scope.mesh(self.sharding), self.scope.manual_axes
-        )
+    C1 = valid_sharding("sharding", "input")
 
     @constraint
     def C2(self) -> str | None:
@@ -183,14 +188,7 @@ class DataFlowEdge(
             return None
         return f"the input is a result of {name}"
 
-    @constraint
-    def C4(self) -> str | None:
-        """sharding is valid for type(input)"""
-        if self.scope is None or self.sharding is None:
-            return None
-        return sharding_violation(
-            self.sharding, self.input, self.scope.mesh(self.sharding), self.scope.manual_axes
-        )
+    C4 = valid_sharding("sharding", "input")
 
 
 class FunctionDataFlowEdge(
@@ -221,8 +219,9 @@ class ShardingReturn(
     results = Operand(ANY, variadic=True)
 
 
-def body_violation(body: IrRegion) -> str | None:
-    """A body ends with `sdy.return` and uses no values from outside."""
+def body_violation(view: NamedComputation | ManualComputation) -> str | None:
+    """body ends with sdy.return and uses no values from outside"""
+    body: IrRegion = view.body
     if body.block.terminator.name != "sdy.return":
         return f"body ends with {body.block.terminator.name}"
     captured = captured_values([body])
@@ -246,10 +245,7 @@ class NamedComputation(
     body = Region()
     results = Result(ANY, variadic=True)
 
-    @constraint
-    def C1(self) -> str | None:
-        """body ends with sdy.return and uses no values from outside"""
-        return body_violation(self.body)
+    C1 = Constraint(body_violation)
 
     @constraint
     def C2(self) -> str | None:
@@ -300,10 +296,7 @@ class ManualComputation(
     body = Region()
     results = Result(ANY, variadic=True)
 
-    @constraint
-    def C1(self) -> str | None:
-        """body ends with sdy.return and uses no values from outside"""
-        return body_violation(self.body)
+    C1 = Constraint(body_violation)
 
     @constraint
     def C2(self) -> str | None:

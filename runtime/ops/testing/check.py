@@ -15,6 +15,7 @@ import numpy as np
 
 from ...errors import ExecutionError
 from ...types import COMPLEX, FLOAT, TENSOR, ElementType, TensorType, element_type_of
+from ..framework import constraints
 from ..framework.attribute_kinds import CONSTANT, F64, I64, STRING, UI64
 from ..framework.call_state import uses_call_state
 from ..framework.declaration import Array, Attribute, Op, Operand, constraint
@@ -139,10 +140,7 @@ class ExpectEq(_Check, name="check.expect_eq", assembly="$lhs , $rhs attr-dict :
     lhs = Operand(TENSOR)
     rhs = Operand(TENSOR)
 
-    @constraint
-    def I2(self) -> str | None:
-        """type(lhs) = type(rhs)"""
-        return same_type("lhs", self.lhs, "rhs", self.rhs)
+    I2 = constraints.same_type("lhs", "rhs")
 
     def reference(self, lhs: Array, rhs: Array) -> tuple[()]:
         return self.require(lhs, rhs, unequal, "values must be equal")
@@ -174,10 +172,7 @@ class ExpectAlmostEq(
     rhs = Operand(FLOAT | COMPLEX)
     tolerance = Attribute(F64, 1e-4)
 
-    @constraint
-    def I2(self) -> str | None:
-        """type(lhs) = type(rhs)"""
-        return same_type("lhs", self.lhs, "rhs", self.rhs)
+    I2 = constraints.same_type("lhs", "rhs")
 
     def reference(self, lhs: Array, rhs: Array) -> tuple[()]:
         rule = f"values must differ by at most {self.tolerance}"
@@ -220,10 +215,7 @@ class ExpectClose(
     max_ulp_difference = Attribute(UI64, 1)
     min_ulp_difference = Attribute(UI64, 0)
 
-    @constraint
-    def I2(self) -> str | None:
-        """type(actual) = type(expected)"""
-        return same_type("actual", self.actual, "expected", self.expected)
+    I2 = constraints.same_type("actual", "expected")
 
     @constraint
     def I3_I4(self) -> str | None:
