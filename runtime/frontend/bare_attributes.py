@@ -15,8 +15,9 @@ Parse = Callable[[StatementParser, Any], Attribute]
 
 def bare_attribute(parser: StatementParser, kind: kinds.AttributeKind) -> Attribute:
     """Consume an attribute of that kind in its compact spelling, or in full where the kind has none."""
-    for base in type(kind).__mro__:
-        parse = _BY_KIND.get(base)
+    keys: tuple[type | kinds.AttributeKind, ...] = (kind, *type(kind).__mro__)
+    for key in keys:
+        parse = _BY_KIND.get(key)
         if parse is not None:
             return parse(parser, kind)
     return parser.attribute()
@@ -44,14 +45,12 @@ def _array(parser: StatementParser, kind: kinds.ArrayOf) -> Attribute:
 
 
 def _dimensions(parser: StatementParser, kind: kinds.Dimensions) -> Attribute:
-    return kind.encode(parser.integers()) if parser.peek() == "[" else parser.attribute()
+    if parser.peek() != "[":
+        return parser.attribute()
+    return kind.encode(parser.booleans() if kind is kinds.BOOLEANS else parser.integers())
 
 
-def _booleans(parser: StatementParser, kind: kinds.AttributeKind) -> Attribute:
-    return kind.encode(parser.booleans()) if parser.peek() == "[" else parser.attribute()
-
-
-_BY_KIND: Final[Mapping[type, Parse]] = {
+_BY_KIND: Final[Mapping[type | kinds.AttributeKind, Parse]] = {
     kinds.Enum: _enum,
     kinds.NumberedEnum: _numbered_enum,
     kinds.ArrayOf: _array,
@@ -60,7 +59,6 @@ _BY_KIND: Final[Mapping[type, Parse]] = {
     type(kinds.I64): lambda parser, kind: parser.bare_number(kind.type),
     type(kinds.F64): lambda parser, kind: parser.bare_number(kind.type),
     type(kinds.BOOL): lambda parser, kind: BoolAttribute(parser.boolean()),
-    type(kinds.BOOLEANS): _booleans,
-    type(kinds.STRING): lambda parser, kind: StringAttribute(parser.string()),
-    type(kinds.SYMBOL): lambda parser, kind: parser.symbol_reference(),
+    kinds.STRING: lambda parser, kind: StringAttribute(parser.string()),
+    kinds.SYMBOL: lambda parser, kind: parser.symbol_reference(),
 }

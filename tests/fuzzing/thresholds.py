@@ -83,7 +83,7 @@ def wrong_product(program: Program, values: Mapping[Value, Array]) -> tuple[str,
         lhs, rhs = (values[operand] for operand in operation.operands)
         if types[0].category & (FLOAT | COMPLEX) and not _is_moderate(lhs, rhs):
             continue
-        left, right = view.as_stacks(lhs, rhs)
+        left, right = view.stacker(lhs.shape, rhs.shape)(lhs, rhs)
         setting = Setting(types[0].name, types[2].name, 1, 0, len(left), ("plain", "plain"))
         got = values[operation.result].reshape(len(left), left.shape[1], right.shape[2])
         reason = differs(setting, left, right, got)

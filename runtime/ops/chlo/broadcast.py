@@ -12,12 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...types import BOOLEAN, DYNAMIC, PLAIN, TENSOR, QuantizedType, TensorType, Type
-from ..elementwise import arithmetic as elementwise
-from ..elementwise import bitwise, comparison
+from ..elementwise import arithmetic, bitwise, comparison
 from ..elementwise.base import Elementwise
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, Enum
-from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint
+from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint, declare
 from ..numerics.element_types import Function
 from . import elementwise as chlo
 
@@ -124,84 +123,34 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         return np.expand_dims(array, skipped)
 
 
-class BroadcastAdd(BroadcastBinary, name="chlo.broadcast_add", elementwise=elementwise.Add):
-    """`add` with broadcasting."""
-
-
-class BroadcastAnd(BroadcastBinary, name="chlo.broadcast_and", elementwise=bitwise.And):
-    """`and` with broadcasting."""
-
-
-class BroadcastAtan2(BroadcastBinary, name="chlo.broadcast_atan2", elementwise=elementwise.Atan2):
-    """`atan2` with broadcasting."""
-
-
-class BroadcastComplex(BroadcastBinary, name="chlo.broadcast_complex", elementwise=elementwise.Complex):
-    """`complex` with broadcasting."""
-
-
-class BroadcastDivide(BroadcastBinary, name="chlo.broadcast_divide", elementwise=elementwise.Divide):
-    """`divide` with broadcasting."""
-
-
-class BroadcastMaximum(BroadcastBinary, name="chlo.broadcast_maximum", elementwise=comparison.Maximum):
-    """`maximum` with broadcasting."""
-
-
-class BroadcastMinimum(BroadcastBinary, name="chlo.broadcast_minimum", elementwise=comparison.Minimum):
-    """`minimum` with broadcasting."""
-
-
-class BroadcastMultiply(BroadcastBinary, name="chlo.broadcast_multiply", elementwise=elementwise.Multiply):
-    """`multiply` with broadcasting."""
-
-
-class BroadcastNextAfter(BroadcastBinary, name="chlo.broadcast_next_after", elementwise=chlo.NextAfter):
-    """`next_after` with broadcasting."""
-
-
-class BroadcastOr(BroadcastBinary, name="chlo.broadcast_or", elementwise=bitwise.Or):
-    """`or` with broadcasting."""
-
-
-class BroadcastPolygamma(BroadcastBinary, name="chlo.broadcast_polygamma", elementwise=chlo.Polygamma):
-    """`polygamma` with broadcasting."""
-
-
-class BroadcastPower(BroadcastBinary, name="chlo.broadcast_power", elementwise=elementwise.Power):
-    """`power` with broadcasting."""
-
-
-class BroadcastRemainder(BroadcastBinary, name="chlo.broadcast_remainder", elementwise=elementwise.Remainder):
-    """`remainder` with broadcasting."""
-
-
-class BroadcastShiftLeft(BroadcastBinary, name="chlo.broadcast_shift_left", elementwise=bitwise.ShiftLeft):
-    """`shift_left` with broadcasting."""
-
-
-class BroadcastShiftRightArithmetic(
-    BroadcastBinary, name="chlo.broadcast_shift_right_arithmetic", elementwise=bitwise.ShiftRightArithmetic
-):
-    """`shift_right_arithmetic` with broadcasting."""
-
-
-class BroadcastShiftRightLogical(
-    BroadcastBinary, name="chlo.broadcast_shift_right_logical", elementwise=bitwise.ShiftRightLogical
-):
-    """`shift_right_logical` with broadcasting."""
-
-
-class BroadcastSubtract(BroadcastBinary, name="chlo.broadcast_subtract", elementwise=elementwise.Subtract):
-    """`subtract` with broadcasting."""
-
-
-class BroadcastXor(BroadcastBinary, name="chlo.broadcast_xor", elementwise=bitwise.Xor):
-    """`xor` with broadcasting."""
-
-
-class BroadcastZeta(BroadcastBinary, name="chlo.broadcast_zeta", elementwise=chlo.Zeta):
-    """`zeta` with broadcasting."""
+declare(
+    BroadcastBinary,
+    __name__,
+    {
+        f"chlo.broadcast_{operation.name.partition('.')[2]}": {"elementwise": operation}
+        for operation in (
+            arithmetic.Add,
+            arithmetic.Atan2,
+            arithmetic.Complex,
+            arithmetic.Divide,
+            arithmetic.Multiply,
+            arithmetic.Power,
+            arithmetic.Remainder,
+            arithmetic.Subtract,
+            bitwise.And,
+            bitwise.Or,
+            bitwise.ShiftLeft,
+            bitwise.ShiftRightArithmetic,
+            bitwise.ShiftRightLogical,
+            bitwise.Xor,
+            chlo.NextAfter,
+            chlo.Polygamma,
+            chlo.Zeta,
+            comparison.Maximum,
+            comparison.Minimum,
+        )
+    },
+)
 
 
 class BroadcastCompare(BroadcastBinary, name="chlo.broadcast_compare", elementwise=comparison.Compare):

@@ -28,7 +28,7 @@ from ...types import (
 from ..elementwise.base import Elementwise
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint, declare
 from ..numerics import element_types, real_functions
 from ..numerics import special_functions as special
 from ..numerics.element_types import Function
@@ -65,28 +65,45 @@ class ChloPredicate(ChloUnary):
 WIDE = FLOAT | COMPLEX
 
 
-class Acos(ChloUnary, name="chlo.acos", functions={WIDE: np.arccos}, wide=WIDE):
-    """The angle whose cosine is the operand."""
-
-
-class Acosh(ChloUnary, name="chlo.acosh", functions={WIDE: np.arccosh}, wide=WIDE):
-    """The inverse of the hyperbolic cosine."""
-
-
-class Asin(ChloUnary, name="chlo.asin", functions={WIDE: np.arcsin}, wide=WIDE):
-    """The angle whose sine is the operand."""
-
-
-class Asinh(ChloUnary, name="chlo.asinh", functions={WIDE: np.arcsinh}, wide=WIDE):
-    """The inverse of the hyperbolic sine."""
-
-
-class Atan(ChloUnary, name="chlo.atan", functions={WIDE: np.arctan}, wide=WIDE):
-    """The angle whose tangent is the operand."""
-
-
-class Atanh(ChloUnary, name="chlo.atanh", functions={WIDE: np.arctanh}, wide=WIDE):
-    """The inverse of the hyperbolic tangent."""
+declare(
+    ChloUnary,
+    __name__,
+    {
+        "chlo.acos": {"functions": {WIDE: np.arccos}},
+        "chlo.acosh": {"functions": {WIDE: np.arccosh}},
+        "chlo.asin": {"functions": {WIDE: np.arcsin}},
+        "chlo.asinh": {"functions": {WIDE: np.arcsinh}},
+        "chlo.atan": {"functions": {WIDE: np.arctan}},
+        "chlo.atanh": {"functions": {WIDE: np.arctanh}},
+        "chlo.bessel_i1e": {"functions": {FLOAT: special.bessel_i1e, COMPLEX: special.bessel_i1e_complex}},
+        "chlo.cosh": {"functions": {WIDE: np.cosh}},
+        "chlo.sinh": {"functions": {WIDE: np.sinh}},
+        "chlo.square": {"functions": {FLOAT: np.square, COMPLEX: special.square_complex}, "wide": COMPLEX},
+        "chlo.tan": {"functions": {WIDE: np.tan}},
+    },
+    wide=WIDE,
+)
+declare(
+    ChloReal,
+    __name__,
+    {
+        "chlo.digamma": {"functions": {FLOAT: special.digamma}},
+        "chlo.erf": {"functions": {FLOAT: real_functions.erf}},
+        "chlo.erf_inv": {"functions": {FLOAT: real_functions.erf_inv}},
+        "chlo.erfc": {"functions": {FLOAT: real_functions.erfc}},
+        "chlo.lgamma": {"functions": {FLOAT: special.lgamma}},
+    },
+    wide=WIDE,
+)
+declare(
+    ChloPredicate,
+    __name__,
+    {
+        "chlo.is_inf": {"functions": {FLOAT: np.isinf}},
+        "chlo.is_neg_inf": {"functions": {FLOAT: np.isneginf}},
+        "chlo.is_pos_inf": {"functions": {FLOAT: np.isposinf}},
+    },
+)
 
 
 class AsinAcosKernel(
@@ -104,15 +121,6 @@ class AsinAcosKernel(
     result = Result(COMPLEX)
 
 
-class BesselI1e(
-    ChloUnary,
-    name="chlo.bessel_i1e",
-    functions={FLOAT: special.bessel_i1e, COMPLEX: special.bessel_i1e_complex},
-    wide=WIDE,
-):
-    """The exponentially scaled modified Bessel function of order 1."""
-
-
 class Conj(ChloUnary, name="chlo.conj"):
     """The complex conjugate; real elements themselves."""
 
@@ -120,56 +128,6 @@ class Conj(ChloUnary, name="chlo.conj"):
     @functools.cache
     def function_of(cls, element_type: ElementType) -> Function:
         return np.conjugate if element_type.category == COMPLEX else lambda operand: operand
-
-
-class Cosh(ChloUnary, name="chlo.cosh", functions={WIDE: np.cosh}, wide=WIDE):
-    """The hyperbolic cosine."""
-
-
-class Sinh(ChloUnary, name="chlo.sinh", functions={WIDE: np.sinh}, wide=WIDE):
-    """The hyperbolic sine."""
-
-
-class Tan(ChloUnary, name="chlo.tan", functions={WIDE: np.tan}, wide=WIDE):
-    """The tangent."""
-
-
-class Square(
-    ChloUnary, name="chlo.square", functions={FLOAT: np.square, COMPLEX: special.square_complex}, wide=COMPLEX
-):
-    """The operand times itself."""
-
-
-class Digamma(ChloReal, name="chlo.digamma", functions={FLOAT: special.digamma}, wide=WIDE):
-    """The derivative of lgamma."""
-
-
-class Erf(ChloReal, name="chlo.erf", functions={FLOAT: real_functions.erf}, wide=WIDE):
-    """The error function."""
-
-
-class ErfInv(ChloReal, name="chlo.erf_inv", functions={FLOAT: real_functions.erf_inv}, wide=WIDE):
-    """The inverse of the error function."""
-
-
-class Erfc(ChloReal, name="chlo.erfc", functions={FLOAT: real_functions.erfc}, wide=WIDE):
-    """1 - erf(operand)."""
-
-
-class Lgamma(ChloReal, name="chlo.lgamma", functions={FLOAT: special.lgamma}, wide=WIDE):
-    """The logarithm of the gamma function's absolute value."""
-
-
-class IsInf(ChloPredicate, name="chlo.is_inf", functions={FLOAT: np.isinf}):
-    """Whether elements are infinite."""
-
-
-class IsNegInf(ChloPredicate, name="chlo.is_neg_inf", functions={FLOAT: np.isneginf}):
-    """Whether elements are negative infinity."""
-
-
-class IsPosInf(ChloPredicate, name="chlo.is_pos_inf", functions={FLOAT: np.isposinf}):
-    """Whether elements are positive infinity."""
 
 
 class NextAfter(

@@ -241,7 +241,7 @@ class CollectiveBroadcast(Collective, name="stablehlo.collective_broadcast"):
         """0 <= replica_groups < N, the number of ids of the group mode"""
         if self.replica_groups.is_ragged:
             return "replica_groups has the id -1"
-        return rules.not_negative("replica_groups", self.replica_groups.ids)
+        return rules.at_least(0, "replica_groups", self.replica_groups.ids)
 
     @constraint
     def C3(self) -> str | None:
@@ -265,7 +265,9 @@ class CollectiveBroadcast(Collective, name="stablehlo.collective_broadcast"):
     @constraint
     def C5(self) -> str | None:
         """size(results) = size(operands) - (has_dynamic_root ? 1 : 0)"""
-        return rules.length_is("results", self.results, len(self.data_operands), "the number of values sent")
+        return rules.length_is(
+            "results", len(self.results), len(self.data_operands), "the number of values sent"
+        )
 
     def infer(self) -> list[Type]:
         return [*self.data_operands]
@@ -357,7 +359,7 @@ class Pairs(Communicating):
 
     def ids_are_not_negative(self) -> str | None:
         """Why an id cannot be one, or None."""
-        return rules.not_negative("source_target_pairs", self._ids())
+        return rules.at_least(0, "source_target_pairs", self._ids())
 
 
 class CollectivePermute(Pairs, name="stablehlo.collective_permute"):

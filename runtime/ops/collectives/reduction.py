@@ -213,7 +213,7 @@ class AllReduce(Reducing, WithGlobalIds, name="stablehlo.all_reduce"):
 def shapes_are(results: Sequence[TensorType], operands: Sequence[TensorType]) -> str | None:
     """Each result must have the shape of its operand."""
     pairs = enumerate(zip(results, operands, strict=False))
-    return rules.length_is("results", results, len(operands), "the number of operands") or rules.first(
+    return rules.length_is("results", len(results), len(operands), "the number of operands") or rules.first(
         *(
             rules.same_shape(f"results[{index}]", result, f"the shape of operands[{index}]", operand.shape)
             for index, (result, operand) in pairs
@@ -352,7 +352,7 @@ class CollectiveReduce(Reducing, name="stablehlo.collective_reduce"):
     @constraint
     def C2(self) -> str | None:
         """0 <= replica_groups < N, the number of ids of the group mode"""
-        return rules.not_negative("replica_groups", self.replica_groups.ids)
+        return rules.at_least(0, "replica_groups", self.replica_groups.ids)
 
     @constraint
     def C3(self) -> str | None:

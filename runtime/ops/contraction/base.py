@@ -8,7 +8,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...types import (
     BOOLEAN,
@@ -28,6 +30,20 @@ from .float_matmul import contracted, contraction_of, have_threads, part_of
 from .low_precision_matmul import suits
 from .matmul import Multiply, computed_float, is_narrow, multiplier
 from .mixed_matmul import MixedProduct
+
+
+class ProductSizes(NamedTuple):
+    """The sizes of a product's dimensions: batching ones, of lhs alone, contracted ones, and of rhs alone."""
+
+    batch: tuple[int, ...]
+    rows: tuple[int, ...]
+    contracted: tuple[int, ...]
+    columns: tuple[int, ...]
+
+    @property
+    def matrix(self) -> tuple[int, int, int]:
+        """Rows, contracted size and columns of the matrices that are multiplied."""
+        return math.prod(self.rows), math.prod(self.contracted), math.prod(self.columns)
 
 
 class Contraction(MixedProduct):
@@ -92,60 +108,40 @@ class Contraction(MixedProduct):
     def _is_quantized(self) -> bool:
         return any(is_quantized_tensor(type) for type in (self.lhs, self.rhs, self.result))
 
-    @functools.cached_property
-    def _permutations(self) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None, int, int]:
-        """How lhs becomes [batching, result, contracting] and rhs [batching, contracting, result]."""
-        lhs = (*self.lhs_batching_dimensions, *self.lhs_result_dimensions, *self.lhs_contracting_dimensions)
-        rhs = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions, *self.rhs_result_dimensions)
-        batching, contracting = len(self.lhs_batching_dimensions), len(self.lhs_contracting_dimensions)
-        return (
-            None if lhs == tuple(range(len(lhs))) else lhs,
-            None if rhs == tuple(range(len(rhs))) else rhs,
-            batching,
-            contracting,
+    def sizes(self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]) -> ProductSizes:
+        """The sizes of operands of these shapes by what their dimensions are."""
+        return ProductSizes(
+            tuple([lhs_shape[d] for d in self.lhs_batching_dimensions]),
+            tuple([lhs_shape[d] for d in self.lhs_result_dimensions]),
+            tuple([lhs_shape[d] for d in self.lhs_contracting_dimensions]),
+            tuple([rhs_shape[d] for d in self.rhs_result_dimensions]),
         )
 
-    def as_stacks(self, lhs: Array, rhs: Array) -> tuple[Array, Array]:
-        """The operands as [batch, row, term] and [batch, term, column], views where strides allow it."""
-        return self.stacker(lhs.shape, rhs.shape)(lhs, rhs)
+    @functools.cached_property
+    def _orders(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Dimensions of lhs (batching, result, contracting) and of rhs (batching, contracting, result)."""
+        return (
+            (*self.lhs_batching_dimensions, *self.lhs_result_dimensions, *self.lhs_contracting_dimensions),
+            (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions, *self.rhs_result_dimensions),
+        )
 
     def stacker(
         self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
     ) -> Callable[[Array, Array], tuple[Array, Array]]:
-        """What turns operands of these shapes into [batch, row, term] and [batch, term, column]."""
-        lhs_permutation, rhs_permutation, batching, contracting = self._permutations
-        lhs_sizes = [lhs_shape[d] for d in lhs_permutation or range(len(lhs_shape))]
-        rhs_sizes = [rhs_shape[d] for d in rhs_permutation or range(len(rhs_shape))]
-        split = len(lhs_sizes) - contracting
-        batch, contracted_size = math.prod(lhs_sizes[:batching]), math.prod(lhs_sizes[split:])
-        lhs_stack = (batch, math.prod(lhs_sizes[batching:split]), contracted_size)
-        rhs_stack = (batch, contracted_size, math.prod(rhs_sizes[batching + contracting :]))
+        """The function from operands of these shapes to stacks [batch, row, k] and [batch, k, column]."""
+        (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
+        batch, (rows, k, columns) = math.prod(sizes.batch), sizes.matrix
 
         def stack(lhs: Array, rhs: Array) -> tuple[Array, Array]:
-            lhs = lhs if lhs_permutation is None else lhs.transpose(lhs_permutation)
-            rhs = rhs if rhs_permutation is None else rhs.transpose(rhs_permutation)
-            return lhs.reshape(lhs_stack), rhs.reshape(rhs_stack)
+            lhs, rhs = lhs.transpose(lhs_order), rhs.transpose(rhs_order)
+            return lhs.reshape(batch, rows, k), rhs.reshape(batch, k, columns)
 
         return stack
 
     def reference(self, *operands: Array) -> Array:
         assert self.multiply is not None
         lhs, rhs = operands
-        lhs_permutation, rhs_permutation, batching, contracting = self._permutations
-        if lhs_permutation is not None:
-            lhs = lhs.transpose(lhs_permutation)
-        if rhs_permutation is not None:
-            rhs = rhs.transpose(rhs_permutation)
-        if lhs.ndim == rhs.ndim == batching + 2 and contracting == 1:
-            return self.multiply(lhs, rhs)
-        split = lhs.ndim - contracting
-        batch, rows, inner = lhs.shape[:batching], lhs.shape[batching:split], lhs.shape[split:]
-        columns = rhs.shape[batching + contracting :]
-        size = math.prod(inner)
-        product = self.multiply(
-            lhs.reshape(*batch, math.prod(rows), size), rhs.reshape(*batch, size, math.prod(columns))
-        )
-        return product.reshape((*batch, *rows, *columns))
+        return np.asarray(self._of_shapes(self.multiply, lhs.shape, rhs.shape)(lhs, rhs))
 
     def bind(self) -> Callable[..., Any]:
         if self.multiply is None or type(self).reference is not Contraction.reference:
@@ -153,28 +149,25 @@ class Contraction(MixedProduct):
         return self.bound(self.multiply) or self.reference
 
     def bound(self, multiply: Multiply) -> Callable[..., Any] | None:
-        """`reference` with all that sizes tell decided, None where they are not known.
-
-        Args:
-            multiply: the product of stacks of matrices.
-        """
-        lhs_permutation, rhs_permutation, batching, contracting = self._permutations
+        """`reference` by a product of stacks of matrices, for known shapes; None where a size is unknown."""
         if not (self.lhs.is_static and self.rhs.is_static):
             return None
-        lhs_order, rhs_order = (
-            permutation or tuple(range(type.rank))
-            for permutation, type in ((lhs_permutation, self.lhs), (rhs_permutation, self.rhs))
-        )
-        if self.lhs.rank == self.rhs.rank == batching + 2 and contracting == 1:
+        return self._of_shapes(multiply, self.lhs.shape, self.rhs.shape)
+
+    def _of_shapes(
+        self, multiply: Multiply, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
+    ) -> Callable[[Array, Array], Array]:
+        """The product of operands of these shapes by a product of stacks of matrices."""
+        (lhs_order, rhs_order), sizes = self._orders, self.sizes(lhs_shape, rhs_shape)
+        batch, (rows, k, columns) = sizes.batch, sizes.matrix
+        if len(sizes.rows) == len(sizes.contracted) == len(sizes.columns) == 1:
             if multiply is contracted:
-                rows, k, columns = self.matrix_sizes
                 multiply = contraction_of(rows, k, columns)
-            if lhs_permutation is rhs_permutation is None:
+            if all(list(order) == list(range(len(order))) for order in self._orders):
                 return multiply
             return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
-        rows, k, columns = self.matrix_sizes
-        batch, shape = self.result_shape()[:batching], self.result_shape()
         lhs_stack, rhs_stack = (*batch, rows, k), (*batch, k, columns)
+        shape = (*batch, *sizes.rows, *sizes.columns)
         return lambda lhs, rhs: multiply(
             lhs.transpose(lhs_order).reshape(lhs_stack), rhs.transpose(rhs_order).reshape(rhs_stack)
         ).reshape(shape)
@@ -205,13 +198,8 @@ class Contraction(MixedProduct):
 
     @property
     def matrix_sizes(self) -> tuple[int, int, int]:
-        """Rows, terms and columns of the matrices that are multiplied."""
-        lhs, rhs = self.lhs.shape, self.rhs.shape
-        return (
-            math.prod([lhs[d] for d in self.lhs_result_dimensions]),
-            math.prod([lhs[d] for d in self.lhs_contracting_dimensions]),
-            math.prod([rhs[d] for d in self.rhs_result_dimensions]),
-        )
+        """Rows, contracted size and columns of the matrices that are multiplied."""
+        return self.sizes(self.lhs.shape, self.rhs.shape).matrix
 
 
 def precision_config_size(operation: Any) -> str | None:

@@ -139,14 +139,13 @@ FFT_OF_REAL: Final = "nimblehlo.fft_of_real"
 class FftOfReal(Op, name=FFT_OF_REAL):
     """All values of the transform FFT of floats over the last dimension: what `fft` gives for these numbers.
 
-    It occurs in specialized programs alone: no text and no bytecode may name it.
+    It occurs in specialized programs alone.
     """
+
+    is_internal = True
 
     operand = Operand(FLOAT)
     result = Result(COMPLEX)
-
-    def verify(self) -> None:
-        raise self.unsupported("is made by the specializer alone")
 
     def reference(self, operand: Array) -> Array:
         return self.transformer(operand.shape, 1)(operand)

@@ -24,7 +24,7 @@ from ...types import (
     TensorType,
 )
 from ..framework import constraints, rules
-from ..framework.declaration import Constraint, Op, Operand, Result, constraint
+from ..framework.declaration import Constraint, Op, Operand, Result, constraint, declare
 from ..numerics import complex64_functions as single_complex
 from ..numerics import element_types, real_functions
 from ..numerics import special_functions as special
@@ -142,21 +142,6 @@ class Atan2(
     result = Result(COMPUTED)
 
 
-class Cbrt(
-    Transcendental,
-    name="stablehlo.cbrt",
-    functions={FLOAT: real_functions.cbrt, COMPLEX: special.cbrt_complex},
-):
-    """The cubic root."""
-
-
-class Ceil(Unary, name="stablehlo.ceil", functions={FLOAT: np.ceil}):
-    """The least integer that is not less."""
-
-    operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
-    result = Result(FLOAT | QUANTIZED_PER_TENSOR)
-
-
 def _f32_or_f64(name: str) -> Constraint:
     """An operand must have elements of type f32 or f64."""
 
@@ -207,12 +192,6 @@ class Complex(
         return f"result has elements {self.result.element_type}, but lhs has {self.lhs.element_type}"
 
 
-class Cosine(
-    Transcendental, name="stablehlo.cosine", functions={FLOAT: real_functions.cosine, COMPLEX: np.cos}
-):
-    """The cosine."""
-
-
 class Divide(
     Arithmetic,
     name="stablehlo.divide",
@@ -222,29 +201,6 @@ class Divide(
     """The quotient, for integers without its fraction."""
 
     single_complex = staticmethod(single_complex.divide)
-
-
-class Exponential(
-    Transcendental,
-    name="stablehlo.exponential",
-    functions={FLOAT: real_functions.exponential, COMPLEX: special.exp_complex},
-):
-    """e to the power of the operand."""
-
-
-class ExponentialMinusOne(
-    Transcendental,
-    name="stablehlo.exponential_minus_one",
-    functions={FLOAT: np.expm1, COMPLEX: special.expm1_complex},
-):
-    """exponential(operand) - 1, accurate near zero."""
-
-
-class Floor(Unary, name="stablehlo.floor", functions={FLOAT: np.floor}):
-    """The greatest integer that is not greater."""
-
-    operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
-    result = Result(FLOAT | QUANTIZED_PER_TENSOR)
 
 
 class Part(Unary):
@@ -280,24 +236,6 @@ class Real(Part, name="stablehlo.real"):
     @functools.cache
     def function_of(cls, element_type: ElementType) -> Function:
         return lambda operand: operand.real
-
-
-class Log(Transcendental, name="stablehlo.log", functions={FLOAT | COMPLEX: np.log}):
-    """The natural logarithm."""
-
-
-class LogPlusOne(
-    Transcendental, name="stablehlo.log_plus_one", functions={FLOAT: np.log1p, COMPLEX: special.log1p_complex}
-):
-    """log(operand + 1), accurate near zero."""
-
-
-class Logistic(
-    Transcendental,
-    name="stablehlo.logistic",
-    functions={FLOAT: real_functions.logistic, COMPLEX: special.logistic_complex},
-):
-    """1 / (1 + exp(-operand))."""
 
 
 class Multiply(
@@ -341,15 +279,8 @@ class Remainder(
             raise self.unsupported("the specification leaves open what the remainder of complex numbers is")
 
 
-class RoundNearestAfz(Unary, name="stablehlo.round_nearest_afz", functions={FLOAT: special.round_ties_away}):
-    """The nearest integer; of two, the one away from zero."""
-
-    operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
-    result = Result(FLOAT | QUANTIZED_PER_TENSOR)
-
-
-class RoundNearestEven(Unary, name="stablehlo.round_nearest_even", functions={FLOAT: np.rint}):
-    """The nearest integer; of two, the even one."""
+class Rounding(Unary):
+    """Base of operations that round to integers."""
 
     operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
     result = Result(FLOAT | QUANTIZED_PER_TENSOR)
@@ -379,10 +310,6 @@ class Sign(
     result = Result(SIGNED | COMPUTED)
 
 
-class Sine(Transcendental, name="stablehlo.sine", functions={FLOAT: real_functions.sine, COMPLEX: np.sin}):
-    """The sine."""
-
-
 class Sqrt(Transcendental, name="stablehlo.sqrt", functions={FLOAT | COMPLEX: np.sqrt}, wide=COMPLEX):
     """The square root."""
 
@@ -393,9 +320,33 @@ class Subtract(Arithmetic, name="stablehlo.subtract", functions={INTEGER | FLOAT
     """The difference."""
 
 
-class Tan(Transcendental, name="stablehlo.tan", functions={FLOAT | COMPLEX: np.tan}):
-    """The tangent."""
-
-
-class Tanh(Transcendental, name="stablehlo.tanh", functions={FLOAT: real_functions.tanh, COMPLEX: np.tanh}):
-    """The hyperbolic tangent."""
+declare(
+    Transcendental,
+    __name__,
+    {
+        "stablehlo.cbrt": {"functions": {FLOAT: real_functions.cbrt, COMPLEX: special.cbrt_complex}},
+        "stablehlo.cosine": {"functions": {FLOAT: real_functions.cosine, COMPLEX: np.cos}},
+        "stablehlo.exponential": {
+            "functions": {FLOAT: real_functions.exponential, COMPLEX: special.exp_complex}
+        },
+        "stablehlo.exponential_minus_one": {"functions": {FLOAT: np.expm1, COMPLEX: special.expm1_complex}},
+        "stablehlo.log": {"functions": {FLOAT | COMPLEX: np.log}},
+        "stablehlo.log_plus_one": {"functions": {FLOAT: np.log1p, COMPLEX: special.log1p_complex}},
+        "stablehlo.logistic": {
+            "functions": {FLOAT: real_functions.logistic, COMPLEX: special.logistic_complex}
+        },
+        "stablehlo.sine": {"functions": {FLOAT: real_functions.sine, COMPLEX: np.sin}},
+        "stablehlo.tan": {"functions": {FLOAT | COMPLEX: np.tan}},
+        "stablehlo.tanh": {"functions": {FLOAT: real_functions.tanh, COMPLEX: np.tanh}},
+    },
+)
+declare(
+    Rounding,
+    __name__,
+    {
+        "stablehlo.ceil": {"functions": {FLOAT: np.ceil}},
+        "stablehlo.floor": {"functions": {FLOAT: np.floor}},
+        "stablehlo.round_nearest_afz": {"functions": {FLOAT: special.round_ties_away}},
+        "stablehlo.round_nearest_even": {"functions": {FLOAT: np.rint}},
+    },
+)

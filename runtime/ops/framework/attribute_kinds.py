@@ -1,9 +1,11 @@
-"""How declared attributes are read from the ir and written back: one kind for each form of attribute."""
+"""How declared attributes are read from the ir and written back."""
 
 from __future__ import annotations
 
 import enum
+import operator
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -31,7 +33,7 @@ _MAX_ELEMENTS: Final = 1 << 16
 
 
 class AttributeKind(ABC):
-    """A form of attribute: its name in words, and the way between the ir and Python values."""
+    """A kind of attribute: its name in words, and its conversion from the ir to Python values and back."""
 
     description: str
 
@@ -114,72 +116,70 @@ class _Boolean(AttributeKind):
         return BoolAttribute(value)
 
 
-class _Float(AttributeKind):
-    description = "a float"
+class _Plain(AttributeKind):
+    """The attributes of one class, and what of them a declaration sees.
+
+    Args:
+        description: the kind in words.
+        attribute: the class.
+        value: gives the Python value of an attribute; None: the attribute itself is the value.
+        make: makes the attribute of a value.
+    """
+
+    def __init__(
+        self,
+        description: str,
+        attribute: type,
+        value: Callable[[Any], Any] | None = None,
+        make: Callable[[Any], Attribute] | None = None,
+    ) -> None:
+        self.description = description
+        self._attribute = attribute
+        self._value = value
+        self._make = make
+
+    def decode(self, attribute: Attribute) -> Any:
+        if not isinstance(attribute, self._attribute):
+            raise self.mismatch(attribute)
+        return attribute if self._value is None else self._value(attribute)
+
+    def encode(self, value: Any) -> Attribute:
+        return value if self._make is None else self._make(value)
+
+
+class _Float(_Plain):
+    """A Python float."""
 
     def __init__(self, width: int) -> None:
         self.type = ELEMENT_TYPES[f"f{width}"]
-
-    def decode(self, attribute: Attribute) -> float:
-        if isinstance(attribute, FloatAttribute):
-            return attribute.value
-        raise self.mismatch(attribute)
-
-    def encode(self, value: float) -> Attribute:
-        return FloatAttribute(value, self.type)
-
-
-class _String(AttributeKind):
-    description = "a string"
-
-    def decode(self, attribute: Attribute) -> str:
-        if isinstance(attribute, StringAttribute):
-            return attribute.value
-        raise self.mismatch(attribute)
-
-    def encode(self, value: str) -> Attribute:
-        return StringAttribute(value)
+        super().__init__(
+            "a float", FloatAttribute, lambda it: it.value, lambda value: FloatAttribute(value, self.type)
+        )
 
 
 class Dimensions(AttributeKind):
-    """A tuple of int: ``array<i64: ...>``, and ``dense<...> : tensor<Nxi64>`` in older programs."""
+    """A tuple of int or bool: ``array<i64: ...>``, and ``dense<...> : tensor<Nxi64>`` in older programs."""
 
     def __init__(self, element_type: str) -> None:
         self.element_type = ELEMENT_TYPES[element_type]
         self.description = f"a one-dimensional list of {element_type}"
+        self._item = bool if element_type == "i1" else int
 
     def decode(self, attribute: Attribute) -> tuple[int, ...]:
         if isinstance(attribute, DenseArrayAttribute) and attribute.element_type is self.element_type:
-            return attribute.values
+            return tuple(map(self._item, attribute.values))
         array = array_of(attribute, 1, self.element_type.dtype)
         if array is not None:
             return tuple(array.tolist())
         raise self.mismatch(attribute)
 
     def from_field(self, value: Any) -> tuple[int, ...]:
-        if isinstance(value, tuple) and all(type(item) is int for item in value):
+        if isinstance(value, tuple) and all(type(item) is self._item for item in value):
             return value
         raise self.mismatch(value)
 
     def encode(self, value: tuple[int, ...]) -> Attribute:
         return DenseArrayAttribute(self.element_type, tuple(value))
-
-
-class _Booleans(AttributeKind):
-    """A tuple of bool: ``array<i1: ...>``, and ``dense<...> : tensor<Nxi1>`` in older programs."""
-
-    description = "a one-dimensional list of i1"
-
-    def decode(self, attribute: Attribute) -> tuple[bool, ...]:
-        if isinstance(attribute, DenseArrayAttribute) and attribute.element_type.name == "i1":
-            return tuple(map(bool, attribute.values))
-        array = array_of(attribute, 1, np.bool_)
-        if array is not None:
-            return tuple(array.tolist())
-        raise self.mismatch(attribute)
-
-    def encode(self, value: tuple[bool, ...]) -> Attribute:
-        return DenseArrayAttribute(ELEMENT_TYPES["i1"], tuple(value))
 
 
 class _Padding(AttributeKind):
@@ -198,32 +198,6 @@ class _Padding(AttributeKind):
         return DenseElementsAttribute(TensorType(array.shape, ELEMENT_TYPES["i64"]), array)
 
 
-class _Constant(AttributeKind):
-    """A read-only array; the attribute's own type says how it is typed."""
-
-    description = "a constant"
-
-    def decode(self, attribute: Attribute) -> DenseElementsAttribute:
-        if isinstance(attribute, DenseElementsAttribute):
-            return attribute
-        raise self.mismatch(attribute)
-
-    def encode(self, value: DenseElementsAttribute) -> Attribute:
-        return value
-
-
-class _Symbol(AttributeKind):
-    description = "a symbol"
-
-    def decode(self, attribute: Attribute) -> str:
-        if isinstance(attribute, SymbolAttribute):
-            return str(attribute)
-        raise self.mismatch(attribute)
-
-    def encode(self, value: str) -> Attribute:
-        return SymbolAttribute(value)
-
-
 class _FloatType(AttributeKind):
     description = "a floating-point element type"
 
@@ -239,30 +213,6 @@ class _FloatType(AttributeKind):
 
     def encode(self, value: ElementType) -> Attribute:
         return TypeAttribute(value)
-
-
-class _Dictionary(AttributeKind):
-    description = "a dictionary"
-
-    def decode(self, attribute: Attribute) -> dict[str, Attribute]:
-        if isinstance(attribute, DictionaryAttribute):
-            return dict(attribute.values)
-        raise self.mismatch(attribute)
-
-    def encode(self, value: dict[str, Attribute]) -> Attribute:
-        return DictionaryAttribute(dict(value))
-
-
-class _Anything(AttributeKind):
-    """The attribute itself, whatever it is."""
-
-    description = "an attribute"
-
-    def decode(self, attribute: Attribute) -> Attribute:
-        return attribute
-
-    def encode(self, value: Attribute) -> Attribute:
-        return value
 
 
 class Enum(AttributeKind):
@@ -316,7 +266,7 @@ class NumberedEnum(AttributeKind):
         return IntegerAttribute(value.value, self.type)
 
 
-class DialectData(AttributeKind):
+class DialectData(_Plain):
     """An attribute of another dialect, which is its own value.
 
     Args:
@@ -324,16 +274,8 @@ class DialectData(AttributeKind):
     """
 
     def __init__(self, kind: type[DialectAttribute]) -> None:
+        super().__init__(f"an attribute #{kind.dialect}.{kind.mnemonic}", kind)
         self.kind = kind
-        self.description = f"an attribute #{kind.dialect}.{kind.mnemonic}"
-
-    def decode(self, attribute: Attribute) -> Any:
-        if isinstance(attribute, self.kind):
-            return attribute
-        raise self.mismatch(attribute)
-
-    def encode(self, value: DialectAttribute) -> Attribute:
-        return value
 
 
 class ArrayOf(AttributeKind):
@@ -358,16 +300,23 @@ UI64 = _Unsigned(64)
 F32 = _Float(32)
 F64 = _Float(64)
 BOOL = _Boolean()
-STRING = _String()
+STRING = _Plain("a string", StringAttribute, operator.attrgetter("value"), StringAttribute)
 DIMENSIONS = Dimensions("i64")
 SEGMENT_SIZES = Dimensions("i32")
-BOOLEANS = _Booleans()
+BOOLEANS = Dimensions("i1")
 PADDING = _Padding()
-CONSTANT = _Constant()
-SYMBOL = _Symbol()
+CONSTANT = _Plain("a constant", DenseElementsAttribute)
+"""The attribute itself, whose type may differ from that of its array."""
+SYMBOL = _Plain("a symbol", SymbolAttribute, str, SymbolAttribute)
 FLOAT_TYPE = _FloatType()
-DICTIONARY = _Dictionary()
-ATTRIBUTE = _Anything()
+DICTIONARY = _Plain(
+    "a dictionary",
+    DictionaryAttribute,
+    lambda attribute: dict(attribute.values),
+    lambda value: DictionaryAttribute(dict(value)),
+)
+ATTRIBUTE = _Plain("an attribute", object)
+"""Any attribute."""
 
 
 def plain_value(attribute: Attribute) -> Any:

@@ -25,7 +25,8 @@ Labels ``I1``, ``I2``, ... of the specification's table of inputs follow from th
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import new_class
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -278,6 +279,7 @@ class Op:
         is_pure_by_call: whether `pure` depends on the operation, so that a view overrides the class's.
         reads_sizes: whether the result depends only on sizes, so that `value_of_types` may compute it.
         binds_by_types: whether `bind` depends only on types and attributes, not on location or constants.
+        is_internal: whether only the specializer makes it, so that no text and no bytecode may name it.
         takes_stored_values: whether `reference` works on the stored integers of quantized tensors; otherwise
             it is given their expressed values.
         declared_operands and so on: the declared fields, in order.
@@ -289,6 +291,7 @@ class Op:
     is_pure_by_call: ClassVar[bool] = False
     reads_sizes: ClassVar[bool] = False
     binds_by_types: ClassVar[bool] = False
+    is_internal: ClassVar[bool] = False
     takes_stored_values: ClassVar[bool] = False
     declared_fields: ClassVar[tuple[_Declared | Constraint, ...]] = ()
     declared_operands: ClassVar[tuple[Operand, ...]] = ()
@@ -472,6 +475,8 @@ class Op:
             VerifyError: naming the first that does not hold.
             UnsupportedError: where the operation is legal, but not offered.
         """
+        if self.is_internal:
+            raise self.unsupported("is made by the specializer alone")
         for declared in self.declared_constraints:
             reason = declared.check(self)
             if reason is not None:
@@ -537,6 +542,22 @@ def register(declaration: type[Op]) -> None:
     if declaration.name in _REGISTRY:
         raise ValueError(f"{declaration.name} is declared twice")
     _REGISTRY[declaration.name] = declaration
+
+
+def declare(
+    base: type[Op], module: str, operations: Mapping[str, Mapping[str, Any]], **settings: Any
+) -> None:
+    """Declare operations that differ from a base class only in what its subclasses state as keywords.
+
+    Args:
+        base: the class that they derive from.
+        module: the module that declares them.
+        operations: the keywords of each, by the operation's name with its dialect.
+        settings: keywords that are the same for all.
+    """
+    for name, keywords in operations.items():
+        all_keywords = {"name": name, **settings, **keywords}
+        new_class(name, (base,), all_keywords, lambda body: body.update(__module__=module))
 
 
 def lookup(name: str) -> type[Op] | None:

@@ -63,8 +63,8 @@ def all_types_agree(a: Sequence[Type], b: Sequence[Type]) -> bool:
 
 
 def same_type(name: str, type: Type, other: str, other_type: Type) -> str | None:
-    """Both types must agree."""
-    if types_agree(type, other_type):
+    """Both types must agree; a scalar's is that of a tensor of rank 0."""
+    if types_agree(as_tensor(type), as_tensor(other_type)):
         return None
     return f"{name} is {type}, but {other} is {other_type}"
 

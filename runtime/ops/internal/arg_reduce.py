@@ -26,15 +26,14 @@ class ArgReduce(Op, name=ARG_REDUCE):
     `dimensions` are the reduced ones, beginning with the one along which positions are counted.
     """
 
+    is_internal = True
+
     operand = Operand(PLAIN)
     init_value = Operand(PLAIN, rank=0)
     init_position = Operand(INTEGER, rank=0)
     dimensions = Attribute(DIMENSIONS)
     body = Region()
     results = Result(PLAIN, variadic=True)
-
-    def verify(self) -> None:
-        raise self.unsupported("is made by the specializer alone")
 
     @property
     def positions_type(self) -> TensorType:

@@ -23,14 +23,13 @@ class ArgSort(Op, name=ARG_SORT):
     that `comparator` recognizes.
     """
 
+    is_internal = True
+
     inputs = Operand(PLAIN, variadic=True)
     dimension = Attribute(I64)
     kept = Attribute(DIMENSIONS)
     comparator = Region()
     results = Result(PLAIN, variadic=True)
-
-    def verify(self) -> None:
-        raise self.unsupported("is made by the specializer alone")
 
     @property
     def keys(self) -> tuple[SortKey, ...]:

@@ -25,6 +25,8 @@ class IndexedByComponents(GatherRules):
     is first added to each negative index of component c.
     """
 
+    is_internal = True
+
     index_components: Any
     offset_dims = Attribute(DIMENSIONS)
     collapsed_slice_dims = Attribute(DIMENSIONS)
@@ -38,9 +40,6 @@ class IndexedByComponents(GatherRules):
     def index_vector_dim(self) -> int:
         """The dimension of start_indices along which the components would be stacked."""
         return len(self.index_components[0].shape)
-
-    def verify(self) -> None:
-        raise self.unsupported("is made by the specializer alone")
 
     def start_indices_of(self, index_components: Sequence[Array]) -> Array:
         """The index vectors, as int64."""

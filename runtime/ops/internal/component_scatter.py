@@ -23,6 +23,8 @@ class ComponentScatter(ScatterRules, name=COMPONENT_SCATTER):
     is first added to each negative index of component c.
     """
 
+    is_internal = True
+
     inputs = Operand(PLAIN, variadic=True)
     index_components = Operand(INTEGER, variadic=True)
     updates = Operand(PLAIN, variadic=True)
@@ -48,9 +50,6 @@ class ComponentScatter(ScatterRules, name=COMPONENT_SCATTER):
     def index_vector_dim(self) -> int:
         """The dimension of scatter_indices along which the components would be stacked."""
         return len(self.index_components[0].shape)
-
-    def verify(self) -> None:
-        raise self.unsupported("is made by the specializer alone")
 
     def reference(self, *operands: Array, update_computation: Evaluate) -> Any:
         return self.bind()(*operands, update_computation=update_computation)

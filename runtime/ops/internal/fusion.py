@@ -19,12 +19,11 @@ STEP_FUSION: Final = "nimblehlo.step_cluster"
 class _Group(Op):
     """Runs `body` on its operands."""
 
+    is_internal = True
+
     operands = Operand(TENSOR, variadic=True)
     body = Region()
     results = Result(TENSOR, variadic=True)
-
-    def verify(self) -> None:
-        raise self.unsupported("is made by the specializer alone")
 
     def reference(self, *operands: Array, body: Evaluate) -> tuple[Any, ...]:
         return body(*operands)

@@ -29,6 +29,8 @@ class WholeWindows(RunTimeShaped, name=WHOLE_WINDOWS):
     It occurs in specialized programs alone. Its attributes are those of the scatter.
     """
 
+    is_internal = True
+
     input = Operand(ANY)
     scatter_indices = Operand(INTEGER)
     update = Operand(ANY)
@@ -39,9 +41,6 @@ class WholeWindows(RunTimeShaped, name=WHOLE_WINDOWS):
     scatter_dims_to_operand_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
     index_vector_dim = Attribute(I64, 0, of="scatter_dimension_numbers")
     result = Result(INTEGER)
-
-    def verify(self) -> None:
-        raise self.unsupported("is made by the specializer alone")
 
     def reference(self, input: Array, scatter_indices: Array, update: Array) -> Array:
         return moved(self, input.shape, scatter_indices, update.shape)

@@ -19,18 +19,13 @@ import numpy as np
 from ...ir import Attribute as IrAttribute
 from ...ir import BoolAttribute, DenseArrayAttribute, DenseElementsAttribute, IntegerAttribute
 from ...types import BOOLEAN, DYNAMIC, INDEX, INTEGER, PLAIN, ElementType, TensorType, Type
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import AttributeKind, Dimensions, NumberedEnum
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint, declare
 from ..framework.rules import as_tensor, constant_operand, require
 from ..numerics.element_types import unsigned_bits
 from ..numerics.special_functions import divide_integers
 from .dynamic_shapes import ReadsSizes
-
-
-def _same(name: str, type: Type, other: str, other_type: Type) -> str | None:
-    """Scalars and tensors are told apart, but for constants that stand for scalars."""
-    return rules.same_type(name, as_tensor(type), other, as_tensor(other_type))
 
 
 class _Value(AttributeKind):
@@ -89,51 +84,35 @@ class _Binary(Op, assembly="$lhs , $rhs attr-dict : same-type"):
     rhs = Operand(INTEGER | BOOLEAN, scalar=True)
     result = Result(INTEGER | BOOLEAN, scalar=True)
 
-    function: ClassVar[Callable[..., Any]]
+    function: ClassVar[Callable[..., Any] | None] = None
+    """The function of arrays that the operation applies."""
 
-    @constraint
-    def C1(self) -> str | None:
-        """lhs, rhs and result have the same type"""
-        return rules.first(
-            _same("rhs", self.rhs, "lhs", self.lhs), _same("result", self.result, "lhs", self.lhs)
-        )
+    def __init_subclass__(cls, *, function: Callable[..., Any] | None = None, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        cls.function = function
+
+    C1 = constraints.same_type("lhs", "rhs", "result")
 
     def infer(self) -> list[Type]:
         return [self.lhs if isinstance(self.result, TensorType) else self.result]
 
     def reference(self, lhs: Array, rhs: Array) -> Array:
-        result: Array = type(self).function(lhs, rhs)
-        return result
+        function = type(self).function
+        assert function is not None
+        return np.asarray(function(lhs, rhs))
 
 
-class AddI(_Binary, name="arith.addi"):
-    """The sum, modulo the width."""
-
-    function = staticmethod(np.add)
-
-
-class SubI(_Binary, name="arith.subi"):
-    """The difference, modulo the width."""
-
-    function = staticmethod(np.subtract)
-
-
-class MulI(_Binary, name="arith.muli"):
-    """The product, modulo the width."""
-
-    function = staticmethod(np.multiply)
-
-
-class MaxSI(_Binary, name="arith.maxsi"):
-    """The greater of two signed integers."""
-
-    function = staticmethod(np.maximum)
-
-
-class MinSI(_Binary, name="arith.minsi"):
-    """The smaller of two signed integers."""
-
-    function = staticmethod(np.minimum)
+declare(
+    _Binary,
+    __name__,
+    {
+        "arith.addi": {"function": np.add},
+        "arith.subi": {"function": np.subtract},
+        "arith.muli": {"function": np.multiply},
+        "arith.maxsi": {"function": np.maximum},
+        "arith.minsi": {"function": np.minimum},
+    },
+)
 
 
 class DivSI(_Binary, name="arith.divsi"):
@@ -193,10 +172,7 @@ class CmpI(Op, name="arith.cmpi", assembly="$predicate , $lhs , $rhs attr-dict :
     rhs = Operand(INTEGER | BOOLEAN, scalar=True)
     result = Result(BOOLEAN, scalar=True)
 
-    @constraint
-    def C1(self) -> str | None:
-        """lhs and rhs have the same type"""
-        return _same("rhs", self.rhs, "lhs", self.lhs)
+    C1 = constraints.same_type("lhs", "rhs")
 
     def reference(self, lhs: Array, rhs: Array) -> Array:
         type = as_tensor(self.lhs)
@@ -219,21 +195,13 @@ class Select(Op, name="arith.select", assembly="operands attr-dict : selected-ty
     false_value = Operand(PLAIN, scalar=True)
     result = Result(PLAIN, scalar=True)
 
-    @constraint
-    def C1(self) -> str | None:
-        """true_value, false_value and result have the same type"""
-        return rules.first(
-            _same("false_value", self.false_value, "true_value", self.true_value),
-            _same("result", self.result, "true_value", self.true_value),
-        )
+    C1 = constraints.same_type("true_value", "false_value", "result")
 
     def reference(self, condition: Array, true_value: Array, false_value: Array) -> Array:
         return np.where(condition, true_value, false_value)
 
 
-class IndexCast(
-    Op, name="arith.index_cast", assembly="$operand attr-dict : type($operand) to type($result)"
-):
+class IndexCast(Op, name="arith.index_cast", assembly="$operand attr-dict : type($operand) to type($result)"):
     """Integers in another width: cut, or extended with their sign."""
 
     operand = Operand(INTEGER, scalar=True)
@@ -298,7 +266,7 @@ class FromElements(Op, name="tensor.from_elements", assembly="$elements attr-dic
         scalar = TensorType((), self.result.element_type)
         return rules.first(
             *(
-                _same(f"elements[{index}]", type, "a scalar of result", scalar)
+                rules.same_type(f"elements[{index}]", type, "a scalar of result", scalar)
                 for index, type in enumerate(self.elements)
             )
         )
@@ -316,15 +284,12 @@ class Extract(
     indices = Operand(INTEGER, variadic=True, scalar=True)
     result = Result(PLAIN, scalar=True)
 
-    @constraint
-    def C1(self) -> str | None:
-        """size(indices) = rank(tensor)"""
-        return rules.length_is("indices", len(self.indices), self.tensor.rank, "the rank of tensor")
+    C1 = constraints.size_is_rank("indices", of="tensor")
 
     @constraint
     def C2(self) -> str | None:
         """result is of the element type of tensor"""
-        return _same("result", self.result, "an element of tensor", self.tensor.element_type)
+        return rules.same_type("result", self.result, "an element of tensor", self.tensor.element_type)
 
     def reference(self, tensor: Array, *indices: Array) -> Array:
         position = tuple(map(int, indices))
@@ -339,10 +304,7 @@ class Cast(Op, name="tensor.cast", assembly="$source attr-dict : type($source) t
     source = Operand(PLAIN)
     result = Result(PLAIN)
 
-    @constraint
-    def C1(self) -> str | None:
-        """types of source and result agree but for unknown sizes"""
-        return rules.same_type("result", self.result, "source", self.source)
+    C1 = constraints.same_type("source", "result")
 
     def infer(self) -> list[Type]:
         return [self.source]

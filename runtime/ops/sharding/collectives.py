@@ -265,9 +265,7 @@ class Reducing(Collective):
         return unreduced_violation(self.before(), self.out_sharding, mesh, introduces=None, removes=reduction)
 
 
-class AllReduce(
-    Reducing, name="sdy.all_reduce", assembly=f"( $reduction_op )? $reduction_axes {_OPERAND}"
-):
+class AllReduce(Reducing, name="sdy.all_reduce", assembly=f"( $reduction_op )? $reduction_axes {_OPERAND}"):
     """Reduces the values of all devices along axes."""
 
     reduction_axes = Attribute(AXES)
@@ -363,9 +361,7 @@ class ShardedToUnreduced(ToUnreduced, name="sdy.sharded_to_unreduced", assembly=
         return [axis for each in self.axes.lists for axis in each.axes]
 
 
-class ReplicatedToUnreduced(
-    ToUnreduced, name="sdy.replicated_to_unreduced", assembly=f"$axes {_OPERAND}"
-):
+class ReplicatedToUnreduced(ToUnreduced, name="sdy.replicated_to_unreduced", assembly=f"$axes {_OPERAND}"):
     """Makes axes along which a value is replicated unreduced ones."""
 
     axes = Attribute(AXES)

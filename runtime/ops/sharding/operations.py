@@ -191,9 +191,7 @@ class DataFlowEdge(
     C4 = valid_sharding("sharding", "input")
 
 
-class FunctionDataFlowEdge(
-    Edge, name="sdy.func_data_flow_edge", assembly="$operand attr-dict : same-type"
-):
+class FunctionDataFlowEdge(Edge, name="sdy.func_data_flow_edge", assembly="$operand attr-dict : same-type"):
     """Stands for an argument of a function or a result of a call, and the values that flow into it."""
 
     operand = Operand(SHAPED)
@@ -211,9 +209,7 @@ class FunctionDataFlowEdge(
         return None if owner.name == "func.call" else f"operand is a result of {owner.name}"
 
 
-class ShardingReturn(
-    ShardingOp, name="sdy.return", assembly="attr-dict ( $results : types($results) )?"
-):
+class ShardingReturn(ShardingOp, name="sdy.return", assembly="attr-dict ( $results : types($results) )?"):
     """Ends the body of a computation of sdy."""
 
     results = Operand(ANY, variadic=True)
