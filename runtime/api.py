@@ -67,7 +67,7 @@ def load(module: object) -> Module:
     Raises:
         ParseError: the text or bytecode is malformed.
         VerifyError: a constraint of the specification does not hold.
-        UnsupportedError: the program uses something that is not offered.
+        UnsupportedError: the program uses something that is not supported.
     """
     if isinstance(module, Module):
         return module

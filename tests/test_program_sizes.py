@@ -164,7 +164,7 @@ func.func @main(%a: {types[0]}, %b: {types[1]}) -> {types[2]} {{
     a, b = np.arange(120.0, dtype=np.float32), np.arange(36.0, dtype=np.float32)
     operands = a.reshape(2, 3, 4, 5, *ones), b.reshape(2, 3, 3, 2, *ones)
     if spatial > 30:
-        with pytest.raises(UnsupportedError, match="31 spatial dimensions; at most 30 are offered"):
+        with pytest.raises(UnsupportedError, match="31 spatial dimensions; at most 30 are supported"):
             nimblehlo.execute(text, operands)
         return
     (result,) = run_every_way(text, *operands)

@@ -132,7 +132,7 @@ def _defined(declaration: type[Elementwise], category: int, mark: str) -> str:
     return mark if len(defined) == len(group) else f"{mark} {', '.join(defined)}" if defined else ""
 
 
-def is_offered(declaration: type[Op]) -> bool:
+def is_supported(declaration: type[Op]) -> bool:
     """Whether the operation runs; some are declared so that their constraints are judged, and no more."""
     is_inlined = declaration.name == "func.call" or declaration.name.startswith("sdy.")
     return is_inlined or declaration.reference is not Op.reference
@@ -142,8 +142,8 @@ def row(declaration: type[Op], with_kernels: set[str]) -> str:
     """The operation's line of a table."""
     name = f"`{declaration.name.partition('.')[2]}`"
     cells = [name, *marks(declaration)]
-    if not is_offered(declaration):
-        cells.append("not offered")
+    if not is_supported(declaration):
+        cells.append("not supported")
     elif declaration.name in with_kernels:
         cells.append(short_list(served_element_types(declaration.name)))
     else:

@@ -125,7 +125,7 @@ class TypeParser(Cursor):
 
     def _check_rank(self, shape: list[int], position: int) -> None:
         if len(shape) > _MAX_RANK:
-            self.fail_with(f"a rank of {len(shape)}; at most {_MAX_RANK} is offered", position)
+            self.fail_with(f"a rank of {len(shape)}; at most {_MAX_RANK} is supported", position)
 
     def _parse_any_type(self) -> Type:
         next_character = self.peek()

@@ -147,7 +147,8 @@ def matches(function: Callable[..., Any], args: Sequence[Any], settings: Mapping
     except TypeError as error:
         # Without a frame below this one it is the call itself that failed.
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
-            raise unsupported(name, f"is not offered so for traced values: {error}") from None
+            reason = f"is not supported with these arguments for traced values: {error}"
+            raise unsupported(name, reason) from None
         raise
 
 
@@ -194,5 +195,5 @@ def apply_numpy(function: Any, args: Sequence[Any], settings: Mapping[str, Any])
     name = f"numpy.{getattr(function, '__name__', function)}"
     implementation = NUMPY.get(function)
     if implementation is None:
-        raise unsupported(name, "is not offered for traced values")
+        raise unsupported(name, "is not supported for traced values")
     return matches(implementation, args, settings, name)

@@ -208,7 +208,7 @@ def _argument(tape: Tape, type: Any) -> Any:
     if isinstance(type, TensorType):
         dtype = type.element_type
         if not isinstance(dtype, ElementType):
-            raise UnsupportedError("arguments of quantized types are not offered", operation="trace")
+            raise UnsupportedError("arguments of quantized types are not supported", operation="trace")
     element_type = element_type_named(dtype, "trace")
     sizes = tuple(map(int, shape))
     if min(sizes, default=0) < 0:

@@ -196,7 +196,7 @@ def apply_torch(function: Any, args: Sequence[Any], settings: Mapping[str, Any])
         return matches(_OTHER[key], args, set_arguments, label)
     if key[:1] == "r" and key[1:] in _ELEMENTWISE and len(args) == 2:
         return apply(_ELEMENTWISE[key[1:]], args[1], args[0])
-    raise unsupported(label, "is not offered for traced values")
+    raise unsupported(label, "is not supported for traced values")
 
 
 def _others(settings: dict[str, Any]) -> list[Any]:

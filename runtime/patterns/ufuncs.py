@@ -93,12 +93,12 @@ def apply_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[Any], settings:
         key for key, value in settings.items() if value is not None
     ]
     if unsupported_options:
-        raise unsupported(name, f"{unsupported_options[0]} is not offered for traced values")
+        raise unsupported(name, f"{unsupported_options[0]} is not supported for traced values")
     if ufunc is np.divmod:
         return apply(FUNCTIONS[np.floor_divide], *operands), apply(FUNCTIONS[np.remainder], *operands)
     function = FUNCTIONS.get(ufunc) or _of_scipy(ufunc)
     if function is None:
-        raise unsupported(name, "is not offered for traced values")
+        raise unsupported(name, "is not supported for traced values")
     return apply(function, *operands)
 
 

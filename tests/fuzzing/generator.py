@@ -270,7 +270,7 @@ class Generator:
             attributes: decoded values under their declared names.
 
         Raises:
-            Unsuitable: the operation is legal, but not offered.
+            Unsuitable: the operation is legal, but not supported.
         """
         for type in result_types:
             if not is_addressable(type) or (isinstance(type, TensorType) and type.size > 20 * self.largest):

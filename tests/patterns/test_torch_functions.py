@@ -93,14 +93,14 @@ def test_element_types(torch: Any) -> None:
         get_int_type(1)
 
 
-def test_what_is_not_offered(torch: Any) -> None:
+def test_what_is_not_supported(torch: Any) -> None:
     for call in (
         torch.fft,
         lambda x: torch.add_(x, 1),
         lambda x: torch.add(x, 1, alpha=2),
         lambda x: torch.amax(x, 1, out=X),
     ):
-        with pytest.raises(UnsupportedError, match=r"torch\.\w+: is not offered"):
+        with pytest.raises(UnsupportedError, match=r"torch\.\w+: is not supported"):
             evaluated(call, X)
 
 

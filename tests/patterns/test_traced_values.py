@@ -243,9 +243,9 @@ UNSUPPORTED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "an unknown function": (lambda x: np.sort(x), "numpy.sort"),
     "an unknown universal function": (lambda x: np.heaviside(x, 1), "numpy.heaviside"),
     "matrices": (lambda x: np.matmul(x, x), "numpy.matmul"),
-    "a method": (lambda x: np.add.reduce(x), "reduce is not offered"),
-    "an output": (lambda x: np.add(x, 1, out=np.zeros(3)), "out is not offered"),
-    "an argument": (lambda x: np.sum(x, where=x > 0), "numpy.sum: is not offered so"),
+    "a method": (lambda x: np.add.reduce(x), "reduce is not supported"),
+    "an output": (lambda x: np.add(x, 1, out=np.zeros(3)), "out is not supported"),
+    "an argument": (lambda x: np.sum(x, where=x > 0), "numpy.sum: is not supported with these"),
     "if": (lambda x: x if x > 0 else -x, "has no elements yet"),
     "float": (lambda x: float(x), "has no elements yet"),
     "iteration": (lambda x: list(x), "has no elements yet"),
@@ -259,7 +259,7 @@ UNSUPPORTED: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize("what", UNSUPPORTED)
-def test_what_is_not_offered(what: str) -> None:
+def test_what_is_not_supported(what: str) -> None:
     function, told = UNSUPPORTED[what]
     with pytest.raises(UnsupportedError) as error:
         evaluated(function, X)

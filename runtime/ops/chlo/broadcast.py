@@ -22,7 +22,7 @@ from . import elementwise as chlo
 
 
 def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...] | None:
-    """The shape to which all broadcast, aligned at their last dimensions; None where there is none.
+    """The shape to which shapes broadcast, their last dimensions aligned; None if they do not broadcast.
 
     A size that is not known gives way to a known one other than 1.
     """
@@ -57,7 +57,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
 
     @constraint
     def C1(self) -> str | None:
-        """element types are such as the operation on operands of one shape takes, both the same"""
+        """the operation on operands of one shape accepts the element types, which are the same"""
         lhs, rhs = self.elementwise.declared_operands
         return rules.first(
             lhs.violation(self.lhs),
@@ -91,7 +91,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         super().verify()
         element_type = self.lhs.element_type
         if not isinstance(element_type, QuantizedType) and not self.elementwise.is_defined(element_type):
-            raise self.unsupported(f"{self.elementwise.name} of {element_type} is not offered")
+            raise self.unsupported(f"{self.elementwise.name} of {element_type} is not supported")
 
     def aligned_shape(self, type: TensorType) -> tuple[int, ...]:
         """The operand's shape with dimensions of size 1 where broadcast_dimensions skips."""
@@ -182,7 +182,7 @@ class BroadcastSelect(
     result = Result(PLAIN)
 
     def shape(self) -> tuple[int, ...] | None:
-        """What the operands broadcast to."""
+        """The shape to which the operands broadcast; None if they do not."""
         return broadcast_shape(self.pred.shape, self.on_true.shape, self.on_false.shape)
 
     C1 = constraints.same_element_type("on_true", "on_false", "result")

@@ -51,7 +51,7 @@ class ChloReal(ChloUnary):
 
 
 class ChloPredicate(ChloUnary):
-    """Base of operations that say something of floats."""
+    """Base of predicates on floats."""
 
     operand = Operand(FLOAT)
     result = Result(BOOLEAN)
@@ -133,7 +133,7 @@ class Conj(ChloUnary, name="chlo.conj"):
 class NextAfter(
     Elementwise, name="chlo.next_after", assembly="$x , $y attr-dict : type($x) , type($y) -> type($result)"
 ):
-    """The next value of the type after x on the way to y; y where they are equal."""
+    """The next value of the type from x towards y; y if they are equal."""
 
     x = Operand(FLOAT)
     y = Operand(FLOAT)
@@ -249,7 +249,7 @@ class TopK(
         " : type($operand) -> ( type($values) , type($indices) )"
     ),
 ):
-    """The k greatest elements in the last dimension, greatest first, and where they stand.
+    """The k greatest elements along the last dimension, in descending order, and their indices.
 
     Equal elements keep their order. Floats stand in IEEE-754's total order, so that NaN is the greatest.
     """
@@ -321,7 +321,8 @@ _ELEMENTS_TOGETHER = 1 << 17
 
 
 def _first_of(sort_keys: Array, count: int) -> Array:
-    """Where the least keys of each row lie, in their order; of equal ones the first come first."""
+    """The indices of the least keys of each row, in ascending order of the keys; equal keys keep their order.
+    """
     size = sort_keys.shape[-1]
     if not 0 < 8 * count < size:
         return np.argsort(sort_keys, axis=-1, kind="stable")[..., :count]

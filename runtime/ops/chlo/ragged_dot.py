@@ -22,7 +22,7 @@ _NUMBERS = "ragged_dot_dimension_numbers"
 
 
 class Mode(enum.Enum):
-    """What the ragged dimension of lhs is."""
+    """The role of the ragged dimension of lhs."""
 
     NON_CONTRACTING = enum.auto()
     """Each group of rows has a matrix of its own: [b,m,k] with [g,b,k,n] gives [b,m,n]."""
@@ -53,7 +53,7 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
 
     @property
     def mode(self) -> Mode:
-        """What the ragged dimension is."""
+        """The role of the ragged dimension."""
         if self.ragged in self.lhs_batching_dimensions:
             return Mode.BATCHING
         is_contracting = self.ragged in self.lhs_contracting_dimensions
@@ -71,7 +71,7 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
         return before + self.rhs_result_dimensions.index(self.rhs_group_dimensions[0])
 
     def _prefix(self) -> tuple[int, ...]:
-        """The dimensions of lhs whose sizes come before g in a full shape of group_sizes."""
+        """The dimensions of lhs whose sizes precede g in a full shape of group_sizes."""
         batching = tuple(self.lhs_batching_dimensions)
         if self.mode is Mode.BATCHING:
             return batching[: batching.index(self.ragged)]
@@ -183,7 +183,7 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
 
 
 class Groups:
-    """Which positions of a dimension belong to which group.
+    """The positions of a dimension that belong to each group.
 
     Args:
         starts, ends: of each group, along the last axis; other axes stand for the dimensions before.

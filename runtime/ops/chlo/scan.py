@@ -125,12 +125,12 @@ class Scan(Op, name="chlo.scan", assembly="custom(scan)"):
         return (*outputs, *carried)
 
     def _size(self) -> int:
-        """How many slices there are, without inputs to tell."""
+        """The number of slices, if there are no inputs."""
         size = self.outputs[0].shape[self.dimension]
         return int(size if self.scan_dim_size is None else self.scan_dim_size)
 
     def _allocate(self, size: int, slices: Sequence[Array]) -> tuple[Array, ...]:
-        """Outputs for slices such as these."""
+        """Uninitialized outputs for the slices that a body has returned."""
         at = self.dimension
         shapes = [(*np.shape(slice)[:at], size, *np.shape(slice)[at:]) for slice in slices]
         return tuple([np.empty(shape, type.dtype) for shape, type in zip(shapes, self.outputs, strict=True)])

@@ -1,4 +1,4 @@
-"""What operations share that multiply and sum: dimensions, constraints, products of stacks.
+"""The base of operations that multiply and sum: dimensions, constraints, products of stacks of matrices.
 
 Source: specification, sections "dot_general" and "convolution".
 """
@@ -47,7 +47,7 @@ class ProductSizes(NamedTuple):
 
 
 class Contraction(MixedProduct):
-    """What operations share that multiply and sum over dimensions of two operands."""
+    """Base of operations that multiply and sum over dimensions of two operands."""
 
     binds_by_types = True
 
@@ -65,7 +65,7 @@ class Contraction(MixedProduct):
 
     @property
     def rhs_result_dimensions(self) -> tuple[int, ...]:
-        """Dimensions of rhs that the result has beside those of lhs."""
+        """Dimensions of rhs that the result has in addition to those of lhs."""
         used = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions)
         return tuple([d for d in range(self.rhs.rank) if d not in used])
 
@@ -81,7 +81,7 @@ class Contraction(MixedProduct):
         return [TensorType(self.result_shape(), self.result.element_type)]
 
     def multiplier(self) -> Multiply | None:
-        """The product of stacks of matrices, None where there is none for these element types."""
+        """The product of stacks of matrices; None if these element types have none."""
         types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
         return multiplier(*types, is_narrow=is_narrow(self))
 
@@ -89,7 +89,7 @@ class Contraction(MixedProduct):
         super().verify()
         if not self._is_quantized and self.multiply is None:
             types = f"{self.lhs.element_type} and {self.rhs.element_type}"
-            raise self.unsupported(f"products of {types} as {self.result.element_type} are not offered")
+            raise self.unsupported(f"products of {types} as {self.result.element_type} are not supported")
 
     @functools.cached_property
     def multiply(self) -> Multiply | None:
@@ -174,7 +174,7 @@ class Contraction(MixedProduct):
 
     @property
     def summation_order(self) -> tuple[int, int] | None:
-        """What `part_of` says of the order in which terms are added; None where it is another."""
+        """The order in which terms are added, as `part_of` describes it; None if it is another one."""
         rows, _, columns = self.matrix_sizes
         return part_of(rows, columns) if self.multiply is contracted else None
 
@@ -210,7 +210,7 @@ def precision_config_size(operation: Any) -> str | None:
 
 
 class DotDimensions(Contraction):
-    """What `dot_general` and `chlo.ragged_dot` ask of their dimension numbers and `precision_config`."""
+    """The constraints of `dot_general` and `chlo.ragged_dot` on dimension numbers and `precision_config`."""
 
     C1 = constraints.same_size("lhs_batching_dimensions", "rhs_batching_dimensions")
     C2 = constraints.same_size("lhs_contracting_dimensions", "rhs_contracting_dimensions")
@@ -250,7 +250,8 @@ def same_kind(named: Sequence[tuple[str, TensorType]]) -> str | None:
 
 
 class QuantizedContraction(Op):
-    """What `dot_general` and `convolution` ask of quantized types, each under labels of its own."""
+    """The constraints of `dot_general` and `convolution` on quantized types, which have other labels in each.
+    """
 
     lhs: Any
     rhs: Any

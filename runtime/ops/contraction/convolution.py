@@ -38,14 +38,14 @@ class _Operands(Op):
 
 
 class _StaticPadding(_Operands):
-    """What follows in `convolution`."""
+    """The next fields of `convolution`."""
 
     window_strides = Attribute(DIMENSIONS, None)
     padding = Attribute(PADDING, None)
 
 
 class _DynamicPadding(_Operands):
-    """What follows in `dynamic_conv`."""
+    """The next fields of `dynamic_conv`."""
 
     padding = Operand(INTEGER, rank=2)
     window_strides = Attribute(DIMENSIONS, None)
@@ -58,11 +58,11 @@ class _Convolution(ConvolutionRules):
         super().verify()
         spatial = len(self.input_spatial_dimensions)
         if spatial > MAX_SPATIAL_DIMENSIONS:
-            reason = f"{spatial} spatial dimensions; at most {MAX_SPATIAL_DIMENSIONS} are offered"
+            reason = f"{spatial} spatial dimensions; at most {MAX_SPATIAL_DIMENSIONS} are supported"
             raise self.unsupported(reason)
         if self.multiply is None and not any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result))):
             types = f"{self.lhs.element_type} and {self.rhs.element_type}"
-            raise self.unsupported(f"products of {types} as {self.result.element_type} are not offered")
+            raise self.unsupported(f"products of {types} as {self.result.element_type} are not supported")
 
     @functools.cached_property
     def multiply(self) -> Multiply | None:
@@ -77,7 +77,7 @@ class _Convolution(ConvolutionRules):
 
     @functools.cached_property
     def is_float(self) -> bool:
-        """Whether all element types are those of floats."""
+        """Whether all element types are floating-point."""
         return all(type.category == FLOAT for type in (self.lhs, self.rhs, self.result))
 
     @property
@@ -92,7 +92,9 @@ class _Convolution(ConvolutionRules):
 
     @functools.cached_property
     def conversions(self) -> Conversions:
-        """From lhs and from rhs to the type in which floats are multiplied, from it to the result, and it."""
+        """The conversions of lhs and rhs to the type in which floats are multiplied, that to the result, and
+        the type.
+        """
         lhs, rhs, result = (type.element_type for type in (self.lhs, self.rhs, self.result))
         computed = computed_float(lhs, rhs, result)
         return converter(lhs, computed), converter(rhs, computed), converter(computed, result), computed
@@ -135,14 +137,14 @@ class _Convolution(ConvolutionRules):
         return ungrouped(product).transpose(np.argsort(self.output_dimensions))
 
     def _scaled(self, lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Array:
-        """Scaled elements, floats in the type in which they are multiplied."""
+        """The sum of scaled copies of lhs; floats are scaled in the type in which they are multiplied."""
         if not self.is_float:
             return scaled(lhs, rhs, windows, counts)
         enter_lhs, enter_rhs, leave, _ = self.conversions
         return np.asarray(leave(scaled(enter_lhs(lhs), enter_rhs(rhs), windows, counts)))
 
     def _multiplied_by(self, threads: int | None) -> Multiply:
-        """The product of stacks of matrices, by so many threads where it takes any."""
+        """The product of stacks of matrices, on at most so many threads if it takes a number of threads."""
         multiply = self.multiply
         assert multiply is not None
         if not is_narrow(self):

@@ -1,4 +1,4 @@
-"""What `convolution` and `dynamic_conv` are given, their constraints, and the shape of their result.
+"""Attributes, constraints and result shape of `convolution` and `dynamic_conv`.
 
 Source: specification, sections "convolution" and "dynamic_conv".
 """
@@ -214,7 +214,7 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
         return int(shape[axis]) if 0 <= axis < len(shape) else DYNAMIC
 
     def windows(self, kernel_shape: Sequence[int], padding: Padding) -> list[Window]:
-        """How windows lie along each spatial dimension of lhs."""
+        """The geometry of the windows along each spatial dimension of lhs."""
         fields = zip(
             self.kernel_spatial_dimensions,
             self.window_strides,

@@ -104,7 +104,7 @@ class DotGeneral(
 
     @functools.cached_property
     def algorithm(self) -> DotAlgorithm | None:
-        """The dot algorithm, None where there is none."""
+        """The dot algorithm; None without one."""
         if self.lhs_precision_type is None:
             return None
         return DotAlgorithm(*[self.__dict__[name] for name in dot_algorithm.FIELDS])
@@ -113,7 +113,7 @@ class DotGeneral(
         super().verify()
         if self.algorithm is not None and self.algorithm.components is None:
             fields = ", ".join(f"{name} = {value}" for name, value in self.algorithm._asdict().items())
-            raise self.unsupported(f"the dot algorithm {fields} is not offered")
+            raise self.unsupported(f"the dot algorithm {fields} is not supported")
 
     def multiplier(self) -> Multiply | None:
         types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
@@ -157,7 +157,7 @@ class Dot(
 
 
 class _Einsum(Op):
-    """What `einsum` and `unary_einsum` share."""
+    """Base of `einsum` and `unary_einsum`."""
 
     einsum_config: Any
     result: Any
@@ -190,7 +190,7 @@ class _Einsum(Op):
         return tuple([sizes[label] for label in labels])
 
     def _terms(self) -> tuple[list[str], str]:
-        """The labels of each operand, and those of the result."""
+        """The labels of each operand and of the result."""
         config = self.einsum_config.replace(" ", "")
         operands, arrow, output = config.partition("->")
         operand_labels = operands.split(",")
@@ -230,7 +230,7 @@ class _Einsum(Op):
 
 
 def _labels(labels_text: str, rank: int) -> list[str]:
-    """A label for each dimension; those of an ellipsis are numbers, counted from the last one."""
+    """A label for each dimension; the dimensions of an ellipsis have numbers, counted from the last one."""
     before, dots, after = labels_text.partition("...")
     hidden = rank - len(before) - len(after)
     return [*before, *(map(str, range(hidden - 1, -1, -1)) if dots else ()), *after]

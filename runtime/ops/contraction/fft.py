@@ -98,7 +98,7 @@ class Fft(
         return same_shape("result", self.result, "the shape that follows from operand", expected)
 
     def infer(self) -> list[Type]:
-        """One transform size is not in the operand: that of IRFFT's last dimension."""
+        """The size of IRFFT's last dimension comes from `fft_length`."""
         return [TensorType(self._result_shape(self.operand.shape), self._result_element_type())]
 
     def reference(self, operand: Array) -> Array:
@@ -108,7 +108,7 @@ class Fft(
         return self.reference if DYNAMIC in self.operand.shape else self.transformer(self.operand.shape, 1)
 
     def transformer(self, shape: tuple[int, ...], threads: int | None) -> Callable[[Array], Array]:
-        """What transforms operands of that shape; the same bits whatever the number of threads.
+        """The function that transforms operands of a shape; its bits do not depend on the number of threads.
 
         Args:
             shape: all sizes known.
@@ -137,7 +137,7 @@ FFT_OF_REAL: Final = "nimblehlo.fft_of_real"
 
 
 class FftOfReal(Op, name=FFT_OF_REAL):
-    """All values of the transform FFT of floats over the last dimension: what `fft` gives for these numbers.
+    """The transform FFT of floats over the last dimension, with all of its values.
 
     It occurs in specialized programs alone.
     """
@@ -154,7 +154,7 @@ class FftOfReal(Op, name=FFT_OF_REAL):
         return self.transformer(self.operand.shape, 1)
 
     def transformer(self, shape: tuple[int, ...], threads: int | None) -> Callable[[Array], Array]:
-        """As that of `fft`."""
+        """See `Fft.transformer`."""
         return transformer(FftType.FFT, shape, shape[-1:], self.operand.dtype, threads)
 
 
@@ -197,7 +197,9 @@ def _by(library: Any, fft_type: FftType, sizes: Sequence[int], operand: Array, *
 
 
 def _is_real(operand: Array) -> bool:
-    """Whether all imaginary parts are +0: a transform of the real parts alone takes half the work."""
+    """Whether all imaginary parts are +0, so that a transform of the real parts, with half the operations,
+    suffices.
+    """
     if operand.dtype.kind != "c":
         return True
     codes = operand.imag.view(f"u{operand.itemsize // 2}")
@@ -205,10 +207,10 @@ def _is_real(operand: Array) -> bool:
 
 
 def _whole(half: Array, size: int) -> Array:
-    """All `size` values of a real signal's transform from the first half, whose conjugates the others are."""
+    """All `size` values of a real signal's transform, from the first half: the others are its conjugates."""
     return np.concatenate([half, np.conj(half[..., (size - 1) // 2 : 0 : -1])], axis=-1)
 
 
 def _half(size: int) -> int:
-    """How many of `size` values of a real signal's transform tell all of them."""
+    """The number of independent values in a real signal's transform of `size` values."""
     return size if size in (0, DYNAMIC) else size // 2 + 1

@@ -33,14 +33,14 @@ _MIN_CHUNK: Final = 8
 
 @functools.cache
 def _tiles() -> Product | None:
-    """What adds up tiles, None where this processor has not the instructions."""
+    """The multiply function of `kernels.matmul.matmul`; None if the processor lacks its instructions."""
     from ...kernels.matmul import matmul
 
     return matmul.multiply if matmul.is_available() else None
 
 
 def _chains() -> Product | None:
-    """What adds up a vector's products, None where this processor has not the instructions."""
+    """The multiply function of `kernels.matmul.gemv`; None if the processor lacks its instructions."""
     from ...kernels.matmul import gemv
 
     return gemv.multiply if _tiles() is not None else None
@@ -64,7 +64,8 @@ def by_blas(a: Array, b: Array) -> Array:
 
 
 def _chunk_count(rows: int, k: int, columns: int) -> int:
-    """Into how many pieces the rows, or the columns where these are more, of a product are cut."""
+    """The number of chunks into which the rows of a product, or its columns if there are more, are divided.
+    """
     work = rows * k * columns
     if work <= _ON_ONE_THREAD or work > _IN_CHUNKS or min(rows, columns) == 1:
         return 1
@@ -123,7 +124,7 @@ def _equally_stacked(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def contraction_of(rows: int, k: int, columns: int, threads: int | None = None) -> Product:
-    """The quickest function that does for matrices of these sizes, of equal stacks, what `contracted` does.
+    """The fastest function that computes `contracted` for matrices of these sizes in stacks of equal shape.
 
     Args:
         rows, k, columns: the sizes.
@@ -139,7 +140,7 @@ def contraction_of(rows: int, k: int, columns: int, threads: int | None = None) 
 
 
 def part_of(rows: int, columns: int) -> tuple[int, int] | None:
-    """How many terms of a sum are added up at a time, and bytes of their chains: 0: they are not in chains.
+    """The number of terms in a block of the sum, and the bytes of its interleaved chains, 0 without chains.
 
     None where the order is BLAS's.
     """
@@ -153,10 +154,10 @@ def part_of(rows: int, columns: int) -> tuple[int, int] | None:
 
 
 def reads_bf16() -> bool:
-    """Whether a matrix that is multiplied with a vector of f32 may have the bits of bf16, as uint16."""
+    """Whether a matrix that is multiplied by a vector of f32 may be passed as bf16, in an array of uint16."""
     return _tiles() is not None
 
 
 def have_threads() -> bool:
-    """Whether the products of matrices are told how many threads they may use."""
+    """Whether the matrix products take a number of threads."""
     return _tiles() is not None

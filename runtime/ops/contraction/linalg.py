@@ -23,7 +23,7 @@ from ..numerics.lapack_library import Argument, Library, factors, library_of, so
 
 
 class Transpose(enum.StrEnum):
-    """What `triangular_solve` does to its coefficients."""
+    """The operation that `triangular_solve` applies to its coefficients."""
 
     TRANSPOSE_INVALID = "TRANSPOSE_INVALID"
     NO_TRANSPOSE = "NO_TRANSPOSE"
@@ -61,7 +61,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
         return self.reference if DYNAMIC in self.a.shape else self._of(self.a.shape)
 
     def _of(self, shape: tuple[int, ...]) -> Callable[[Array], Array]:
-        """What gives the factors of matrices of that shape; NaN in place of a factor that does not exist."""
+        """The function that factors matrices of a shape; NaN in place of a factor that does not exist."""
         if 0 in shape:
             return lambda a: a
         working, order, batch = carrier(self.a.element_type), shape[-1], shape[:-2]
@@ -133,7 +133,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         return self.reference if DYNAMIC in self.b.shape else self._of(self.b.shape)
 
     def _of(self, shape: tuple[int, ...]) -> Callable[[Array, Array], Array]:
-        """What solves systems of which `b` has that shape."""
+        """The function that solves systems whose `b` has a shape."""
         if 0 in shape:
             return lambda a, b: b
         working, dtype = carrier(self.a.element_type), self.result.dtype

@@ -28,14 +28,14 @@ _MIN_K_OF_PAIRS: Final = 1 << 10
 
 
 def are_served(lhs: ElementType, rhs: ElementType, result: ElementType) -> bool:
-    """Whether there is a way to multiply operands of these element types, of sizes that suit it."""
+    """Whether the processor can multiply operands of these element types, for suitable sizes."""
     if not all(type.category == FLOAT for type in (lhs, rhs, result)) or result.width > _F32.width:
         return False
     return all(type is _BF16 or type.width <= 8 for type in (lhs, rhs)) and way() is not None
 
 
 def way() -> str | None:
-    """How this processor multiplies bf16, None where it has no instructions quicker than those for f32."""
+    """The processor's implementation for bf16; None if none is faster than that for f32."""
     from ...kernels.matmul import low_precision_matmul
 
     implementations = low_precision_matmul.implementations("bfloat16", "bfloat16", "float32")
@@ -43,14 +43,18 @@ def way() -> str | None:
 
 
 def has_order_of_f32() -> bool:
-    """Whether results are those of `float_matmul` for matrices to the bit: terms are added in its order."""
+    """Whether the products have the same bits as matrix products of `float_matmul`, with the same order of
+    terms.
+    """
     from ...kernels.matmul import low_precision_matmul
 
     return way() == low_precision_matmul.AVX512_BF16
 
 
 def suits(rows: int, k: int, columns: int) -> bool:
-    """Whether matrices of these sizes are multiplied so. Products of f32 have another order for vectors."""
+    """Whether matrices of these sizes are multiplied by these instructions. Vectors are not if f32 has
+    another order.
+    """
     if has_order_of_f32():
         return 1 not in (rows, columns) and rows * k * columns >= _MIN_K_OF_PAIRS
     return rows * k * columns >= _LEAST_TERMS
@@ -59,7 +63,7 @@ def suits(rows: int, k: int, columns: int) -> bool:
 def narrow_multiplier(
     lhs: ElementType, rhs: ElementType, result: ElementType, otherwise: Callable[[Array, Array], Array]
 ) -> Callable[..., Array]:
-    """The product of stacks of matrices of element types that are served.
+    """The product of stacks of matrices of supported element types.
 
     Args:
         lhs, rhs, result: the element types.
@@ -94,7 +98,8 @@ def narrow_multiplier(
 def prepared(
     lhs: Sequence[int], rhs: Sequence[int], result: np.dtype[Any], threads: int | None
 ) -> Callable[[Array, Array], Array | None] | None:
-    """The product of bf16 of these shapes, given as stacks of one batching dimension; None where none suits.
+    """The product of bf16 matrices of these shapes, as stacks with one batching dimension; None if
+    unsuitable.
 
     Its result is None where numbers are too small.
     """

@@ -44,7 +44,7 @@ PRECISION_CONFIG: Final = ArrayOf(Enum("precision", Precision))
 
 
 def is_narrow(view: Any) -> bool:
-    """Whether `low_precision_matmul` may multiply the operands: it has the precision that they ask for."""
+    """Whether `low_precision_matmul` may multiply the operands: whether it has the requested precision."""
     precisions = getattr(view, "precision_config", None) or ()
     types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
     is_default = all(precision is Precision.DEFAULT for precision in precisions)
@@ -93,7 +93,7 @@ def _multiply_complex(lhs: ElementType, rhs: ElementType, result: ElementType, p
 
 
 def computed_float(*types: ElementType) -> ElementType:
-    """The type in which products of floats are made: f32 or, where f64 or wide integers occur, f64."""
+    """The type in which floats are multiplied: f32, or f64 where f64 or wide integers occur."""
     is_wide = any(type.dtype == np.float64 or (type.category & INTEGER and type.width > 16) for type in types)
     return ELEMENT_TYPES["f64" if is_wide else "f32"]
 

@@ -84,7 +84,7 @@ class MixedProduct(Op):
 
     @functools.cached_property
     def conversions_around(self) -> Conversions | None:
-        """What surrounds the product; None where nothing is converted."""
+        """The conversions around the product; None if nothing is converted."""
         types = self.product_types
         if types is None:
             return None

@@ -65,7 +65,7 @@ class Composite(
     name="stablehlo.composite",
     assembly="$composite_name operands ( ( regions ) )? attr-dict : functional-type",
 ):
-    """An operation that is made of others: a registered function, or else a call of `decomposition`.
+    """A composite operation: calls a registered function, or else its `decomposition`.
 
     The view holds the specification's `name` as `composite_name`: `name` is the operation's own.
 

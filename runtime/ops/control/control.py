@@ -37,7 +37,7 @@ def types_text(types: Sequence[Type]) -> str:
 
 
 def results_are(actual: Sequence[Type], expected: Sequence[Type], source: str) -> str | None:
-    """Declared result types must be the expected ones; `source` says whose those are."""
+    """Declared result types must agree with the expected ones; `source` names the source of the latter."""
     if all_types_agree(actual, expected):
         return None
     return f"results are {types_text(actual)}, but {source} {types_text(expected)}"

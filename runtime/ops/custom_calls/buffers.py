@@ -50,7 +50,7 @@ def verify_pin(view: CustomCallView) -> None:
 
 
 def tensor_of(type: Any) -> TensorType:
-    """The type of a tensor of a buffer's shape and elements; that of a tensor is its own."""
+    """The tensor type with a buffer's shape and elements; a tensor type itself."""
     return type if isinstance(type, TensorType) else TensorType(type.shape, type.element_type)
 
 

@@ -29,7 +29,7 @@ _REGISTERED: Final = Registry[Target]()
 
 
 def register_custom_call(target: str, function: Callable[..., Any], *, pure: bool = False) -> None:
-    """Offer `function` as the custom call `target`, in modules that are compiled from now on.
+    """Register `function` as the custom call `target`, for modules that are compiled from now on.
 
     Source: specification, section "custom_call".
 
@@ -145,7 +145,7 @@ class CustomCall(
             self.target.verify(self)
 
     def require_target(self) -> None:
-        """Judge that there is a target.
+        """Check that the target exists.
 
         Raises:
             UnsupportedError: there is none.
@@ -169,14 +169,14 @@ class CustomCall(
         return self.target.bind(self)
 
     def _without_shapes(self, values: Sequence[Any]) -> Sequence[Any]:
-        """What stands for each operand that is not the shape of a result."""
+        """The values that belong to operands other than result shapes."""
         if not self.shape_operands:
             return values
         return [value for position, value in enumerate(values) if position not in self.shape_operands]
 
 
 def _part(type: Type, indices: Sequence[int]) -> Type | None:
-    """The part of a nested tuple type; None where there is no such part."""
+    """The component of a nested tuple type at these indices; None if there is none."""
     for index in indices:
         if not isinstance(type, TupleType) or not 0 <= index < len(type.types):
             return None

@@ -73,7 +73,7 @@ def run(view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
 
 
 class Buffer(np.ndarray[Any, Any]):
-    """An array with the attribute that JAX's buffers have beside those of arrays."""
+    """An array with the additional attribute of JAX's buffers."""
 
     @property
     def writeable(self) -> bool:

@@ -110,7 +110,7 @@ class Routine:
         return None
 
     def _violation(self, where: str, shape: Shape, type: Any, sizes: dict[str, int]) -> str | None:
-        """Why a type does not fit into the signature; sizes that are met first are entered."""
+        """The reason why a type does not match the signature; the first size for a letter is recorded."""
         name = ELEMENTS[self.library.prefix][shape.elements]
         if not isinstance(type, TensorType) or type.rank < len(shape.letters):
             return f"{where} is {type}, but must be a tensor of rank {len(shape.letters)} or more"
@@ -141,7 +141,9 @@ class Routine:
         return self.bind(view)(*operands)
 
     def bind(self, view: CustomCallView) -> Callable[..., tuple[Any, ...]]:
-        """What solves all problems of a batch, with all found that does not depend on their elements."""
+        """The function that solves all problems of a batch; everything that the elements do not affect is
+        done here.
+        """
         names = ELEMENTS[self.library.prefix]
         dtypes = [ELEMENT_TYPES[names[shape.elements]].dtype for shape in self.results]
         declared = list(zip([type.shape for type in view.results], dtypes, strict=True))
@@ -193,7 +195,7 @@ def _layout(layouts: Sequence[Sequence[int]] | None, position: int, rank: int) -
 
 
 def _columns(rank: int, shape: Shape) -> Sequence[int]:
-    """The layout in which LAPACK has a batch of matrices or vectors."""
+    """The layout of a batch of matrices or vectors in LAPACK."""
     order = list(range(rank))[::-1]
     if len(shape.letters) == 2:
         order[:2] = order[1::-1]
@@ -257,7 +259,7 @@ def _geqp3(library: Library, parameters: Parameters, x: Sizes, pivots: Sizes) ->
 
 def _no_column_first(x: Array, pivots: Array) -> None:
     if pivots.any():
-        raise ValueError("columns that are to come first are not offered")
+        raise ValueError("columns that are to come first are not supported")
 
 
 def _syevd(library: Library, parameters: Parameters, x: Sizes) -> Problem:

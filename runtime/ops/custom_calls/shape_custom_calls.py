@@ -27,7 +27,7 @@ from .view import CustomCallView
 
 
 class _SizedByOperands(Op):
-    """Base of the operations here: their constraints, types and semantics are those of their static forms."""
+    """Base of operations whose constraints, types and semantics are those of their static forms."""
 
     def verify(self) -> None:
         super().verify()
@@ -64,7 +64,7 @@ class _SizedByOperands(Op):
 
 
 class DynamicReduceWindow(_SizedByOperands, name="nimblehlo.dynamic_reduce_window"):
-    """`reduce_window` of windows that are operands."""
+    """`reduce_window` whose windows are given by operands."""
 
     inputs = Operand(PLAIN, variadic=True)
     init_values = Operand(PLAIN, rank=0, variadic=True)
@@ -98,7 +98,7 @@ class DynamicRngBitGenerator(_SizedByOperands, name="nimblehlo.dynamic_rng_bit_g
 
 @dataclass(frozen=True)
 class ReplacedTarget:
-    """A custom call target that an operation stands for.
+    """A custom call target that the specializer replaces by an operation.
 
     Attributes:
         verify: raises a VerifyError for a call that cannot be replaced.
@@ -127,7 +127,8 @@ _DECLARATIONS: Final = {
 
 
 def shape_operands(operation: Operation) -> tuple[int, ...]:
-    """Which operands of a custom call say its results' shapes, one for each result; empty where none does.
+    """The operands of a custom call that hold its results' shapes, one for each result; empty if there are
+    none.
 
     Raises:
         VerifyError: the attribute that says it is malformed.
@@ -197,7 +198,7 @@ def reduction_dimension(view: CustomCallView) -> int | None:
 
 
 def _verify_as(name: str) -> Callable[[CustomCallView], None]:
-    """Verify a call as the operation that stands for it."""
+    """Verify a call as the operation that replaces it."""
 
     def verify(view: CustomCallView) -> None:
         call = view.operation
@@ -221,7 +222,7 @@ REPLACED_TARGETS: Final = {
 
 
 def sized(types: Sequence[Type], operation: Operation) -> list[Type] | None:
-    """Result types with the shapes that a custom call's shape operands say; None where one is not known."""
+    """Result types with the shapes that a custom call's shape operands hold; None if one is unknown."""
     positions = shape_operands(operation)
     if not positions:
         return None

@@ -41,7 +41,7 @@ CLOSE_ULP_DIFFERENCES: Final = (0, 3)
 
 @dataclass(frozen=True)
 class Target:
-    """What a custom call of some name does.
+    """The implementation of a custom call target.
 
     Attributes:
         run: called with the operation's view and its inputs; returns a tuple of results.

@@ -1,4 +1,4 @@
-"""Functions of users that stand for operations: custom calls and composites."""
+"""Functions that users register for custom calls and composites."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Entry = TypeVar("Entry")
 
 
 class Registry(Generic[Entry]):
-    """What is registered under names. Threads may use it at the same time; the last registration holds.
+    """Registered functions by name. Threads may use it concurrently; the last registration counts.
 
     Attributes:
         changes: how often any registry has changed: what programs were made of before may be otherwise now.
@@ -37,7 +37,7 @@ class Registry(Generic[Entry]):
             Registry.changes += 1
 
     def unregister(self, name: str) -> None:
-        """Take an entry back; KeyError where there is none."""
+        """Remove an entry; KeyError if there is none."""
         with self._lock:
             del self._entries[name]
             Registry.changes += 1
@@ -56,7 +56,7 @@ def call_user(
     options: Mapping[str, Any],
     types: Sequence[Type],
 ) -> tuple[Any, ...]:
-    """Call a function of a user and check what it returns.
+    """Call a registered function and check its results.
 
     Args:
         view: the operation that it stands for, for messages.

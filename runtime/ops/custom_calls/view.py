@@ -80,7 +80,7 @@ class _Alias(AttributeKind):
 
 
 class CustomCallView(Op):
-    """What the targets of custom calls see of an operation.
+    """A custom call as its targets see it.
 
     Attributes:
         inputs: those that the target takes; not those that say the results' shapes.

@@ -204,7 +204,7 @@ class Divide(
 
 
 class Part(Unary):
-    """Base of the operations that take a complex number's part."""
+    """Base of operations that return a component of complex numbers."""
 
     operand = Operand(FLOAT | COMPLEX)
     result = Result(FLOAT)
@@ -218,7 +218,7 @@ class Part(Unary):
 
 
 class Imag(Part, name="stablehlo.imag"):
-    """The imaginary part; zero for real elements, as conversions give it."""
+    """The imaginary part; zero for real elements."""
 
     @classmethod
     @functools.cache
@@ -271,7 +271,7 @@ class Power(
 class Remainder(
     Arithmetic, name="stablehlo.remainder", functions={INTEGER: special.remainder_integers, FLOAT: np.fmod}
 ):
-    """What is left of lhs after division by rhs, with the sign of lhs."""
+    """The remainder of lhs divided by rhs, with the sign of lhs."""
 
     def verify(self) -> None:
         super().verify()

@@ -60,7 +60,7 @@ class Elementwise(Op):
 
     @classmethod
     def carrier_function(cls, element_type: ElementType) -> Function:
-        """The function on carriers; KeyError where there is none."""
+        """The function on carriers; KeyError if there is none."""
         if cls.single_complex is not None and element_type.name == "complex<f32>":
             return cls.single_complex
         for category, function in cls.functions.items():
@@ -111,7 +111,7 @@ class Elementwise(Op):
 
     @property
     def computed_type(self) -> ElementType:
-        """The element type in which it is computed: the last operand's, or its expressed type."""
+        """The element type of the computation: the last operand's, or its expressed type."""
         *_, operand, _ = self.named_types().values()
         computed = rules.expressed_type(operand.element_type)
         assert isinstance(computed, ElementType)
@@ -144,7 +144,7 @@ class Unary(Elementwise, assembly="$operand attr-dict : same-type"):
 
 
 class Transcendental(Unary, wide=FLOAT | COMPLEX):
-    """Base of unary functions whose accuracy `result_accuracy` may ask for."""
+    """Base of unary functions with a `result_accuracy`."""
 
     result_accuracy = Attribute(RESULT_ACCURACY, ResultAccuracy())
 
@@ -165,7 +165,7 @@ class Binary(Elementwise, assembly="$lhs , $rhs attr-dict : same-type"):
 
 
 class Arithmetic(Binary):
-    """Base of binary operations that are not for booleans."""
+    """Base of binary operations that do not accept booleans."""
 
     lhs = Operand(INTEGER | COMPUTED)
     rhs = Operand(INTEGER | COMPUTED)

@@ -23,7 +23,9 @@ NUMBER: Final = FLOAT | QUANTIZED_PER_TENSOR
 
 
 class BatchNorm(Op):
-    """What the three operations share: one dimension of `operand` counts features, the others the batch."""
+    """Base of the three operations: one dimension of `operand` is that of features, the others form the
+    batch.
+    """
 
     operand: Any
     epsilon: Any
@@ -78,7 +80,7 @@ def _feature_count(name: str) -> Constraint:
 
 
 class BatchNormInference(BatchNorm, name="stablehlo.batch_norm_inference"):
-    """Normalizes with a mean and a variance that are given."""
+    """Normalizes with a given mean and variance."""
 
     operand = Operand(NUMBER)
     scale = Operand(NUMBER, rank=1)
@@ -105,7 +107,7 @@ class BatchNormInference(BatchNorm, name="stablehlo.batch_norm_inference"):
 
 
 class BatchNormTraining(BatchNorm, name="stablehlo.batch_norm_training"):
-    """Normalizes with the mean and the variance of the batch, and gives them too."""
+    """Normalizes with the mean and the variance of the batch, and returns them."""
 
     operand = Operand(NUMBER)
     scale = Operand(NUMBER, rank=1)

@@ -33,7 +33,7 @@ from .base import Binary, Elementwise
 
 
 class ComparisonDirection(enum.StrEnum):
-    """Which comparison holds."""
+    """The comparison to evaluate."""
 
     EQ = "EQ"
     NE = "NE"
@@ -44,7 +44,7 @@ class ComparisonDirection(enum.StrEnum):
 
 
 class ComparisonType(enum.StrEnum):
-    """How values are ordered; NOTYPE says no more than an absent attribute."""
+    """The order by which values are compared; NOTYPE means the same as an absent attribute."""
 
     NOTYPE = "NOTYPE"
     FLOAT = "FLOAT"
@@ -76,7 +76,7 @@ def comparison(
 
 
 def compare_type_fits(view: Any) -> str | None:
-    """compare_type is one for element_type(lhs): SIGNED, UNSIGNED, FLOAT or TOTALORDER, where it is given"""
+    """compare_type is absent, or SIGNED, UNSIGNED, FLOAT or TOTALORDER as element_type(lhs) requires"""
     compare_type, element_type = view.compare_type, view.lhs.element_type
     if element_type.category & QUANTIZED:
         return None
@@ -97,7 +97,7 @@ class Compare(
     name="stablehlo.compare",
     assembly="$comparison_direction , $lhs , $rhs ( , $compare_type )? attr-dict : functional-type",
 ):
-    """Whether elements stand in a relation."""
+    """The result of an elementwise comparison."""
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)

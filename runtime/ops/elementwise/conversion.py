@@ -81,7 +81,7 @@ class UniformQuantize(
 class UniformDequantize(
     Elementwise, name="stablehlo.uniform_dequantize", assembly="$operand attr-dict : same-type"
 ):
-    """The values that stored values stand for."""
+    """The expressed values of quantized elements."""
 
     takes_stored_values = True
 
@@ -101,7 +101,7 @@ class ReducePrecision(
     name="stablehlo.reduce_precision",
     assembly="$operand , format = custom(exponent_mantissa) attr-dict : same-type",
 ):
-    """The nearest values with fewer exponent and mantissa bits."""
+    """Rounds to a floating-point format with fewer exponent and mantissa bits."""
 
     operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
     exponent_bits = Attribute(I32)
@@ -213,7 +213,7 @@ class BitcastConvert(Op, name="stablehlo.bitcast_convert", assembly="operands at
 def _splits(
     name: str, narrow: TensorType, narrow_bits: int, other: str, wide: TensorType, wide_bits: int
 ) -> str | None:
-    """The narrower type must have one dimension more, over which an element of the wider is split."""
+    """An element of the wider type is split over an additional last dimension of the narrower type."""
     if narrow.rank != wide.rank + 1:
         return f"{name} has rank {narrow.rank}, but must have one dimension more than {other}, {wide}"
     *leading, last = narrow.shape
@@ -239,7 +239,7 @@ def _bitcaster(source: ElementType, target: ElementType) -> Function:
 
 
 def _bit_by_bit(source: ElementType, target: ElementType) -> Function:
-    """The same where elements of one type fill less than the byte that NumPy gives them."""
+    """A bitcast of element types that fill less than the byte in which NumPy stores them."""
 
     def convert(operand: Array) -> Array:
         operand = np.asarray(operand)

@@ -117,7 +117,7 @@ class _Boolean(AttributeKind):
 
 
 class _Plain(AttributeKind):
-    """The attributes of one class, and what of them a declaration sees.
+    """Attributes of one class, decoded by a function.
 
     Args:
         description: the kind in words.

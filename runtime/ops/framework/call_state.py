@@ -1,4 +1,4 @@
-"""What operations with effects share during one call of a program: how many draws and probes there were."""
+"""State that operations with effects share during one call of a program: the numbers of draws and probes."""
 
 from __future__ import annotations
 

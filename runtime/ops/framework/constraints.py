@@ -36,7 +36,7 @@ def named_types(view: Op, names: Sequence[str]) -> list[tuple[str, Any]]:
 
 
 def _part(view: Op, name: str) -> Any:
-    """What a view holds under a name."""
+    """The value of a view under a name."""
     variadic, first, _ = name.partition("[0]")
     return getattr(view, variadic)[0] if first else getattr(view, name)
 
@@ -146,7 +146,7 @@ def absent(name: str, other: str) -> Constraint:
 
 
 def size_is_rank(*names: str, of: str) -> Constraint:
-    """Lists, or operands that say sizes, must have a value for each dimension of an operand."""
+    """Lists, or operands that hold sizes, must have a value for each dimension of an operand."""
 
     def check(view: Op) -> str | None:
         rank = _part(view, of).rank
@@ -220,7 +220,7 @@ def same_sizes_along(operand: str, dimensions: str, other: str, other_dimensions
 
 
 def shape_is(name: str, what: str, shape: str) -> Constraint:
-    """An operand or a result must have a shape that is computed.
+    """An operand or a result must have a computed shape.
 
     Args:
         name: the operand or result.

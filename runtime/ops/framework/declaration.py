@@ -473,7 +473,7 @@ class Op:
 
         Raises:
             VerifyError: naming the first that does not hold.
-            UnsupportedError: where the operation is legal, but not offered.
+            UnsupportedError: where the operation is legal, but not supported.
         """
         if self.is_internal:
             raise self.unsupported("is made by the specializer alone")

@@ -15,7 +15,7 @@ from ...types import TensorType, Type
 
 
 def _machine_bytes() -> int:
-    """The machine's memory; where it does not tell, what an address may reach."""
+    """The bytes of the machine's memory; if unknown, the number of bytes that can be addressed."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -30,14 +30,16 @@ bytes of the widest element fits into 64 bits."""
 
 
 def bytes_of(type: Type) -> int:
-    """How much memory a tensor of known sizes takes; 0 for other types."""
+    """The bytes of a tensor of known sizes; 0 for other types."""
     if not isinstance(type, TensorType) or not type.is_static:
         return 0
     return type.size * type.dtype.itemsize
 
 
 def is_addressable(type: Type) -> bool:
-    """Whether an array can have a type's dimension sizes: sizes of 0 do not make the others any smaller."""
+    """Whether an array can have a type's dimension sizes, where sizes of 0 do not reduce the product of the
+    others.
+    """
     if not isinstance(type, TensorType) or not type.is_static:
         return True
     return 0 < type.size <= MAX_ELEMENTS or math.prod([max(size, 1) for size in type.shape]) <= MAX_ELEMENTS

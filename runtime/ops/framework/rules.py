@@ -1,4 +1,4 @@
-"""Rules that many constraints share: each returns None where it holds, or the reason with the values.
+"""Conditions of constraints: each returns None where it holds, and otherwise the reason with the values.
 
 Sizes that are not known yet (DYNAMIC) agree with every size: the constraint is judged again once they are.
 """
@@ -44,12 +44,12 @@ def shapes_agree(a: Sequence[int], b: Sequence[int]) -> bool:
 
 
 def as_tensor(type: Type) -> Type:
-    """A scalar's type as that of a tensor of rank 0; any other type itself."""
+    """The type of a tensor of rank 0 for a scalar's type; any other type itself."""
     return TensorType((), type) if isinstance(type, ElementType) else type
 
 
 def types_agree(a: Type, b: Type) -> bool:
-    """Whether two types are equal but for sizes unknown in one of them."""
+    """Whether two types are equal, except for sizes that are unknown in one of them."""
     if a is b or a == b:
         return True
     if isinstance(a, TensorType) and isinstance(b, TensorType):
@@ -63,7 +63,7 @@ def all_types_agree(a: Sequence[Type], b: Sequence[Type]) -> bool:
 
 
 def same_type(name: str, type: Type, other: str, other_type: Type) -> str | None:
-    """Both types must agree; a scalar's is that of a tensor of rank 0."""
+    """Both types must agree, where a scalar's type counts as that of a tensor of rank 0."""
     if types_agree(as_tensor(type), as_tensor(other_type)):
         return None
     return f"{name} is {type}, but {other} is {other_type}"
@@ -155,7 +155,7 @@ def at_most(name: str, values: Sequence[int], other: str, sizes: Sequence[int]) 
 
 
 def _baseline(element_type: AnyElementType) -> object:
-    """What must match of element types whose scales and zero points may differ."""
+    """The part of an element type that excludes scales and zero points."""
     if not isinstance(element_type, QuantizedType):
         return element_type
     t = element_type
@@ -217,8 +217,7 @@ def is_promotable(x: AnyElementType, y: AnyElementType) -> bool:
 
 
 def changes_kind(x: AnyElementType, y: AnyElementType) -> bool:
-    """Whether elements of type `x` become elements of a type `y` of another kind without an operation that
-    says so.
+    """Whether a reduction implicitly converts elements of type `x` to a type `y` of another kind.
 
     Source: the RFC on quantization of reductions, the table of implicit type conversions, cases B to E.
     """

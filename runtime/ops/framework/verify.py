@@ -96,7 +96,7 @@ class _Verifier:
         """An operation of the module itself, which must declare a mesh."""
         if operation.name != MESH:
             raise UnsupportedError(
-                "is not offered outside of functions", operation=operation.name, location=operation.location
+                "is not supported outside of functions", operation=operation.name, location=operation.location
             )
         view: Any = view_of(operation)
         view.verify()
@@ -270,7 +270,7 @@ def view_of(operation: Operation) -> Op:
     """
     declaration = lookup(operation.name)
     if declaration is None:
-        reason = _REMOVED if operation.name in _LEGACY else "is not offered"
+        reason = _REMOVED if operation.name in _LEGACY else "is not supported"
         raise UnsupportedError(reason, operation=operation.name, location=operation.location)
     try:
         return declaration(operation)
@@ -281,7 +281,7 @@ def view_of(operation: Operation) -> Op:
 
 
 def views_under(ordering: Ordering) -> Callable[[Operation], Op]:
-    """`view_of`, for operations that are to be as `ordering` says."""
+    """`view_of`, with views that have an ordering."""
 
     def view(operation: Operation) -> Op:
         new_view = view_of(operation)
@@ -305,8 +305,9 @@ def verify_inferred(view: Op) -> None:
 
 
 def _key(operation: Operation) -> Hashable | None:
-    """What is the same for operations of which all hold the constraints or none; None where that may be more
-    than types, attributes, values of constants and what stands in regions: other values, functions."""
+    """A key of operations that all satisfy the constraints or all violate them; None if a key cannot capture
+    all that the constraints read.
+    """
     operands, attributes = operation.operands, operation.attributes
     if _names_function(operation) or not (operands or _is_single(attributes.get("value"))):
         return None
@@ -327,7 +328,7 @@ def _key(operation: Operation) -> Hashable | None:
 
 
 def _region_key(region: Region) -> Hashable | None:
-    """The same for a region, which may not use values from outside."""
+    """The key of a region; None if it uses values from outside."""
     if len(region.blocks) != 1 or any(map(_names_function, region.walk())):
         return None
     try:
@@ -342,7 +343,7 @@ def _names_function(operation: Operation) -> bool:
 
 
 def _is_single(attribute: Attribute | None) -> bool:
-    """Whether it is a constant of one element, which programs repeat."""
+    """Whether an attribute is a constant of one element, as programs often repeat."""
     return isinstance(attribute, DenseElementsAttribute) and attribute.array.size == 1
 
 
@@ -377,12 +378,12 @@ def _only_block(region: Region, operation: str, location: object) -> Block:
 
 
 def _verify_type(type: Type, operation: str, location: object) -> None:
-    """A value's type: offered, and its own constraints hold."""
+    """A value's type must be supported and must satisfy the constraints on types."""
     if isinstance(type, TensorType) and type.bounds is None and type.element_type in _PLAIN_ELEMENTS:
         return
     for nested in _parts(type):
         if isinstance(nested, UnrankedTensorType):
-            reason = f"unranked types such as {nested} are not offered"
+            reason = f"unranked types such as {nested} are not supported"
             raise UnsupportedError(reason, operation=operation, location=location)
     problem = violation(type)
     if problem is not None:

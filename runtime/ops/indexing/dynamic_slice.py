@@ -29,7 +29,7 @@ def _window(start_indices: Sequence[Any], sizes: Sequence[int], shape: Sequence[
 
 
 def _window_of(sizes: Sequence[int], shape: Sequence[int]) -> Callable[[Sequence[Any]], tuple[slice, ...]]:
-    """`_window` for sizes that are known: the dimensions in which it cannot move are seen to once."""
+    """`_window` for known sizes; dimensions along which the window cannot move are handled once."""
     fixed = [slice(0, size) for size in sizes]
     moving = [(d, shape[d] - size, size) for d, size in enumerate(sizes) if size != shape[d]]
 
@@ -51,7 +51,7 @@ class DynamicSlice(
         "$operand , custom(variadic_operand_with_attribute) sizes = $slice_sizes attr-dict : functional-type"
     ),
 ):
-    """Takes a window whose start is an operand, moved so that it lies within the tensor."""
+    """Reads a window whose start is an operand, clamped so that the window is in bounds."""
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=0, variadic=True)
@@ -80,7 +80,7 @@ class DynamicSlice(
 class DynamicUpdateSlice(
     Op, name="stablehlo.dynamic_update_slice", assembly="operands attr-dict : functional-type"
 ):
-    """Overwrites a window whose start is an operand, moved so that it lies within the tensor."""
+    """Overwrites a window whose start is an operand, clamped so that the window is in bounds."""
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     update = Operand(PLAIN | QUANTIZED_PER_TENSOR)

@@ -1,4 +1,4 @@
-"""Reading windows at places that index vectors choose.
+"""Reading windows at indices from index vectors.
 
 Source: specification, sections "gather" and "dynamic_gather".
 """
@@ -22,7 +22,7 @@ from .index_space import IndexedWindows
 
 
 class GatherRules(Op):
-    """What `gather` and `dynamic_gather` share: rules that have different labels in each, and semantics."""
+    """Base of `gather` and `dynamic_gather`: the shape of the result and the semantics."""
 
     operand: Any
     start_indices: Any
@@ -36,14 +36,16 @@ class GatherRules(Op):
 
     @functools.cached_property
     def windowed_dims(self) -> dict[int, int]:
-        """For each dimension of the operand that slices keep, the one of the result."""
+        """The dimensions of the operand that slices keep, each with the corresponding dimension of the
+        result.
+        """
         dropped = (*self.collapsed_slice_dims, *self.operand_batching_dims)
         window_dims = index_space.other_dimensions(self.operand.rank, dropped)
         return dict(zip(window_dims, self.offset_dims, strict=True))
 
     @property
     def batch_dims(self) -> list[int]:
-        """The dimensions of the result that are those of the batch."""
+        """The dimensions of the result that belong to the batch."""
         return index_space.other_dimensions(self.result.rank, self.offset_dims)
 
     def combined_shape(self) -> list[int] | None:
@@ -119,7 +121,7 @@ def _slice_sizes_at_most_one(name: str) -> Constraint:
 
 
 class Gather(GatherRules, name="stablehlo.gather"):
-    """Reads a window at each place that an index vector says, moved so that it lies within the operand."""
+    """Reads a window at each index vector, whose start is clamped so that the window is in bounds."""
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER)
@@ -170,7 +172,7 @@ class Gather(GatherRules, name="stablehlo.gather"):
 
 
 class DynamicGather(GatherRules, RunTimeShaped, name="stablehlo.dynamic_gather"):
-    """`gather` of windows whose sizes are an operand.
+    """`gather` whose slice sizes are an operand.
 
     Batching dimensions are beyond the specification, which gives them to `gather` alone.
     """

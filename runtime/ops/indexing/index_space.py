@@ -1,4 +1,4 @@
-"""What `gather` and `scatter` share: index vectors, and shapes put together from two groups of sizes.
+"""The base of `gather` and `scatter`: index vectors, and shapes composed of batch and window sizes.
 
 Source: specification, sections "gather" and "scatter".
 """
@@ -49,7 +49,7 @@ def index_vector_dim_in_range(indices: str) -> Constraint:
 
 
 def rank_is_sum(operand: str, *lists: str) -> Constraint:
-    """Each dimension of an operand must be in one of some lists, as far as their sizes tell."""
+    """Each dimension of an operand must be in one of some lists, as far as their sizes show."""
 
     def check(view: Any) -> str | None:
         ((_, type),) = constraints.named_types(view, [operand])

@@ -1,4 +1,4 @@
-"""Updating windows at places that index vectors choose.
+"""Updating windows at indices from index vectors.
 
 Source: specification, section "scatter".
 """
@@ -17,7 +17,7 @@ from .scatter_rules import Destinations, ScatterRules
 
 
 class Scatter(ScatterRules, name="stablehlo.scatter"):
-    """Combines updates with elements at places that index vectors say; what lies outside is left out."""
+    """Combines updates with elements at index vectors; updates that are out of bounds are dropped."""
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     scatter_indices = Operand(INTEGER)

@@ -77,7 +77,9 @@ class ScatterRules(Op):
 
     @functools.cached_property
     def windowed_dims(self) -> dict[int, int]:
-        """For each dimension of the inputs along which windows lie, the one of the updates."""
+        """The dimensions of the inputs that windows have, each with the corresponding dimension of the
+        updates.
+        """
         dropped = (self.inserted_window_dims, self.input_batching_dims)
         kept = index_space.kept_sizes(range(self.inputs[0].rank), *dropped)
         return dict(zip(kept, self.update_window_dims, strict=True))
@@ -92,7 +94,7 @@ class ScatterRules(Op):
 
     @property
     def keeps_order(self) -> bool:
-        """Whether taking window after window gives each destination its updates in their order.
+        """Whether applying window after window gives each destination its updates in their order.
 
         Updates are in the row-major order of all their dimensions. Those of a destination come from one place
         in the window along each dimension that no index moves, so that these dimensions may stand anywhere.
@@ -107,8 +109,8 @@ class ScatterRules(Op):
         return not any(window < other for window in moving for other in scattered)
 
     def schedule(self, size: int) -> Array | None:
-        """The order of so many updates under `Options(scatter_schedule=...)`; None: the lexicographic one, in
-        which a shuffled schedule starts too (`shuffled_schedule`).
+        """The order of `size` updates under `Options(scatter_schedule=...)`; None: the lexicographic one,
+        from which a shuffled schedule starts too (`shuffled_schedule`).
 
         Raises:
             UnsupportedError: the schedule is a permutation of another size.
@@ -281,7 +283,7 @@ class Destinations:
         return result_index[order], order if isinstance(update_index, slice) else update_index[order]
 
     def in_order(self, scatter_indices: Array) -> tuple[Array, Array | slice]:
-        """The same before updates are shuffled."""
+        """Destinations and update indices before updates are shuffled."""
         windows = self.windows
         full_start_index = windows.starts(scatter_indices)
         in_bounds: Any = True

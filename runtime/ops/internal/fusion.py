@@ -34,11 +34,11 @@ class Fusion(_Group, name=FUSION):
 
 
 class RowFusion(_Group, name=ROW_FUSION):
-    """Runs `body`, which computes rows of a space: reductions along its trailing dimensions among them."""
+    """Runs `body`, which computes rows, with reductions along their trailing dimensions."""
 
 
 class ReductionFusion(_Group, name=REDUCTION_FUSION):
-    """Runs `body`, whose results are reductions, and values of the reductions' shape from which they come."""
+    """Runs `body`, whose results are reductions, and values of their shape from which they are computed."""
 
 
 class StepFusion(_Group, name=STEP_FUSION):

@@ -24,7 +24,7 @@ FAR_AWAY: Final = -(1 << 48)
 
 
 class WholeWindows(RunTimeShaped, name=WHOLE_WINDOWS):
-    """The scatter_indices of a scatter, those of windows that do not fit into its inputs FAR_AWAY.
+    """The scatter_indices of a scatter, with FAR_AWAY as the indices of windows that are not in bounds.
 
     It occurs in specialized programs alone. Its attributes are those of the scatter.
     """
@@ -47,7 +47,7 @@ class WholeWindows(RunTimeShaped, name=WHOLE_WINDOWS):
 
 
 def may_drop_windows(view: Any) -> bool:
-    """Whether a window of a scatter may lie partly outside.
+    """Whether a window of a scatter may be partly out of bounds.
 
     A window that has one element along each scattered dimension lies inside or outside as a whole, so that
     leaving out elements leaves it out. Constant indices are looked at.
@@ -89,7 +89,7 @@ def window_extents(view: Any, rank: int, updates_shape: Sequence[int]) -> dict[i
 def starts_outside(
     view: Any, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
 ) -> tuple[Array, Array]:
-    """The index vectors of a scatter, and which of their elements put a part of a window outside.
+    """The index vectors of a scatter, and which of their elements put a window partly out of bounds.
 
     Args:
         view: has the dimension numbers of `scatter`.
@@ -106,7 +106,7 @@ def starts_outside(
 
 
 def moved(view: Any, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]) -> Array:
-    """The indices as int64, with FAR_AWAY in place of the indices of windows that do not fit."""
+    """The indices as int64, with FAR_AWAY in place of the indices of windows that are not in bounds."""
     _, outside = starts_outside(view, shape, scatter_indices, updates_shape)
     indices = index_space.as_indices(scatter_indices)
     is_outside = outside.any(axis=0)

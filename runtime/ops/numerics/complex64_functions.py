@@ -16,7 +16,7 @@ from .special_functions import complex_of
 
 
 def absolute(operand: Array) -> Array:
-    """The modulus of complex64 numbers as they are; infinite where either part is."""
+    """The modulus, computed in complex64; infinite if either component is."""
     x, y = np.abs(operand.real), np.abs(operand.imag)
     greater = np.where(x > y, x, y)
     is_great, is_small = greater > 2.0**60, greater < 2.0**-60

@@ -1,4 +1,4 @@
-"""Which NumPy type carries each element type while computing, conversions, and orders of values.
+"""The NumPy type in which each element type is computed (its carrier), conversions, and orders of values.
 
 A computation has the semantics of its declared element type: it runs in a carrier, in which it is exact or
 has bits to spare, and is rounded to the declared type once. Integers wrap at their declared width.
@@ -71,7 +71,7 @@ def wide_carrier(element_type: ElementType) -> np.dtype[Any]:
 
 
 def has_negative_zero(element_type: ElementType) -> bool:
-    """Whether a floating-point type tells -0 from +0."""
+    """Whether a floating-point type distinguishes -0 from +0."""
     bits = np.array(-0.0).astype(element_type.dtype).view(f"u{element_type.dtype.itemsize}")
     return int(bits) == 1 << (element_type.width - 1)
 
@@ -84,7 +84,7 @@ def real_type(element_type: ElementType) -> ElementType:
 
 
 def complex_type(element_type: ElementType) -> ElementType:
-    """The complex type whose parts are of `element_type`; KeyError where there is none."""
+    """The complex type with components of `element_type`; KeyError if there is none."""
     return ELEMENT_TYPES[f"complex<{element_type}>"]
 
 
@@ -148,7 +148,7 @@ def _buffered(function: np.ufunc, narrow: np.dtype[Any], dtype: np.dtype[Any]) -
 
 
 def _given(dtype: np.dtype[Any], element_type: ElementType, result_type: ElementType) -> np.dtype[Any]:
-    """The NumPy type that a function on arrays of `dtype` gives."""
+    """The NumPy type of the results of a function on arrays of `dtype`."""
     if result_type.category == BOOLEAN:
         return np.dtype(np.bool_)
     if element_type.category == COMPLEX and result_type.category == FLOAT:
@@ -264,7 +264,7 @@ def _float_to_integer(source: ElementType, target: ElementType) -> Function:
 
 
 def total_order(element_type: ElementType) -> Function:
-    """The function from floats to integers in whose order they stand under IEEE-754's totalOrder.
+    """The function from floats to integers whose order is IEEE-754's totalOrder of the floats.
 
     -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; equal integers mean equal bits.
     """

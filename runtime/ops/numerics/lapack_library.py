@@ -73,7 +73,7 @@ class Workspace:
 
 
 def information(result: int | None = None) -> Buffer:
-    """The argument that tells whether a routine succeeded."""
+    """The argument in which a routine reports success."""
     return Buffer((), None, result, "I")
 
 
@@ -81,7 +81,7 @@ Argument = Buffer | Workspace | Array | str | int
 
 
 def _numpy_function(name: str) -> Any:
-    """A function of the library below NumPy; None where it has no such function."""
+    """A function of the library that NumPy is linked to; None if it has no such function."""
     import numpy.linalg._umath_linalg as extension
 
     try:
@@ -97,7 +97,7 @@ def _in_numpy(name: str) -> int | None:
 
 
 def _in_scipy(name: str) -> int:
-    """The address of a routine among those of SciPy, whose integers have 32 bits."""
+    """The address of a routine of SciPy, whose integers have 32 bits."""
     from scipy.linalg import cython_blas, cython_lapack
 
     capsules: dict[str, Any] = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}
@@ -124,7 +124,7 @@ class _OneThread:
 
     @functools.cached_property
     def functions(self) -> tuple[Any, Any]:
-        """What gets and sets the number of threads; without them nothing is set."""
+        """The functions that get and set the number of threads; without them nothing is set."""
         names = "scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_"
         get, set = map(_numpy_function, names)
         return (get, set) if get and set else (lambda: 0, lambda threads: None)
@@ -157,7 +157,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Library:
-    """The routines for one element type, which their names' first letter tells."""
+    """The routines for one element type, which the prefix of their names denotes."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -232,7 +232,8 @@ def library_of(dtype: Any) -> Library:
 
 
 def factors(order: int, lower: bool) -> list[Argument]:
-    """What POTRF takes to find triangular factors, and for each 0 or the order of the part that has none.
+    """The arguments of POTRF for triangular factors; the result `info` is 0, or the order of a part that has
+    no factor.
 
     Args:
         order: of the matrices; only the triangle that `lower` names is read, and the other is kept.
@@ -252,7 +253,7 @@ def solutions(
     transpose: str,
     unit_diagonal: bool,
 ) -> list[Argument]:
-    """What TRSM takes for the x of op(a) x = b, or of x op(a) = b where `left_side` is False.
+    """The arguments of TRSM for the solution x of op(a) x = b, or of x op(a) = b if `left_side` is False.
 
     Args:
         library: the routines for the elements.

@@ -1,4 +1,4 @@
-"""Quantized values from and to the floating-point values that they stand for.
+"""Conversions between quantized values and the floating-point values that they express.
 
 Source: specification, section "Quantization computations".
 """
@@ -64,7 +64,7 @@ def quantizer(type: TensorType) -> Function:
 
 
 def by_table(type: TensorType, function: Function) -> Function:
-    """The same function of stored values of `type`, looked up where a table of all of them is short.
+    """The same function of stored values of `type`, by table lookup for types with few values.
 
     Args:
         type: of the stored values; tables are for types of a byte that are quantized per tensor.
@@ -113,7 +113,7 @@ def _as_expressed(values: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def _parameters(type: TensorType, values: Sequence[Any], dtype: np.dtype[Any]) -> Array:
-    """Scales or zero points, shaped so that they meet the slices which they belong to."""
+    """Scales or zero points, in a shape that broadcasts along the quantization dimension."""
     element_type = type.element_type
     assert isinstance(element_type, QuantizedType)
     array = _as_expressed(values, dtype)

@@ -19,7 +19,7 @@ AnyOp = TypeVar("AnyOp", bound=Op)
 
 
 def has_quantized_types(operation: Operation) -> bool:
-    """Whether an operation takes or gives quantized tensors."""
+    """Whether an operation has quantized operands or results."""
     return any(value.type.category & QUANTIZED for value in (*operation.operands, *operation.results))
 
 
@@ -41,7 +41,7 @@ def quantized_reference(view: Op) -> Callable[..., Any]:
 
 
 def expressed_view(view: AnyOp) -> AnyOp:
-    """The same operation on the floating-point values that quantized ones stand for."""
+    """The same operation on the expressed values of quantized tensors."""
     expressed = type(view)(_on_expressed_types(view.operation))
     expressed.ordering = view.ordering
     return expressed

@@ -12,7 +12,7 @@ from ..framework.declaration import Array
 
 
 class RealFunction:
-    """A function on arrays of f64, and on those of f32, of which it gives the values of f64 rounded.
+    """A function on arrays of f64, and on arrays of f32, for which its results are those of f64, rounded.
 
     Args:
         name: its name in `nimblehlo.kernels.math.real_functions`.
@@ -34,7 +34,7 @@ class RealFunction:
 
     @staticmethod
     def rounds_to(element_type: ElementType) -> bool:
-        """Whether what is rounded to f32 first is what arrays of this type get from f64 as well."""
+        """Whether rounding through f32 gives the same values of this type as rounding from f64."""
         return element_type.category == FLOAT and element_type.width <= 32 and element_type.name != "f16"
 
 

@@ -1,4 +1,4 @@
-"""`result_accuracy`: what programs ask for, and whether the functions here give it.
+"""`result_accuracy`: the accuracy that programs request, and whether the functions here have it.
 
 Each function has one implementation, whatever the mode. HIGHEST and DEFAULT take it as it is; a TOLERANCE is
 compared with its greatest error, and refused where that may be exceeded.
@@ -96,7 +96,7 @@ RESULT_ACCURACY: Final = _ResultAccuracyKind()
 
 
 def unreachable(requested: ResultAccuracy, function: str, element_type: ElementType) -> str | None:
-    """Why the results of a function on such elements may be further off than a TOLERANCE allows."""
+    """The reason why results of a function may exceed the requested TOLERANCE; None if they cannot."""
     if requested.mode != ResultAccuracyMode.TOLERANCE:
         return None
     # In the last place of 1: no place of a greater value is finer in proportion.
@@ -114,7 +114,7 @@ def unreachable(requested: ResultAccuracy, function: str, element_type: ElementT
 
 
 def greatest_error(function: str, element_type: ElementType) -> float:
-    """The greatest error in ulps; of complex values, in those of the modulus."""
+    """The greatest error in ulps; for complex values in ulps of the modulus."""
     of_real, of_complex = GREATEST_ERROR[function]
     is_widest = real_type(element_type).name == "f64"
     if element_type.category == FLOAT:

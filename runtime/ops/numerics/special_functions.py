@@ -47,7 +47,7 @@ def remainder_integers(lhs: Array, rhs: Array) -> Array:
 
 
 def power_integers(lhs: Array, rhs: Array) -> Array:
-    """`lhs` multiplied by itself; with a negative exponent the reciprocal, its fraction discarded."""
+    """`lhs` multiplied by itself; for a negative exponent the reciprocal, truncated."""
     negative = rhs < 0
     # A base of 1 or -1 is its own reciprocal, and the exponent's last bit says all.
     power = np.power(lhs, np.where(negative, rhs & rhs.dtype.type(1), rhs))
@@ -130,7 +130,7 @@ def multiply_complex(lhs: Array, rhs: Array) -> Array:
 
 
 def divide_complex(lhs: Array, rhs: Array) -> Array:
-    """The quotient; infinite and zero where annex G says so, though the textbook formula gives NaN."""
+    """The quotient; infinite or zero as C99, annex G, defines it."""
     from ...kernels.math import complex_division
 
     quotient: Array = complex_division.divide(lhs, rhs)
@@ -169,7 +169,7 @@ def atan2_complex(lhs: Array, rhs: Array) -> Array:
 
 
 def _scaled_together(a: Array, b: Array) -> tuple[Array, Array]:
-    """Both times the power of two that makes the greatest of their parts about 1."""
+    """Both operands times the power of two that makes their greatest component about 1."""
     largest_component = functools.reduce(
         np.maximum, [np.abs(component) for component in (a.real, a.imag, b.real, b.imag)]
     )
@@ -388,7 +388,7 @@ def bessel_i1e_complex(operand: Array) -> Array:
 
 
 def asin_acos_kernel(operand: Array) -> Array:
-    """What asin, acos, asinh and acosh of complex numbers are made of.
+    """The intermediate values of asin, acos, asinh and acosh of complex numbers.
 
     The real part is that of sqrt(1 - operand) * sqrt(1 + operand), the imaginary part |imag(asin(operand))|.
     """

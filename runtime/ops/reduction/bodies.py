@@ -1,4 +1,4 @@
-"""What the bodies of reductions, scatters and sorts compute, found by their structure.
+"""What the bodies of reductions, scatters and sorts compute, recognized by value numbering.
 
 Equal expressions of a body get equal numbers (value numbering), so a body is compared with a known form by
 building that form's number: the order of commutative operands, swapped comparisons and the places of
@@ -140,7 +140,7 @@ def monoid(region: Region) -> str | None:
 
 
 def arg_reducer(region: Region) -> str | None:
-    """Whether a region of (value, index) pairs finds the greatest or least value and where it is.
+    """Whether a region of (value, index) pairs computes the greatest or least value and its index.
 
     It must be the form in which the first NaN wins, and the lowest index among equal values.
 
@@ -188,7 +188,7 @@ def comparator(region: Region) -> tuple[SortKey, ...] | None:
 
 
 def selection(region: Region) -> str | None:
-    """The comparison of its two arguments that a region returns, as `select_and_scatter` selects by.
+    """The comparison of its two arguments that a `select` region of `select_and_scatter` returns.
 
     Returns:
         ``"GE"``, ``"GT"``, ``"LE"`` or ``"LT"``, or None where it does something else, or compares in another
@@ -291,7 +291,7 @@ def _default_compare_type(element_type: AnyElementType) -> str:
 
 
 class _Comparator:
-    """Takes a comparator apart: LT of a key, or ``LT(key) or (EQ(key) and comparator of further keys)``."""
+    """Decomposes a comparator: LT of a key, or ``LT(key) or (EQ(key) and comparator of further keys)``."""
 
     def __init__(self, block: Block) -> None:
         self.numbering = _Numbering(block)

@@ -37,7 +37,7 @@ from .vectorize_region import UFUNCS, Arrays, Body, Reducer
 
 
 class Layout(NamedTuple):
-    """How an operand is seen as [outer, n, inner], n being the reduced values of a result element in order.
+    """How an operand is viewed as [outer, n, inner], where n counts the reduced values of a result element.
 
     Attributes:
         permutation: dimensions transposed first, or None.
@@ -71,7 +71,7 @@ def layout(shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Layout:
 
 
 def extreme(name: str, values: Array, dimensions: tuple[int, ...]) -> Array:
-    """Minimum or maximum of floats along dimensions that are not empty; NaN wins and -0 is less than +0."""
+    """Minimum or maximum of floats along nonempty dimensions; NaN wins, and -0 is less than +0."""
     result: Array = np.asarray(UFUNCS[name].reduce(values, axis=dimensions))
     zero = result == 0
     if zero.any():

@@ -52,7 +52,7 @@ MAX_WINDOW_POSITIONS: Final = 1 << 26
 
 
 class _Windows(Op):
-    """What operations with windows share: absent attributes have the dialect's default values."""
+    """Base of operations with windows: absent attributes have the dialect's default values."""
 
     window_dimensions: Any
     window_strides: Any
@@ -70,7 +70,7 @@ class _Windows(Op):
 
     @property
     def windowed_type(self) -> TensorType:
-        """The type of what the windows lie on."""
+        """The type of the tensor over which windows slide."""
         raise NotImplementedError
 
     def verify(self) -> None:
@@ -78,7 +78,7 @@ class _Windows(Op):
         size = math.prod(self.window_dimensions)
         if size > MAX_WINDOW_POSITIONS and cumulative_axis(self.windows, self.windowed_type.shape) is None:
             raise self.unsupported(
-                f"a window of {size} elements is not offered; the most are {MAX_WINDOW_POSITIONS}"
+                f"a window of {size} elements is not supported; the most are {MAX_WINDOW_POSITIONS}"
             )
 
     def padding_shape(self) -> str | None:
@@ -129,7 +129,7 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
 
     @functools.cached_property
     def windows(self) -> tuple[Window, ...]:
-        """How windows lie along each dimension."""
+        """The geometry of the windows along each dimension."""
         low_and_high = zip(*self.padding, strict=True) if self.padding else ((), ())
         fields = zip(
             self.window_dimensions,
@@ -249,7 +249,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
 
     @functools.cached_property
     def windows(self) -> tuple[Window, ...]:
-        """How windows lie along each dimension."""
+        """The geometry of the windows along each dimension."""
         fields = zip(self.window_dimensions, self.window_strides, self.padding, strict=True)
         return tuple([Window(size, stride, *padding) for size, stride, padding in fields])
 

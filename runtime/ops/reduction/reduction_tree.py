@@ -1,4 +1,4 @@
-"""Trees of reductions: in which order the values of a result element are combined.
+"""Reduction trees: the order in which the values of a result element are combined.
 
 THE TREE. The specification leaves the shape of the tree open, not the order of its leaves. Of the n values of
 a result element, in order, each name that `Options(reduction_tree=...)` takes stands for one tree:

@@ -44,7 +44,8 @@ MAX_SORTED_RANK = 32
 
 
 def ordered_integers(array: Array, element_type: AnyElementType, key: SortKey) -> Array:
-    """Integers whose ascending order is that of `key`; equal where the comparator tells no difference."""
+    """Integers in the ascending order of `key`; equal for elements that the comparator does not distinguish.
+    """
     if isinstance(element_type, QuantizedType):
         element_type = element_type.storage
     if key.component != "value":
@@ -83,7 +84,7 @@ def sorted_alone(array: Array, element_type: AnyElementType, key: SortKey, axis:
 def sorted_positions(
     inputs: Sequence[Array], element_types: Sequence[AnyElementType], keys: Sequence[SortKey], axis: int
 ) -> Array:
-    """Where the elements of sorted slices were along an axis."""
+    """The positions along an axis from which the sorted elements come."""
     key_arrays = [ordered_integers(inputs[key.operand], element_types[key.operand], key) for key in keys]
     if len(key_arrays) == 1:
         return np.argsort(key_arrays[0], axis=axis, kind="stable")
@@ -91,7 +92,7 @@ def sorted_positions(
 
 
 def around_axis(array: Array, axis: int) -> Array:
-    """An array with the dimensions before an axis merged into one, and those behind it into another."""
+    """An array as [outer, n, inner]: the dimensions before an axis merged, and those after it."""
     shape = array.shape
     return array.reshape(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
 

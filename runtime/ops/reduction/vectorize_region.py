@@ -73,7 +73,7 @@ class Reducer:
 
 
 class Body:
-    """What a reducing region computes, analyzed once; `reducer` binds the function that evaluates it.
+    """The analysis of a reducing region; `reducer` binds the function that evaluates it.
 
     Args:
         region: takes N pairs of 0-dimensional tensors and returns N.

@@ -141,7 +141,7 @@ def cumulative_axis(windows: Sequence[Window], shape: Sequence[int]) -> int | No
 
 
 def padding_shape(padding: Sequence[Sequence[int]], rank: int, what: str) -> str | None:
-    """`padding` must be `rank` pairs; `what` says whose number that is."""
+    """`padding` must have `rank` pairs; `what` says what that number is."""
     if any(len(pair) != 2 for pair in padding):
         return f"padding has shape [{len(padding)}, {len(padding[0])}], but must have two columns"
     return rules.length_is("padding", len(padding), rank, what)

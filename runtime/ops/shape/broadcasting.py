@@ -30,12 +30,12 @@ class BroadcastRules(Op):
     result: Any
 
     def pairs(self) -> list[tuple[int, int]]:
-        """Dimensions of the operand with those of the result to which they go, as far as both exist."""
+        """Pairs of a dimension of the operand and the corresponding one of the result, where both exist."""
         dimensions = enumerate(self.broadcast_dimensions[: self.operand.rank])
         return [(d, to) for d, to in dimensions if 0 <= to < self.result.rank]
 
     def result_shapes(self) -> list[tuple[int, ...]]:
-        """What is known about the shape of the result: its type's, and that which an operand says."""
+        """The known shapes of the result: that of its type, and that from an operand."""
         return [self.result.shape]
 
     C1 = constraints.same_element_type_up_to_axis("result", "operand", ignoring_parameters=True)
@@ -103,7 +103,7 @@ class BroadcastInDim(
         return bind_broadcast(self.operand, self.broadcast_dimensions, self.result.shape)
 
     def result_shape(self, operand: Array) -> tuple[int, ...]:
-        """The result's shape; sizes that its type leaves open are those of the operand."""
+        """The result's shape; sizes that its type leaves unknown are the operand's."""
         shape = list(self.result.shape)
         for d, to in self.pairs():
             if shape[to] == DYNAMIC:

@@ -1,4 +1,4 @@
-"""Operations whose sizes are operands, and those that read or set a dimension's size.
+"""Operations whose sizes are operands, and operations that read or set a dimension's size.
 
 Where the specification has the static operation only (`real_dynamic_slice`), the labels are those of that
 operation. Source: specification, sections "Ops" and "Dynamism".
@@ -38,7 +38,7 @@ _LARGEST: Final = int(np.iinfo(np.int32).max)
 
 
 class RunTimeShaped(Op):
-    """Base of operations with operands that say sizes.
+    """Base of operations with operands that hold sizes.
 
     Their values are known while verifying where a constant defines them, and always while running.
     Constraints read them with `sizes` and hold as long as they are not known.
@@ -66,7 +66,7 @@ class RunTimeShaped(Op):
         return int(size)
 
     def at_run_time(self, *operands: Array) -> Self:
-        """This operation with the types and sizes that its operands turned out to have, constraints judged.
+        """This operation with the types and sizes of the actual operands, after its constraints were checked.
 
         Raises:
             ExecutionError: a constraint does not hold; the specification leaves the behaviour undefined.
@@ -82,13 +82,13 @@ class RunTimeShaped(Op):
         return view
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """The values of an attribute or of an operand that says sizes; None where they are unknown."""
+        """The values of an attribute, or of an operand that holds sizes; None if they are unknown."""
         is_operand = isinstance(getattr(self, name), TensorType)
         return self.sizes(name) if is_operand else super().integers(name)
 
 
 def is_result_shape(name: str) -> Constraint:
-    """An operand that says the result's shape must have its rank, and its sizes where they are known."""
+    """An operand that holds the result's shape must have its rank, and its sizes as far as they are known."""
     has_rank = constraints.size_is_rank(name, of="result")
 
     def check(view: Any) -> str | None:
@@ -202,7 +202,7 @@ class DynamicPad(
     name="stablehlo.dynamic_pad",
     assembly="operands attr-dict : functional-type",
 ):
-    """`pad` by amounts that are operands."""
+    """`pad` whose amounts are operands."""
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     padding_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
@@ -252,12 +252,12 @@ class RealDynamicSlice(
 
 
 def _with_sizes(type: TensorType, sizes: Sequence[int]) -> list[Type] | None:
-    """The type with these sizes; None where no tensor has them, which the run will say."""
+    """The type with these sizes; None if no tensor can have them, which is an error at run time."""
     return None if any(size < DYNAMIC for size in sizes) else [type.with_shape(sizes)]
 
 
 class ReadsSizes(Op):
-    """Base of operations whose results follow from sizes: where these are known, no element matters."""
+    """Base of operations whose results depend only on sizes."""
 
     reads_sizes = True
 

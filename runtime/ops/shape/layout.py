@@ -1,4 +1,4 @@
-"""Operations that move elements without computing: concatenation, reshapes, reversal, transposes.
+"""Operations that only move elements: concatenation, reshape, reversal, transpose.
 
 Source: specification, section "Ops".
 """
@@ -199,7 +199,7 @@ class Reshape(
 class Reverse(
     MovementOp, name="stablehlo.reverse", assembly="$operand , dims = $dimensions attr-dict : same-type"
 ):
-    """Turns the order of elements around along some dimensions."""
+    """Reverses the order of elements along some dimensions."""
 
     binds_by_types = True
 
@@ -229,7 +229,7 @@ class Reverse(
         return reversed_operand
 
     def bind(self) -> Callable[..., Any]:
-        """A copy of floats, a view of other elements.
+        """Copy floats; return a view of other elements.
 
         Most of NumPy's functions of floats take another loop where a stride is negative, and its last bits
         differ. So no step is given floats in reversed order.

@@ -1,4 +1,4 @@
-"""Which element of an operand each element of a data-movement operation's result is a copy of.
+"""Which operand element each result element of a data-movement operation copies.
 
 Each operation declares it once (`MovementOp.movement_maps`), as affine functions of the result's indices, for
 loop fusion, code for small arrays, sharding and bounds of integers.
@@ -15,7 +15,7 @@ from ..framework.declaration import Op
 
 
 class MovementMap(Record):
-    """The elements in a box of a result that are copies of elements of one operand.
+    """A box of a result whose elements are copies of one operand's elements.
 
     Attributes:
         operand: its number.
@@ -39,7 +39,8 @@ class MovementMap(Record):
 
     @property
     def result_dims(self) -> list[int | None]:
-        """For each dimension of the operand that of the result with the same index; None for a constant one.
+        """The dimension of the result that has the same index, for each dimension of the operand; None for a
+        constant index.
 
         Raises:
             ValueError: an index is another function.
@@ -48,7 +49,7 @@ class MovementMap(Record):
         return [identity.index(index) if any(index.strides) else None for index in self.indices]
 
     def depends_on(self, dimension: int) -> list[int]:
-        """The operand's dimensions along which the index depends on that along a dimension of the result."""
+        """The operand's dimensions whose index depends on the index along a dimension of the result."""
         return [d for d, index in enumerate(self.indices) if index.strides[dimension]]
 
 
@@ -58,7 +59,7 @@ def whole_map(operand: int, indices: Sequence[AffineExpr], result: TensorType) -
 
 
 class MovementOp(Op):
-    """Base of operations whose result's elements are elements of operands, whatever their values."""
+    """Base of operations whose result consists of elements of operands, whatever their values."""
 
     def movement_maps(self) -> list[MovementMap] | None:
         """The operands' elements that the result is made of; None where no affine functions give them.

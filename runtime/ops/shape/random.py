@@ -32,7 +32,7 @@ _SHIFT: Final = np.uint64(32)
 
 
 class RngAlgorithm(enum.StrEnum):
-    """Which generator `rng_bit_generator` is."""
+    """The generator of `rng_bit_generator`."""
 
     DEFAULT = "DEFAULT"
     THREE_FRY = "THREE_FRY"
@@ -40,7 +40,7 @@ class RngAlgorithm(enum.StrEnum):
 
 
 class RngDistribution(enum.StrEnum):
-    """Which distribution `rng` draws from."""
+    """The distribution of `rng`."""
 
     UNIFORM = "UNIFORM"
     NORMAL = "NORMAL"
@@ -51,7 +51,7 @@ class RngBitGenerator(
     name="stablehlo.rng_bit_generator",
     assembly="$initial_state , algorithm = $rng_algorithm attr-dict : functional-type",
 ):
-    """Fills a tensor with uniform random bits and moves the generator's state on."""
+    """Fills a tensor with uniform random bits and advances the generator's state."""
 
     rng_algorithm = Attribute(Enum("rng_algorithm", RngAlgorithm))
     initial_state = Operand(UNSIGNED, rank=1)
@@ -93,7 +93,8 @@ Words = Callable[..., Array]
 
 
 class Generators(NamedTuple):
-    """What makes words of 32 bits from a key, the parts of the first counter, lowest first, and a count.
+    """Functions that generate 32-bit words from a key, the words of the first counter, lowest first, and a
+    count.
 
     Attributes:
         three_fry: Threefry2x32: two words a counter of 64 bits.

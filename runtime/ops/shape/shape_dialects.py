@@ -1,7 +1,7 @@
 """Operations of the tensor, arith and shape dialects that exporters leave in computations of shapes.
 
 Scalars of type ``index`` or iN are arrays of rank 0. ``!shape.shape`` is read as ``tensor<?xindex>`` and
-``!shape.size`` as ``index``; witnesses are not offered.
+``!shape.size`` as ``index``; witnesses are not supported.
 
 Source: MLIR, dialects "tensor", "arith" and "shape".
 """
@@ -124,7 +124,7 @@ class DivSI(_Binary, name="arith.divsi"):
 
 
 class RemSI(_Binary, name="arith.remsi"):
-    """What is left of lhs after division, with its sign."""
+    """The remainder of lhs divided by rhs, with the sign of lhs."""
 
     def reference(self, lhs: Array, rhs: Array) -> Array:
         require(self, None if np.all(rhs != 0) else "rhs is 0")
@@ -133,7 +133,7 @@ class RemSI(_Binary, name="arith.remsi"):
 
 
 class Predicate(enum.IntEnum):
-    """What `arith.cmpi` asks, by MLIR's numbers; s stands for signed, u for unsigned."""
+    """The comparison of `arith.cmpi`, by MLIR's numbers; s stands for signed, u for unsigned."""
 
     eq = 0
     ne = 1
@@ -165,7 +165,7 @@ _SIGNED_ORDERS: Final = (Predicate.slt, Predicate.sle, Predicate.sgt, Predicate.
 
 
 class CmpI(Op, name="arith.cmpi", assembly="$predicate , $lhs , $rhs attr-dict : compared-type"):
-    """Compares integers, which have no sign of their own: the predicate says how they are read."""
+    """Compares integers, which the predicate interprets as signed or unsigned."""
 
     predicate = Attribute(NumberedEnum(Predicate, "i64"))
     lhs = Operand(INTEGER | BOOLEAN, scalar=True)
@@ -202,7 +202,7 @@ class Select(Op, name="arith.select", assembly="operands attr-dict : selected-ty
 
 
 class IndexCast(Op, name="arith.index_cast", assembly="$operand attr-dict : type($operand) to type($result)"):
-    """Integers in another width: cut, or extended with their sign."""
+    """Integers truncated or sign-extended to another width."""
 
     operand = Operand(INTEGER, scalar=True)
     result = Result(INTEGER, scalar=True)
@@ -225,14 +225,14 @@ class IndexCast(Op, name="arith.index_cast", assembly="$operand attr-dict : type
 
 
 class Dim(ReadsSizes, name="tensor.dim", assembly="$source , $index attr-dict : type($source) index-type"):
-    """The size of the dimension that `index` says."""
+    """The size of dimension `index`."""
 
     source = Operand(PLAIN)
     index = Operand(INTEGER, scalar=True)
     result = Result(INTEGER, scalar=True)
 
     def dimension_is(self, dimension: int) -> str | None:
-        """The index must be that of a dimension of source."""
+        """The index must be a dimension of source."""
         return rules.in_range("index", [dimension], 0, self.source.rank, "the rank of source")
 
     def value_of_types(self) -> Array | None:
@@ -299,7 +299,7 @@ class Extract(
 
 
 class Cast(Op, name="tensor.cast", assembly="$source attr-dict : type($source) to type($result)"):
-    """The same tensor under a type that knows more or fewer of its sizes."""
+    """The same tensor with a type in which more or fewer sizes are known."""
 
     source = Operand(PLAIN)
     result = Result(PLAIN)
@@ -335,7 +335,7 @@ class ShapeOf(ReadsSizes, name="shape.shape_of", assembly="$arg attr-dict : type
 
 
 class ConstShape(Op, name="shape.const_shape", assembly="attr-dict $shape : type($result)"):
-    """Sizes that are an attribute."""
+    """A constant shape."""
 
     shape = Attribute(_Sizes())
     result = Result(INTEGER, rank=1)
@@ -387,7 +387,7 @@ def broadcast_reason(shapes: Sequence[tuple[int, ...]]) -> str | None:
 
 
 def _common_size(sizes: Sequence[int]) -> int:
-    """What sizes broadcast to, given that they do."""
+    """The size to which compatible sizes broadcast."""
     return next((size for size in sizes if size != 1), 1)
 
 

@@ -1,4 +1,4 @@
-"""Operations that take a part of a tensor, or put elements around and between those of one: slices, padding.
+"""Slices and padding.
 
 Source: specification, sections "pad" and "slice".
 """
@@ -73,7 +73,9 @@ class Pad(
         "interior = $interior_padding attr-dict : functional-type"
     ),
 ):
-    """Adds elements around and between those of a tensor; negative amounts at the edges remove some."""
+    """Adds elements at the edges and between the elements of a tensor; negative amounts remove elements at an
+    edge.
+    """
 
     binds_by_types = True
 
@@ -91,7 +93,7 @@ class Pad(
         return [self.operand.with_shape(self.padded_shape(self.amounts()))]
 
     def movement_maps(self) -> list[MovementMap]:
-        """Of the operand, and then of the padding value, which is everywhere else."""
+        """The map of the operand, and that of the padding value, which fills the rest."""
         low, interior, result_shape = self.edge_padding_low, self.interior_padding, self.result.shape
         pairs = list(map(_kept_and_into, self.operand.shape, result_shape, low, interior))
         indices = zip(identity_map(self.operand.rank), pairs, strict=True)

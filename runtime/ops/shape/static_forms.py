@@ -1,4 +1,4 @@
-"""The static operations that dynamic ones become once the operands that say sizes are known.
+"""The static forms of dynamic operations whose sizes are known.
 
 Source: specification, section "Dynamism in StableHLO", and the dynamic operations' own sections.
 """
@@ -21,7 +21,7 @@ _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class StaticForm(Record):
-    """How a dynamic operation is written statically.
+    """The static form of a dynamic operation.
 
     Attributes:
         name: the static operation.
@@ -78,7 +78,7 @@ def operand_positions(view: Op) -> dict[str, int]:
 
 
 def constant_sizes(view: Op) -> dict[str, np.ndarray[Any, Any]] | None:
-    """The values of all operands that say sizes, where constants define them; else None.
+    """The values of all operands that hold sizes, if constants define all of them; else None.
 
     Args:
         view: of an operation in STATIC_FORMS.

@@ -71,12 +71,12 @@ def by_parts(disagreement: Disagreement) -> Disagreement:
 
 @by_parts
 def unequal(actual: Array, expected: Array) -> Array:
-    """Where values differ; -0 equals 0, and NaN is taken as equal to NaN."""
+    """Where values differ; -0 equals 0, and NaN equals NaN."""
     return np.asarray((actual != expected) & ((actual == actual) | (expected == expected)))
 
 
 def not_almost_equal(tolerance: float) -> Disagreement:
-    """Where values differ by more than `tolerance`, or just one is NaN, or infinity meets another value."""
+    """Where values differ by more than `tolerance`, or only one is NaN, or an infinity and another value."""
 
     @by_parts
     def compare(actual: Array, expected: Array) -> Array:
@@ -98,7 +98,7 @@ def not_close(min_ulp_difference: int, max_ulp_difference: int) -> Disagreement:
 
 
 def ulp_difference(actual: Array, expected: Array) -> Array:
-    """How many floating-point values lie from one up to the other; 2^64 - 1 where one is not finite.
+    """The distance in ulps; 2^64 - 1 if one value is not finite.
 
     Values with the same bits, and any two NaN, have distance 0.
     """
@@ -166,7 +166,7 @@ class ExpectAlmostEq(
     name="check.expect_almost_eq",
     assembly="$lhs , $rhs ( , tolerance = $tolerance )? attr-dict : type($lhs)",
 ):
-    """Checks that two tensors are equal but for a tolerance."""
+    """Checks that two tensors are equal up to a tolerance."""
 
     lhs = Operand(FLOAT | COMPLEX)
     rhs = Operand(FLOAT | COMPLEX)
@@ -184,7 +184,7 @@ class ExpectAlmostEqConst(
     name="check.expect_almost_eq_const",
     assembly="$lhs , $value ( , tolerance = $tolerance )? attr-dict",
 ):
-    """Checks that a tensor is equal to a constant but for a tolerance."""
+    """Checks that a tensor is equal to a constant up to a tolerance."""
 
     lhs = Operand(FLOAT | COMPLEX)
     value = Attribute(CONSTANT)
@@ -230,7 +230,7 @@ class ExpectClose(
 
 
 def close_rule(min_ulp_difference: int, max_ulp_difference: int) -> str:
-    """What `not_close` asks for, in words."""
+    """The condition of `not_close` in words."""
     return f"values must be {min_ulp_difference} to {max_ulp_difference} ulps apart"
 
 

@@ -1,4 +1,4 @@
-"""The `interpreter` dialect: operations that show or keep values on the way.
+"""The `interpreter` dialect: operations that print or store intermediate values.
 
 Source: the definition of the dialect in the StableHLO project's reference interpreter.
 """

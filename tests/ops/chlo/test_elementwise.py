@@ -335,7 +335,7 @@ def test_asin_acos_kernel(element_type: str) -> None:
         np.testing.assert_allclose(value, apply(name, z), rtol=close)
 
 
-def test_broadcasting_remainder_of_complex_numbers_is_not_offered() -> None:
+def test_broadcasting_remainder_of_complex_numbers_is_not_supported() -> None:
     text = program("chlo.broadcast_remainder", ["tensor<complex<f32>>"] * 2, ["tensor<complex<f32>>"])
     with pytest.raises(UnsupportedError, match=r"chlo\.broadcast_remainder"):
         parse_and_verify(text)

@@ -274,7 +274,7 @@ def test_components_keep_infinities() -> None:
         algorithm("f32", "f32", allow_imprecise_accumulation="true"),
     ],
 )
-def test_unknown_algorithms_are_not_offered(more: str) -> None:
+def test_unknown_algorithms_are_not_supported(more: str) -> None:
     text = dot_general("tensor<2xf32>", "tensor<2xf32>", "tensor<f32>", [], [], [0], [0], more=more)
     with pytest.raises(UnsupportedError, match="dot algorithm") as caught:
         parse_and_verify(text)

@@ -166,7 +166,7 @@ def test_purity(register: Register, has_side_effect: bool) -> None:
     assert view(returning("Sharding", attributes=attributes)).pure is not has_side_effect
 
 
-def test_an_unknown_target_is_not_offered() -> None:
+def test_an_unknown_target_is_not_supported() -> None:
     with pytest.raises(UnsupportedError, match=r"no target @tests\.unknown") as caught:
         nimblehlo.load(returning("tests.unknown"))
     assert caught.value.operation == "stablehlo.custom_call"

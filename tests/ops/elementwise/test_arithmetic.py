@@ -324,7 +324,7 @@ def test_result_accuracy(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "element_type", "bounds", "offered"),
+    ("name", "element_type", "bounds", "supported"),
     [
         ("exponential", "f32", (0.0, 0.0, 0), False),
         ("exponential", "f32", (0.0, 0.0, 1), True),
@@ -344,7 +344,7 @@ def test_result_accuracy(name: str) -> None:
         ("tanh", PER_TENSOR, (0.0, 0.0, 0), False),
     ],
 )
-def test_tolerances(name: str, element_type: str, bounds: tuple[float, float, int], offered: bool) -> None:
+def test_tolerances(name: str, element_type: str, bounds: tuple[float, float, int], supported: bool) -> None:
     """A tolerance that a function cannot promise to keep is refused."""
     atol, rtol, ulps = bounds
     attribute = (
@@ -352,7 +352,7 @@ def test_tolerances(name: str, element_type: str, bounds: tuple[float, float, in
         f"ulps = {ulps}, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>"
     )
     text = program(f"stablehlo.{name}", [tensor([2], element_type)], [tensor([2], element_type)], attribute)
-    if offered:
+    if supported:
         parse_and_verify(text)
     else:
         with pytest.raises(UnsupportedError, match=r"may be off by .* ulps, more than atol"):

@@ -437,7 +437,7 @@ def test_padding_of_three_columns_is_rejected() -> None:
     assert_rejected(ReduceWindow, "C12", text)
 
 
-def test_windows_that_would_take_forever_are_not_offered() -> None:
+def test_windows_that_would_take_forever_are_not_supported() -> None:
     text = one("tensor<2x1xf32>", window_dimensions=[1, 10**12], padding=[(0, 0), (0, 10**12 - 3)])
     with pytest.raises(UnsupportedError, match="1000000000000 elements"):
         parse_and_verify(text)

@@ -528,7 +528,7 @@ def test_meshes_stand_in_modules_under_names_of_their_own() -> None:
         parse_and_verify(declared + "func.func @mesh() { return }")
     with pytest.raises(VerifyError, match="must stand in a module"):
         parse_and_verify(body(declared))
-    with pytest.raises(UnsupportedError, match="is not offered outside of functions"):
+    with pytest.raises(UnsupportedError, match="is not supported outside of functions"):
         parse_and_verify("%0 = sdy.constant dense<1> : tensor<i32>")
     with pytest.raises(VerifyError, match="there is no mesh @mesh"):
         parse_and_verify(
