@@ -122,7 +122,7 @@ def flat(array: Array) -> Array:
 
 
 def with_values(plain: Array, elements: Array, values: Array) -> Array:
-    """The elements of `plain`, flattened, but for some that have other values."""
+    """The flattened elements of `plain`, with some values replaced."""
     result = flat(plain).astype(values.dtype)
     result[elements] = values
     return result

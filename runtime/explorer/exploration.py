@@ -1,4 +1,4 @@
-"""What an exploration found: as objects, a table, JSON and a drawing."""
+"""The result of an exploration: as objects, a table, JSON and a plot."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Failure(Record):
 
 
 class Exploration(Distinct):
-    """What `nimblehlo.explore` found; ``str()`` gives it as a table.
+    """The result of `nimblehlo.explore`; ``str()`` formats it as a table.
 
     Attributes:
         results: a report for each result.
@@ -141,7 +141,7 @@ class Exploration(Distinct):
         return "\n".join(_lines(self))
 
     def as_dict(self) -> dict[str, Any]:
-        """What it holds but arrays and modules, for JSON."""
+        """Everything except arrays and modules, in the form of JSON."""
         return {
             "depends": self.depends,
             "results": [_result_dict(one, self.schedules) for one in self.results],
@@ -158,7 +158,7 @@ class Exploration(Distinct):
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The same as JSON.
+        """`as_dict` as JSON text.
 
         Args:
             path: where it is stored too, or None.

@@ -63,7 +63,7 @@ def explore(
     entry: str = "main",
     options: Options | None = None,
 ) -> Exploration:
-    """Find out which results depend on the order that the specification leaves open, and why.
+    """Find out which results depend on an order that the specification leaves open, and why.
 
     The program is run under several schedules: orders in which `scatter` applies its updates, and trees by
     which `reduce`, `reduce_window` and `select_and_scatter` reduce. The plain run is the first one.
@@ -204,7 +204,7 @@ class _Explorer:
         progress.clear()
 
     def _all(self) -> Iterator[tuple[Schedule, Any]]:
-        """What each schedule gives, in their order."""
+        """The outcome of each schedule, in order."""
         others = self.schedules[1:]
         # Calls that probe must not overlap.
         is_parallel = self.has_runs and self.seconds > MIN_PARALLEL_SECONDS and not self.is_probed
@@ -237,7 +237,9 @@ class _Explorer:
         return memory.results + memory.temporaries
 
     def _compared(self, schedule: Schedule) -> Sequence[Extremes | None] | NimbleError:
-        """What differs from the plain run under a schedule, for each result; or why the run fails."""
+        """The differences of each result from the plain run under a schedule, or the reason why the run
+        fails.
+        """
         if schedule in self.replayed:
             return [
                 self.replayed[schedule] if self._is_grouped_scatter(result) else None
@@ -326,7 +328,7 @@ class _Explorer:
         ]
 
     def _witnesses(self) -> list[Schedule]:
-        """Schedules under which results differ: those that are reported first, then others."""
+        """Schedules under which results differ, those of the reported differences first."""
         differences = [result.first for result in self.results_seen] + [
             result.greatest for result in self.results_seen
         ]
@@ -340,7 +342,7 @@ class _Explorer:
         return find_affected_results(self._run, local, local.schedules[:max_schedules], plain, changed)
 
     def _report(self, locals: list[LocalDifference], affected_results: set[int]) -> OperationReport:
-        """The report of an operation, which may stand in several places of the program that runs."""
+        """The report of an operation, which may occur several times in the specialized program."""
         local = locals[0]
         operation = local.step.view.operation
         module, inputs = shrink(local)
@@ -437,7 +439,7 @@ def _types(types: Sequence[Type], prefix: str = "") -> Iterator[tuple[str, Type]
 
 
 def _available_memory_bytes() -> int:
-    """The machine's free memory; where it does not tell, enough for two runs of anything."""
+    """The machine's free memory; if unknown, an amount that admits two concurrent runs of any program."""
     try:
         with open("/proc/meminfo", encoding="ascii") as text_lines:
             for text_line in text_lines:

@@ -34,7 +34,8 @@ _OPEN_SUMS: Final = frozenset(
 
 
 def order_option_of(view: Op) -> OrderOption | None:
-    """The option that decides the order of an operation; None where every order gives the same bits.
+    """The option that determines the order of an operation; None if every order gives the same bits, where
+    NaNs count as equal.
 
     NaNs count as equal.
     """

@@ -84,7 +84,7 @@ class GroupedExtremes(Distinct):
 
 
 class GroupedComparisons(NamedTuple):
-    """How results under many schedules differ from one.
+    """The differences of results under many schedules from the result under one.
 
     Attributes:
         extremes: for each schedule; None where nothing differs.
@@ -101,7 +101,7 @@ class GroupedComparisons(NamedTuple):
 
 
 def compare_grouped_results(one: GroupedResult, other: GroupedResult, type: TensorType) -> Comparison | None:
-    """How two results differ that are made of the same groups."""
+    """The differences between two results that are computed from the same groups."""
     return compare(one.totals, other.totals, type, one.groups.contested)
 
 
@@ -216,7 +216,7 @@ def _group_arrays(groups: _Groups) -> tuple[Array, Array, Array, Array]:
 
 
 def _indexes_elements(view: Scatter) -> bool:
-    """Whether each index is the number of an element, as it stands."""
+    """Whether each index is the number of an element in the flattened operand."""
     return (
         view.inputs[0].rank == 1
         and not view.update_window_dims

@@ -31,7 +31,7 @@ MAX_RECORDED_CALLS: Final = 1000
 
 @dataclass(eq=False, repr=False)
 class LocalDifference:
-    """How an operation by itself differs between schedules, for operands of the plain run.
+    """The differences of one operation between schedules, for its operands in the plain run.
 
     Attributes:
         step: the operation's step.
@@ -62,7 +62,7 @@ class Call(Distinct):
 
 
 class Recording:
-    """An observer that keeps the calls of a run, as long as they hold few bytes.
+    """An observer that records the calls of a run, as long as they take little memory.
 
     Args:
         most_bytes: of operands and results; once there are more, nothing is kept.
@@ -162,7 +162,7 @@ def _type(call: Call, number: int) -> TensorType:
 def _local(
     call: Call, result: int, extremes: Extremes, schedules: tuple[Schedule, Schedule]
 ) -> LocalDifference:
-    """What a call whose result differs tells of its operation."""
+    """The difference of an operation, from a call whose result differs."""
     first, largest = [
         difference_at(position, extremes, _type(call, result), schedules)
         for position in (extremes.first, extremes.greatest)
@@ -178,7 +178,7 @@ def find_affected_results(
     plain: Sequence[tuple[Any, TensorType]],
     wanted: set[int],
 ) -> set[int]:
-    """The results, out of those wanted, that change where one operation alone follows another schedule.
+    """The results, among the wanted ones, that change if only one operation follows another schedule.
 
     Args:
         run: gives the results of a run.
@@ -212,7 +212,7 @@ def leaves(values: Sequence[Any]) -> list[Any]:
 
 
 def shrink(local: LocalDifference) -> tuple[Module, list[Any]]:
-    """A program of one operation, and the operands for which it depends on the schedule."""
+    """A program of one operation, and operands for which it depends on the schedule."""
     operation = local.step.view.operation
     captured = captured_values(operation.regions)
     if len(captured) != len(local.captures):

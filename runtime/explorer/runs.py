@@ -1,4 +1,4 @@
-"""A program whose operations with an open order run under a schedule of their own."""
+"""A program whose operations with an undefined order run under a schedule of their own."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class ExploredStep:
 
 
 class ExploredExecutable(Executable):
-    """An Executable whose operations with an open order follow the current `Run`.
+    """An Executable whose operations with an undefined order follow the current `Run`.
 
     Attributes:
         steps: those operations, by number.
@@ -204,8 +204,7 @@ class ExploredExecutable(Executable):
 
 
 def _is_only_returned(function: Function, operation: Operation) -> bool:
-    """Whether a function returns the one result of an operation, once, and does nothing else with it, nor
-    anything that has effects."""
+    """Whether a function only returns the one result of an operation, uses it once, and has no effects."""
     if function.body is None or len(operation.results) != 1:
         return False
     *operations, last = function.body.block.operations

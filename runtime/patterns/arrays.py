@@ -17,7 +17,7 @@ from .tape import Array
 
 
 def array_of(value: Any, what: str, pattern: str) -> Array:
-    """A user's operand as an array whose elements StableHLO has.
+    """An operand as an array with an element type of StableHLO.
 
     Args:
         value: an array, a number, nested lists, or anything with ``__dlpack__`` or ``__array__``.
@@ -41,7 +41,7 @@ def array_of(value: Any, what: str, pattern: str) -> Array:
 
 
 def library_of(operands: Iterable[Any]) -> Any:
-    """The library of the first operand that is an array, but none of NumPy's; None where there is none."""
+    """The library of the first operand that is an array, but not one of NumPy; None if there is none."""
     for operand in operands:
         if isinstance(operand, (np.ndarray, np.generic)) or not hasattr(operand, "__dlpack__"):
             continue
@@ -64,7 +64,9 @@ def given_to(library: Any, array: Array) -> Any:
 
 
 def _as_array(value: Any, what: str, pattern: str) -> Array:
-    """An array from any other form. A tensor's elements that DLPack cannot tell NumPy come as integers."""
+    """An object as a NumPy array. Elements that NumPy cannot take through DLPack become integers of the same
+    bits.
+    """
     if str(getattr(value, "dtype", "")).startswith("torch."):
         dtype = element_type_named(value.dtype, pattern).dtype
         if not _is_known_to_dlpack(dtype):
@@ -78,10 +80,10 @@ def _module_of(value: object) -> Any:
 
 
 def _is_known_to_dlpack(dtype: np.dtype[Any]) -> bool:
-    """Whether NumPy takes and gives such elements through DLPack: those of ml_dtypes it does not."""
+    """Whether NumPy supports an element type through DLPack, which it does not for those of ml_dtypes."""
     return dtype.isbuiltin == 1
 
 
 def _carrier(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Integers that carry the bits of such elements."""
+    """The integer type that carries the bits of an element type."""
     return np.dtype(np.int16 if dtype.itemsize == 2 else np.uint8)

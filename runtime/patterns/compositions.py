@@ -1,4 +1,4 @@
-"""Elementwise functions that are no operation of StableHLO or CHLO, composed of some.
+"""Elementwise functions that are composed of several operations of StableHLO or CHLO.
 
 Each takes values of one shape and element type. Where NumPy has such a function, the composition does what
 NumPy does.
@@ -32,7 +32,7 @@ def operation(name: str) -> Emit:
 
 
 def comparison(direction: str) -> Emit:
-    """Whether elements stand in a relation."""
+    """The comparison of elements in one direction."""
     attributes = (("comparison_direction", direction),)
     return lambda a, b: a.tape.add("stablehlo.compare", (a.index, b.index), a.shape, BOOL, attributes)
 
@@ -229,5 +229,5 @@ def log_add_exp(a: Value, b: Value) -> Any:
 
 
 def rectified(value: Value) -> Any:
-    """The number where it is above zero, else zero; a NaN stays."""
+    """The maximum of a number and zero; a NaN stays."""
     return maximum(value, zero(value))

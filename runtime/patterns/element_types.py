@@ -1,4 +1,4 @@
-"""Element types as users name them, and the one in which operands of several types meet."""
+"""Names of element types, and the common element type of several operands."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def get_int_or_float_bit_width(dtype: Any) -> int:
 
 
 def get_int_type(bit_width: int) -> np.dtype[Any]:
-    """The signed integer type of that many bits.
+    """The signed integer type of a number of bits.
 
     Raises:
         VerifyError: there is none.
@@ -83,7 +83,7 @@ def kind_of_number(value: complex) -> int:
 
 
 def meeting_type(values: Iterable[Any], pattern: str) -> ElementType:
-    """The element type in which operands meet.
+    """The common element type of operands.
 
     Operands of one type keep it, and Python's numbers take it where their kind (boolean, integer, float,
     complex) is not above its own. All else is as `numpy.result_type` says.
@@ -126,7 +126,9 @@ def _kind(element_type: ElementType) -> int:
 
 @functools.cache
 def computing_type(ufunc: np.ufunc, element_type: ElementType) -> ElementType | None:
-    """The type in which NumPy computes a function of operands of one type; None where it does not."""
+    """The type in which NumPy evaluates a function for operands of one type; None if it does not support
+    them.
+    """
     try:
         resolved = ufunc.resolve_dtypes((element_type.dtype,) * ufunc.nin + (None,) * ufunc.nout)
         return element_type_of(resolved[0])

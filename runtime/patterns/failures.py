@@ -1,4 +1,4 @@
-"""The errors of patterns: what, in which pattern, under which constraint, and where in the user's code."""
+"""Errors of patterns: the reason, the pattern, the constraint, and the line of the user's code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy's other functions of traced values: choices, reductions, and what moves elements around."""
+"""NumPy's other functions of traced values: selection, reductions, data movement."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def where(condition: Any, x: Any, y: Any, *, name: str = "numpy.where", label: s
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    """Elements that are not below one bound and not above the other."""
+    """The elements, clamped between two bounds."""
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is not None and not _is_beyond(low, a, operator.lt):
         a = apply(FUNCTIONS[np.maximum], a, low)
@@ -49,7 +49,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
 
 
 def _is_beyond(bound: Any, a: Any, compare: Callable[[Any, Any], bool]) -> bool:
-    """Whether a bound is below, or above, all that an integer type holds, so that it bounds nothing."""
+    """Whether a bound is less, or greater, than all values of an integer type, so that it has no effect."""
     if type(bound) is not int or not isinstance(a, Value) or not a.element_type.category & INTEGER:
         return False
     low, high = storage_range(a.element_type)
@@ -57,7 +57,7 @@ def _is_beyond(bound: Any, a: Any, compare: Callable[[Any, Any], bool]) -> bool:
 
 
 def astype(x: Any, dtype: Any, *, name: str = "numpy.astype") -> Any:
-    """The same numbers in another element type."""
+    """The elements converted to another element type."""
     tape, _ = as_traced((x,), name)
     return ops.convert(value_of(tape, x, name), element_type_named(dtype, name))
 
@@ -65,7 +65,7 @@ def astype(x: Any, dtype: Any, *, name: str = "numpy.astype") -> Any:
 def reduction(
     reduce_name: str, value: Any, axis: Any, keepdims: Any, name: str, ufunc: np.ufunc | None = None
 ) -> Any:
-    """A reduction as NumPy has it.
+    """A reduction with NumPy's semantics.
 
     Args:
         reduce_name: one of `operations.REDUCTIONS`.
@@ -95,7 +95,7 @@ def reduced_dimensions(axis: Any, value: Value, name: str) -> tuple[int, ...]:
 
 @functools.cache
 def accumulation_type(ufunc: np.ufunc, element_type: ElementType) -> ElementType:
-    """The element type in which NumPy folds sums and products: integers become 64 bits wide."""
+    """The element type in which NumPy accumulates sums and products: integers are widened to 64 bits."""
     try:
         resolved = ufunc.resolve_dtypes((None, element_type.dtype, None), reduction=True)
         return element_type_of(resolved[1])
@@ -128,7 +128,7 @@ def mean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
-    """One number in the shape of a value."""
+    """A constant in the shape of a value."""
     name = "numpy.full_like"
     tape, values = as_traced((a, fill_value), name)
     like = value_of(tape, a, name)
@@ -137,7 +137,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
 
 
 def matches(function: Callable[..., Any], args: Sequence[Any], settings: Mapping[str, Any], name: str) -> Any:
-    """Call one of these functions.
+    """Call one of these functions; a TypeError of the call itself becomes an UnsupportedError.
 
     Raises:
         UnsupportedError: it does not take such arguments.
@@ -187,7 +187,7 @@ NUMPY: Final[dict[Any, Callable[..., Any]]] = {
 
 
 def apply_numpy(function: Any, args: Sequence[Any], settings: Mapping[str, Any]) -> Any:
-    """What NumPy asks of traced values through ``__array_function__``.
+    """Implement ``__array_function__`` for traced values.
 
     Raises:
         UnsupportedError: there is nothing for it here, or not with these arguments.

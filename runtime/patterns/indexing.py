@@ -1,4 +1,4 @@
-"""`sn_gather` and `sn_scatter`: slices read from and written to places that index vectors choose."""
+"""`sn_gather` and `sn_scatter`: slices read and written at index vectors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sn_gather(
     *,
     options: Options | None = None,
 ) -> Any:
-    """Read a slice of a table at each of a batch of places.
+    """Read a slice of a table for each index vector of a batch.
 
     A slice starts at its index vector along `gather_dims` and is `gather_lengths` long there; along the other
     dimensions it is the whole. A slice that would leave the table is moved back into it.
@@ -71,7 +71,7 @@ def sn_scatter(
     *,
     options: Options | None = None,
 ) -> Any:
-    """Write a batch of slices to places in a copy of an array.
+    """Combine a batch of slices with a copy of an array at index vectors.
 
     Slices are written one after another, in the order of the batch. Elements of a slice that lie outside of
     the array are left out.
@@ -189,7 +189,7 @@ def _check_indices(indices: Value, count: int, dims_name: str, pattern: str, let
 
 
 def _check_update(shape: Shape, update: Shape, batch: Shape, dims: tuple[int, ...]) -> None:
-    """The shape of the update must be that of the batch and of a slice."""
+    """The shape of the update must consist of the batch and a slice."""
     pattern = "sn_scatter"
     if len(update) != len(batch) + len(shape) or update[: len(batch)] != batch:
         raise broken(

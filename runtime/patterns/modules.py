@@ -41,7 +41,7 @@ def module_of(nodes: Sequence[Node], results: Sequence[int]) -> Module:
 
 
 def _parts(name: str, values: dict[str, Any], type: TensorType) -> tuple[dict[str, Attribute], list[Region]]:
-    """The attributes and regions that stand for plain values."""
+    """The attributes and regions of an operation, from plain values."""
     if name == "stablehlo.constant":
         return {"value": _constant(values["value"], type)}, []
     declaration = lookup(name)
@@ -52,7 +52,7 @@ def _parts(name: str, values: dict[str, Any], type: TensorType) -> tuple[dict[st
 
 
 def _attributes(declaration: type[Op], values: dict[str, Any]) -> dict[str, Attribute]:
-    """The attributes that stand for plain values under their declared names."""
+    """Attributes from plain values under their declared names."""
     attributes: dict[str, Attribute] = {}
     fields: dict[str, dict[str, Any]] = {}
     for field in declaration.declared_attributes:

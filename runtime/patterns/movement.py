@@ -1,4 +1,4 @@
-"""What moves elements around: NumPy's functions of shapes, and basic indexing."""
+"""Data movement: NumPy's functions of shapes, and basic indexing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .tape import Value
 
 
 def reshape(value: Any, shape: Any, name: str = "numpy.reshape") -> Any:
-    """The same elements in another shape; -1 stands for the size that is left."""
+    """The same elements in another shape; -1 stands for the remaining size."""
     value = _value(value, name)
     sizes = list(integers(shape if _is_list(shape) else (shape,), "shape", name))
     total = math.prod(value.shape)
@@ -30,7 +30,7 @@ def reshape(value: Any, shape: Any, name: str = "numpy.reshape") -> Any:
 
 
 def transpose(value: Any, axes: Any = None, name: str = "numpy.transpose") -> Any:
-    """Dimensions in another order; None: reversed."""
+    """Permuted dimensions; None: reversed."""
     value = _value(value, name)
     rank = len(value.shape)
     order = tuple(reversed(range(rank))) if axes is None else dimensions(axes, rank, "axes", name)
@@ -119,7 +119,7 @@ def stack(values: Sequence[Any], axis: Any = 0) -> Any:
 
 
 def roll(value: Any, shift: Any, axis: Any) -> Any:
-    """Elements moved on along a dimension; those that leave it come in again at its start."""
+    """Elements shifted cyclically along a dimension."""
     name = "numpy.roll"
     value = _value(value, name)
     (amount,) = integers((shift,), "shift", name)

@@ -1,4 +1,4 @@
-"""What functions of traced values are given, made fit: on one tape, of one element type and one shape."""
+"""Operands of functions of traced values, converted to one tape, one element type and one shape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tape import Shape, Tape, Value, active_tape
 
 
 def as_traced(operands: Sequence[Any], pattern: str) -> tuple[Tape, list[Any]]:
-    """The tape of operands, and each operand as a value on it, Python's numbers as they are.
+    """The tape of operands, and each operand as a value on it; Python's numbers are returned unchanged.
 
     Raises:
         VerifyError: they are on different tapes, or something is no array.

@@ -1,4 +1,4 @@
-"""The operations that everything else is composed of: values in, a value out, types already fitting."""
+"""The operations of which all functions are composed, on values of matching types."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def select(condition: Value, a: Value, b: Value) -> Any:
 
 
 def convert(value: Value, element_type: ElementType) -> Any:
-    """The same numbers in another element type; booleans say whether a number is not zero."""
+    """The elements converted to another element type; booleans tell whether a number is not zero."""
     if value.element_type is element_type:
         return value
     return value.tape.add("stablehlo.convert", (value.index,), value.shape, element_type)
 
 
 def constant(tape: Tape, number: complex, shape: Shape, element_type: ElementType, pattern: str) -> Any:
-    """One of Python's numbers, repeated.
+    """A Python number, broadcast.
 
     Raises:
         VerifyError: the element type cannot hold it.
@@ -72,7 +72,7 @@ def number_as(number: complex, element_type: ElementType, pattern: str, label: s
 
 
 def filled(tape: Tape, element: Array, shape: Shape, element_type: ElementType) -> Any:
-    """An array of rank 0, repeated."""
+    """An array of rank 0, broadcast."""
     return tape.add("stablehlo.constant", (), shape, element_type, (("value", element.tobytes()),))
 
 
@@ -84,20 +84,20 @@ def like(value: Value, number: float) -> Any:
 
 
 def broadcast_in_dim(value: Value, shape: Shape, dimensions: tuple[int, ...]) -> Any:
-    """A value repeated along the dimensions of `shape` that are not in `dimensions`, or of which it has 1."""
+    """A value broadcast to `shape`, with its dimension d at ``dimensions[d]``."""
     attributes = (("broadcast_dimensions", dimensions),)
     return value.tape.add("stablehlo.broadcast_in_dim", (value.index,), shape, value.element_type, attributes)
 
 
 def broadcast_to(value: Value, shape: Shape) -> Any:
-    """A value repeated to a shape, its own being aligned with the last dimensions."""
+    """A value broadcast to a shape, its last dimensions aligned."""
     if value.shape == shape:
         return value
     return broadcast_in_dim(value, shape, tuple(range(len(shape) - len(value.shape), len(shape))))
 
 
 def broadcast_shape(shapes: Sequence[Shape], pattern: str, label: str | None = None) -> Shape:
-    """The shape to which several broadcast, as NumPy has it.
+    """The shape to which several shapes broadcast by NumPy's rules.
 
     Raises:
         VerifyError: they do not.
@@ -131,7 +131,7 @@ REDUCTIONS: Final = {
 
 
 def reduce(value: Value, name: str, dimensions: tuple[int, ...], *, keep_dims: bool, pattern: str) -> Any:
-    """A value folded along dimensions.
+    """A value reduced along dimensions.
 
     Args:
         value: what is folded.
@@ -161,7 +161,7 @@ def reduce(value: Value, name: str, dimensions: tuple[int, ...], *, keep_dims: b
 
 
 def _initial(name: str, element_type: ElementType, pattern: str) -> Array:
-    """What a reduction starts from, as an array of rank 0."""
+    """The initial value of a reduction, as an array of rank 0."""
     dtype = element_type.dtype
     if name in ("and", "or"):
         if not element_type.category & (BOOLEAN | INTEGER):

@@ -84,7 +84,7 @@ def compute(
     pattern: str,
     options: Options | None,
 ) -> Any:
-    """What a pattern does: within another one it is recorded, otherwise it is run.
+    """Record a pattern within another one; run it otherwise.
 
     Args:
         record: from the operands as traced values to the results; Python's numbers come as they are.
@@ -121,7 +121,7 @@ def _decided(
     settings: tuple[Any, ...],
     options: Options | None,
 ) -> tuple[Program, list[Array]]:
-    """The program of a call, by its snapshot or traced anew, and what it takes.
+    """The program of a call, found by its snapshot or traced, and its inputs.
 
     Args:
         record, options: as for `compute`.
@@ -145,7 +145,7 @@ def _decided(
 
 
 def _results(program: Program, arrays: Sequence[Array], library: Any = None) -> Any:
-    """What a pattern returns, as arrays of a library; None: of NumPy."""
+    """The results of a pattern as arrays of a library; None: of NumPy."""
     results: list[Any] = program.executable(*arrays)
     if library is not None:
         results = [given_to(library, array) for array in results]
@@ -153,7 +153,7 @@ def _results(program: Program, arrays: Sequence[Array], library: Any = None) -> 
 
 
 def _given(operand: Any, name: str, pattern: str) -> Any:
-    """An operand as an array whose elements StableHLO has; Python's numbers as they are."""
+    """An operand as an array with an element type of StableHLO; Python's numbers are returned unchanged."""
     if isinstance(operand, Value):
         raise broken(pattern, f"{name} is a value that belongs to another call of a pattern")
     return operand if is_number(operand) else array_of(operand, name, pattern)
@@ -164,7 +164,7 @@ def _arrays(arguments: Sequence[Any]) -> list[Array]:
 
 
 def _type_key(arguments: Any) -> Hashable:
-    """What decides how an operand is traced."""
+    """A key of all properties of an operand that affect tracing."""
     return (
         (arguments.dtype, arguments.shape)
         if isinstance(arguments, np.ndarray)

@@ -1,4 +1,4 @@
-"""What decides how a function is traced, as a key: calls with equal keys need not be traced again.
+"""Keys of everything that affects the tracing of a function: calls with equal keys need not be traced again.
 
 A function has a key only if nothing that it reads can change unseen. Its instructions name the globals, the
 variables around it and the attributes that it uses: these may be numbers, text, functions that have a key
@@ -81,7 +81,7 @@ class Snapshot:
 
 
 def snapshot(values: tuple[Any, ...]) -> Snapshot | None:
-    """The key of what a pattern was given; lists count by what they hold. None: there is none."""
+    """The key of a pattern's arguments, where lists are compared by their elements; None: there is none."""
     held: list[object] = []
     try:
         return Snapshot(tuple([_key(value, held, 0, lists=True) for value in values]), held)
@@ -199,7 +199,7 @@ def _read_globals(code: CodeType) -> tuple[str, ...] | None:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Code, and that of the functions within."""
+    """A code object, and those of the functions within it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -1,4 +1,4 @@
-"""A tape holds the operations that a function of traced values did; it is cheap to write and to compare.
+"""A tape records the operations of a function of traced values; recording and comparing it is cheap.
 
 A function is traced again where what it reads from around it may have changed. Tapes that are equal mean the
 same program, so that the tape is a key under which the compiled program is found.
@@ -35,7 +35,7 @@ or, where one element is repeated, its bytes.
 
 
 class Value:
-    """What one node of a tape stands for.
+    """The value of one node of a tape.
 
     Attributes:
         tape, index: the node.
@@ -53,7 +53,7 @@ class Value:
 
 
 class Tape:
-    """What is traced.
+    """The record of a traced function.
 
     Args:
         make: makes the values that users see: `Value` or a class derived from it.
@@ -82,7 +82,7 @@ class Tape:
         element_type: ElementType,
         attributes: tuple[tuple[str, Hashable], ...] = (),
     ) -> Any:
-        """Append a node; the value that it stands for."""
+        """Append a node and return its value."""
         nodes = self.nodes
         nodes.append((name, operands, shape, element_type, attributes))
         return self._make(self, len(nodes) - 1, shape, element_type)
@@ -97,7 +97,7 @@ class Tape:
         return self.argument(array.shape, element_type_of(array.dtype))
 
     def capture(self, owner: object, array: Array) -> Any:
-        """What stands for an array that a function took from around it.
+        """The value of an array that a function reads from its environment.
 
         Args:
             owner: the object that the function took: taken again, it is the same value.

@@ -1,4 +1,4 @@
-"""What lambdas see in place of arrays: values that write down what is done to them."""
+"""The values that lambdas see in place of arrays, which record the operations applied to them."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Traced(Value):
         return apply(IMAGINARY_PART, self)
 
     def astype(self, dtype: Any) -> Any:
-        """The same numbers in another element type."""
+        """The elements converted to another element type."""
         return functions.astype(self, dtype)
 
     def to(self, dtype: Any) -> Any:
@@ -139,7 +139,7 @@ class Traced(Value):
         return functions.astype(self, dtype, name="torch.to")
 
     def reshape(self, *shape: Any) -> Any:
-        """The same elements in another shape; sizes one by one or as one list."""
+        """The same elements in another shape, given as separate sizes or as one list."""
         return movement.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes: Any) -> Any:

@@ -44,7 +44,7 @@ class Function(NamedTuple):
 
 
 def apply(function: Function, *operands: Any) -> Any:
-    """A function of traced values, arrays and numbers, broadcast.
+    """Apply a function to traced values, arrays and numbers, which are broadcast.
 
     Raises:
         VerifyError: shapes do not broadcast, or there is no such function of these elements.

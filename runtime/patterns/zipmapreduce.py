@@ -23,7 +23,7 @@ PATTERN = "sn_zipmapreduce"
 
 
 class Attributes:
-    """What a lambda is given first: the space over which it is evaluated.
+    """The first argument of a lambda: the space over which it is evaluated.
 
     Attributes:
         shape: the shape to which the operands broadcast.
@@ -63,7 +63,7 @@ def sn_zipmapreduce(
     keep_dims: bool = False,
     options: Options | None = None,
 ) -> Any:
-    """Evaluate a lambda for every element of its operands, and reduce the results where that is asked for.
+    """Evaluate a lambda for every element of its operands, and optionally reduce the results.
 
     Args:
         function: called as ``function(attrs, *values)`` with a traced value for each operand; it returns one,
@@ -107,7 +107,7 @@ def sn_zipmapreduce(
 
 @functools.cache
 def _names(count: int) -> tuple[str, ...]:
-    """What errors call the operands."""
+    """The names of operands in errors."""
     return tuple([f"operands[{position}]" for position in range(count)])
 
 

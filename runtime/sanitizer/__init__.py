@@ -1,4 +1,4 @@
-"""Looks for behaviour that a program should not count on, while it runs: `Options(sanitize=...)`.
+"""Detects undefined and unintended behaviour while a program runs: `Options(sanitize=...)`.
 
 A sanitized program runs its operations as they are written: nothing is removed, joined or reordered, so that
 each finding has the operation and the location of the program's own text.

@@ -196,7 +196,7 @@ def _has_extreme(stored: Array, type: TensorType) -> bool:
 
 
 def _saturated(values: Array, type: TensorType) -> Violation | None:
-    """What is outside of a quantized type among values of its expressed type."""
+    """Which values of the expressed type a quantized type cannot represent."""
     element_type = type.element_type
     assert isinstance(element_type, QuantizedType)
     shape = [1] * values.ndim

@@ -41,7 +41,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found. docs/sanitizer.md says for each check what index and value are.
+    """A finding. docs/sanitizer.md describes index and value for each check.
 
     Attributes:
         check: which check found it, one of `nimblehlo.options.CHECKS`.
@@ -69,7 +69,7 @@ class Finding:
 
 
 class Findings(Sequence[Finding]):
-    """What was found so far, in the order in which it was found. Threads may add to it at the same time.
+    """The findings so far, in order. Threads may add findings concurrently.
 
     Of each check, operation and location the first MOST_KEPT are kept.
 

@@ -22,7 +22,7 @@ from .findings import Violation
 
 
 def _once_for_constants(view: Op, positions: Iterable[int], inspect: Inspect) -> Inspect:
-    """A check of some operands and of sizes: where these are constants, it says the same of all runs."""
+    """A check of some operands and of sizes, evaluated once if these are constants."""
     values = (*view.operation.operands, *view.operation.results)
     if not all(isinstance(value.type, TensorType) and value.type.is_static for value in values):
         return inspect
@@ -39,7 +39,7 @@ def _once_for_constants(view: Op, positions: Iterable[int], inspect: Inspect) ->
 
 
 def unique_indices(view: Op) -> Inspect | None:
-    """A `scatter` with unique_indices, two updates of which go to one element."""
+    """A `scatter` with unique_indices in which two updates have the same destination."""
     if not isinstance(view, Scatter) or not view.unique_indices:
         return None
     count = len(view.inputs)

@@ -83,7 +83,7 @@ class Shadows:
         return entry[1] if entry is not None and entry[0]() is value else None
 
     def enter(self, value: Array, written: Array) -> None:
-        """Set the shadow of an array; an array that is fully written has none."""
+        """Set the shadow of an array; a fully initialized array has none."""
         key, shadows = id(value), self._shadows
         if written.all():
             shadows.pop(key, None)

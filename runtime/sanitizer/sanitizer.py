@@ -54,7 +54,7 @@ _DIVISIONS: Final = ("arith.divsi", "arith.remsi")
 
 
 class Sanitizer:
-    """Looks for what `options` say in the runs of one program.
+    """The checks that `options` enable, for the runs of one program.
 
     Args:
         options: those of the program.
@@ -70,7 +70,7 @@ class Sanitizer:
         self.findings = Findings(options.sanitize_action)
 
     def bind(self, module: Module, entry: str, types: Sequence[Type]) -> Function:
-        """The function `entry` with sizes known, in which all operations are left that a check is about.
+        """The function `entry` specialized for known sizes, with all operations that a check concerns.
 
         Raises:
             NimbleError: see `nimblehlo.specialize.bind`.
@@ -101,7 +101,7 @@ class Sanitizer:
         return None if has_violation else results[0]
 
     def _trial(self, operation: Operation, operands: Sequence[Array]) -> Any:
-        """The same for an operation with regions: a program of it alone is run."""
+        """Try an operation with regions, in a program of it alone."""
         block = Block([operand.type for operand in operation.operands])
         builder = Builder(block)
         copied = builder.copy(operation, dict(zip(operation.operands, block.arguments, strict=True)))
@@ -165,7 +165,7 @@ def _is_cheap(operation: Operation, operands: Sequence[Array]) -> bool:
 
 
 def _is_mismatch(error: ExecutionError, view: Op | None) -> bool:
-    """Whether an error tells of shapes that do not agree: a constraint, or an assertion of the program."""
+    """Whether an error reports shapes that do not agree: a violated constraint, or a failed assertion."""
     if isinstance(error, UndefinedBehaviorError) or error.__cause__ is not None:
         return False
     if error.label is not None or isinstance(error.__context__, VerifyError):
@@ -197,7 +197,9 @@ class Watch:
         self.shadows = Shadows() if is_traceable else None
 
     def choose(self, view: Op, options: Options) -> Implementation:
-        """How an operation runs: as ever, but for regions with checks, which run as they are written."""
+        """The implementation of an operation: the usual one, except for regions with checks, which are
+        interpreted.
+        """
         as_written = self._drops_windows(view) or self._has_checked_regions(view)
         choice = choose(view, options if as_written else self.sanitizer.options)
         if isinstance(view, (While, If, Case)):
@@ -221,7 +223,7 @@ class Watch:
         return any(self.sanitizer.inspections(view_of(one)) for one in inner if one.name not in TERMINATORS)
 
     def runner(self, plan: Plan) -> Any:
-        """What runs a plan: a `Runner`, and what looks at the results that it hands over."""
+        """The `Runner` of a plan, and the observer of its results."""
         runner = Runner(plan)
         return runner if self.shadows is None else _ReadingRunner(runner, self)
 
@@ -304,7 +306,7 @@ def _dropping_windows(
 
 
 def _with_whole_windows(view: Any, operands: Sequence[Array]) -> list[Array]:
-    """The operands of a scatter, its indices such that it leaves out whole windows."""
+    """The operands of a scatter, with indices that drop whole windows."""
     count = len(view.inputs)
     arguments = list(operands)
     arguments[count] = moved(view, operands[0].shape, operands[count], operands[count + 1].shape)

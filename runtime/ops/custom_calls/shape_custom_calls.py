@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import ExecutionError, VerifyError
+from ...errors import VerifyError
 from ...ir import DenseElementsAttribute, Operation
 from ...types import BOOLEAN, FLOAT, INTEGER, PLAIN, UNSIGNED, TensorType, Type
 from ..framework import rules
@@ -57,9 +57,7 @@ class _SizedByOperands(Op):
             view.verify()
             view.ordering = self.ordering
         except VerifyError as error:
-            raise ExecutionError(
-                error.reason, operation=self.name, label=error.label, location=self.operation.location
-            ) from None
+            raise self.failure(error.reason, error.label) from None
         return view.bind()(*data_operands, **regions)
 
 
@@ -110,8 +108,7 @@ class ReplacedTarget:
 
     def run(self, view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
         """Raises ExecutionError: the specializer replaces the call in every program that it has seen."""
-        reason = f"@{view.call_target_name} runs only after the specializer has replaced it"
-        raise ExecutionError(reason, operation=view.name, location=view.operation.location)
+        raise view.failure(f"@{view.call_target_name} runs only after the specializer has replaced it")
 
 
 def replacing_attributes(call: Operation, name: str) -> dict[str, Any]:

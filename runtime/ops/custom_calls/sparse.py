@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import UndefinedBehaviorError
 from ...types import TensorType
 from ..framework import rules
 from ..framework.declaration import Array
@@ -76,9 +75,7 @@ def run(view: CustomCallView, data: Array, pointers: Array, columns: Array, rhs:
     """
     reason = _undefined(pointers, columns, rhs.shape[0])
     if reason is not None:
-        raise UndefinedBehaviorError(
-            f"@{TARGET}: {reason}", operation=view.name, location=view.operation.location
-        )
+        raise view.undefined(f"@{TARGET}: {reason}")
     from scipy import sparse
 
     first, last = int(pointers[0]), int(pointers[-1])

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import ExecutionError
 from ...ir import StringAttribute
 from ...types import BOOLEAN, INTEGER, TensorType
 from ..framework.declaration import Array
@@ -56,12 +55,20 @@ class Target:
     bind: Callable[[CustomCallView], Callable[..., tuple[Any, ...]]] | None = None
 
 
-def _verify_pair(view: CustomCallView) -> None:
-    """Two inputs of the same type, no results."""
+def _verify_two_inputs(view: CustomCallView) -> None:
     if len(view.inputs) != 2 or not all_types_agree(view.inputs[:1], view.inputs[1:]):
         raise view.error(f"@{view.call_target_name} must have two inputs of the same type", "I1")
+
+
+def _verify_no_results(view: CustomCallView) -> None:
     if view.results:
         raise view.error(f"@{view.call_target_name} must have no results")
+
+
+def _verify_pair(view: CustomCallView) -> None:
+    """Two inputs of the same type, no results."""
+    _verify_two_inputs(view)
+    _verify_no_results(view)
 
 
 def _verify_real_or_complex_pair(view: CustomCallView) -> None:
@@ -82,8 +89,7 @@ def _expect(disagreement: Disagreement, rule: str) -> Callable[..., tuple[Any, .
 
 def _verify_eq(view: CustomCallView) -> None:
     """Two inputs of the same type and a result of type tensor<i1>."""
-    if len(view.inputs) != 2 or not all_types_agree(view.inputs[:1], view.inputs[1:]):
-        raise view.error(f"@{view.call_target_name} must have two inputs of the same type", "I1")
+    _verify_two_inputs(view)
     if [str(type) for type in view.results] != ["tensor<i1>"]:
         raise view.error(f"@{view.call_target_name} must have the result tensor<i1>")
 
@@ -110,11 +116,6 @@ def _identity(view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
     return inputs
 
 
-def _verify_no_results(view: CustomCallView) -> None:
-    if view.results:
-        raise view.error(f"@{view.call_target_name} must have no results")
-
-
 def _nothing(view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
     return ()
 
@@ -129,8 +130,7 @@ def _verify_shape_assertion(view: CustomCallView) -> None:
         raise view.error("@shape_assertion must have integers after its condition", "I1")
     if not isinstance(view.operation.attributes.get("error_message"), StringAttribute):
         raise view.error("@shape_assertion must have an error_message")
-    if view.results:
-        raise view.error("@shape_assertion must have no results")
+    _verify_no_results(view)
 
 
 def _shape_assertion(view: CustomCallView, condition: Array, *values: Array) -> tuple[Any, ...]:
@@ -144,19 +144,7 @@ def _shape_assertion(view: CustomCallView, condition: Array, *values: Array) -> 
         index = int(mark[1])
         return str(int(values[index])) if index < len(values) else mark[0]
 
-    reason = re.sub(r"\{(\d{1,9})\}", value_at, message.value)
-    raise ExecutionError(reason, operation=view.name, location=view.operation.location)
-
-
-def _verify_sink(view: CustomCallView) -> None:
-    """Any inputs and no results."""
-    if view.results:
-        raise view.error(f"@{view.call_target_name} must have no results")
-
-
-def _sink(view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
-    """JAX keeps values alive through compilation so, or orders them; nothing happens when it runs."""
-    return ()
+    raise view.failure(re.sub(r"\{(\d{1,9})\}", value_at, message.value))
 
 
 SHARDING_ANNOTATIONS: Final = (
@@ -196,7 +184,8 @@ BUILT_IN: Final[dict[str, Target]] = {
     "Unpin": Target(_identity, buffers.verify_pin),
     **{name: Target(host_functions.run, host_functions.verify) for name in host_functions.TARGETS},
     host_functions.BUFFER_TARGET: Target(host_functions.run_on_buffers, host_functions.verify),
-    **{name: Target(_sink, _verify_sink) for name in ("control_dep", "dce_sink")},
+    # JAX keeps values alive through compilation by these, or orders them.
+    **{name: Target(_nothing, _verify_no_results) for name in ("control_dep", "dce_sink")},
     sparse.TARGET: Target(sparse.run, sparse.verify),
     tridiagonal.TARGET: Target(tridiagonal.run, tridiagonal.verify),
     **{name: Target(routine.run, routine.verify, bind=routine.bind) for name, routine in ROUTINES.items()},

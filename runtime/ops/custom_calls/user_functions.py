@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from ...errors import ExecutionError
 from ...types import BufferType, TensorType, Type
 from ..framework.declaration import Op
 from ..framework.rules import shapes_agree
@@ -71,8 +70,7 @@ def call_user(
     returned = function(*inputs, **options)
     values = returned if type(returned) is tuple else () if returned is None else (returned,)
     if len(values) != len(types):
-        reason = f"@{name} returned {len(values)} values for {len(types)} results"
-        raise ExecutionError(reason, operation=view.name, location=view.operation.location)
+        raise view.failure(f"@{name} returned {len(values)} values for {len(types)} results")
     return tuple([_checked(view, name, value, type) for value, type in zip(values, types, strict=True)])
 
 
@@ -83,5 +81,4 @@ def _checked(view: Op, name: str, value: Any, type: Type) -> Any:
     array = np.asarray(value)
     if array.dtype == tensor_of(type).dtype and shapes_agree(array.shape, type.shape):
         return array
-    reason = f"@{name} returned {array.dtype} of shape {array.shape} for {type}"
-    raise ExecutionError(reason, operation=view.name, location=view.operation.location)
+    raise view.failure(f"@{name} returned {array.dtype} of shape {array.shape} for {type}")

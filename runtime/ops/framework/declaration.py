@@ -27,12 +27,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import new_class
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
 from ... import types
-from ...errors import ExecutionError, UnsupportedError, VerifyError
+from ...errors import ExecutionError, NimbleError, UndefinedBehaviorError, UnsupportedError, VerifyError
 from ...ir import DenseElementsAttribute, Operation, StructAttribute
 from ...ir import Region as IrRegion
 from ...options import Ordering
@@ -41,6 +41,7 @@ from .attribute_kinds import SEGMENT_SIZES, AttributeKind
 from .op_registry import MODULE_OF_OPERATION
 
 Array = np.ndarray[Any, Any]
+AnyError = TypeVar("AnyError", bound=NimbleError)
 Evaluate = Callable[..., tuple[Any, ...]]
 """A region as `reference` sees it: arrays in, a tuple of arrays out."""
 
@@ -453,15 +454,23 @@ class Op:
 
     def error(self, reason: str, label: str | None = None) -> VerifyError:
         """A `VerifyError` that names this operation and its location."""
-        return VerifyError(
-            reason, operation=self.name or self.operation.name, label=label, location=self.operation.location
-        )
+        return self._error(VerifyError, reason, label)
 
     def unsupported(self, reason: str) -> UnsupportedError:
         """An `UnsupportedError` that names this operation and its location."""
-        return UnsupportedError(
-            reason, operation=self.name or self.operation.name, location=self.operation.location
-        )
+        return self._error(UnsupportedError, reason)
+
+    def failure(self, reason: str, label: str | None = None) -> ExecutionError:
+        """An `ExecutionError` that names this operation and its location."""
+        return self._error(ExecutionError, reason, label)
+
+    def undefined(self, reason: str) -> UndefinedBehaviorError:
+        """An `UndefinedBehaviorError` that names this operation and its location."""
+        return self._error(UndefinedBehaviorError, reason)
+
+    def _error(self, kind: type[AnyError], reason: str, label: str | None = None) -> AnyError:
+        name = self.name or self.operation.name
+        return kind(reason, operation=name, label=label, location=self.operation.location)
 
     def constraints(self) -> Iterator[tuple[str, str, str | None]]:
         """Each constraint as (label, rule, reason why it does not hold or None)."""
@@ -495,7 +504,7 @@ class Op:
         """
         values = self.integers(name)
         if values is None:
-            raise ExecutionError(f"{name} is unknown", operation=self.name, location=self.operation.location)
+            raise self.failure(f"{name} is unknown")
         return values
 
     def infer(self) -> list[Type] | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from ...errors import ExecutionError
 from ...ir import DenseElementsAttribute, Operation, Region
 from ...types import (
     BOOLEAN,
@@ -306,7 +305,7 @@ def require(op: Op, reason: str | None, label: str | None = None) -> None:
         ExecutionError: there is a reason why the rule does not hold.
     """
     if reason is not None:
-        raise ExecutionError(reason, operation=op.name, label=label, location=op.operation.location)
+        raise op.failure(reason, label)
 
 
 def with_actual_shapes(op: AnyOp, operands: Sequence[np.ndarray[Any, Any]]) -> AnyOp:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import UndefinedBehaviorError
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, I64
@@ -99,11 +98,9 @@ class GatherRules(Op):
             is_indexed = d in self.start_index_map
             start = int(full_start_index[self.start_index_map.index(d)].max()) if is_indexed else 0
             if start >= shape[d]:
-                raise UndefinedBehaviorError(
+                raise self.undefined(
                     f"slice_sizes[{d}] is 0 and {d} is in collapsed_slice_dims: "
-                    f"reads at {start} along dimension {d} of operand, which has size {shape[d]}",
-                    operation=self.name,
-                    location=self.operation.location,
+                    f"reads at {start} along dimension {d} of operand, which has size {shape[d]}"
                 )
 
 

@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from ...errors import UndefinedBehaviorError
 from ...types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, UNSIGNED, ElementType, TensorType, Type
 from ..framework import constraints
 from ..framework.attribute_kinds import Enum
@@ -294,8 +293,7 @@ class Rng(
         if self.rng_distribution == RngDistribution.NORMAL:
             return _normal(random_words, a, b, self.result.element_type)
         if a >= b:
-            reason = f"the interval from a = {a} to b = {b} is empty"
-            raise UndefinedBehaviorError(reason, operation=self.name, location=self.operation.location)
+            raise self.undefined(f"the interval from a = {a} to b = {b} is empty")
         draw = _uniform_floats if self.a.category == FLOAT else _uniform_integers
         return draw(random_words, a, b, self.result.element_type)
 

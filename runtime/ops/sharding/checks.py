@@ -16,7 +16,7 @@ from ..framework.rules import first
 
 
 class AxisUse:
-    """The axes that one sharding or one operation names so far, none of which may overlap."""
+    """The axes that one sharding or one operation has named so far; no two of them may overlap."""
 
     def __init__(self, mesh: Mesh) -> None:
         self.mesh = mesh
@@ -81,7 +81,7 @@ def _text(axes: Iterable[AxisRef]) -> str:
 
 
 def mesh_axes_violation(mesh: Mesh) -> str | None:
-    """Axes have a size of at least 1, and names of their own."""
+    """Axes must have sizes of at least 1 and different names."""
     names: set[str] = set()
     for axis in mesh.axes:
         if axis.size < 1:
@@ -93,7 +93,7 @@ def mesh_axes_violation(mesh: Mesh) -> str | None:
 
 
 def mesh_devices_violation(mesh: Mesh) -> str | None:
-    """Devices are a permutation of 0, 1, 2, ..., or one device where there are no axes."""
+    """Devices must be a permutation of 0, 1, 2, ..., or one device if there are no axes."""
     negative = [device for device in mesh.device_ids if device < 0]
     if negative:
         return f"device {negative[0]} is negative"
@@ -110,14 +110,14 @@ def mesh_devices_violation(mesh: Mesh) -> str | None:
 
 
 def mesh_violation(mesh: Mesh) -> str | None:
-    """All rules of meshes."""
+    """All constraints on meshes."""
     return first(mesh_axes_violation(mesh), mesh_devices_violation(mesh))
 
 
 def sharding_violation(
     sharding: TensorSharding, type: Type | None, mesh: Mesh | None, manual_axes: Collection[str] = ()
 ) -> str | None:
-    """Whether a sharding is one of a value of that type.
+    """Whether a sharding is valid for a value of a type.
 
     Args:
         sharding: the sharding.
@@ -196,7 +196,7 @@ def shardings_violation(
 
 
 def common_mesh(meshes: Iterable[Mesh]) -> Mesh | None:
-    """The mesh that all are, but for empty ones; None where they differ or there are none."""
+    """The mesh that all nonempty meshes are; None if they differ or there is none."""
     common: Mesh | None = None
     for mesh in meshes:
         if common is None or common.is_empty:
@@ -207,7 +207,7 @@ def common_mesh(meshes: Iterable[Mesh]) -> Mesh | None:
 
 
 def axes_without(axes: Iterable[AxisRef], others: Sequence[AxisRef], mesh: Mesh) -> list[AxisRef]:
-    """What is left of axes without those parts that `others` name."""
+    """Axes without the parts that `others` name."""
     left = list(axes)
     for other in others:
         left = [remainder for axis in left for remainder in _without(axis, other, mesh)]

@@ -310,7 +310,7 @@ class AllReduce(Reducing, name="sdy.all_reduce", assembly=f"( $reduction_op )? $
 class ReduceScatter(
     Reducing, name="sdy.reduce_scatter", assembly=f"( $reduction_op )? $reduce_scatter_axes {_OPERAND}"
 ):
-    """Reduces the values of all devices along axes, of which each device keeps a slice."""
+    """Reduces the values of all devices along axes; each device keeps one slice of the result."""
 
     reduce_scatter_axes = Attribute(AXES_OF_DIMENSIONS)
 

@@ -35,7 +35,9 @@ SHAPED: Final = TENSOR | BUFFER
 
 
 class Direction(enum.IntEnum):
-    """The way in which shardings may spread, by MLIR's numbers: FORWARD is from operands to results."""
+    """The directions in which shardings may propagate, by MLIR's numbers: FORWARD is from operands to
+    results.
+    """
 
     NONE = 0
     FORWARD = 1
@@ -52,7 +54,7 @@ class Reduction(enum.IntEnum):
 
 
 class MeshOp(Op, name="sdy.mesh", assembly="custom(symbol_name) = $mesh attr-dict"):
-    """Declares a mesh of devices; it stands in a module."""
+    """Declares a mesh of devices, at the top level of a module."""
 
     sym_name = Attribute(STRING)
     mesh = Attribute(DialectData(Mesh))
@@ -81,7 +83,7 @@ def valid_sharding(name: str, operand: str) -> Constraint:
 
 
 class Constrained(ShardingOp, assembly="$input $sharding attr-dict : same-type"):
-    """Base of operations that say how a value, or its uses from there on, are to be sharded."""
+    """Base of operations that constrain the sharding of a value, or of its uses from there on."""
 
     input = Operand(ANY)
     sharding = Attribute(SHARDING)
@@ -121,7 +123,7 @@ class ShardingGroup(
     assembly="$input group_id = $group_id attr-dict : type($input)",
     pure=False,
 ):
-    """Puts a value into a group whose values are all sharded alike."""
+    """Adds a value to a group whose values all have the same sharding."""
 
     input = Operand(TENSOR)
     group_id = Attribute(I64)
@@ -132,7 +134,7 @@ class PropagationBarrier(
     name="sdy.propagation_barrier",
     assembly="$input allowed_direction = $allowed_direction attr-dict : same-type",
 ):
-    """Lets shardings spread in one direction alone, or in none."""
+    """Lets shardings propagate in only one direction, or in none."""
 
     input = Operand(TENSOR)
     allowed_direction = Attribute(NumberedEnum(Direction))
@@ -152,7 +154,7 @@ class ShardingConstant(ConstantOp, ShardingOp, name="sdy.constant", assembly="cu
 
 
 class Edge(ShardingOp):
-    """Base of operations that stand for values which are to be sharded alike."""
+    """Base of operations that represent values which must have the same sharding."""
 
     @constraint
     def C1(self) -> str | None:
@@ -232,7 +234,7 @@ class NamedComputation(
         "( out_shardings = $out_shardings )? custom(isolated_body) attr-dict : functional-type"
     ),
 ):
-    """A part of a function under a name; its body stands in its place."""
+    """A named part of a function; inlining replaces it by its body."""
 
     operands = Operand(ANY, variadic=True)
     computation_name = Attribute(STRING, key="name")
@@ -366,7 +368,7 @@ class ManualComputation(
         return common_mesh([mesh for mesh in meshes if mesh is not None])
 
     def _sides(self) -> list[tuple[str, ShardingPerValue, Sequence[Type], Sequence[Type]]]:
-        """Name, shardings, types outside and inside of what goes in and of what comes out."""
+        """Name, shardings, outer types and inner types of the inputs and of the outputs."""
         inner = self.body.type
         return [
             ("in_shardings", self.in_shardings, self.tensors, inner.inputs),

@@ -1,4 +1,4 @@
-"""What operations of sdy need to know of the program around them: meshes, manual axes, other shardings."""
+"""The program around an operation of sdy: meshes, manual axes, other shardings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMPUTATIONS: Final = frozenset({"sdy.manual_computation", "sdy.named_computatio
 
 
 def mesh_of(sharding: TensorSharding, meshes: Mapping[str, Mesh]) -> Mesh | None:
-    """The mesh that a sharding names, None where there is none.
+    """The mesh that a sharding names; None if there is none.
 
     Args:
         sharding: the sharding.

@@ -1,4 +1,4 @@
-"""Verification of what a module says of shardings: attributes on functions and operations, operations of sdy.
+"""Verification of shardings in a module: attributes of functions and operations, and operations of sdy.
 
 Source: the verifiers of the sdy dialect's attributes `sdy.sharding`, `sdy.sharding_rule` and
 `sdy.propagation_edges`.
@@ -179,7 +179,7 @@ def steps_violation(edges: PropagationEdges) -> str | None:
 
 
 def rule_violation(rule: ShardingRule, operands: Sequence[Type], results: Sequence[Type]) -> str | None:
-    """Why a sharding rule is not one of an operation with such operands and results."""
+    """The reason why a sharding rule is not valid for an operation with these operands and results."""
     used: dict[str, set[int]] = {"operand": set(), "result": set()}
     for kind, types, mappings in (("operand", operands, rule.operands), ("result", results, rule.results)):
         if len(types) != len(mappings):
@@ -221,7 +221,7 @@ def _mapping_violation(rule: ShardingRule, type: Type, mapping: TensorMapping) -
 
 
 def _factors_violation(rule: ShardingRule, factors: tuple[int, ...], seen: Collection[int]) -> str | None:
-    """Why a dimension cannot be a product of these factors, `seen` being those of other dimensions."""
+    """Why a dimension cannot be a product of these factors; `seen` has those of other dimensions."""
     if not factors:
         return "a dimension has no factor"
     for position, factor in enumerate(factors):

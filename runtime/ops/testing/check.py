@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import ExecutionError
 from ...types import COMPLEX, FLOAT, TENSOR, ElementType, TensorType, element_type_of
 from ..framework import constraints
 from ..framework.attribute_kinds import CONSTANT, F64, I64, STRING, UI64
@@ -44,17 +43,14 @@ def require_agreement(
     """
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         kinds = [f"{array.dtype} of shape {array.shape}" for array in (actual, expected)]
-        reason = f"actual is {kinds[0]}, but expected is {kinds[1]}"
-        raise ExecutionError(reason, operation=view.name, location=view.operation.location)
+        raise view.failure(f"actual is {kinds[0]}, but expected is {kinds[1]}")
     differs = disagreement(actual, expected)
     count = int(np.count_nonzero(differs))
     if count:
         first = tuple(map(int, np.unravel_index(int(np.argmax(differs)), differs.shape)))
-        raise ExecutionError(
+        raise view.failure(
             f"{rule}, but {count} of {actual.size} elements differ, first at index {list(first)}: "
-            f"actual is {actual[first]}, expected is {expected[first]}",
-            operation=view.name,
-            location=view.operation.location,
+            f"actual is {actual[first]}, expected is {expected[first]}"
         )
 
 

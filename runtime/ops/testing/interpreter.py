@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import ExecutionError
 from ...types import BOOLEAN, COMPLEX, FLOAT, TENSOR, TensorType, Type
 from ..framework.attribute_kinds import STRING
 from ..framework.call_state import call_state, uses_call_state
@@ -81,7 +80,7 @@ class Probe(
             ) as index:
                 csv.writer(index, lineterminator="\n").writerow([self.probe_id, str(self.operand), str(file)])
         except OSError as error:
-            raise ExecutionError(str(error), operation=self.name, location=self.operation.location) from None
+            raise self.failure(str(error)) from None
         call.probes.append((self.probe_id, str(file)))
         return operand
 
@@ -94,8 +93,7 @@ def probe_folder(view: Op) -> Path:
     """
     folder = call_state().options.probe_directory
     if folder is None:
-        reason = "Options has no probe_directory"
-        raise ExecutionError(reason, operation=view.name, location=view.operation.location)
+        raise view.failure("Options has no probe_directory")
     return Path(folder)
 
 
@@ -107,21 +105,17 @@ def read_probe(view: Op, probe_id: str, iteration: int, type: TensorType) -> Arr
     Raises:
         ExecutionError: there is no such probe, or its file cannot be read.
     """
-
-    def failed(reason: str) -> ExecutionError:
-        return ExecutionError(reason, operation=view.name, location=view.operation.location)
-
     folder = probe_folder(view)
     try:
         written = call_state().probes or list(_indexed(folder))
         files = [file for name, file in written if name == probe_id]
         if not 0 <= iteration < len(files):
-            raise failed(
+            raise view.failure(
                 f"the probe {probe_id!r} has {len(files)} values, but number {iteration} is asked for"
             )
         array: Array = from_file(np.load(files[iteration], allow_pickle=False), type)
     except (OSError, ValueError, EOFError) as error:
-        raise failed(f"the probe {probe_id!r} cannot be read: {error}") from None
+        raise view.failure(f"the probe {probe_id!r} cannot be read: {error}") from None
     return array
 
 
