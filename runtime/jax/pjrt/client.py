@@ -9,6 +9,9 @@ from ...errors import UnsupportedError
 
 MAX_DEVICES: Final = 1024
 
+MEMORY_KINDS: Final = ("device", "pinned_host", "unpinned_host")
+"""All are the host's memory; the first is the default. JAX's CPU backend has the same three."""
+
 _STABLEHLO_VERSION: Final = (1, 10, 0)
 """The version that is asked of a caller without jaxlib."""
 

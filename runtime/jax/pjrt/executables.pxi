@@ -1,6 +1,11 @@
 # PJRT_Executable and PJRT_LoadedExecutable: one structure for both, which counts who holds it. What is hot is in the
 # structure; all else is asked of the Python object (executable.py).
 
+cdef struct Texts:
+    Py_ssize_t count
+    const char **items
+    size_t *sizes
+
 cdef struct Executable:
     Py_ssize_t references
     PyObject *program
@@ -15,13 +20,35 @@ cdef struct Executable:
     LogicalDevice *logical_devices
     int *result_kinds
     int *result_ranks
+    size_t *result_rank_sizes
     int64_t *result_dims
+    int *result_memories
+    Texts argument_shardings
+    Texts result_shardings
+    Texts argument_memory_kinds
+    Texts result_memory_kinds
+    NamedValue *costs
+    Py_ssize_t cost_count
     char *donated
     bint donates
     bint has_static_results
     bint calls_python
     bint is_synchronous
     bint is_slow
+
+
+cdef int _fill_lists(Executable *executable, object program) except -1:
+    """Fill the lists that an executable answers with."""
+    cdef Py_ssize_t index
+    cdef int *kinds = <int *>allocate(executable.argument_count * sizeof(int))
+    for index in range(executable.argument_count):
+        kinds[index] = program.argument_memories[index]
+    fill_memory_kinds(&executable.argument_memory_kinds, kinds, executable.argument_count)
+    free(kinds)
+    fill_memory_kinds(&executable.result_memory_kinds, executable.result_memories, executable.result_count)
+    fill_texts(&executable.argument_shardings, program.argument_shardings)
+    fill_texts(&executable.result_shardings, program.result_shardings)
+    return 0
 
 
 cdef Executable *executable_of(object program, Client *client) except NULL:
@@ -39,16 +66,21 @@ cdef Executable *executable_of(object program, Client *client) except NULL:
     executable.result_count = len(program.result_kinds)
     executable.result_kinds = <int *>allocate(executable.result_count * sizeof(int))
     executable.result_ranks = <int *>allocate(executable.result_count * sizeof(int))
+    executable.result_rank_sizes = <size_t *>allocate(executable.result_count * sizeof(size_t))
+    executable.result_memories = <int *>allocate(executable.result_count * sizeof(int))
     executable.result_dims = <int64_t *>allocate(sum(map(len, program.result_shapes)) * sizeof(int64_t))
     executable.has_static_results = True
     for index in range(executable.result_count):
         executable.result_kinds[index] = program.result_kinds[index]
         executable.result_ranks[index] = len(program.result_shapes[index])
+        executable.result_rank_sizes[index] = executable.result_ranks[index]
+        executable.result_memories[index] = program.result_memories[index]
         for size in program.result_shapes[index]:
             executable.result_dims[dims] = size
             dims += 1
             if size < 0:
                 executable.has_static_results = False
+    _fill_lists(executable, program)
     executable.calls_python = program.calls_python
     executable.is_synchronous = program.is_synchronous
     executable.is_slow = program.is_slow_at_first
@@ -81,7 +113,14 @@ cdef void release_executable(Executable *executable) noexcept nogil:
         drop(executable.program)
         free(executable.result_kinds)
         free(executable.result_ranks)
+        free(executable.result_rank_sizes)
         free(executable.result_dims)
+        free(executable.result_memories)
+        free_texts(&executable.argument_shardings)
+        free_texts(&executable.result_shardings)
+        free_texts(&executable.argument_memory_kinds)
+        free_texts(&executable.result_memory_kinds)
+        free_costs(executable)
         free(executable.donated)
         free(executable.devices)
         free(executable.logical_devices)

@@ -99,7 +99,6 @@ cdef void _note_duration(Executable *executable, int64_t nanoseconds) noexcept n
 cdef Error *_run_here(ExecuteArgs *args, Device *device) noexcept with gil:
     """Run a program of one device on the calling thread, with arguments that are ready."""
     cdef Executable *executable = args.executable
-    cdef Memory *memory = device.memories[0]
     cdef Py_ssize_t index
     cdef list computed
     cdef int64_t started
@@ -112,7 +111,9 @@ cdef Error *_run_here(ExecuteArgs *args, Device *device) noexcept with gil:
         _note_duration(executable, PyTime_PerfCounterRaw() - started)
         for index in range(executable.result_count):
             args.results[0][index] = keep_array(
-                _result(computed, index), executable.result_kinds[index], memory
+                _result(computed, index),
+                executable.result_kinds[index],
+                device.memories[executable.result_memories[index]],
             )
         if args.complete != NULL:
             args.complete[0] = &READY
@@ -141,9 +142,11 @@ cdef void _promise_results(ExecuteArgs *args, Device *device, Event *event) noex
     cdef Memory *memory
     cdef int64_t *dims
     for number in range(<Py_ssize_t>args.devices):
-        memory = device.memories[0] if args.devices == 1 else executable.devices[number].memories[0]
+        if args.devices != 1:
+            device = executable.devices[number]
         dims = executable.result_dims
         for index in range(executable.result_count):
+            memory = device.memories[executable.result_memories[index]]
             args.results[number][index] = _promise(executable, index, dims, memory, event)
             dims += executable.result_ranks[index]
         if args.complete != NULL:
@@ -318,7 +321,7 @@ cdef Error *executable_execute(ExecuteArgs *args) noexcept nogil:
     cdef bint is_ready = True
     if lacks(args, &args.complete):
         return short_structure()
-    if args.devices != 1 and args.devices != <size_t>executable.device_count:
+    if args.devices != <size_t>executable.device_count:
         return plain_error(CODE_INVALID_ARGUMENT, b"the number of devices is not the program's")
     if args.arguments_count != <size_t>executable.argument_count:
         return plain_error(CODE_INVALID_ARGUMENT, b"the number of arguments is not the program's")
@@ -346,11 +349,11 @@ cdef Error *executable_execute(ExecuteArgs *args) noexcept nogil:
             error = _check_donations(executable, args.options, args.arguments[number])
             if error != NULL:
                 return error
-    if args.devices == 1 and (executable.is_synchronous or not executable.has_static_results):
+    if executable.partitions == 1 and (executable.is_synchronous or not executable.has_static_results):
         for index in range(executable.argument_count):
             wait_for_event(args.arguments[0][index].ready)
         return _run_here(args, device)
-    if args.devices == 1 and is_ready and not executable.is_slow and not executable.calls_python:
+    if executable.partitions == 1 and is_ready and not executable.is_slow and not executable.calls_python:
         return _run_here(args, device)
     return _enqueue(args, device)
 

@@ -16,7 +16,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, intptr_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport abort, calloc, free, malloc, realloc
-from libc.string cimport memcpy, memset, strlen
+from libc.string cimport memcpy, memset, strdup, strlen
 
 import atexit
 import os
@@ -131,6 +131,7 @@ include "references.pxi"
 include "devices.pxi"
 include "buffers.pxi"
 include "executables.pxi"
+include "extensions.pxi"
 include "workers.pxi"
 include "execution.pxi"
 include "topology.pxi"
@@ -202,6 +203,7 @@ cdef void _fill_table() except *:
     fill_device_slots(&API)
     fill_buffer_slots(&API)
     fill_executable_slots(&API)
+    fill_extensions(&API)
     fill_execution_slots(&API)
     fill_topology_slots(&API)
     _fill_plugin_slots(&API)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ...api import Executable
 from ...errors import ParseError, UnsupportedError
 from ...frontend.bytecode import MAGIC
-from ...ir import BoolAttribute, Function, Module
+from ...ir import Attribute, BoolAttribute, Function, Module, StringAttribute
 from ...types import ElementType, TensorType, TokenType, Type
 from ..running import Program, load_program
-from .client import platform_version
+from .client import MEMORY_KINDS, platform_version
 from .compile_options import CompileOptions, device_assignment, parse_compile_options
+from .cost import cost_of
 from .element_types import KINDS, PRED
+from .partitioned import PartitionedProgram, propagated
 
 MAX_QUICK_BYTES: Final = 1 << 20
 """Bytes of arguments, results and temporaries up to which a first run takes less than a millisecond or so."""
@@ -34,7 +37,10 @@ class LoadedProgram:
         is_slow_at_first: whether its first run is not to hold up the thread that calls it.
         argument_count: the number of arguments.
         result_kinds: PJRT's number of the element type of each result.
-        result_shapes: the sizes of each result.
+        run_partitioned: runs it on the arrays of several devices; only there if it has partitions.
+        result_shapes: the sizes of each result on a device.
+        argument_memories, result_memories: numbers of the kinds of memory that arguments and results are in.
+        argument_shardings, result_shardings: the OpSharding of each argument and result; none for one device.
         donated: numbers of the arguments whose memory a call may use.
         replicas, partitions, device_ids: see `CompileOptions`.
         name: the module's name.
@@ -43,11 +49,14 @@ class LoadedProgram:
 
     def __init__(self, module: Module, calls_python: bool, code: bytes, options: CompileOptions) -> None:
         function = module.functions["main"]
+        is_whole = options.partitions == 1
         self.donated = _donated(function)
         self.calls_python = calls_python
         self.is_synchronous = options.settings.synchronous
-        self._program = Program(module, options.settings, self.donated)
+        # Whole arrays are assembled anew for each call of a partitioned program, and their memory is its own.
+        self._program = Program(module, options.settings, self.donated if is_whole else ())
         self.is_slow_at_first = _is_slow(self._program.executable)
+        self._module = module
         self._code = code
         self._options = options
         self._text: bytes | None = None
@@ -56,6 +65,15 @@ class LoadedProgram:
         described = [_describe(type) for type in function.type.results]
         self.result_kinds = [kind for kind, _ in described]
         self.result_shapes = [shape for _, shape in described]
+        self.result_memories = _memories(function.result_attributes)
+        self.argument_memories = _memories(function.argument_attributes)
+        self.argument_shardings: list[bytes] = []
+        self.result_shardings: list[bytes] = []
+        if not is_whole:
+            self.run_partitioned = PartitionedProgram(module, options.partitions, self.run)
+            self.result_shapes = [shards.shard_shape for shards in self.run_partitioned.results]
+            self.argument_shardings = [shards.op_sharding for shards in self.run_partitioned.arguments]
+            self.result_shardings = [shards.op_sharding for shards in self.run_partitioned.results]
         self.replicas = options.replicas
         self.partitions = options.partitions
         self.device_ids = options.device_ids
@@ -95,6 +113,10 @@ class LoadedProgram:
         needed = self._program.executable.memory()
         return needed.arguments, needed.results, 0, needed.temporaries
 
+    def cost(self) -> dict[str, float]:
+        """What a call costs: see `cost_of`."""
+        return cost_of(self._module, self._program.executable.memory())
+
 
 def compile_program(code: bytes, format: str, options: bytes, device_count: int) -> LoadedProgram:
     """Compile a program.
@@ -112,7 +134,9 @@ def compile_program(code: bytes, format: str, options: bytes, device_count: int)
     if format != "mlir":
         raise UnsupportedError(f"programs in the format {format!r} are not offered; MLIR's are")
     parsed = parse_compile_options(options, device_count)
-    module, calls_python = _load(code)
+    if parsed.replicas > 1:
+        raise UnsupportedError("programs of several replicas are not offered; partitions are")
+    module, calls_python = _load(code, parsed.partitions > 1)
     if "main" not in module.functions:
         raise UnsupportedError("the program has no function @main")
     return LoadedProgram(module, calls_python, code, parsed)
@@ -144,8 +168,10 @@ def deserialize_program(data: bytes, options: bytes | None, device_count: int) -
     return compile_program(rest[size:], "mlir", rest[:size] if options is None else options, device_count)
 
 
-def _load(code: bytes) -> tuple[Module, bool]:
+def _load(code: bytes, is_partitioned: bool) -> tuple[Module, bool]:
     """Load a program. A jaxlib in this process reads bytecode there, for it has written it."""
+    if is_partitioned:
+        return load_program(propagated(_bytecode_module(code)))
     if code.startswith(MAGIC) and "jaxlib" in sys.modules:
         return load_program(_bytecode_module(code))
     return load_program(code)
@@ -198,6 +224,20 @@ def _describe(type: Type) -> tuple[int, tuple[int, ...]]:
         if kind is not None:
             return kind, type.shape
     raise UnsupportedError(f"results of type {type} are not offered through PJRT")
+
+
+def _memories(attributes: Sequence[Mapping[str, Attribute]]) -> list[int]:
+    """The kinds of memory that arguments or results are in, by their numbers in MEMORY_KINDS."""
+    numbers = []
+    for named in attributes:
+        kind = named.get("mhlo.memory_kind")
+        name = kind.value if isinstance(kind, StringAttribute) else MEMORY_KINDS[0]
+        if name not in MEMORY_KINDS:
+            raise UnsupportedError(
+                f"memory of the kind {name!r} is not offered; {', '.join(MEMORY_KINDS)} are"
+            )
+        numbers.append(MEMORY_KINDS.index(name))
+    return numbers
 
 
 def _is_slow(executable: Executable) -> bool:

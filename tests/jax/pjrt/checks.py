@@ -1,4 +1,4 @@
-"""Checks of JAX on the platform nimblehlo, in a process with ``JAX_PLATFORMS=nimblehlo,cpu``.
+"""Checks of JAX on eight devices, in a process with ``JAX_PLATFORMS=nimblehlo,cpu NIMBLEHLO_JAX_DEVICES=8``.
 
 Each function `check_...` is one check. A failure is printed with its traceback; the exit status is 1 then.
 """
@@ -13,10 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import serialize_executable
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 
 def check_a_jitted_function() -> None:
-    assert [device.platform for device in jax.devices()] == ["nimblehlo"]
+    assert [(device.platform, device.id) for device in jax.devices()] == [("nimblehlo", i) for i in range(8)]
     np.testing.assert_array_equal(jax.jit(lambda x: x + 1)(jnp.arange(4.0)), [1, 2, 3, 4])
 
 
@@ -144,6 +146,77 @@ def check_texts_and_figures_of_a_program() -> None:
     compiled = jax.jit(lambda x: x + 1).lower(jnp.ones(4)).compile()
     assert "add" in compiled.as_text()
     assert compiled.memory_analysis().argument_size_in_bytes == 16
+    assert compiled.cost_analysis() == {"flops": 4, "transcendentals": 0, "bytes accessed": 32}
+    product = jax.jit(lambda x, y: jnp.sin(x @ y)).lower(jnp.ones((4, 5)), jnp.ones((5, 6))).compile()
+    costs = product.cost_analysis()
+    assert costs["flops"] == 2 * 4 * 5 * 6 and costs["transcendentals"] == 4 * 6
+
+
+def check_kinds_of_memory() -> None:
+    device = jax.devices()[0]
+    assert [memory.kind for memory in device.addressable_memories()] == [
+        "device",
+        "pinned_host",
+        "unpinned_host",
+    ]
+    pinned = SingleDeviceSharding(device, memory_kind="pinned_host")
+    assert jax.device_put(jnp.ones(3), pinned).sharding == pinned
+    assert jax.jit(lambda x: x + 1, out_shardings=pinned)(jnp.ones(3)).sharding == pinned
+
+
+def check_programs_serialize() -> None:
+    compiled = jax.jit(lambda x: x * 3).lower(jnp.ones(4)).compile()
+    serialized = serialize_executable.serialize(compiled)
+    loaded = serialize_executable.deserialize_and_load(*serialized, execution_devices=jax.devices()[:1])
+    np.testing.assert_array_equal(loaded(jnp.ones(4)), np.full(4, 3.0))
+
+
+def check_copies_between_devices() -> None:
+    x = jax.device_put(jnp.arange(3.0), jax.devices()[3])
+    y = jax.jit(lambda x: x + 1)(x)
+    z = jax.device_put(y, jax.devices()[5])
+    assert (y.devices(), z.devices()) == ({jax.devices()[3]}, {jax.devices()[5]})
+    host = jax.device_put(z, jax.devices("cpu")[0])
+    np.testing.assert_array_equal(jax.device_put(host, jax.devices()[1]), [1, 2, 3])
+
+
+def check_programs_of_several_devices() -> None:
+    whole = np.arange(64, dtype=np.float32).reshape(8, 8)
+    for kind in (AxisType.Auto, AxisType.Explicit):
+        mesh = jax.make_mesh((2, 4), ("x", "y"), axis_types=(kind, kind))
+        a = jax.device_put(whole, NamedSharding(mesh, PartitionSpec("x", "y")))
+        doubled, total, turned = jax.jit(lambda a: (a * 2, a.sum(), a.T))(a)
+        np.testing.assert_array_equal(doubled, whole * 2)
+        np.testing.assert_array_equal(turned, whole.T)
+        assert float(total) == whole.sum()
+        specs = [array.sharding.spec for array in (doubled, total, turned)]
+        assert specs == [PartitionSpec("x", "y"), PartitionSpec(), PartitionSpec("y", "x")]
+        rows = NamedSharding(mesh, PartitionSpec(("y", "x"), None))
+        divided = jax.jit(lambda a: a + 1, out_shardings=rows, donate_argnums=0)(a)
+        assert a.is_deleted() and divided.sharding.is_equivalent_to(rows, 2)
+        assert divided.addressable_shards[1].index == (slice(2, 3), slice(None))
+        np.testing.assert_array_equal(divided, whole + 1)
+
+
+def check_sub_axes_and_device_orders() -> None:
+    whole = np.arange(64, dtype=np.float32).reshape(8, 8)
+    devices = np.array(jax.devices())[[3, 1, 2, 0, 7, 5, 6, 4]].reshape(4, 2)
+    mesh = Mesh(devices, ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+    a = jax.device_put(whole, NamedSharding(mesh, PartitionSpec("x", None)))
+    # A reshape divides a dimension of x into sub-axes.
+    folded = jax.jit(lambda a: (a + 1).reshape(2, 4, 8))(a)
+    np.testing.assert_array_equal(folded, (whole + 1).reshape(2, 4, 8))
+    np.testing.assert_array_equal(jax.jit(lambda a: a[::-1] * 2)(a), whole[::-1] * 2)
+
+
+def check_a_training_step_on_several_devices() -> None:
+    mesh = jax.make_mesh((8,), ("batch",), axis_types=(AxisType.Auto,))
+    weights = jax.device_put(np.ones((8, 4), np.float32), NamedSharding(mesh, PartitionSpec()))
+    inputs = np.arange(128, dtype=np.float32).reshape(16, 8)
+    batch = jax.device_put(inputs, NamedSharding(mesh, PartitionSpec("batch")))
+    gradient = jax.jit(jax.grad(lambda w, x: ((x @ w) ** 2).mean()))(weights, batch)
+    expected = 2 * inputs.T @ (inputs @ np.ones((8, 4), np.float32)) / 64
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ CHECKS = Path(__file__).parent / "checks.py"
 
 def test_programs_run_under_jax() -> None:
     """Every function of checks.py whose name begins with `check_`, in one process."""
-    environment = {**os.environ, "JAX_PLATFORMS": "nimblehlo,cpu"}
+    environment = {**os.environ, "JAX_PLATFORMS": "nimblehlo,cpu", "NIMBLEHLO_JAX_DEVICES": "8"}
     finished = subprocess.run(
         [sys.executable, "-X", "faulthandler", CHECKS],
         env=environment,

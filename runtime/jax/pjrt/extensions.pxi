@@ -1,0 +1,133 @@
+# Lists that an executable answers with, and the extension that tells how arguments and results are divided.
+
+cdef ShardingsExtension SHARDINGS
+
+
+cdef int fill_texts(Texts *texts, list values) except -1:
+    """Point to bytes, which the list keeps."""
+    cdef Py_ssize_t index
+    cdef bytes value
+    texts.count = len(values)
+    texts.items = <const char **>allocate(texts.count * sizeof(char *))
+    texts.sizes = <size_t *>allocate(texts.count * sizeof(size_t))
+    for index in range(texts.count):
+        value = values[index]
+        texts.items[index] = value
+        texts.sizes[index] = len(value)
+    return 0
+
+
+cdef void fill_memory_kinds(Texts *texts, int *kinds, Py_ssize_t count) noexcept nogil:
+    """Name kinds of memory by their numbers."""
+    cdef Py_ssize_t index
+    texts.count = count
+    texts.items = <const char **>allocate(count * sizeof(char *))
+    texts.sizes = <size_t *>allocate(count * sizeof(size_t))
+    for index in range(count):
+        texts.items[index] = MEMORY_KIND_NAMES[kinds[index]]
+        texts.sizes[index] = strlen(texts.items[index])
+
+
+cdef void free_texts(Texts *texts) noexcept nogil:
+    free(texts.items)
+    free(texts.sizes)
+
+
+cdef Error *answer_texts(SizedListsArgs *args, Texts *texts, Py_ssize_t count) noexcept nogil:
+    """Answer with texts; with null pointers where there are none."""
+    if lacks(args, &args.sizes):
+        return short_structure()
+    args.count = count
+    args.items = texts.items if texts.count == count else NULL
+    args.sizes = texts.sizes if texts.count == count else NULL
+    return NULL
+
+
+cdef Error *argument_shardings(SizedListsArgs *args) noexcept nogil:
+    cdef Executable *executable = <Executable *>args.handle
+    return answer_texts(args, &executable.argument_shardings, executable.argument_count)
+
+
+cdef Error *result_shardings(SizedListsArgs *args) noexcept nogil:
+    cdef Executable *executable = <Executable *>args.handle
+    return answer_texts(args, &executable.result_shardings, executable.result_count)
+
+
+cdef Error *argument_memory_kinds(SizedListsArgs *args) noexcept nogil:
+    cdef Executable *executable = <Executable *>args.handle
+    return answer_texts(args, &executable.argument_memory_kinds, executable.argument_count)
+
+
+cdef Error *result_memory_kinds(SizedListsArgs *args) noexcept nogil:
+    cdef Executable *executable = <Executable *>args.handle
+    return answer_texts(args, &executable.result_memory_kinds, executable.result_count)
+
+
+cdef Error *result_dimensions(SizedListsArgs *args) noexcept nogil:
+    """The sizes of all results one after the other, and the ranks."""
+    cdef Executable *executable = <Executable *>args.handle
+    if lacks(args, &args.sizes):
+        return short_structure()
+    args.count = executable.result_count
+    args.items = executable.result_dims
+    args.sizes = executable.result_rank_sizes
+    return NULL
+
+
+# ---- the cost of a call
+
+cdef Error *_fill_cost(Executable *executable) noexcept with gil:
+    cdef NamedValue *values
+    cdef Py_ssize_t index = 0
+    cdef bytes name
+    cdef float cost
+    try:
+        costs = (<object>executable.program).cost()
+        names = [text.encode() for text in costs]
+        values = <NamedValue *>allocate(len(costs) * sizeof(NamedValue))
+        for name, cost in zip(names, costs.values()):
+            values[index].struct_size = sizeof(NamedValue)
+            values[index].name = strdup(name)
+            values[index].name_size = len(name)
+            values[index].kind = VALUE_FLOAT
+            memcpy(&values[index].value, &cost, sizeof(float))
+            values[index].value_size = 1
+            index += 1
+    except BaseException as exception:
+        return error_of(exception)
+    executable.costs = values
+    executable.cost_count = index
+    return NULL
+
+
+cdef Error *executable_cost(CountedListArgs *args) noexcept nogil:
+    cdef Executable *executable = <Executable *>args.handle
+    cdef Error *error = NULL
+    if lacks(args, &args.items):
+        return short_structure()
+    if executable.costs == NULL:
+        if is_finalizing():
+            return shutting_down()
+        error = _fill_cost(executable)
+    args.count = executable.cost_count
+    args.items = executable.costs
+    return error
+
+
+cdef void free_costs(Executable *executable) noexcept nogil:
+    cdef Py_ssize_t index
+    for index in range(executable.cost_count):
+        free(<void *>executable.costs[index].name)
+    free(executable.costs)
+
+
+cdef void fill_extensions(Api *api) noexcept:
+    api.slots[<int>SLOT_Executable_GetCostAnalysis] = <void *>executable_cost
+    api.slots[<int>SLOT_Executable_OutputMemoryKinds] = <void *>result_memory_kinds
+    api.slots[<int>SLOT_Executable_ParameterMemoryKinds] = <void *>argument_memory_kinds
+    api.slots[<int>SLOT_Executable_OutputDimensions] = <void *>result_dimensions
+    SHARDINGS.base.struct_size = sizeof(ShardingsExtension)
+    SHARDINGS.base.kind = EXTENSION_SHARDINGS
+    SHARDINGS.functions[0] = <void *>argument_shardings
+    SHARDINGS.functions[1] = <void *>result_shardings
+    api.extensions = &SHARDINGS.base
