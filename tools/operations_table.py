@@ -38,10 +38,10 @@ DIALECTS = {
     "interpreter": "What shows or keeps values on the way.",
     "func": "",
     "sdy": (
-        "How a program is divided among devices (Shardy). Programs run on one device and as a whole, where "
-        "these operations cost nothing: none of them becomes a step. A `manual_computation` along axes of "
-        "several devices, and the operations that reduce along such axes or make them unreduced, are an "
-        "`UnsupportedError` when the program is compiled."
+        "How a program is divided among devices (Shardy). Programs run as a whole, where these operations "
+        "cost nothing: none of them becomes a step, but for a `manual_computation`, whose body runs for each "
+        "device along its axes. The operations that reduce along axes of several devices or make them "
+        "unreduced are an `UnsupportedError` when the program is compiled."
     ),
     "shape": "What exporters leave in computations of shapes; likewise the next ones.",
     "tensor": "",

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..executor import Limits
 from ..ir import Operation
-from ..ops.collectives.parallel import RunParallel
 from ..ops.collectives.process_grid import Grid, ProcessId
 from .host import HostQueues, Queue
 from .transport import Pending, Transport, Values
+
+Run = tuple[ProcessId, Any, list[Any]]
+"""A process, the `ProcessProgram` that it runs, and the arguments."""
+
+Feeds = deque[Callable[[], list[Any]]]
+"""Functions whose results the infeed hands out, each once."""
 
 
 class Process(ABC):
@@ -44,14 +52,16 @@ class Process(ABC):
         """Write to the outfeed; False where nothing takes it."""
 
     @abstractmethod
-    def run_parallel(self, view: RunParallel, functions: Any, inputs: Sequence[Any]) -> list[Any]:
-        """Run the programs of `interpreter.run_parallel`.
+    def run_grid(self, grid: Grid, runs: Sequence[Run], feeds: Feeds | None = None) -> list[list[Any]]:
+        """Run the processes of another grid to their ends, and return the results of each.
 
         Args:
-            view: the operation.
-            functions: the program of each function by its name.
-            inputs: those of all processes.
-
-        Returns:
-            The results of all processes.
+            grid: the grid.
+            runs: what its processes run.
+            feeds: what its infeed hands out in the place of the host; None: the host's queues serve it.
         """
+
+
+def process_ids(id: ProcessId) -> list[Any]:
+    """The ids of a process as the arguments that `specialize.process_ids` adds."""
+    return [np.array(id.replica, np.uint32), np.array(id.partition, np.uint32)]

@@ -6,6 +6,7 @@ Steps between two that communicate run in the executor. The operations that comm
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..executor import Runner
 from ..ops.collectives.asynchronous import AsyncDone, AsyncStart
 from ..ops.collectives.base import Collective, Communicating, zeros
 from ..ops.collectives.channels import Infeed, Outfeed, Recv, Send
+from ..ops.collectives.manual import ManualComputation
 from ..ops.collectives.movement import CollectivePermute
 from ..ops.collectives.parallel import RunParallel
 from ..ops.collectives.process_grid import Grid, ProcessGroup, ProcessId
@@ -23,7 +25,7 @@ from ..ops.framework.rules import judge_unknown_sizes, with_actual_shapes
 from ..plan import Plan, Step
 from ..plan.implementations.communication import Communication
 from ..types import TOKEN_VALUE, TensorType
-from .process import Process
+from .process import Process, Run, process_ids
 from .transport import Pending, Values
 
 Coroutine = Generator[Pending, None, list[Any]]
@@ -80,7 +82,10 @@ def communications(plan: Plan) -> Iterator[Communicating]:
         view = step.implementation.view if isinstance(step.implementation, Communication) else None
         if view is not None:
             yield view
-        if not isinstance(view, RunParallel):
+        runs_grid = isinstance(view, RunParallel) or (
+            isinstance(view, ManualComputation) and not view.is_nested
+        )
+        if not runs_grid:
             for inner in _plans(step):
                 yield from communications(inner)
 
@@ -399,9 +404,59 @@ class _RunParallel(_Communication):
                 check_grid(plan, grid)
 
     def run(self, frame: list[Any], process: Process) -> Coroutine:
-        results = process.run_parallel(self.view, self.functions, self.operands(frame))
         yield from ()
-        return results
+        inputs = iter(self.operands(frame))
+        runs: list[Run] = []
+        names = [name for row in self.view.programs for name in row]
+        for id, name in zip(self.view.grid.processes, names, strict=True):
+            program = self.functions[name]
+            own = [next(inputs) for _ in range(program.argument_count - 2)]
+            runs.append((id, program, own + process_ids(id)))
+        feeds = deque([self._feed(name) for name in self.view.infeed or ()])
+        results = process.run_grid(self.view.grid, runs, feeds)
+        return [value for of_process in results for value in of_process]
+
+    def _feed(self, name: str) -> Callable[[], list[Any]]:
+        """What the infeed gets from a function."""
+        return lambda: self.functions[name].run_alone(process_ids(ProcessId(0, 0)))
+
+
+class _Manual(_Communication):
+    """A manual computation."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__(step)
+        plan = _plan(step, "body")
+        self.body = ProcessProgram(plan)
+        if not self.view.is_nested:
+            check_grid(plan, self.view.grid)
+
+    def run(self, frame: list[Any], process: Process) -> Coroutine:
+        view: ManualComputation = self.view
+        tensors, captures = self.operands(frame), self.captures(frame)
+        if view.is_nested:
+            return (yield from self._run_nested(tensors, captures, process))
+        runs: list[Run] = []
+        for device in view.devices:
+            shards = view.shards_of(device, tensors)
+            runs.append((device, self.body, [*shards, *process_ids(device), *captures]))
+        results = process.run_grid(view.grid, runs)
+        shards_of = dict(zip(view.devices, results, strict=True))
+        first = view.group_of(next(iter(view.devices)))
+        return list(view.joined({device: shards_of[device] for device in first}))
+
+    def _run_nested(self, tensors: Values, captures: Values, process: Process) -> Coroutine:
+        """Run as a device of the computation around this one."""
+        view: ManualComputation = self.view
+        shards = view.shards_of(process.id, tensors)
+        results = yield from self.body.run([*shards, *captures], process)
+        if view.are_whole():
+            return results
+        group = view.group_of(process.id)
+        pending = process.transport.meet(process.id, group, view, tuple(results), {})
+        if not pending.is_complete:
+            yield pending
+        return list(pending.values)
 
 
 def check_grid(plan: Plan, grid: Grid) -> None:
@@ -423,6 +478,7 @@ _ACTIONS: dict[type, type[_Communication]] = {
     Infeed: _Infeed,
     Outfeed: _Outfeed,
     Recv: _Recv,
+    ManualComputation: _Manual,
     RunParallel: _RunParallel,
     Send: _Send,
 }

@@ -9,8 +9,9 @@ from ..executor import Limits
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..plan import Plan
 from .host import NO_QUEUES, HostQueues
+from .process import Run, process_ids
 from .program import ProcessProgram, check_grid
-from .scheduler import Scheduler, process_ids
+from .scheduler import Scheduler
 from .transport import Transport
 
 
@@ -58,7 +59,7 @@ class GridRunner:
             ExecutionError: a process failed, or no process can go on.
         """
         count = len(arguments) // max(1, len(self._processes))
-        runs = []
+        runs: list[Run] = []
         for number, id in enumerate(self._processes):
             own = list(arguments[number * count : (number + 1) * count])
             runs.append((id, self._program, own + process_ids(id) if self._reads_ids else own))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import Context, copy_context
 from typing import Any, Final
 
@@ -14,11 +14,10 @@ import numpy as np
 from ..errors import ExecutionError, NimbleError
 from ..executor import Limits
 from ..ir import Operation
-from ..ops.collectives.parallel import RunParallel
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..ops.framework.call_state import for_process
 from .host import NO_QUEUES, HostQueues, Queue
-from .process import Process
+from .process import Feeds, Process, Run
 from .program import Coroutine, ProcessProgram
 from .transport import Pending, Transport, Values, deadlock_text
 
@@ -104,27 +103,8 @@ class _Process(Process):
         # What `interpreter.run_parallel` feeds out can be read by nobody.
         return target is not None or self.scheduler.is_nested
 
-    def run_parallel(
-        self, view: RunParallel, functions: Mapping[str, ProcessProgram], inputs: Sequence[Any]
-    ) -> list[Any]:
-        def feed(name: str) -> Callable[[], list[Any]]:
-            return lambda: functions[name].run_alone(process_ids(ProcessId(0, 0)))
-
-        feeds = deque([feed(name) for name in view.infeed or ()])
-        scheduler = Scheduler(view.grid, Transport(view.grid), NO_QUEUES, self.limits, feeds)
-        remaining = iter(inputs)
-        programs = [functions[name] for row in view.programs for name in row]
-        runs = []
-        for id, program in zip(view.grid.processes, programs, strict=True):
-            count = program.argument_count - 2
-            arguments = [next(remaining) for _ in range(count)]
-            runs.append((id, program, [*arguments, *process_ids(id)]))
-        return [value for results in scheduler.run(runs) for value in results]
-
-
-def process_ids(id: ProcessId) -> list[Any]:
-    """The ids of a process as the arguments that `specialize.process_ids` adds."""
-    return [np.array(id.replica, np.uint32), np.array(id.partition, np.uint32)]
+    def run_grid(self, grid: Grid, runs: Sequence[Run], feeds: Feeds | None = None) -> list[list[Any]]:
+        return Scheduler(grid, Transport(grid), self.host, self.limits, feeds).run(runs)
 
 
 class Scheduler:
@@ -145,7 +125,7 @@ class Scheduler:
         transport: Transport,
         host: HostQueues = NO_QUEUES,
         limits: Limits | None = None,
-        feeds: deque[Callable[[], list[Any]]] | None = None,
+        feeds: Feeds | None = None,
     ) -> None:
         self.grid = grid
         self.transport = transport
@@ -156,7 +136,7 @@ class Scheduler:
         self.ready: deque[_Process] = deque()
         self._host_waits: list[tuple[Queue, Pending]] = []
 
-    def run(self, programs: Iterable[tuple[ProcessId, ProcessProgram, list[Any]]]) -> list[list[Any]]:
+    def run(self, programs: Iterable[Run]) -> list[list[Any]]:
         """Run processes; returns the results of each.
 
         Args:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import ExecutionError, NimbleError
 from ..ir import Operation
-from ..ops.collectives.base import Collective
+from ..ops.collectives.base import Joint
 from ..ops.collectives.process_grid import Grid, ProcessGroup, ProcessId
 
 Values = tuple[Any, ...]
@@ -55,16 +55,14 @@ class Rendezvous:
 
     def __init__(self, group: ProcessGroup) -> None:
         self.group = group
-        self.members: dict[ProcessId, tuple[Collective, Values, Pending]] = {}
+        self.members: dict[ProcessId, tuple[Joint, Values, Pending]] = {}
         self.regions: Mapping[str, Any] = {}
 
     def missing(self) -> str:
         """Which processes have not arrived."""
         return named_processes([process for process in self.group if process not in self.members])
 
-    def join(
-        self, process: ProcessId, view: Collective, operands: Values, regions: Mapping[str, Any]
-    ) -> Pending:
+    def join(self, process: ProcessId, view: Joint, operands: Values, regions: Mapping[str, Any]) -> Pending:
         """Enter a process's operands.
 
         Raises:
@@ -81,7 +79,7 @@ class Rendezvous:
         return pending
 
     def _require_same(
-        self, view: Collective, operands: Values, other: Collective, values: Values, first: ProcessId
+        self, view: Joint, operands: Values, other: Joint, values: Values, first: ProcessId
     ) -> None:
         described, expected = description_of(view, operands), description_of(other, values)
         for name, value in described.items():
@@ -102,7 +100,7 @@ def _differ(value: Any, other: Any) -> bool:
     return bool(value.shape != other.shape or value.dtype != other.dtype)
 
 
-def description_of(view: Collective, operands: Values) -> dict[str, Any]:
+def description_of(view: Joint, operands: Values) -> dict[str, Any]:
     """What the members of a group must have in common."""
     attributes = {
         field.name: getattr(view, field.name)
@@ -152,7 +150,7 @@ class Transport:
         self,
         process: ProcessId,
         group: ProcessGroup,
-        view: Collective,
+        view: Joint,
         operands: Values,
         regions: Mapping[str, Any],
     ) -> Pending:

@@ -25,7 +25,7 @@ from .. import errors
 from ..errors import ExecutionError, NimbleError
 from ..grid.transport import Rendezvous, Transport, Values, deadlock_text, description_of
 from ..ir import NameLocation, Operation
-from ..ops.collectives.base import Collective, Member
+from ..ops.collectives.base import Joint, Member
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..ops.collectives.reduction import AllReduce, Node, own_nodes
 from .messages import Array, Messages
@@ -70,7 +70,7 @@ class _Exchange:
         self.positions = positions
         self.parts: list[dict[int, Values]] = [{}, {}]
         self.results: list[Array] = []
-        self.view: Collective = next(iter(rendezvous.members.values()))[0]
+        self.view: Joint = next(iter(rendezvous.members.values()))[0]
 
 
 class MPITransport(Transport):

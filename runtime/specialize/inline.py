@@ -1,6 +1,7 @@
 """Inlines calls, and composites for which no function is registered, so that a program is one function.
 
-What the sdy dialect says of several devices is dropped on the way, since a program runs on one.
+What the sdy dialect says of several devices is dropped on the way, but for manual computations, whose bodies
+run for each device.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..ir import (
 )
 from ..ops.framework.op_registry import (
     COMMUNICATING,
+    MANUAL_COMPUTATION,
     MODULE_OF_OPERATION,
     RUN_PARALLEL,
     SHARDING_ATTRIBUTES,
@@ -47,6 +49,7 @@ _CALLS: Final = frozenset(
     }
 )
 """Operations that may become others."""
+MANUAL: Final = "sdy.manual_computation"
 MULTI_DEVICE_OPERATIONS: Final = frozenset(
     {
         "sdy.all_reduce",
@@ -94,6 +97,7 @@ class _Inliner:
         self.functions: Mapping[str, Function] = module.functions
         self.count = 0
         self.depth = 0
+        self.manual_depth = 0
 
     def copy_region(self, region: Region, values: dict[Value, Value]) -> Region:
         """A copy of a region; `values` maps what it uses from outside."""
@@ -154,7 +158,12 @@ class _Inliner:
             block = self.block_in_place_of(operation)
             if block is not None:
                 return operation, block
-            if operation.name.startswith("sdy."):
+            if operation.name == MANUAL:
+                self.copy_manual(operation, builder, values)
+            elif operation.name == "sdy.return":
+                returned = tuple([values[operand] for operand in operation.operands])
+                append(Operation("stablehlo.return", returned, location=operation.location))
+            elif operation.name.startswith("sdy."):
                 self.drop_sharding(operation, builder, values)
             else:
                 self.copy_call(operation, builder, values)
@@ -164,8 +173,10 @@ class _Inliner:
         """The block whose operations take an operation's place, given its operands; None where none does."""
         if operation.name.startswith("sdy."):
             if operation.name in MULTI_DEVICE_OPERATIONS:
-                from .rewrites.sharding import require_one_device
+                from .rewrites.sharding import require_one_device, runs_on_devices
 
+                if operation.name == MANUAL and runs_on_devices(operation, self.module):
+                    return None
                 require_one_device(operation, self.module)
             return operation.regions[0].block if operation.regions else None
         callee = self.callee(operation)
@@ -195,6 +206,20 @@ class _Inliner:
 
             results = replace_call(call, target, operands, self.called_regions(call), builder)
         values.update(zip(call.results, results, strict=True))
+
+    def copy_manual(self, operation: Operation, builder: Builder, values: dict[Value, Value]) -> None:
+        """Append what a manual computation on several devices becomes."""
+        from .rewrites.sharding import manual_attributes
+
+        attributes = manual_attributes(operation, self.module, is_nested=self.manual_depth > 0)
+        self.manual_depth += 1
+        body = self.copy_region(operation.regions[0], {})
+        self.manual_depth -= 1
+        operands = [values[operand] for operand in operation.operands]
+        types = [result.type for result in operation.results]
+        copied = Operation(MANUAL_COMPUTATION, operands, types, attributes, [body], operation.location)
+        builder.block.operations.append(copied)
+        values.update(zip(operation.results, copied.results, strict=True))
 
     def drop_sharding(self, operation: Operation, builder: Builder, values: dict[Value, Value]) -> None:
         """Let an operation's operands stand for its results."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from ..ir import Block, Function, Operation, Region, Value
+from ..ir import Block, BoolAttribute, Function, Operation, Region, Value
 from ..ops.collectives.channels import PROCESS_ID
-from ..ops.framework.op_registry import PROCESS_IDS, RUN_PARALLEL
+from ..ops.framework.op_registry import MANUAL_COMPUTATION, PROCESS_IDS, RUN_PARALLEL
 from ..types import FunctionType
 
 
 def bind_process_ids(function: Function) -> None:
     """Give a function that asks for its process's ids two more arguments: the replica and the partition id.
 
-    The regions of `interpreter.run_parallel` are programs of their own: each gets two arguments more.
+    The regions of `interpreter.run_parallel` and of a `nimblehlo.manual_computation` that is not within
+    another one are programs of their own: each gets two arguments more.
     """
     assert function.body is not None
     if _bind(function.body) is not None:
@@ -45,7 +46,7 @@ def _collect(region: Region, operations: list[Operation], programs: list[Region]
     for operation in region.block.operations:
         operations.append(operation)
         for inner in operation.regions:
-            if operation.name == RUN_PARALLEL:
+            if _has_programs(operation):
                 programs.append(inner)
             else:
                 _collect(inner, operations, programs)
@@ -62,6 +63,13 @@ def _remove_ids(region: Region) -> None:
     block = region.block
     block.operations = [operation for operation in block.operations if operation.name not in PROCESS_IDS]
     for operation in block.operations:
-        if operation.name != RUN_PARALLEL:
+        if not _has_programs(operation):
             for inner in operation.regions:
                 _remove_ids(inner)
+
+
+def _has_programs(operation: Operation) -> bool:
+    """Whether the regions of an operation are programs for processes of their own."""
+    return operation.name == RUN_PARALLEL or (
+        operation.name == MANUAL_COMPUTATION and operation.attributes["is_nested"] != BoolAttribute(True)
+    )

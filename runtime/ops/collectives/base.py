@@ -45,37 +45,15 @@ class Communicating(Op):
         """
 
 
-class Collective(Communicating):
-    """Base of operations that the processes of a group execute together.
+class Joint(Communicating):
+    """Base of what the processes of a group execute together."""
 
-    Class attributes:
-        size_label, range_label: labels of the rules about the number of ids and about their range.
-    """
-
-    size_label: ClassVar[str]
-    range_label: ClassVar[str]
-    replica_groups: ReplicaGroups
-    channel_id: int | None
+    channel_id: int | None = None
 
     @property
     def channel(self) -> int:
         """The channel's id; 0 where the operation names none."""
         return self.channel_id or 0
-
-    @property
-    def mode(self) -> GroupMode:
-        """How the grid is split into groups."""
-        return GroupMode.CROSS_PARTITION if self.channel > 0 else GroupMode.CROSS_REPLICA
-
-    def groups(self, grid: Grid) -> tuple[ProcessGroup, ...]:
-        """The groups of processes that execute the operation together."""
-        return self.mode.groups(self.replica_groups.rows or (), grid)
-
-    def process_group_size(self) -> int | None:
-        """The number of processes in each group; None where that depends on the grid."""
-        if self.mode is GroupMode.CROSS_REPLICA_AND_PARTITION:
-            return None
-        return self.replica_groups.group_size
 
     def parts_for(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
         """What some members of a group need of another one's operands.
@@ -110,6 +88,33 @@ class Collective(Communicating):
             for position in everyone
         ]
         return self.combine(parts, everyone, **regions)
+
+
+class Collective(Joint):
+    """Base of operations that the processes of a group execute together.
+
+    Class attributes:
+        size_label, range_label: labels of the rules about the number of ids and about their range.
+    """
+
+    size_label: ClassVar[str]
+    range_label: ClassVar[str]
+    replica_groups: ReplicaGroups
+
+    @property
+    def mode(self) -> GroupMode:
+        """How the grid is split into groups."""
+        return GroupMode.CROSS_PARTITION if self.channel > 0 else GroupMode.CROSS_REPLICA
+
+    def groups(self, grid: Grid) -> tuple[ProcessGroup, ...]:
+        """The groups of processes that execute the operation together."""
+        return self.mode.groups(self.replica_groups.rows or (), grid)
+
+    def process_group_size(self) -> int | None:
+        """The number of processes in each group; None where that depends on the grid."""
+        if self.mode is GroupMode.CROSS_REPLICA_AND_PARTITION:
+            return None
+        return self.replica_groups.group_size
 
     def results_outside(self, process: ProcessId) -> Results:
         """The results of a process that is in no group.

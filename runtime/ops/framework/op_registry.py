@@ -108,6 +108,7 @@ _NAMES: Final = {
     "collectives.channels": {"stablehlo": "replica_id partition_id send recv infeed outfeed"},
     "collectives.asynchronous": {"stablehlo": "async_start async_done"},
     "collectives.parallel": {"interpreter": "run_parallel"},
+    "collectives.manual": {"nimblehlo": "manual_computation"},
     "testing.interpreter": {"interpreter": "print probe"},
     "testing.check": {
         "check": (
@@ -130,7 +131,8 @@ PROCESS_IDS: Final = frozenset({"stablehlo.replica_id", "stablehlo.partition_id"
 """Operations whose results differ between the processes of a grid that run one program."""
 
 RUN_PARALLEL: Final = "interpreter.run_parallel"
-PROGRAM_PER_PROCESS: Final = PROCESS_IDS | {RUN_PARALLEL}
+MANUAL_COMPUTATION: Final = "nimblehlo.manual_computation"
+PROGRAM_PER_PROCESS: Final = PROCESS_IDS | {RUN_PARALLEL, MANUAL_COMPUTATION}
 """Operations for which programs get the ids of their process as arguments (`specialize.process_ids`)."""
 
 COMMUNICATING: Final = frozenset(

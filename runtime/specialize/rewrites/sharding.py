@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import VerifyError
-from ...ir import Attribute, Module, Operation, StructAttribute, SymbolAttribute
+from ...ir import Attribute, BoolAttribute, Module, Operation, StructAttribute, SymbolAttribute
 from ...ir.sharding import AxisList, AxisRef, Mesh, TensorSharding
 from ...ops.collectives.replica_groups import resolved_groups
 from ...ops.framework.verify import view_of
@@ -58,6 +58,42 @@ def _mesh(shardings: Iterable[TensorSharding], meshes: Mapping[str, Mesh]) -> tu
     named = next((each for each in shardings if mesh_of(each, meshes) == mesh), shardings[0])
     body = f" = {mesh.body()}" if mesh is not None and isinstance(named.mesh, str) else ""
     return mesh, f"the mesh {named.mesh_text}{body}"
+
+
+def runs_on_devices(operation: Operation, module: Module) -> bool:
+    """Whether the body of a `sdy.manual_computation` runs on several devices of a mesh that is known."""
+    view: Any = view_of(operation)
+    mesh = _manual_mesh(view, module)
+    return mesh is not None and math.prod([mesh.sizes[name] for name in view.manual_axes.names]) > 1
+
+
+def manual_attributes(operation: Operation, module: Module, *, is_nested: bool) -> Mapping[str, Attribute]:
+    """The attributes of the `nimblehlo.manual_computation` that a `sdy.manual_computation` becomes.
+
+    Raises:
+        UnsupportedError: devices are to hold terms of a reduction.
+    """
+    view: Any = view_of(operation)
+    for sharding in (*view.in_shardings.shardings, *view.out_shardings.shardings):
+        if any(axis.name in view.manual_axes.names for axis in sharding.unreduced):
+            raise view.unsupported(f"the sharding {sharding.body()} has unreduced values on manual axes")
+    mesh = _manual_mesh(view, module)
+    assert mesh is not None
+    return {
+        "mesh": mesh,
+        "in_shardings": view.in_shardings,
+        "out_shardings": view.out_shardings,
+        "manual_axes": view.manual_axes,
+        "is_nested": BoolAttribute(is_nested),
+    }
+
+
+def _manual_mesh(view: Any, module: Module) -> Mesh | None:
+    """The mesh of a manual computation; None where no sharding names one with the manual axes."""
+    shardings = [*view.in_shardings.shardings, *view.out_shardings.shardings]
+    mesh, _ = _mesh(shardings, meshes_of(module))
+    names = set(view.manual_axes.names)
+    return mesh if mesh is not None and names <= mesh.sizes.keys() else None
 
 
 def with_known_mesh(operation: Operation, module: Module) -> Mapping[str, Attribute]:

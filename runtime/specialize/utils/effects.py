@@ -6,8 +6,11 @@ from typing import Final
 
 from ...ir import Block, Operation
 from ...ops.framework.declaration import lookup
+from ...ops.framework.op_registry import MANUAL_COMPUTATION, RUN_PARALLEL
 
-CONTROL_FLOW: Final = frozenset({"stablehlo.case", "stablehlo.if", "stablehlo.while"})
+CONTROL_FLOW: Final = frozenset(
+    {"stablehlo.case", "stablehlo.if", "stablehlo.while", RUN_PARALLEL, MANUAL_COMPUTATION}
+)
 """Operations whose regions are parts of the program, not of a computation on elements."""
 
 

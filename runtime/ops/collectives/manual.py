@@ -1,0 +1,153 @@
+"""`nimblehlo.manual_computation`: what specialization makes of `sdy.manual_computation` on several devices.
+
+The body runs as the processes of a grid of one replica, a process for each device of the mesh: process (0, d)
+is device d. Each sees the shards of the operands along the manual axes, and the results are put together from
+the shards of all. Devices that differ on other axes alone compute the same. A computation within the body of
+another one runs in the process that comes to it: that takes its shards along the inner axes, and the devices
+along these hand each other the shards of the results.
+
+Source: Shardy's documentation, "Sharding representation" and the operation `sdy.manual_computation`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...ir.sharding import AxisRef, ManualAxes, Mesh, ShardingPerValue, TensorSharding
+from ...types import ANY
+from ..framework.attribute_kinds import BOOL, DialectData
+from ..framework.declaration import Array, Attribute, Operand, Region, Result
+from .base import Joint, Results
+from .process_grid import Grid, ProcessGroup, ProcessId
+
+Coordinates = Mapping[str, int]
+"""The position of a device on each axis of a mesh."""
+
+
+class ManualComputation(Joint, name="nimblehlo.manual_computation"):
+    """Runs a body on the devices of a mesh, on shards of its operands."""
+
+    tensors = Operand(ANY, variadic=True)
+    mesh = Attribute(DialectData(Mesh))
+    in_shardings = Attribute(DialectData(ShardingPerValue))
+    out_shardings = Attribute(DialectData(ShardingPerValue))
+    manual_axes = Attribute(DialectData(ManualAxes))
+    is_nested = Attribute(BOOL)
+    body = Region()
+    results = Result(ANY, variadic=True)
+
+    @property
+    def grid(self) -> Grid:
+        """A process for each device."""
+        return Grid(1, self.mesh.total_size)
+
+    @functools.cached_property
+    def devices(self) -> dict[ProcessId, Coordinates]:
+        """The position of each device in the mesh, in the order of the devices."""
+        sizes = [axis.size for axis in self.mesh.axes]
+        numbers = self.mesh.device_ids or range(self.mesh.total_size)
+        names = [axis.name for axis in self.mesh.axes]
+        positions = {
+            ProcessId(0, device): dict(zip(names, index, strict=True))
+            for device, index in zip(numbers, np.ndindex(*sizes), strict=True)
+        }
+        return dict(sorted(positions.items()))
+
+    def group_of(self, process: ProcessId) -> ProcessGroup:
+        """The devices that differ from one on manual axes alone, in the order of the mesh."""
+        own, manual = self.devices[process], self.manual_axes.names
+        members = [
+            (tuple(at.values()), device)
+            for device, at in self.devices.items()
+            if all(at[axis] == own[axis] for axis in at if axis not in manual)
+        ]
+        return tuple(device for _, device in sorted(members))
+
+    def shards_of(self, process: ProcessId, tensors: Sequence[Any]) -> list[Any]:
+        """What a device gets of the operands."""
+        at = self.devices[process]
+        shards = []
+        for sharding, value in zip(self.in_shardings.shardings, tensors, strict=True):
+            range_of = self._ranges(sharding, at)
+            if any(count > 1 for _, count in range_of):
+                value = np.ascontiguousarray(value[_slices(range_of, value.shape)])
+            shards.append(value)
+        return shards
+
+    def are_whole(self) -> bool:
+        """Whether no result is divided along manual axes."""
+        return not any(
+            axis.name in self.manual_axes.names
+            for sharding in self.out_shardings.shardings
+            for dimension in sharding.dimensions
+            for axis in dimension.axes
+        )
+
+    def joined(self, shards: Mapping[ProcessId, Sequence[Any]]) -> Results:
+        """The results, from those of devices in the order of the mesh.
+
+        Where several devices hold the same shard, the one of the first of them is taken.
+        """
+        return tuple(
+            self._joined(sharding, {device: values[index] for device, values in shards.items()})
+            for index, sharding in enumerate(self.out_shardings.shardings)
+        )
+
+    def _joined(self, sharding: TensorSharding, shards: Mapping[ProcessId, Any]) -> Any:
+        first: Any = next(iter(shards.values()))
+        ranges = {device: self._ranges(sharding, self.devices[device]) for device in shards}
+        counts = [count for _, count in next(iter(ranges.values()))]
+        if all(count == 1 for count in counts):
+            return first
+        shape = [size * count for size, count in zip(first.shape, counts, strict=True)]
+        result: Array = np.empty(shape, first.dtype)
+        filled: set[tuple[int, ...]] = set()
+        for device, shard in shards.items():
+            position = tuple(index for index, _ in ranges[device])
+            if position not in filled:
+                filled.add(position)
+                result[_slices(ranges[device], shape)] = shard
+        return result
+
+    def _ranges(self, sharding: TensorSharding, at: Coordinates) -> list[tuple[int, int]]:
+        """For each dimension the number of a device's shard along manual axes, and how many there are."""
+        ranges = []
+        for dimension in sharding.dimensions:
+            index, count = 0, 1
+            for axis in dimension.axes:
+                if axis.name in self.manual_axes.names:
+                    size = axis.size(self.mesh)
+                    index, count = index * size + self._position(axis, at), count * size
+            ranges.append((index, count))
+        return ranges
+
+    def _position(self, axis: AxisRef, at: Coordinates) -> int:
+        """A device's position on an axis or a sub-axis."""
+        minor = self.mesh.sizes[axis.name] // axis.next_pre_size(self.mesh)
+        position: int = at[axis.name] // minor % axis.size(self.mesh)
+        return position
+
+    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+        """The results of a nested computation: those of each device of a group, put together."""
+        members = {self.member_at(position): values for position, values in enumerate(parts)}
+        return [self.joined(members)] * len(receivers)
+
+    def member_at(self, position: int) -> ProcessId:
+        """A device that stands at a position of every group as far as manual axes tell."""
+        return self.group_of(next(iter(self.devices)))[position]
+
+    def reference(self, *tensors: Any, body: Any) -> Any:
+        raise self.unsupported("runs where a grid runs the program")
+
+
+def _slices(ranges: Sequence[tuple[int, int]], shape: Sequence[int]) -> tuple[slice, ...]:
+    """The elements of a shard within the whole tensor."""
+    slices = []
+    for (index, count), size in zip(ranges, shape, strict=True):
+        shard = size // count
+        slices.append(slice(index * shard, (index + 1) * shard))
+    return tuple(slices)
