@@ -184,7 +184,7 @@ class Executable:
         options: those that it was compiled with.
     """
 
-    _scatters_by_columns = _calls_layers = True
+    _outlines_subgraphs = True
 
     def __init__(
         self, module: Module, entry: str, options: Options, host: HostQueues | None = None
@@ -267,8 +267,7 @@ class Executable:
                 self._entry,
                 types,
                 drops_windows=drops_windows,
-                scatters_by_columns=self._scatters_by_columns,
-                outlines_subgraphs=self._calls_layers,
+                outlines_subgraphs=self._outlines_subgraphs,
             )
             return self._lowered(function)
         except MemoryError as error:

@@ -4,9 +4,8 @@ A *slice* here is one slice of the specification, or a part of a large one. Slic
 order; a task copies a range of them, block by block: it computes the starts of a block first, clamped once a
 slice, then copies the items, by size, whatever their type.
 
-The indices come as one array of index vectors, or as *index components*: an array of the batch's shape, in
-any layout, for each component of the index vectors, so that broadcast and sliced indices need no memory of
-their own.
+The kernel reads the indices by *components*: an array of the batch's shape, in any layout, for each component
+of the index vectors, so that broadcast and sliced indices need no memory of their own.
 """
 
 import math
@@ -76,14 +75,14 @@ class _Loops:
             for d in slice_space
         ]
         self._loops = np.array(rows, np.int64)
-        self._component_rows = geometry.component_rows * np.array([1, 1, 1, item_size], np.int64)
+        self._component_rows = geometry.component_rows * np.array([1, 1, item_size], np.int64)
         self._division = division(self._slice_count, 2.0 * run * total_size(window) * item_size)
         aligned_quantities = (self._run_bytes, *self._loops[:, 2].tolist(), *self._runs[:, 1].tolist())
         self._is_cache_line_aligned = all(quantity % CACHE_LINE == 0 for quantity in aligned_quantities)
 
     def run(
         self, operand: np.ndarray, index_components: Sequence[np.ndarray], sample: np.ndarray,
-        result: np.ndarray, fill_value: np.ndarray | None, threads: int | None,
+        result: np.ndarray, threads: int | None,
     ) -> None:  # fmt: skip
         """Launch the kernel."""
         from . import gather_loops
@@ -94,59 +93,49 @@ class _Loops:
         addresses = np.array(
             [component.__array_interface__["data"][0] for component in index_components], np.int64
         )
-        arrays = (flat(operand, np.uint8), result.reshape(-1).view(np.uint8), self._fill_bytes(fill_value))
+        arrays = (flat(operand, np.uint8), result.reshape(-1).view(np.uint8))
         rest = (self._runs, self._run_bytes, nontemporal)
         gather_loops.gather_runs(
             self._division.tasks, *loops, addresses, sample, *arrays, *rest, threads=threads
         )
 
-    def _fill_bytes(self, fill_value: np.ndarray | None) -> np.ndarray:
-        """The bytes that fill a run outside of the operand."""
-        if fill_value is None:
-            return np.empty(0, np.uint8)
-        items = np.ascontiguousarray(fill_value).reshape(1).view(np.uint8)
-        return np.tile(items, self._run_bytes // items.size)
 
-
-class ComponentGather:
-    """What `prepare_components` returns. `result_shape` is the result's shape."""
+class PreparedGather:
+    """What `prepare` returns. `result_shape` is the result's shape."""
 
     def __init__(
         self, geometry: _Geometry, result_shape: tuple[int, ...], operand_shape: tuple[int, ...],
-        batch_shape: tuple[int, ...], index_dtype: np.dtype, component_count: int, threads: int | None,
+        indices_shape: tuple[int, ...], index_dtype: np.dtype, index_vector_dim: int, threads: int | None,
     ) -> None:  # fmt: skip
         self.result_shape = result_shape
-        self._component_count = component_count
         self._geometry = geometry
         self._operand_shape = operand_shape
-        self._batch_shape = batch_shape
+        self._indices_shape = indices_shape
         self._index_dtype = index_dtype
         self._threads = threads
         self._loops: dict[tuple[tuple[int, ...], ...], _Loops] = {}
         is_native = index_dtype.kind in "iu" and index_dtype.isnative and index_dtype != np.uint64
         self._sample: np.ndarray = np.empty(0, index_dtype if is_native else np.int64)
+        before = (slice(None),) * index_vector_dim
+        has_vectors = index_vector_dim < len(indices_shape)
+        self._component_slices: list[tuple[Any, ...]] = [
+            (*before, number) if has_vectors else () for number in geometry.index_components
+        ]
 
-    def __call__(
-        self,
-        operand: np.ndarray,
-        index_components: Sequence[np.ndarray],
-        fill_value: np.ndarray | None = None,
-    ) -> np.ndarray:
+    def __call__(self, operand: np.ndarray, start_indices: np.ndarray) -> np.ndarray:
         """Gather the slices.
 
         Args:
-            operand, index_components: arrays of the prepared shapes and types.
-            fill_value: of rank 0 and the operand's type, fills slices whose indices are out of bounds; None:
-                their starts are clamped.
+            operand, start_indices: arrays of the prepared shapes and types.
 
         Raises ValueError if an array has another shape or item size than prepared for.
         """
-        self._check(operand, index_components)
+        self._check(operand, start_indices)
         result = np.empty(self.result_shape, operand.dtype)
         if result.size:
-            native = [self._native(index_components[number]) for number in self._geometry.index_components]
-            loops = self._loops_for(tuple([component.strides for component in native]))
-            loops.run(operand, native, self._sample, result, fill_value, self._threads)
+            components = [self._native(np.asarray(start_indices[part])) for part in self._component_slices]
+            loops = self._loops_for(tuple([component.strides for component in components]))
+            loops.run(operand, components, self._sample, result, self._threads)
         return result
 
     def _loops_for(self, byte_strides: tuple[tuple[int, ...], ...]) -> _Loops:
@@ -174,57 +163,18 @@ class ComponentGather:
             component = component.copy()
         return component
 
-    def _check(self, operand: np.ndarray, index_components: Sequence[np.ndarray]) -> None:
+    def _check(self, operand: np.ndarray, start_indices: np.ndarray) -> None:
         item_size = self._geometry.item_size
         if operand.shape != self._operand_shape or operand.itemsize != item_size:
             raise ValueError(
                 f"operand has shape {operand.shape} and items of {operand.itemsize} bytes, "
                 f"but {self._operand_shape} and {item_size} were prepared for"
             )
-        for component in index_components:
-            if component.shape != self._batch_shape or component.dtype != self._index_dtype:
-                raise ValueError(
-                    f"a column of indices has shape {component.shape} and type {component.dtype}, "
-                    f"but {self._batch_shape} and {self._index_dtype} were prepared for"
-                )
-        if len(index_components) != self._component_count:
-            raise ValueError(
-                f"there are {len(index_components)} columns of indices, not {self._component_count}"
-            )
-
-
-class PreparedGather:
-    """What `prepare` returns. `result_shape` is the result's shape."""
-
-    def __init__(
-        self,
-        by_components: ComponentGather,
-        indices_shape: tuple[int, ...],
-        index_dtype: np.dtype,
-        index_vector_dim: int,
-    ) -> None:
-        self.result_shape = by_components.result_shape
-        self._by_components = by_components
-        self._indices_shape = indices_shape
-        self._index_dtype = index_dtype
-        before = (slice(None),) * index_vector_dim
-        length = indices_shape[index_vector_dim] if index_vector_dim < len(indices_shape) else None
-        self._component_slices: list[tuple[Any, ...]] = (
-            [()] if length is None else [(*before, number) for number in range(length)]
-        )
-
-    def __call__(self, operand: np.ndarray, start_indices: np.ndarray) -> np.ndarray:
-        """Gather the slices.
-
-        Raises ValueError if an array has another shape or item size than prepared for.
-        """
         if start_indices.shape != self._indices_shape or start_indices.dtype != self._index_dtype:
             raise ValueError(
                 f"start_indices has shape {start_indices.shape} and type {start_indices.dtype}, "
                 f"but {self._indices_shape} and {self._index_dtype} were prepared for"
             )
-        index_components = [start_indices[where] for where in self._component_slices]
-        return self._by_components(operand, [np.asarray(component) for component in index_components])
 
 
 def prepare(
@@ -266,54 +216,6 @@ def prepare(
         raise ValueError(
             f"start_index_map has {len(start_index_map)} elements, but index vectors have {length}"
         )
-    by_components = prepare_components(
-        operand_shape,
-        batch_shape,
-        item_size,
-        index_dtype,
-        offset_dims=offset_dims,
-        collapsed_slice_dims=collapsed_slice_dims,
-        operand_batching_dims=operand_batching_dims,
-        batching_dims=[axis - (axis > index_vector_dim) for axis in start_indices_batching_dims],
-        start_index_map=start_index_map,
-        slice_sizes=slice_sizes,
-        threads=threads,
-    )
-    return PreparedGather(by_components, tuple(start_indices_shape), np.dtype(index_dtype), index_vector_dim)
-
-
-def prepare_components(
-    operand_shape: Sequence[int],
-    batch_shape: Sequence[int],
-    item_size: int,
-    index_dtype: Any,
-    *,
-    offset_dims: Sequence[int],
-    collapsed_slice_dims: Sequence[int],
-    operand_batching_dims: Sequence[int],
-    batching_dims: Sequence[int],
-    start_index_map: Sequence[int],
-    slice_sizes: Sequence[int],
-    added_to_negative: Sequence[int] | None = None,
-    is_filled: bool = False,
-    threads: int | None = None,
-) -> ComponentGather:
-    """Decide how to gather where each component of the index vectors has an array of its own.
-
-    Args:
-        operand_shape: sizes of the operand.
-        batch_shape: the shape of each array of index components.
-        item_size, index_dtype: as for `prepare`.
-        offset_dims, collapsed_slice_dims, operand_batching_dims, start_index_map, slice_sizes: as the
-            operation's attributes.
-        batching_dims: the dimensions of the index arrays that go with `operand_batching_dims`.
-        added_to_negative: for each component what is added to negative indices before anything else.
-        is_filled: whether calls give a `fill_value`.
-        threads: most threads to use; None: all.
-
-    Raises:
-        ValueError: as `prepare`.
-    """
     if item_size not in UNSIGNED_BY_SIZE:
         raise ValueError(f"item_size is {item_size}, but must be one of {sorted(UNSIGNED_BY_SIZE)}")
     if any(not 0 <= size <= dim for size, dim in zip(slice_sizes, operand_shape, strict=True)):
@@ -332,7 +234,8 @@ def prepare_components(
         )
     operand_steps, result_steps = row_major_strides(operand_shape), row_major_strides(result_shape)
     batching = {
-        axis: operand_steps[dim] for dim, axis in zip(operand_batching_dims, batching_dims, strict=True)
+        axis - (axis > index_vector_dim): operand_steps[dim]
+        for dim, axis in zip(operand_batching_dims, start_indices_batching_dims, strict=True)
     }
     slice_space = [
         Dimension(size_of[axis], (batching.get(number, 0), result_steps[axis]))
@@ -343,35 +246,34 @@ def prepare_components(
         for dim, axis in zip(window_dims, offset_dims, strict=True)
     )
     index_type = np.dtype(index_dtype)
-    component_rows = _component_rows(
-        start_index_map, operand_shape, slice_sizes, index_type, added_to_negative
-    )
-    used = [number for number, row in enumerate(component_rows.tolist()) if row[0] > 0 or is_filled]
+    component_rows = _component_rows(start_index_map, operand_shape, slice_sizes, index_type)
+    used = [number for number, row in enumerate(component_rows.tolist()) if row[0] > 0]
     geometry = _Geometry(slice_space, window, used, component_rows[used], item_size)
-    return ComponentGather(
+    return PreparedGather(
         geometry,
         result_shape,
         tuple(operand_shape),
-        tuple(batch_shape),
+        tuple(start_indices_shape),
         index_type,
-        len(start_index_map),
+        index_vector_dim,
         threads,
     )
 
 
 def _component_rows(
-    start_index_map: Sequence[int], operand_shape: Sequence[int], slice_sizes: Sequence[int],
-    index_dtype: np.dtype, added_to_negative: Sequence[int] | None,
-) -> np.ndarray:  # fmt: skip
+    start_index_map: Sequence[int],
+    operand_shape: Sequence[int],
+    slice_sizes: Sequence[int],
+    index_dtype: np.dtype,
+) -> np.ndarray:
     """The rows of `component_rows` of `_slice_offsets`."""
     operand_steps = row_major_strides(operand_shape)
-    added = added_to_negative or (0,) * len(start_index_map)
     rows = []
-    for dim, addend in zip(start_index_map, added, strict=True):
+    for dim in start_index_map:
         largest = operand_shape[dim] - slice_sizes[dim]
         clamped_negative = largest if index_dtype == np.uint64 else 0
-        rows.append((largest, clamped_negative, addend, operand_steps[dim]))
-    return np.array(rows, np.int64).reshape(len(rows), 4)
+        rows.append((largest, clamped_negative, operand_steps[dim]))
+    return np.array(rows, np.int64).reshape(len(rows), 3)
 
 
 def _split(

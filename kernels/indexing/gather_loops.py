@@ -13,30 +13,18 @@ BLOCK = 1024
 @kernel
 def _add_component(
     address: int, sample: Any, base: int, index_stride: int, component: Any, count: int, first: int,
-    operand_offsets: Any, inside: Any,
+    operand_offsets: Any,
 ) -> None:  # fmt: skip
-    """Add one index component to the operand offsets of a fiber of slices; `inside` records which slices are
-    in bounds."""
-    largest, clamped_negative, addend, component_stride = component[
-        0
-    ], component[1], component[2], component[3]
-    if inside.size > 0:
-        for i in range(count):
-            start = np.int64(item_at(sample, address, base + i * index_stride))
-            start = start + addend if start < 0 else start
-            inside[np.uint64(first + i)] &= start >= 0 and start <= largest
-            start = clamped_negative if start < 0 else min(start, largest)
-            operand_offsets[np.uint64(first + i)] += start * component_stride
-    elif index_stride == 1:
+    """Add one index component to the operand offsets of a fiber of slices."""
+    largest, clamped_negative, component_stride = component[0], component[1], component[2]
+    if index_stride == 1:
         for i in range(count):
             start = np.int64(item_at(sample, address, base + i))
-            start = start + addend if start < 0 else start
             start = clamped_negative if start < 0 else min(start, largest)
             operand_offsets[np.uint64(first + i)] += start * component_stride
     else:
         for i in range(count):
             start = np.int64(item_at(sample, address, base + i * index_stride))
-            start = start + addend if start < 0 else start
             start = clamped_negative if start < 0 else min(start, largest)
             operand_offsets[np.uint64(first + i)] += start * component_stride
 
@@ -44,20 +32,17 @@ def _add_component(
 @kernel
 def _slice_offsets(
     first: int, count: int, loops: Any, component_rows: Any, index_components: Any, sample: Any,
-    operand_offsets: Any, result_offsets: Any, inside: Any,
+    operand_offsets: Any, result_offsets: Any,
 ) -> None:  # fmt: skip
     """Offsets in the operand and in the result of `count` slices from number `first` on.
 
     `loops` has a row (size, operand stride, result stride, a stride for each index component) for each
     dimension of the slices' iteration space; `component_rows` a row (largest start, start for a negative
-    index, addend of a negative index, operand stride) for each component; `index_components` the addresses of
-    the index components, whose items have the type of `sample`. `inside` may be empty.
+    index, operand stride) for each component; `index_components` the addresses of the index components, whose
+    items have the type of `sample`.
     """
     inner = loops.shape[0] - 1
     length, operand_stride, result_stride = loops[inner, 0], loops[inner, 1], loops[inner, 2]
-    if inside.size > 0:
-        for i in range(count):
-            inside[np.uint64(i)] = True
     done = 0
     while done < count:
         fiber = (first + done) // length
@@ -85,7 +70,7 @@ def _slice_offsets(
                 rest = outer
             _add_component(
                 index_components[row], sample, base, index_stride, component_rows[row], fiber_count, done,
-                operand_offsets, inside,
+                operand_offsets,
             )  # fmt: skip
         done += fiber_count
 
@@ -93,30 +78,25 @@ def _slice_offsets(
 @kernel(parallel=True)
 def gather_runs(
     task: int, size: int, total: int, loops: Any, component_rows: Any, index_components: Any, sample: Any,
-    operand: Any, result: Any, fill_bytes: Any, runs: Any, run_bytes: int, nontemporal: bool,
+    operand: Any, result: Any, runs: Any, run_bytes: int, nontemporal: bool,
 ) -> None:  # fmt: skip
     """Copy slices of runs of `run_bytes` bytes at each row (operand offset, result offset) of `runs`, in
     bytes.
 
-    `fill_bytes` fill the runs of a slice whose indices are out of bounds; if empty, starts are clamped. With
-    `nontemporal`, stores bypass the caches; runs are whole cache lines of the result then.
+    Starts are clamped. With `nontemporal`, stores bypass the caches; runs are whole cache lines of the result
+    then.
     """
     operand_offsets = np.empty(BLOCK, np.int64)
     result_offsets = np.empty(BLOCK, np.int64)
-    inside = np.empty(BLOCK if fill_bytes.size > 0 else 0, np.bool_)
     end = min(total, (task + 1) * size)
     for first in range(task * size, end, BLOCK):
         count = min(BLOCK, end - first)
         _slice_offsets(
-            first, count, loops, component_rows, index_components, sample, operand_offsets, result_offsets,
-            inside,
+            first, count, loops, component_rows, index_components, sample, operand_offsets, result_offsets
         )  # fmt: skip
         for i in range(count):
             operand_offset, result_offset = operand_offsets[np.uint64(i)], result_offsets[np.uint64(i)]
-            if fill_bytes.size > 0 and not inside[np.uint64(i)]:
-                for run in range(runs.shape[0]):
-                    copy_bytes(result, result_offset + runs[run, 1], fill_bytes, 0, run_bytes)
-            elif nontemporal:
+            if nontemporal:
                 for run in range(runs.shape[0]):
                     copy_nontemporal(
                         result, result_offset + runs[run, 1], operand, operand_offset + runs[run, 0],

@@ -157,7 +157,7 @@ class ExploredExecutable(Executable):
             program without effects.
     """
 
-    _scatters_by_columns = _calls_layers = False
+    _outlines_subgraphs = False
 
     def __init__(self, module: Module, entry: str, options: Options) -> None:
         self.steps: list[ExploredStep] = []

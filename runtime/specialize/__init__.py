@@ -45,7 +45,6 @@ def specialize(
     *,
     rewrite: bool = True,
     drops_windows: bool = False,
-    scatters_by_columns: bool = True,
     outlines_subgraphs: bool = False,
 ) -> Function:
     """The function `entry` with its calls inlined, sizes and constants known, needless operations removed.
@@ -58,10 +57,8 @@ def specialize(
             bits without.
         drops_windows: whether scatters leave out whole windows, as `Options(scatter_out_of_bounds="window")`
             asks.
-        scatters_by_columns: whether scatters may take columns of indices, which no text can say
-            (`nimblehlo.ops.internal.component_scatter`).
-        calls_layers: whether layers may become calls of functions, the `callees` of the one that is returned;
-            otherwise it calls none.
+        outlines_subgraphs: whether repeated subgraphs may become calls of functions, the `callees` of the one
+            that is returned; otherwise it calls none.
 
     Raises:
         NimbleError: there is no such function, or it has no body.
@@ -92,7 +89,7 @@ def specialize(
             function.callees = outline_repeated_subgraphs(function.body)
         for part in (function, *function.callees):
             assert part.body is not None
-            simplify(part.body, budget, scatters_by_columns=scatters_by_columns)
+            simplify(part.body, budget)
             promote_reductions(part.body)
             reduce_before_transposing(part.body)
             remove_dead_code(part.body)

@@ -21,8 +21,7 @@ from ..blocks.boxes import Side, copy, window
 from ..blocks.elements import element_pointer
 from ..blocks.emitter import EMIT_RULES, EmitRule, Mode
 from ..coverage import ViewOf
-from ..llvm.values import I64, stored_type
-from ..nests.contiguous_copy import splat
+from ..llvm.values import I32, I64, stored_type
 from .emitter import ArrayEmitter
 from .vector_products import VectorProduct, fused_function
 
@@ -176,7 +175,7 @@ class _Product:
                 values = self.load(self.right, place, type)
                 for row, room in enumerate(sums):
                     at = builder.add(left, builder.add(term, I64(row * sizes.terms)))
-                    factor = splat(builder, self.load(self.left, at, self.scalar), lanes)
+                    factor = _splat(builder, self.load(self.left, at, self.scalar), lanes)
                     total = builder.call(fused, [factor, values, builder.load(room, typ=type)])
                     builder.store(total, room)
             for room, total in zip(sums, before, strict=False):
@@ -213,3 +212,13 @@ def _tiles(count: int, sizes: Sequence[int]) -> list[tuple[int, int, int]]:
 
 
 EMIT_RULES["stablehlo.dot_general"] = EmitRule(_problem, _emit, work=_work)
+
+
+def _splat(builder: ir.IRBuilder, value: ir.Value, count: int) -> ir.Value:
+    """A vector of `count` equal lanes; a scalar for a count of 1."""
+    if count == 1:
+        return value
+    type = ir.VectorType(value.type, count)
+    first = builder.insert_element(ir.Constant(type, ir.Undefined), value, ir.Constant(I32, 0))
+    mask = ir.Constant(ir.VectorType(I32, count), [ir.Constant(I32, 0)] * count)
+    return builder.shuffle_vector(first, ir.Constant(type, ir.Undefined), mask)

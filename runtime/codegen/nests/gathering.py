@@ -1,4 +1,4 @@
-"""Addresses and bounds checks of gathered elements, in LLVM IR.
+"""Addresses of gathered elements, in LLVM IR.
 
 Offsets are computed in 32 bits where these suffice: twice as many fit a vector.
 """
@@ -19,30 +19,17 @@ class StartIndexArgs(NamedTuple):
     """The arguments of a `StartIndex` in the closure."""
 
     max_index: ir.Value
-    negative_offset: ir.Value
     stride: ir.Value
 
 
-class GatherAddress(NamedTuple):
-    """The address of a gathered element.
-
-    Attributes:
-        offset: from the access, in elements; i32 if the node `fits_i32`.
-        in_bounds: whether no index was clamped; None if the node has no fill value.
-    """
-
-    offset: ir.Value
-    in_bounds: ir.Value | None
-
-
-def gather_address(
+def gather_offset(
     builder: ir.IRBuilder,
     node: Gather,
     values: Sequence[Value],
     start_indices: Sequence[StartIndex],
     args: Sequence[StartIndexArgs],
-) -> GatherAddress:
-    """Emit the offset of a gathered element, and its bounds check.
+) -> ir.Value:
+    """Emit the offset of a gathered element from its access, in elements: an i32 if the node `fits_i32`.
 
     Args:
         values: of all nodes, those of the indices computed.
@@ -50,7 +37,6 @@ def gather_address(
     """
     offset_type = I32 if node.fits_i32 else I64
     offset: ir.Value = ir.Constant(offset_type, 0)
-    in_bounds: ir.Value | None = None
     for gather_index in node.indices:
         start_args, constants = args[gather_index.start_index], start_indices[gather_index.start_index]
         is_signed = bool(gather_index.element_type.category & SIGNED)
@@ -58,20 +44,13 @@ def gather_address(
         index = _extended(builder, index, max(offset_type.width, index.type.width), is_signed)
         max_index = _resized(builder, start_args.max_index, index.type)
         zero = ir.Constant(index.type, 0)
-        if constants.negative_offset and is_signed:
-            shifted = builder.add(index, _resized(builder, start_args.negative_offset, index.type))
-            index = builder.select(builder.icmp_signed("<", index, zero), shifted, index)
-        if node.fill is not None:
-            # A negative index is a large one without its sign.
-            is_inside = builder.icmp_unsigned("<=", index, max_index)
-            in_bounds = is_inside if in_bounds is None else builder.and_(in_bounds, is_inside)
         index = call(builder, "llvm.smax", index, zero) if is_signed else index
         index = call(builder, "llvm.umin", index, max_index)
         index = _resized(builder, index, offset_type)
         if stride_kind(constants.stride) != "1":
             index = builder.mul(index, _resized(builder, start_args.stride, offset_type))
         offset = builder.add(offset, index)
-    return GatherAddress(offset, in_bounds)
+    return offset
 
 
 def add_strided(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ...ir.affine import AffineExpr
 from ...types import ELEMENT_TYPES
-from .contiguous_copy import can_fill
 from .nest import (
     MAX_CONSTANT_STRIDE,
     Access,
@@ -65,9 +64,8 @@ def _copy_as_integers(nest: Nest) -> Nest:
         bits = _BITS.get(accesses[store].element_type.dtype.itemsize)
         if not isinstance(node, (Load, Gather)) or number in operands or bits is None:
             continue
-        if isinstance(node, Load) or node.fill is None:
-            for access in (node.access, store):
-                accesses[access] = accesses[access]._replace(element_type=bits)
+        for access in (node.access, store):
+            accesses[access] = accesses[access]._replace(element_type=bits)
     return nest._replace(accesses=tuple(accesses))
 
 
@@ -159,8 +157,6 @@ def _copies_slices(nest: Nest) -> bool:
         if isinstance(node, (Load, Gather)):
             access = nest.accesses[node.access]
             if access.index_map.strides[-1] != (number in stored):
-                return False
-            if isinstance(node, Gather) and node.fill is not None and not can_fill(access.element_type):
                 return False
         elif number in stored or (isinstance(node, Iota) and nest.iota_maps[node.index_map].strides[-1]):
             return False
@@ -262,6 +258,5 @@ def _renumber_node(
         return node._replace(
             access=accesses.setdefault(nest.accesses[node.access], len(accesses)),
             indices=tuple(indices),
-            fill=None if node.fill is None else numbers[node.fill],
         )
     return node

@@ -66,12 +66,10 @@ class StartIndex(NamedTuple):
 
     Attributes:
         max_index: the greatest index in bounds; larger ones are clamped to it.
-        negative_offset: added to a negative index before all else; 0 for none.
         stride: of the indexed dimension, in elements.
     """
 
     max_index: int
-    negative_offset: int
     stride: int
 
 
@@ -89,13 +87,11 @@ class Gather(NamedTuple):
     Attributes:
         access: the access for indices of 0.
         indices: at least one.
-        fill: the node whose value replaces elements out of bounds; None: indices are clamped.
         fits_i32: whether all offsets into the array fit 32 bits.
     """
 
     access: int
     indices: tuple[GatherIndex, ...]
-    fill: int | None
     fits_i32: bool
 
 
@@ -162,8 +158,7 @@ def operand_nodes(node: Node) -> tuple[int, ...]:
     if isinstance(node, Apply):
         return node.operands
     if isinstance(node, Gather):
-        fill = () if node.fill is None else (node.fill,)
-        return (*[index.node for index in node.indices], *fill)
+        return tuple([index.node for index in node.indices])
     return ()
 
 
@@ -419,7 +414,7 @@ def description(nest: Nest) -> str:
             f"{interleaved_access(nest, number) or ''}"
         )
     lines += [f"index {access_kind(index_map)}" for index_map in nest.iota_maps]
-    lines += [f"start {stride_kind(one.stride)} {one.negative_offset != 0}" for one in nest.start_indices]
+    lines += [f"start {stride_kind(one.stride)}" for one in nest.start_indices]
     lines += map(_node_text, nest.nodes)
     lines.append(f"stores {nest.stores}")
     return "\n".join(lines)
@@ -433,7 +428,7 @@ def _node_text(node: Node) -> str:
         return f"{operation.name} {node.operands} {Printer().dictionary(attributes)} {' '.join(types)}"
     if isinstance(node, Gather):
         indices = " ".join([f"{node} {type} {start}" for node, type, start in node.indices])
-        return f"gather {node.access} by {indices} else {node.fill} {'narrow' if node.fits_i32 else 'wide'}"
+        return f"gather {node.access} by {indices} {'narrow' if node.fits_i32 else 'wide'}"
     if isinstance(node, Constant):
         return f"constant {node.element_type} {node.value.tobytes().hex()}"
     return f"index {node.index_map} {node.element_type}" if isinstance(node, Iota) else f"load {node.access}"

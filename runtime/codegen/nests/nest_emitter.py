@@ -17,8 +17,8 @@ from ...types import ELEMENT_TYPES, ElementType, TensorType
 from ..elementwise.elementwise import emit, side_by_side
 from ..llvm.loops import DISTINCT_LOOP, GuardedLoop, disable_unrolling, interleaved
 from ..llvm.values import I64, Value, constant, load, store, stored_type
-from .contiguous_copy import ContiguousSlice, copy_slice
-from .gathering import StartIndexArgs, add_strided, gather_address
+from .contiguous_copy import copy_slice
+from .gathering import StartIndexArgs, add_strided, gather_offset
 from .nest import (
     MAX_CONSTANT_STRIDE,
     Access,
@@ -136,7 +136,7 @@ class _Emitter:
         for _ in nest.iota_maps:
             self.offsets.append(args.read())
             self.index_strides.append(args.read_all(len(nest.sizes)))
-        self.start_indices = [StartIndexArgs(*args.read_all(3)) for _ in nest.start_indices]
+        self.start_indices = [StartIndexArgs(*args.read_all(2)) for _ in nest.start_indices]
         self.aligned = ir.Constant(ir.IntType(1), 1)
         for pointer in self.pointers[len(nest.accesses) - len(nest.stores) :]:
             self.aligned = builder.and_(self.aligned, is_aligned(builder, pointer))
@@ -147,7 +147,7 @@ class _Emitter:
         self.transposed_tiles = self.allocate_transposed_tiles(builder)
         self.tile: tuple[ir.Value, ir.Value] | None = None
         self.values: list[Value] = [()] * len(nest.nodes)
-        self.slices: dict[int, ContiguousSlice] = {}
+        self.slices: dict[int, ir.Value] = {}
         self.emit_nodes(_ONCE, builder, None)
         loop = GuardedLoop(builder, "unit", first, stop)
         self.emit_block(loop, (middle_blocks, inner_blocks), (middle_extent, inner_extent))
@@ -471,20 +471,17 @@ class _Emitter:
                 if self.nest.slice_length > 1 and number in self.nest.stores:
                     self.slices[number] = address
                 else:
-                    self.values[number] = _load_element(builder, self.nest.accesses[node.access], address)
+                    element_type = self.nest.accesses[node.access].element_type
+                    self.values[number] = load(builder, element_type, address)
 
     def element_slice(
         self, builder: ir.IRBuilder, node: Load | Gather, level: int, index: ir.Value | None
-    ) -> ContiguousSlice:
-        """The address of a node's element or slice, with its bounds check and fill value."""
+    ) -> ir.Value:
+        """The address of a node's element or slice."""
         access, strides = self.nest.accesses[node.access], self.strides[node.access]
         pointer = self.pointers[node.access] if level == _ONCE else self.rows[node.access]
-        in_bounds, fill = None, None
         if isinstance(node, Gather):
-            fill = node.fill
-            offset, in_bounds = gather_address(
-                builder, node, self.values, self.nest.start_indices, self.start_indices
-            )
+            offset = gather_offset(builder, node, self.values, self.nest.start_indices, self.start_indices)
             if index is not None and any(self.levels[indices.node] == _ELEMENT for indices in node.indices):
                 kind = stride_kind(access.index_map.strides[-1])
                 offset = add_strided(builder, offset, index, strides[-1], kind)
@@ -494,14 +491,14 @@ class _Emitter:
             constant_stride = access.index_map.strides[-1]
             if self.tile is not None and node.access in self.transposed_tiles:
                 index = builder.sub(index, self.tile[1])
-                return ContiguousSlice(_element_pointer(builder, access, pointer, index))
+                return _element_pointer(builder, access, pointer, index)
             stride = (
                 ir.Constant(I64, constant_stride)
                 if abs(constant_stride) <= MAX_CONSTANT_STRIDE
                 else strides[-1]
             )
             pointer = self.pointer(builder, access, pointer, stride, index)
-        return ContiguousSlice(pointer, in_bounds, () if fill is None else self.values[fill])
+        return pointer
 
     def iota_value(self, builder: ir.IRBuilder, node: Iota, level: int, index: ir.Value | None) -> Value:
         """The element of an iota node."""
@@ -532,7 +529,7 @@ class _Emitter:
                 store(builder, access.element_type, self.values[node], pointer)
 
     def emit_slice_copy(
-        self, builder: ir.IRBuilder, access: Access, source: ContiguousSlice, target: ir.Value
+        self, builder: ir.IRBuilder, access: Access, source: ir.Value, target: ir.Value
     ) -> None:
         """Copy a slice to its target."""
         if not uses_nontemporal_stores(self.nest):
@@ -587,14 +584,6 @@ def _stack_scratch(builder: ir.IRBuilder, nbytes: int) -> ir.Value:
 def _element_pointer(builder: ir.IRBuilder, access: Access, pointer: ir.Value, offset: ir.Value) -> ir.Value:
     """The address `offset` elements after a pointer."""
     return builder.gep(pointer, [offset], inbounds=True, source_etype=stored_type(access.element_type))
-
-
-def _load_element(builder: ir.IRBuilder, access: Access, address: ContiguousSlice) -> Value:
-    """The element of a slice of length 1."""
-    value = load(builder, access.element_type, address.pointer)
-    if address.in_bounds is None:
-        return value
-    return tuple([builder.select(address.in_bounds, a, b) for a, b in zip(value, address.fill, strict=True)])
 
 
 _GROUP = "access group"

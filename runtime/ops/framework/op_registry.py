@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-COMPONENT_GATHER: Final = "nimblehlo.gather"
-FILLED_GATHER: Final = "nimblehlo.filled_gather"
 COMPONENT_SCATTER: Final = "nimblehlo.scatter"
 ARG_REDUCE: Final = "nimblehlo.position_reduce"
 ARG_SORT: Final = "nimblehlo.position_sort"
@@ -47,7 +45,6 @@ _NAMES: Final = {
     },
     "indexing.dynamic_slice": {"stablehlo": "dynamic_slice dynamic_update_slice torch_index_select"},
     "indexing.gather": {"stablehlo": "gather dynamic_gather"},
-    "internal.component_gather": {"nimblehlo": "gather filled_gather"},
     "internal.component_scatter": {"nimblehlo": "scatter"},
     "indexing.scatter": {"stablehlo": "scatter"},
     "internal.whole_windows": {"nimblehlo": "whole_windows"},

@@ -24,7 +24,7 @@ from ...specialize.fusion.gather_index_map import copies_contiguous_rows, is_tra
 from ...specialize.fusion.reductions import form_reduction_fusions
 from ...specialize.fusion.rows import form_row_fusions
 from ...specialize.fusion.small_steps import form_step_fusions
-from ...specialize.rewrites.small_scatters import take_index_vectors
+from ...specialize.rewrites.registry import split_scatter_indices
 from ...specialize.utils.rewriter import is_plain
 from ...types import TensorType
 from ..implementation import Pairs, Runnable
@@ -47,7 +47,8 @@ def fuse_operations(function: Function, options: Options) -> None:
     leave = functools.partial(_is_native_loop, options)
     for each in (function, *function.callees):
         assert each.body is not None
-        take_index_vectors(each.body, has_few_updates)
+        if has_default_ordering:
+            split_scatter_indices(each.body, has_few_updates)
         form_fusions(each.body, generates, leave, fuse_reductions, is_worth_compiling_alone)
         if options.ordering == Ordering():
             form_step_fusions(each.body, is_small_step, leave)

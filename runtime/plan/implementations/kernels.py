@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...ops.framework.declaration import Op
-from ...ops.framework.op_registry import COMPONENT_SCATTER, FILLED_GATHER
+from ...ops.framework.op_registry import COMPONENT_SCATTER
 from ...ops.reduction.bodies import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ...types import QUANTIZED, TensorType
 from ..implementation import Runnable
@@ -77,36 +77,6 @@ def _gather(view: Any, threads: int | None) -> KernelMatch:
         )
 
     return Kernel(prepare, "gather loops")
-
-
-def _column_gather(view: Any, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.indexing.gather`: by item size, from columns of indices."""
-    operand, column = view.operand, view.index_components[0]
-    is_filled = view.name == FILLED_GATHER
-
-    def prepare() -> Runnable:
-        from ...kernels.indexing import gather
-
-        prepared = gather.prepare_components(
-            operand.shape,
-            column.shape,
-            operand.dtype.itemsize,
-            column.dtype,
-            offset_dims=view.offset_dims,
-            collapsed_slice_dims=view.collapsed_slice_dims,
-            operand_batching_dims=view.operand_batching_dims,
-            batching_dims=view.start_indices_batching_dims,
-            start_index_map=view.start_index_map,
-            slice_sizes=view.slice_sizes,
-            added_to_negative=view.added_to_negative,
-            is_filled=is_filled,
-            threads=threads,
-        )
-        if is_filled:
-            return lambda operand, fill_value, *columns: prepared(operand, columns, fill_value)
-        return lambda operand, *columns: prepared(operand, columns)
-
-    return Kernel(prepare, "gather loops by columns of indices")
 
 
 def _reduce(view: Any, threads: int | None) -> KernelMatch:
@@ -379,8 +349,6 @@ def _rng_bit_generator(view: Any, threads: int | None) -> KernelMatch:
 _OFFERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
     "chlo.top_k": _top_k,
     "nimblehlo.fft_of_real": _fft,
-    "nimblehlo.filled_gather": _column_gather,
-    "nimblehlo.gather": _column_gather,
     "nimblehlo.position_reduce": _position_reduce,
     "nimblehlo.position_sort": _position_sort,
     "nimblehlo.scatter": _scatter,

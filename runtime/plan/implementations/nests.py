@@ -23,7 +23,7 @@ from ...codegen.nests.nest import (
 from ...ir import Block, DenseElementsAttribute, Operation, Value
 from ...ir.affine import AffineExpr, Box, identity_map, index_range, row_major_offset
 from ...ops.framework.verify import view_of
-from ...specialize.fusion.gather_index_map import GATHERS, GatherMap, read_through_views, trace_gather
+from ...specialize.fusion.gather_index_map import GatherMap, read_through_views, trace_gather
 from ...specialize.fusion.movement_index_map import MOVES, InseparableLoops, LoopSplit, source
 from ...types import SIGNED, ElementType, TensorType
 from ..implementation import NoCode
@@ -121,8 +121,9 @@ class _BoxNest:
             return []
         if owner.name in MOVES:
             return [source(owner, coordinates, self.box)]
-        if owner.name in GATHERS:
-            return _index_elements(trace_gather(owner, coordinates, len(self.box)))
+        if owner.name == "stablehlo.gather":
+            gather_map = trace_gather(owner, coordinates, len(self.box))
+            return [(index.value, index.coordinates) for index in gather_map.dynamic_indices]
         return [(operand, coordinates if _type(operand).shape else ()) for operand in owner.operands]
 
     def enter(self, point: _Element, operands: Sequence[_Element]) -> int:
@@ -134,7 +135,7 @@ class _BoxNest:
         assert isinstance(operation, Operation)
         if operation.name in MOVES:
             return self.node_ids[operands[0]]
-        if operation.name in GATHERS:
+        if operation.name == "stablehlo.gather":
             return self.gather(operation, trace_gather(operation, coordinates, len(self.box)))
         element_type = _element_type(value)
         if operation.name == "stablehlo.constant":
@@ -157,7 +158,7 @@ class _BoxNest:
             number = self.node_ids[index.value, index.coordinates]
             constant_map = self.constant_index(number, index.largest)
             if constant_map is None:
-                self.start_indices.append(StartIndex(index.largest, index.added, stride))
+                self.start_indices.append(StartIndex(index.largest, stride))
                 dynamic_indices.append(
                     GatherIndex(number, _element_type(index.value), len(self.start_indices) - 1)
                 )
@@ -167,8 +168,7 @@ class _BoxNest:
         access = len(self.accesses) - 1
         if not dynamic_indices:
             return self.node(Load(access))
-        fill = None if gather_map.fill is None else self.node_ids[gather_map.fill, ()]
-        return self.node(Gather(access, tuple(dynamic_indices), fill, _type(array).size < _NARROW))
+        return self.node(Gather(access, tuple(dynamic_indices), _type(array).size < _NARROW))
 
     def constant_index(self, number: int, largest: int) -> AffineExpr | None:
         """An index that counts, or never changes, and always lies within a dimension; None for others."""
@@ -211,12 +211,6 @@ def _element_type(value: Value) -> ElementType:
     element_type = _type(value).element_type
     assert isinstance(element_type, ElementType)
     return element_type
-
-
-def _index_elements(gather_map: GatherMap) -> list[_Element]:
-    """The elements that the place of a gather's element depends on, and what may take its place."""
-    elements: list[_Element] = [(index.value, index.coordinates) for index in gather_map.dynamic_indices]
-    return elements if gather_map.fill is None else [*elements, (gather_map.fill, ())]
 
 
 def _only_element(constant: Operation) -> np.generic:

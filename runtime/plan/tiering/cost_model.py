@@ -15,7 +15,6 @@ from ...ops.framework.declaration import Op, lookup
 from ...ops.reduction.reduce import Reduce
 from ...ops.shape.layout import Concatenate
 from ...ops.shape.slicing import Pad
-from ...specialize.fusion.gather_index_map import GATHERS
 from ...types import COMPLEX, FLOAT, TensorType, Type
 from ..implementation import Cost
 
@@ -121,7 +120,7 @@ def estimate(block: Block) -> Cost:
             work += size * seconds
             slowest = max(slowest, seconds)
             total_compile_seconds += _compiling(seconds)
-        elif operation.name in GATHERS:
+        elif operation.name == "stablehlo.gather":
             work += size * _GATHERED
         elif issubclass(declaration, (Concatenate, Pad)):
             work += size * _ARITHMETIC

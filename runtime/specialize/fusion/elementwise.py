@@ -25,7 +25,6 @@ from ..utils.effects import CONTROL_FLOW, has_no_effect
 from ..utils.rewriter import is_plain, is_plain_value
 from .disjoint_set import DisjointSet
 from .gather_index_map import (
-    GATHERS,
     MIN_CONTIGUOUS,
     TRACEABLE_VIEWS,
     contiguous_length,
@@ -181,7 +180,7 @@ class _Grouping:
             return _REMATERIALIZABLE
         if is_movement_op(operation):
             return _MOVEMENT
-        if operation.name in GATHERS:
+        if operation.name == "stablehlo.gather":
             return self.kind_of_gather(operation)
         shape = _shape(operation.result)
         if all(_shape(operand) in (shape, ()) for operand in operation.operands) and generates(operation):
@@ -284,7 +283,7 @@ class _Grouping:
         if operation.name == "stablehlo.reshape":
             users = self.users.get(operation.result, [])
             return any(self.needs_in_order(one, operation.result, is_transposed) for one in users)
-        is_array = operation.name in GATHERS and operation.operands[0] is value
+        is_array = operation.name == "stablehlo.gather" and operation.operands[0] is value
         copies = is_transposed and operation.name in _NEEDS_CONTIGUOUS_OPERAND
         return is_array or copies or operation.name in TERMINATORS
 

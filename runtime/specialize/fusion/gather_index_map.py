@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 
 from ...ir import Operation, Value
 from ...ir.affine import AffineExpr, Box
-from ...ops.framework.op_registry import COMPONENT_GATHER, FILLED_GATHER
 from ...ops.framework.verify import view_of
 from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.layout import Reverse
@@ -16,8 +15,6 @@ from ...ops.shape.slicing import Slice
 from ..utils.rewriter import is_plain
 from .movement_index_map import source
 
-_COMPONENT_GATHERS: Final = frozenset({COMPONENT_GATHER, FILLED_GATHER})
-GATHERS: Final = _COMPONENT_GATHERS | {"stablehlo.gather"}
 TRACEABLE_VIEWS: Final = frozenset({BroadcastInDim.name, Reverse.name, Slice.name})
 """Moves through which a gather may read: neighbours stay neighbours."""
 
@@ -34,14 +31,12 @@ class DynamicIndex(NamedTuple):
         value, coordinates: the element that holds it.
         dimension: of the operand.
         largest: the last index at which a slice lies within the operand.
-        added: to an index that is negative, before anything else.
     """
 
     value: Value
     coordinates: tuple[AffineExpr, ...]
     dimension: int
     largest: int
-    added: int
 
 
 class GatherMap(NamedTuple):
@@ -50,12 +45,10 @@ class GatherMap(NamedTuple):
     Attributes:
         coordinates: those in the operand where all indices are 0.
         dynamic_indices: the indices that count.
-        fill: what takes the place of an element that would be moved; None: they are moved.
     """
 
     coordinates: tuple[AffineExpr, ...]
     dynamic_indices: tuple[DynamicIndex, ...]
-    fill: Value | None
 
 
 def trace_gather(operation: Operation, coordinates: Sequence[AffineExpr], loops: int) -> GatherMap:
@@ -69,29 +62,15 @@ def trace_gather(operation: Operation, coordinates: Sequence[AffineExpr], loops:
         operand_coordinates[d] = batch[batch_of[other]]
     for d, result_dim in view.windowed_dims.items():
         operand_coordinates[d] = coordinates[result_dim]
-    fill = operation.operands[1] if operation.name == FILLED_GATHER else None
     dynamic_indices = []
     for number, d in enumerate(view.start_index_map):
         largest = view.operand.shape[d] - view.slice_sizes[d]
-        if largest or fill is not None:
-            value, index_coordinates = _index(operation, view, number, batch, zero)
-            added = view.added_to_negative[number] if operation.name in _COMPONENT_GATHERS else 0
-            dynamic_indices.append(DynamicIndex(value, index_coordinates, d, largest, added))
-    return GatherMap(tuple(operand_coordinates), tuple(dynamic_indices), fill)
-
-
-def _index(
-    operation: Operation, view: Any, number: int, batch: list[AffineExpr], zero: AffineExpr
-) -> tuple[Value, tuple[AffineExpr, ...]]:
-    """The value that holds an element of the index vectors, and its places there."""
-    if operation.name in _COMPONENT_GATHERS:
-        first = len(operation.operands) - len(view.index_components)
-        return operation.operands[first + number], tuple(batch)
-    indices = operation.operands[1]
-    if view.index_vector_dim < view.start_indices.rank:
-        batch = list(batch)
-        batch.insert(view.index_vector_dim, zero._replace(offset=number))
-    return indices, tuple(batch)
+        if largest:
+            index_coordinates = list(batch)
+            if view.index_vector_dim < view.start_indices.rank:
+                index_coordinates.insert(view.index_vector_dim, zero._replace(offset=number))
+            dynamic_indices.append(DynamicIndex(operation.operands[1], tuple(index_coordinates), d, largest))
+    return GatherMap(tuple(operand_coordinates), tuple(dynamic_indices))
 
 
 def read_through_views(
@@ -117,7 +96,7 @@ def read_through_views(
 
 def is_traceable(operation: Operation) -> bool:
     """Whether an operation is a gather that `trace_gather` can follow within a loop over its result."""
-    if operation.name not in GATHERS or not is_plain(operation):
+    if operation.name != "stablehlo.gather" or not is_plain(operation):
         return False
     view: Any = view_of(operation)
     return bool(view.result.size) and all(view.slice_sizes)

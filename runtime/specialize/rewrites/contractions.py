@@ -1,5 +1,4 @@
-"""Rewrites of products and reductions whose operands only have their dimensions in another order or number,
-are only converted, or have no elements."""
+"""Rewrites of products and reductions whose operands are only converted, reshaped, or have no elements."""
 
 from __future__ import annotations
 
@@ -9,44 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from ...ir import Operation, StructAttribute, Value
+from ...ir import Operation, Value
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
-from ...ops.shape.layout import Transpose
 from ...types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, TensorType, storage_range
-from ..utils.rewriter import Rewriter, defined_by, is_plain, is_splat_of, splat, tensor_type, viewed
+from ..utils.rewriter import Rewriter, is_plain, is_splat_of, splat, tensor_type, viewed
 from .reshaping import broadcast, reshaped
-
-
-def dot_of_transpose(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A product of a transpose takes other dimensions of its operand; those left keep their order."""
-    if not any(defined_by(operand, "stablehlo.transpose") for operand in operation.operands):
-        return None
-    from ...ops.contraction.dot_general import DotGeneral
-
-    view = viewed(operation, DotGeneral)
-    struct = operation.attributes.get("dot_dimension_numbers")
-    if not isinstance(struct, StructAttribute):
-        return None
-    for position, side in enumerate(("lhs", "rhs")):
-        inner = defined_by(operation.operands[position], "stablehlo.transpose")
-        if inner is None:
-            continue
-        permutation = viewed(inner, Transpose).permutation
-        names = [f"{side}_batching_dimensions", f"{side}_contracting_dimensions"]
-        taken = {d for name in names for d in getattr(view, name)}
-        left = [permutation[d] for d in range(len(permutation)) if d not in taken]
-        if left != sorted(left):
-            continue
-        fields = dict(struct.fields)
-        for name in names:
-            fields[name] = tuple([permutation[d] for d in getattr(view, name)])
-        operands = list(operation.operands)
-        operands[position] = inner.operands[0]
-        numbers = StructAttribute(struct.dialect, struct.mnemonic, fields)
-        attributes = {**operation.attributes, "dot_dimension_numbers": numbers}
-        return rewriter.create(operation.name, operands, operation.result.type, attributes)
-    return None
 
 
 def product_of_mixed(operation: Operation, rewriter: Rewriter) -> Value | None:

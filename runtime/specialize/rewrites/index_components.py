@@ -1,12 +1,10 @@
-"""The columns of which index vectors are made: before they are normalised, and which of them only count.
+"""The components of index vectors as they were before they were normalised and concatenated.
 
-JAX normalises indices (``select(i < 0, i + n, i)``), puts them side by side by a concatenation, and counts by
-an iota along dimensions that operand and indices share.
+JAX normalises indices (``select(i < 0, i + n, i)``) and concatenates them to index vectors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -49,7 +47,7 @@ class IndexComponent(NamedTuple):
 def index_components_of(
     start_indices: Value, index_vector_dim: int, rewriter: Rewriter
 ) -> list[IndexComponent]:
-    """The columns of start indices; index vectors must not be longer than MAX_COMPONENTS."""
+    """The components of index vectors, of which there must not be more than MAX_COMPONENTS."""
     source, offset = _before_normalisation(start_indices, rewriter)
     type = tensor_type(source)
     concatenation = defined_by(source, "stablehlo.concatenate")
@@ -165,45 +163,3 @@ def counted_dimension(value: Value) -> int | None:
         if size > 1 and np.array_equal(array, np.broadcast_to(counted_dim, array.shape)):
             return d
     return None
-
-
-class Indices:
-    """The columns of index vectors, and which dimensions of operand and batch go together.
-
-    `collapsed` are the operand's dimensions that have no place in a window.
-    """
-
-    def __init__(
-        self, components: Sequence[IndexComponent], index_map: Sequence[int], collapsed: Sequence[int],
-        batching: Sequence[tuple[int, int]],
-    ) -> None:  # fmt: skip
-        self.components = list(components)
-        self.index_map = list(index_map)
-        self.collapsed = list(collapsed)
-        self.batching = list(batching)
-
-    def batch_counted(self, shape: Sequence[int]) -> bool:
-        """Make batching dimensions of those along which the indices count; whether there were any.
-
-        One column at least stays.
-        """
-        match = False
-        for number in range(len(self.components) - 1, -1, -1):
-            value, d = self.components[number].value, self.index_map[number]
-            if len(self.components) == 1 or d not in self.collapsed:
-                continue
-            counted_dim = counted_dimension(value)
-            if counted_dim is None or counted_dim in [axis for _, axis in self.batching]:
-                continue
-            if tensor_type(value).shape[counted_dim] != shape[d] or not shape[d]:
-                continue
-            del self.components[number], self.index_map[number]
-            self.collapsed.remove(d)
-            self.batching = sorted([*self.batching, (d, counted_dim)])
-            match = True
-        return match
-
-    @property
-    def pairs(self) -> tuple[list[int], list[int]]:
-        """The batching dimensions of the operand, and those of the batch."""
-        return [pair[0] for pair in self.batching], [pair[1] for pair in self.batching]

@@ -1,4 +1,4 @@
-"""Reductions that take what a conversion makes wider take its operand: their bodies promote it by themselves.
+"""Drop a widening conversion whose reduction then accumulates in the wider type.
 
 `is_promotable` of the specification lets the body of a reduction have a wider type than its inputs: a sum of
 bf16 in f32 needs no array of f32.
@@ -19,6 +19,9 @@ from ...ops.reduction.reduce import Reduce
 from ...types import TensorType
 from ..utils.rewriter import is_plain, reduced_from, splat, tensor_type, viewed
 
+_MIN_REDUCED: Final = 1 << 15
+"""Elements of the operand for each of the result. A conversion and a shorter reduction become one loop, up to
+four times as fast; a longer reduction takes half the time on the narrow type (docs/strategies.md)."""
 _NARROW: Final = ("bf16", "f16")
 _CONVERT: Final = "stablehlo.convert"
 
@@ -47,7 +50,7 @@ def _promote(block: Block, users: Counter[Value]) -> None:
 
 
 def _narrow_initial(operation: Operation, users: Counter[Value]) -> Operation | None:
-    """The constant init_value in the type that the conversion before a reduction takes; None: it must stay.
+    """The constant init_value in the type of the operand of the conversion; None: the conversion stays.
 
     Conversions of what an elementwise operation computes stay: they become one loop with that.
     """
@@ -58,6 +61,8 @@ def _narrow_initial(operation: Operation, users: Counter[Value]) -> Operation | 
     type, producer = tensor_type(source), source.owner
     is_computed = isinstance(producer, Operation) and issubclass(lookup(producer.name) or Reduce, Elementwise)
     if str(type.element_type) not in _NARROW or str(tensor_type(convert.result).element_type) != "f32":
+        return None
+    if type.size < _MIN_REDUCED * tensor_type(operation.result).size:
         return None
     init = splat(operation.operands[1])
     if is_computed or init is None or monoid(viewed(operation, Reduce).body) is None:

@@ -6,7 +6,9 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ...ir import Operation, Region, Value
+from ...ir import Operation, Region
+from ...ops.framework.declaration import Op
+from ...ops.framework.verify import view_of
 from ..utils.cleanup import remove_common_subexpressions, remove_dead_code
 from ..utils.constants import Budget
 from ..utils.effects import CONTROL_FLOW
@@ -22,13 +24,12 @@ LATE: Final[list[tuple[str, str]]] = []
 
 
 def _late(
-    module: str, name: str, user_of: str = "", operands: int | None = None, attribute: str = ""
+    module: str, name: str, operands: int | None = None, attribute: str = ""
 ) -> Callable[[Operation, Rewriter], Any]:
     """A rewrite of a module that few programs need, so that it is imported when the rewrite is first tried.
 
     Args:
         module, name: the module of this package, and the function there.
-        user_of: try it only on what uses the result of an operation of that name.
         operands: try it only on what has so many.
         attribute: try it only on what has an attribute of that name.
     """
@@ -36,8 +37,6 @@ def _late(
     LATE.append((module, name))
 
     def rewrite(operation: Operation, rewriter: Rewriter) -> Any:
-        if user_of and not any(_is_made_by(user_of, operand) for operand in operation.operands):
-            return None
         if operands is not None and len(operation.operands) != operands:
             return None
         if attribute and attribute not in operation.attributes:
@@ -45,10 +44,6 @@ def _late(
         return getattr(importlib.import_module(f".{module}", __package__), name)(operation, rewriter)
 
     return rewrite
-
-
-def _is_made_by(name: str, value: Value) -> bool:
-    return isinstance(value.owner, Operation) and value.owner.name == name
 
 
 TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
@@ -81,7 +76,6 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.dot": (contractions.product_of_mixed,),
     "stablehlo.dot_general": (
         contractions.product_of_mixed,
-        contractions.dot_of_transpose,
         contractions.dot_of_narrow,
         _late("dot_algorithms", "dot_of_components", attribute="algorithm"),
     ),
@@ -90,7 +84,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.fft": (_late("fft", "fft_of_real"),),
     "stablehlo.floor": (algebra.done_again,),
     "stablehlo.imag": (conversions.part_of_complex, conversions.part_of_real),
-    "stablehlo.gather": (_late("gathers", "gather_of_one"), _late("gathers", "gather_counted")),
+    "stablehlo.gather": (_late("gathers", "gather_of_one"),),
     "stablehlo.iota": (reshaping.iota_of_one,),
     "stablehlo.maximum": (algebra.extreme_of_same,),
     "stablehlo.minimum": (algebra.extreme_of_same,),
@@ -113,7 +107,6 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         algebra.select_of_not,
         algebra.select_of_booleans,
         algebra.select_of_spread,
-        _late("gathers", "select_of_gather", user_of="stablehlo.gather"),
     ),
     "stablehlo.shift_left": (algebra.shift_by_nothing,),
     "stablehlo.shift_right_arithmetic": (algebra.shift_by_nothing,),
@@ -127,6 +120,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         slicing.slice_of_pad,
         reshaping.moved_iota,
     ),
+    "stablehlo.sort": (_late("arg_reductions", "sort_with_iota_positions"),),
     "stablehlo.subtract": (algebra.subtract_nothing, algebra.add_constants),
     "stablehlo.transpose": (
         reshaping.transpose_nothing,
@@ -142,17 +136,10 @@ OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.get_tuple_element": (_late("branches", "element_of_tuple"),),
     "stablehlo.if": (_late("branches", "if_known"),),
     "stablehlo.reduce": (contractions.reduce_nothing,),
-    "stablehlo.scatter": (_late("scatters", "scatter_of_one"), _late("scatters", "scatter_counted")),
+    "stablehlo.scatter": (_late("scatters", "scatter_of_one"),),
     "stablehlo.while": (_late("loops", "drop_unchanged"), _late("loops", "unroll"), _late("loops", "hoist")),
 }
 """Asked for operands and results of any type."""
-
-LAST_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
-    "stablehlo.gather": (_late("gathers", "gather_by_columns"),),
-    "stablehlo.scatter": (_late("scatters", "scatter_by_columns"),),
-    "stablehlo.sort": (_late("arg_reductions", "sort_with_iota_positions"),),
-}
-"""Tried with the others when nothing else changes any more: other rewrites look for what these take away."""
 
 PREPARATIONS: Final[Mapping[str, Preparation]] = {
     "stablehlo.scatter": _late("whole_windows", "take_indices_that_fit"),
@@ -161,17 +148,26 @@ PREPARATIONS: Final[Mapping[str, Preparation]] = {
 """Called before an operation's regions are rebuilt."""
 
 
-def simplify(region: Region, budget: Budget, *, scatters_by_columns: bool) -> None:
-    """Rewrite a function's body, in place, until nothing changes, and remove what is not needed then.
-
-    Scatters take columns of indices only if asked to.
-    """
+def simplify(region: Region, budget: Budget) -> None:
+    """Rewrite a function's body, in place, until nothing changes, and remove what is not needed then."""
     _run(region, TENSOR_REWRITES, budget)
-    last = dict(LAST_REWRITES)
-    if not scatters_by_columns:
-        del last["stablehlo.scatter"]
-    if any(operation.name in last for operation in region.walk()):
-        _run(region, {**TENSOR_REWRITES, **last}, budget)
+
+
+def split_scatter_indices(region: Region, has_few_updates: Callable[[Op], bool]) -> None:
+    """Let scatters take the components of their index vectors, in place.
+
+    Args:
+        region: a simplified body: other rewrites look for the scatters that this pass replaces.
+        has_few_updates: the scatters, by their views, that keep index vectors, which generated loops read.
+    """
+
+    def split(operation: Operation, rewriter: Rewriter) -> Any:
+        from .scatters import scatter_by_components
+
+        return None if has_few_updates(view_of(operation)) else scatter_by_components(operation, rewriter)
+
+    if any(operation.name == "stablehlo.scatter" for operation in region.walk()):
+        _run(region, {**TENSOR_REWRITES, "stablehlo.scatter": (split,)}, Budget())
 
 
 def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budget: Budget) -> None:

@@ -147,130 +147,66 @@ def test_preparing_loads_no_compiler():
 
 
 SLICES = {
-    "items": ((0, 1), (1, 1), ()),
-    "runs": ((0,), (1, 9), (1,)),
-    "scattered": ((1,), (7, 1), (0,)),
-    "windows": ((), (3, 4), (1, 2)),
+    "items": Geometry((7, 9), (40, 2), (40,), (), (0, 1), (), (), (0, 1), 1, (1, 1)),
+    "runs": Geometry((7, 9), (40, 1), (40, 9), (1,), (0,), (), (), (0,), 1, (1, 9)),
+    "scattered": Geometry((7, 9), (40, 1), (7, 40), (0,), (1,), (), (), (1,), 1, (7, 1)),
+    "windows": Geometry((7, 9), (40, 2), (40, 3, 4), (1, 2), (), (), (), (0, 1), 1, (3, 4)),
 }
-
-
-def by_columns(kind, operand, columns, added, fill_value=None, threads=None):
-    """The result of the loops, and what it must be."""
-    collapsed, sizes, offset_dims = SLICES[kind]
-    index_map = collapsed or (0, 1)
-    index_map = index_map[: len(columns)]
-    run = gather.prepare_components(
-        operand.shape, columns[0].shape, operand.itemsize, columns[0].dtype, offset_dims=offset_dims,
-        collapsed_slice_dims=collapsed, operand_batching_dims=(), batching_dims=(), start_index_map=index_map,
-        slice_sizes=sizes, added_to_negative=added, is_filled=fill_value is not None, threads=threads,
-    )  # fmt: skip
-    largest = [operand.shape[dim] - sizes[dim] for dim in index_map]
-    slices = []
-    for vector in zip(*(column.reshape(-1).astype(object).tolist() for column in columns), strict=True):
-        start = [i + n if i < 0 else i for i, n in zip(vector, added, strict=True)]
-        inside = all(0 <= i <= limit for i, limit in zip(start, largest, strict=True))
-        begin = dict(
-            zip(index_map, (min(max(i, 0), m) for i, m in zip(start, largest, strict=True)), strict=True)
-        )
-        window = operand[tuple(slice(begin.get(d, 0), begin.get(d, 0) + sizes[d]) for d in (0, 1))]
-        kept = window.reshape([sizes[d] for d in (0, 1) if d not in collapsed])
-        slices.append(
-            kept if inside or fill_value is None else np.full(kept.shape, fill_value, operand.dtype)
-        )
-    stacked = np.stack(slices).reshape(columns[0].shape + slices[0].shape)
-    rank = len(columns[0].shape)
-    window_axes = range(rank, stacked.ndim)
-    wanted = np.ascontiguousarray(np.moveaxis(stacked, list(window_axes), offset_dims))
-    return run(operand, columns, None if fill_value is None else np.array(fill_value, operand.dtype)), wanted
 
 
 LAYOUTS = {
     "contiguous": lambda values: values.copy(),
-    "sliced": lambda values: np.repeat(values, 2).reshape(40, 2)[:, 1],
+    "sliced": lambda values: np.repeat(values, 2, axis=0)[::2],
     "reversed": lambda values: values[::-1].copy()[::-1],
     "one everywhere": lambda values: np.broadcast_to(values[:1], values.shape),
-    "unaligned": lambda values: np.frombuffer(b"x" + values.tobytes(), np.uint8)[1:].view(values.dtype),
+    "by components": np.asfortranarray,
+    "unaligned": lambda values: (
+        np.frombuffer(b"x" + values.tobytes(), np.uint8)[1:].view(values.dtype).reshape(values.shape)
+    ),
 }
 
 
-@pytest.mark.parametrize("fill_value", [None, 5])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", SLICES)
-def test_columns_of_indices(kind, layout, fill_value):
+def test_layouts_of_indices(kind, layout):
     rng = np.random.default_rng(7)
     operand = rng.integers(-99, 99, (7, 9)).astype(np.int16)
-    count = 1 if kind in ("runs", "scattered") else 2
-    columns = [LAYOUTS[layout](rng.integers(-16, 16, 40).astype(np.int32)) for _ in range(count)]
-    result, wanted = by_columns(kind, operand, columns, (7, 9)[:count], fill_value)
-    assert same_bits(result, wanted)
-
-
-@pytest.mark.parametrize("dtype", ["bool", ml_dtypes.bfloat16, "float32", "float64", "complex128"])
-@pytest.mark.parametrize("kind", SLICES)
-def test_filled_element_types(kind, dtype):
-    rng = np.random.default_rng(8)
-    operand = rng.integers(0, 2, (7, 9)).astype(dtype)
-    count = 1 if kind in ("runs", "scattered") else 2
-    columns = [rng.integers(-16, 16, 40).astype(np.int64) for _ in range(count)]
-    result, wanted = by_columns(kind, operand, columns, (0,) * count, 1)
-    assert same_bits(result, wanted)
+    indices = rng.integers(-16, 16, SLICES[kind].indices_shape).astype(np.int32)
+    check(SLICES[kind], operand, LAYOUTS[layout](indices))
 
 
 @pytest.mark.parametrize("index_type", INDEX_TYPES)
-def test_filled_by_each_index_type(index_type):
+def test_extremes_of_each_index_type(index_type):
     operand = np.arange(63, dtype=np.float32).reshape(7, 9)
     extremes = [0, 6, 7, np.iinfo(index_type).max, np.iinfo(index_type).min, 3]
-    column = np.array(extremes, index_type)
-    result, wanted = by_columns("runs", operand, [column], (0,), -1)
-    assert same_bits(result, wanted)
+    geometry = Geometry((7, 9), (6, 1), (6, 9), (1,), (0,), (), (), (0,), 1, (1, 9))
+    check(geometry, operand, np.array(extremes, index_type).reshape(6, 1))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_filled_by_any_number_of_threads(threads):
+def test_elements_of_batches_by_any_number_of_threads(threads):
     rng = np.random.default_rng(9)
     operand = rng.random((1000, 300), np.float32)
     index = rng.integers(-1200, 1200, (1000, 300)).astype(np.int32)
-    run = gather.prepare_components(
-        operand.shape, index.shape, 4, index.dtype, offset_dims=(), collapsed_slice_dims=(0,),
-        operand_batching_dims=(1,), batching_dims=(1,), start_index_map=(0,), slice_sizes=(1, 1),
-        added_to_negative=(1000,), is_filled=True, threads=threads,
-    )  # fmt: skip
-    adjusted = np.where(index < 0, index + 1000, index)
-    inside = (adjusted >= 0) & (adjusted < 1000)
-    wanted = np.where(inside, np.take_along_axis(operand, adjusted.clip(0, 999), 0), np.float32(-2))
-    assert same_bits(run(operand, [index], np.float32(-2)), wanted)
-
-
-def test_wrong_columns_are_rejected():
-    run = gather.prepare_components(
-        (7, 9), (5,), 4, np.dtype(np.int32), offset_dims=(), collapsed_slice_dims=(0, 1),
-        operand_batching_dims=(), batching_dims=(), start_index_map=(0, 1), slice_sizes=(1, 1),
-    )  # fmt: skip
-    operand, column = np.zeros((7, 9), np.float32), np.zeros(5, np.int32)
-    for columns in ([column], [column, column[:4]], [column, column.astype(np.int64)]):
-        with pytest.raises(ValueError, match=r"columns? of indices"):
-            run(operand, columns)
+    geometry = Geometry((1000, 300), (1000, 300), (1000, 300), (), (0,), (1,), (1,), (0,), 2, (1, 1))
+    result = prepared(geometry, operand, index, threads)(operand, index)
+    assert same_bits(result, np.take_along_axis(operand, index.clip(0, 999), 0))
 
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("is_transposed", [False, True])
-@pytest.mark.parametrize("fill_value", [None, np.float32(np.nan)])
 @pytest.mark.parametrize("index_type", ["int8", "int32", "int64"])
-def test_lines_that_one_column_moves(axis, is_transposed, fill_value, index_type):
+def test_elements_along_an_axis(axis, is_transposed, index_type):
     rng = np.random.default_rng(5)
     operand = rng.random((40, 37), np.float32)
     indices = rng.integers(-60, 60, (40, 37)).astype(index_type)
     indices[:2, 3] = np.iinfo(index_type).min, np.iinfo(index_type).max
     if is_transposed:
         indices = np.asfortranarray(indices)
-    size = operand.shape[axis]
-    function = gather.prepare_components(
-        operand.shape, indices.shape, 4, indices.dtype, offset_dims=[], collapsed_slice_dims=[axis],
-        operand_batching_dims=[1 - axis], batching_dims=[1 - axis], start_index_map=[axis],
-        slice_sizes=[1, 1], added_to_negative=[size], is_filled=fill_value is not None,
-    )  # fmt: skip
-    wrapped = np.where(indices < 0, indices.astype(np.int64) + size, indices)
-    expected = np.take_along_axis(operand, np.clip(wrapped, 0, size - 1), axis)
-    if fill_value is not None:
-        expected[(wrapped < 0) | (wrapped >= size)] = fill_value
-    assert same_bits(function(operand, [indices], fill_value), expected)
+    other = 1 - axis
+    geometry = Geometry(
+        (40, 37), (40, 37), (40, 37), (), (axis,), (other,), (other,), (axis,), 2, (1, 1)
+    )
+    result = prepared(geometry, operand, indices)(operand, indices)
+    clamped = np.clip(indices.astype(np.int64), 0, operand.shape[axis] - 1)
+    assert same_bits(result, np.take_along_axis(operand, clamped, axis))

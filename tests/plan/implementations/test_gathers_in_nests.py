@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from nimblehlo import Options, compile
 from nimblehlo.codegen.nests import nest
 from nimblehlo.codegen.nests.loop_schedule import schedule_loops
-from nimblehlo.frontend import parse
 from nimblehlo.kernels.indexing import gather
 from nimblehlo.kernels.simd.block_sizes import CACHE_LINE
 from nimblehlo.plan.implementations import nests
 from nimblehlo.plan.implementations.elementwise_fusion import Code
 from nimblehlo.types import ELEMENT_TYPES
 from tests.kernels.indexing.index_cases import Geometry, geometries
-from tests.plan.implementations.test_nests import aligned, block_of, check, check_block
+from tests.plan.implementations.test_nests import aligned, block_of, check
 
 Array = np.ndarray[Any, Any]
 
@@ -142,28 +141,6 @@ def test_lines_of_any_length(length: int, type: str) -> None:
     geometry = Geometry((40, 140), (50, 2), (50, 2, length), (1, 2), (), (), (), (0, 1), 1, (2, length))
     operand = elements(rng, geometry.operand_shape, type)
     check(program(geometry, type, "i32"), operand, starts(rng, geometry.indices_shape, "i32", 50))
-
-
-@pytest.mark.parametrize("length", [3, 16, 40])
-@pytest.mark.parametrize("type", ["i1", "f8E4M3FN", "f16", "f32", "f64", "complex<f32>", "complex<f64>"])
-def test_filled_lines(length: int, type: str) -> None:
-    rng = np.random.default_rng(length)
-    x, result = tensor((40, length), type), tensor((50, length), type)
-    text = f"""
-      func.func @main(%x: {x}, %f: tensor<{type}>, %i: tensor<50xi16>) -> {result} {{
-        %g = "nimblehlo.filled_gather"(%x, %f, %i) {{
-          offset_dims = array<i64: 1>, collapsed_slice_dims = array<i64: 0>,
-          operand_batching_dims = array<i64>,
-          start_indices_batching_dims = array<i64>, start_index_map = array<i64: 0>,
-          slice_sizes = array<i64: 1, {length}>, added_to_negative = array<i64: 40>
-        }} : ({x}, tensor<{type}>, tensor<50xi16>) -> {result}
-        return %g : {result}
-      }}
-    """
-    body = parse(text).functions["main"].body
-    assert body is not None
-    operands = elements(rng, (40, length), type), elements(rng, (), type), starts(rng, (50,), "i16", 40)
-    check_block(body.block, *operands)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])

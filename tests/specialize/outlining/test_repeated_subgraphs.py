@@ -124,7 +124,7 @@ def assert_nothing_changes(text: str, inputs: list[np.ndarray[Any, Any]]) -> Non
     """Results have the same bits in all ways of running, and plans are the same, but for numbers of slots."""
 
     class Flat(Executable):
-        _calls_layers = False
+        _outlines_subgraphs = False
 
     for way, options in WAYS.items():
         module = nimblehlo.load(text)

@@ -1,4 +1,4 @@
-"""Rewrites of gather and scatter, on what JAX writes and on what looks like it but is not."""
+"""Gathers, and rewrites of gather and scatter, on what JAX writes and on what looks like it but is not."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nimblehlo.frontend import parse
-from nimblehlo.ops.framework.verify import view_of
-from nimblehlo.specialize import specialize
+from nimblehlo.ir import Function
+from nimblehlo.specialize.rewrites.registry import split_scatter_indices
 from nimblehlo.types import ELEMENT_TYPES
-from tests.specialize.simplified import assert_becomes, assert_same_bits, function, left, simplified
+from tests.running import same_bits
+from tests.specialize.simplified import assert_becomes, assert_same_bits, function, left, run, simplified
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -33,54 +33,59 @@ def windows(x: Any, starts: Any) -> Any:
     return jax.vmap(lambda start: jax.lax.dynamic_slice(x, (start[0], start[1]), (3, 4)))(starts)
 
 
-BY_COLUMNS = ["nimblehlo.gather"]
-FILLED = ["nimblehlo.filled_gather"]
 X = floats(7, 9)
-GATHERS: dict[str, tuple[Callable[..., Any], Sequence[Any], Sequence[str]]] = {
-    "elements": (lambda x, i, j: x[i, j], (X, indices(20), indices(20)), BY_COLUMNS),
+GATHERS: dict[str, tuple[Callable[..., Any], Sequence[Any]]] = {
+    "elements": (lambda x, i, j: x[i, j], (X, indices(20), indices(20))),
     "elements by i8": (
-        lambda x, i, j: x[i, j], (X, indices(20, type="int8"), indices(20, type="int8")),
-        ["convert", "convert", *BY_COLUMNS],
-    ),
-    "rows": (lambda x, i: x[i], (X, indices(20)), BY_COLUMNS),
-    "rows of a column": (lambda x, i: x[i, 2], (X, indices(20)), BY_COLUMNS),
+        lambda x, i, j: x[i, j], (X, indices(20, type="int8"), indices(20, type="int8"))),
+    "rows": (lambda x, i: x[i], (X, indices(20))),
+    "rows of a column": (lambda x, i: x[i, 2], (X, indices(20))),
     "outer": (
         lambda x, i, j: x[i[:, None], j[None, :]],
-        (X, indices(6), indices(5)),
-        ["broadcast_in_dim", "broadcast_in_dim", *BY_COLUMNS],
-    ),
-    "counted rows": (lambda x, j: x[jnp.arange(7), j], (X, indices(7)), BY_COLUMNS),
-    "counted rows, more": (lambda x, j: x[jnp.arange(7)[:, None], j], (X, indices(7, 3)), BY_COLUMNS),
+        (X, indices(6), indices(5))),
+    "counted rows": (lambda x, j: x[jnp.arange(7), j], (X, indices(7))),
+    "counted rows, more": (lambda x, j: x[jnp.arange(7)[:, None], j], (X, indices(7, 3))),
     "counted by an iota": (
-        lambda x, j: x[jnp.arange(17000), j], (floats(17000, 3), indices(17000)), BY_COLUMNS,
-    ),
+        lambda x, j: x[jnp.arange(17000), j], (floats(17000, 3), indices(17000))),
     "counted, but too short": (
-        lambda x, j: x[jnp.arange(6), j], (X, indices(6)), BY_COLUMNS,
-    ),
-    "batches": (jax.vmap(lambda x, i: x[i]), (floats(5, 9, 3), indices(5, 6)), BY_COLUMNS),
+        lambda x, j: x[jnp.arange(6), j], (X, indices(6))),
+    "batches": (jax.vmap(lambda x, i: x[i]), (floats(5, 9, 3), indices(5, 6))),
     "batches of batches": (
-        jax.vmap(jax.vmap(lambda x, i: x[i])), (floats(5, 4, 9, 3), indices(5, 4, 6)), BY_COLUMNS,
-    ),
+        jax.vmap(jax.vmap(lambda x, i: x[i])), (floats(5, 4, 9, 3), indices(5, 4, 6))),
     "windows": (
-        windows, (floats(17, 19), indices(30, 2)), ["slice", "slice", "reshape", "reshape", *BY_COLUMNS],
-    ),
-    "take": (lambda x, i: jnp.take(x, i, axis=1), (floats(7, 9, 3), indices(4, 5)), FILLED),
-    "along 0": (lambda x, i: jnp.take_along_axis(x, i, 0), (X, indices(5, 9)), FILLED),
-    "along 1": (lambda x, i: jnp.take_along_axis(x, i, 1), (X, indices(7, 5)), FILLED),
+        windows, (floats(17, 19), indices(30, 2))),
+    "take": (lambda x, i: jnp.take(x, i, axis=1), (floats(7, 9, 3), indices(4, 5))),
+    "along 0": (lambda x, i: jnp.take_along_axis(x, i, 0), (X, indices(5, 9))),
+    "along 1": (lambda x, i: jnp.take_along_axis(x, i, 1), (X, indices(7, 5))),
     "filled elements": (
-        lambda x, i, j: x.at[i, j].get(mode="fill", fill_value=5.0), (X, indices(20), indices(20)), FILLED,
-    ),
-    "filled rows": (lambda x, i: x.at[i].get(mode="fill", fill_value=5.0), (X, indices(20)), FILLED),
+        lambda x, i, j: x.at[i, j].get(mode="fill", fill_value=5.0), (X, indices(20), indices(20))),
+    "filled rows": (lambda x, i: x.at[i].get(mode="fill", fill_value=5.0), (X, indices(20))),
     "filled bytes": (
-        lambda x, i: x.at[i].get(mode="fill", fill_value=5), (X.astype(np.int8), indices(20)), FILLED,
-    ),
+        lambda x, i: x.at[i].get(mode="fill", fill_value=5), (X.astype(np.int8), indices(20))),
     "rows that are clamped": (
-        lambda x, i: jnp.take(x, i, axis=1, mode="clip"), (floats(7, 9, 3), indices(4, 5)),
-        ["reshape", "gather"],
-    ),
-    "rows one after the other": (lambda x: x[jnp.arange(4)], (X,), ["slice"]),
-    "columns one after the other": (lambda x: x[:, jnp.arange(4)], (X,), ["slice"]),
+        lambda x, i: jnp.take(x, i, axis=1, mode="clip"), (floats(7, 9, 3), indices(4, 5))),
+    "rows one after the other": (lambda x: x[jnp.arange(4)], (X,)),
+    "columns one after the other": (lambda x: x[:, jnp.arange(4)], (X,)),
 }  # fmt: skip
+
+
+def by_components(text: str) -> Function:
+    """The specialized function, its scatters by components of index vectors."""
+    made = simplified(text)
+    assert made.body is not None
+    split_scatter_indices(made.body, lambda view: False)
+    return made
+
+
+def assert_bits_by_components(text: str, *inputs: Any) -> None:
+    """A program gives the same bits with scatters by components of index vectors, and by all other ways."""
+    (wanted,) = run(simplified(text, rewrite=False), inputs)
+    (found,) = run(by_components(text), inputs)
+    assert same_bits(found, wanted)
+    assert_same_bits(text, *inputs)
+
+
+SCATTERED = ["nimblehlo.scatter"]
 
 
 def text_of(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
@@ -89,8 +94,8 @@ def text_of(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
 
 @pytest.mark.parametrize("case", GATHERS)
 def test_gathers(case: str) -> None:
-    function, arguments, expected = GATHERS[case]
-    assert_becomes(text_of(function, arguments), expected, *arguments)
+    function, arguments = GATHERS[case]
+    assert_same_bits(text_of(function, arguments), *arguments)
 
 
 def test_one_slice_is_taken_by_dynamic_slice() -> None:
@@ -132,14 +137,22 @@ NORMALISED = """%z = stablehlo.constant dense<{zero}> : tensor<12x{type}>
 )
 def test_what_is_normalised(zero: int, added: int, direction: str, type: str, goes: bool) -> None:
     lines = NORMALISED.format(zero=zero, added=added, direction=direction, type=type)
-    body = gather("%v", f"12x1x{type}", ROWS, "1, 9", "12x9", lines) + "\nreturn %g : tensor<12x9xf32>"
-    text = function(f"%a: tensor<7x9xf32>, %i: tensor<12x{type}>", "tensor<12x9xf32>", body)
-    made = left(simplified(text))
-    assert made == BY_COLUMNS if goes else "gather" in made
+    body = f"""{lines}
+    %0 = "stablehlo.scatter"(%a, %v, %u) ({{
+    ^bb0(%b: tensor<f32>, %c: tensor<f32>):
+      %d = stablehlo.add %b, %c : tensor<f32>
+      stablehlo.return %d : tensor<f32>
+    }}) {{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
+      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}
+      : (tensor<7x9xf32>, tensor<12x1x{type}>, tensor<12x9xf32>) -> tensor<7x9xf32>
+    return %0 : tensor<7x9xf32>"""
+    arguments = f"%a: tensor<7x9xf32>, %i: tensor<12x{type}>, %u: tensor<12x9xf32>"
+    text = function(arguments, "tensor<7x9xf32>", body)
+    assert ("select" not in left(by_components(text))) == goes
     low = 0 if type.startswith("u") else -14
     for seed in range(3):
         chosen = np.random.default_rng(seed).integers(low, 14, 12).astype(ELEMENT_TYPES[type].dtype)
-        assert_same_bits(text, X, chosen)
+        assert_bits_by_components(text, X, chosen, floats(12, 9))
 
 
 def mask(low: str, high: str, low_value: str, high_value: str, other: str = "%f") -> str:
@@ -156,27 +169,25 @@ def mask(low: str, high: str, low_value: str, high_value: str, other: str = "%f"
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "low_value", "high_value", "other", "goes"),
+    ("low", "high", "low_value", "high_value", "other"),
     [
-        ("GE", "LE", "0", "6", "%f", True),
-        ("GE", "LE", "0", "7", "%f", False),
-        ("GE", "LE", "1", "6", "%f", False),
-        ("GT", "LE", "0", "6", "%f", False),
-        ("GE", "LT", "0", "6", "%f", False),
-        ("GE", "GE", "0", "0", "%f", False),
-        ("GE", "LE", "0", "6", "%g", False),
+        ("GE", "LE", "0", "6", "%f"),
+        ("GE", "LE", "0", "7", "%f"),
+        ("GE", "LE", "1", "6", "%f"),
+        ("GT", "LE", "0", "6", "%f"),
+        ("GE", "LT", "0", "6", "%f"),
+        ("GE", "GE", "0", "0", "%f"),
+        ("GE", "LE", "0", "6", "%g"),
     ],
 )
-def test_what_is_filled(low: str, high: str, low_value: str, high_value: str, other: str, goes: bool) -> None:
+def test_what_is_filled(low: str, high: str, low_value: str, high_value: str, other: str) -> None:
     lines = "%v = stablehlo.reshape %i : (tensor<12xi32>) -> tensor<12x1xi32>"
     body = gather("%v", "12x1xi32", ROWS, "1, 9", "12x9", lines)
     body += "\n" + mask(low, high, low_value, high_value, other)
     text = function("%a: tensor<7x9xf32>, %i: tensor<12xi32>", "tensor<12x9xf32>", body)
-    assert (left(simplified(text)) == FILLED) == goes
     assert_same_bits(text, X, indices(12))
 
 
-SCATTERED = ["nimblehlo.scatter"]
 SCATTERS: dict[str, tuple[Callable[..., Any], Sequence[Any], Sequence[str]]] = {
     "counted rows": (
         lambda x, j, u: x.at[jnp.arange(7), j].add(u), (X, indices(7), floats(7)), SCATTERED
@@ -238,21 +249,18 @@ SCATTERS: dict[str, tuple[Callable[..., Any], Sequence[Any], Sequence[str]]] = {
 def test_scatters(case: str) -> None:
     function, arguments, expected = SCATTERS[case]
     text = text_of(function, arguments)
-    made = simplified(text)
+    made = by_components(text)
     assert set(expected) <= set(left(made))
     if expected == SCATTERED:
         assert not {"compare", "select", "concatenate"} & set(left(made))
-    if "counted " in case:
-        assert made.body is not None
-        (scatter,) = [one for one in made.body.block.operations if one.name == "nimblehlo.scatter"]
-        assert view_of(scatter).input_batching_dims == (0,)
-    assert_same_bits(text, *arguments)
+    assert_bits_by_components(text, *arguments)
 
 
-def test_scatters_stay_where_columns_are_not_wanted() -> None:
+def test_scatters_of_few_updates_keep_index_vectors() -> None:
     function, arguments, _ = SCATTERS["elements"]
-    module = parse(text_of(function, arguments))
-    made = specialize(module, "main", scatters_by_columns=False)
+    made = simplified(text_of(function, arguments))
+    assert made.body is not None
+    split_scatter_indices(made.body, lambda view: True)
     assert "scatter" in left(made) and "nimblehlo.scatter" not in left(made)
 
 

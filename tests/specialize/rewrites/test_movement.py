@@ -333,7 +333,7 @@ def test_a_component_of_unknown_size_is_left_alone() -> None:
 
 @pytest.mark.parametrize(
     ("dims", "batch", "expected"),
-    [("[1, 0]", "", ["dot_general"]), ("[0, 1]", "", ["dot_general"])],
+    [("[1, 0]", "", ["transpose", "dot_general"]), ("[0, 1]", "", ["dot_general"])],
 )
 def test_dot_of_a_transpose(dims: str, batch: str, expected: list[str]) -> None:
     shape = "4x3" if dims == "[1, 0]" else "3x4"
