@@ -11,14 +11,12 @@ from typing import Any, Final
 import numpy as np
 
 from ...ir import Operation, Value
-from ...ops.elementwise.comparison import Compare, ComparisonType
+from ...ops.elementwise.comparison import Compare
 from ...ops.numerics.element_types import has_negative_zero
-from ...types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, storage_range
+from ...types import BOOLEAN, FLOAT, INTEGER, SIGNED, ElementType, storage_range
 from ..utils.rewriter import (
     Rewriter,
-    constant_array,
     defined_by,
-    defining_operation,
     is_splat_of,
     splat,
     tensor_type,
@@ -71,28 +69,6 @@ def add_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
     return None
 
 
-def add_constants(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """(x + a) + b of integers, where a and b are constants; the same with differences. They wrap around."""
-    lhs, rhs = operation.operands
-    if not tensor_type(lhs).category & INTEGER:
-        return None
-    if operation.name == "stablehlo.add" and constant_array(lhs) is not None:
-        lhs, rhs = rhs, lhs
-    inner = defining_operation(lhs)
-    if constant_array(rhs) is None or inner is None:
-        return None
-    if inner.name not in ("stablehlo.add", "stablehlo.subtract"):
-        return None
-    base, term = inner.operands
-    if inner.name == "stablehlo.add" and constant_array(base) is not None:
-        base, term = term, base
-    if term not in rewriter.known_constants or rhs not in rewriter.known_constants:
-        return None
-    combined = "stablehlo.add" if inner.name == operation.name else "stablehlo.subtract"
-    sum = rewriter.create(combined, [term, rhs], rhs.type)
-    return rewriter.create(inner.name, [base, sum], base.type) if sum in rewriter.known_constants else None
-
-
 def subtract_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
     """x - 0, and x - x of integers."""
     lhs, rhs = operation.operands
@@ -130,50 +106,6 @@ def and_or_known(operation: Operation, rewriter: Rewriter) -> Value | None:
         if _is_all_ones(other):
             return value if conjunction else other
     return None
-
-
-def xor_known(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """``xor`` of a value with itself, with no bit and with all bits."""
-    for value, other in (operation.operands, operation.operands[::-1]):
-        if value is other:
-            return _zero(value, rewriter)
-        if is_splat_of(other, 0.0):
-            return value
-        if _is_all_ones(other):
-            return rewriter.create("stablehlo.not", [value], value.type)
-    return None
-
-
-def done_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """not(not(x)) and negate(negate(x)) are x, but for numbers that have no negative."""
-    inner = defined_by(operation.operands[0], operation.name)
-    if inner is None or _element(operation.result).name == "f8E8M0FNU":
-        return None
-    return inner.operands[0]
-
-
-def done_again(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """Rounding what is rounded, the absolute value of one."""
-    inner = defined_by(operation.operands[0], operation.name)
-    if inner is None or operation.operands[0].type != inner.operands[0].type:
-        return None
-    return operation.operands[0]
-
-
-def not_of_comparison(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """The negation of a comparison of integers is the opposite comparison."""
-    inner = defined_by(operation.operands[0], "stablehlo.compare")
-    if inner is None or not tensor_type(inner.operands[0]).category & (INTEGER | BOOLEAN):
-        return None
-    opposite = {"EQ": "NE", "NE": "EQ", "LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT"}
-    return _compare(viewed(inner, Compare), opposite, inner, rewriter)
-
-
-def _compare(view: Compare, directions: dict[str, str], inner: Operation, rewriter: Rewriter) -> Value:
-    kind = next(part.kind for part in Compare.declared_attributes if part.name == "comparison_direction")
-    direction = type(view.comparison_direction)(directions[view.comparison_direction.value])
-    attributes = {**inner.attributes, "comparison_direction": kind.encode(direction)}
-    return rewriter.create(inner.name, inner.operands, inner.result.type, attributes)
 
 
 def extreme_of_same(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -214,12 +146,6 @@ def clamp_in_range(operation: Operation, rewriter: Rewriter) -> Value | None:
     return operation.operands[1] if low[1] <= operand[0] and operand[1] <= high[0] else None
 
 
-def shift_by_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A shift by 0."""
-    lhs, rhs = operation.operands
-    return lhs if is_splat_of(rhs, 0.0) else None
-
-
 def select_known(operation: Operation, rewriter: Rewriter) -> Value | None:
     """``select`` whose predicate is constant, or whose branches are the same."""
     pred, on_true, on_false = operation.operands
@@ -229,28 +155,6 @@ def select_known(operation: Operation, rewriter: Rewriter) -> Value | None:
     if element is not None:
         return on_true if element else on_false
     return None
-
-
-def select_of_not(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """select(not(p), a, b) is select(p, b, a)."""
-    pred, on_true, on_false = operation.operands
-    inner = defined_by(pred, "stablehlo.not")
-    if inner is None:
-        return None
-    return rewriter.create(operation.name, [inner.operands[0], on_false, on_true], operation.result.type)
-
-
-def select_of_booleans(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """select(p, true, false) is p; with the other constants not(p); with equal ones it is these."""
-    pred, on_true, on_false = operation.operands
-    if pred.type != on_true.type:
-        return None
-    first, second = splat(on_true), splat(on_false)
-    if first is None or second is None:
-        return None
-    if first == second:
-        return on_true
-    return pred if first else rewriter.create("stablehlo.not", [pred], pred.type)
 
 
 def select_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -305,20 +209,4 @@ def compare_with_truth(operation: Operation, rewriter: Rewriter) -> Value | None
         if (view.comparison_direction.value == "EQ") == bool(truth):
             return value
         return rewriter.create("stablehlo.not", [value], value.type)
-    return None
-
-
-def compare_converted_truth(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """convert(p) != 0 is p, and convert(p) == 0 its negation, where p is of booleans."""
-    view = viewed(operation, Compare)
-    lhs, rhs = operation.operands
-    inner = defined_by(lhs, "stablehlo.convert")
-    if inner is None or inner.operands[0].type.category != BOOLEAN or lhs.type.category == COMPLEX:
-        return None
-    if view.compare_type is ComparisonType.TOTALORDER or not is_splat_of(rhs, 0.0):
-        return None
-    if view.comparison_direction.value == "NE":
-        return inner.operands[0]
-    if view.comparison_direction.value == "EQ":
-        return rewriter.create("stablehlo.not", [inner.operands[0]], operation.result.type)
     return None

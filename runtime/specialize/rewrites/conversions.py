@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...ir import Operation, Value
-from ...types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, UNSIGNED, ElementType
+from ...types import BOOLEAN, FLOAT, INTEGER, SIGNED, UNSIGNED, ElementType
 from ..utils.rewriter import Rewriter, defined_by, tensor_type
 
 _PRECISION: Final = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
@@ -70,54 +70,3 @@ def _is_one_step(source: ElementType, middle: ElementType, target: ElementType) 
     if middle.category & INTEGER:
         return bool(target.category & (INTEGER | BOOLEAN)) or target.name in _PRECISION
     return target.name in _PRECISION
-
-
-def bitcast_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A bitcast of a bitcast between types of one width is one bitcast."""
-    inner = defined_by(operation.operands[0], operation.name)
-    if inner is None:
-        return None
-    types = [tensor_type(value) for value in (inner.operands[0], inner.result, operation.result)]
-    if len({type.shape for type in types}) > 1 or len({_width(type.element_type) for type in types}) > 1:
-        return None
-    if types[0] == types[2]:
-        return inner.operands[0]
-    return rewriter.create(operation.name, inner.operands, operation.result.type)
-
-
-def _width(element_type: object) -> int:
-    assert isinstance(element_type, ElementType)
-    return element_type.width
-
-
-def bitcast_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A bitcast to the type that the operand has."""
-    return convert_nothing(operation, rewriter)
-
-
-def part_of_complex(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """``real`` and ``imag`` of what ``complex`` put together."""
-    inner = defined_by(operation.operands[0], "stablehlo.complex")
-    if inner is None:
-        return None
-    return inner.operands[0 if operation.name == "stablehlo.real" else 1]
-
-
-def part_of_real(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """``real`` of a real number is that number, ``imag`` is 0."""
-    operand = operation.operands[0]
-    if operand.type.category == COMPLEX:
-        return None
-    return (
-        operand if operation.name == "stablehlo.real" else rewriter.constant(tensor_type(operation.result), 0)
-    )
-
-
-def complex_of_parts(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """``complex`` of the parts of a complex number."""
-    lhs, rhs = operation.operands
-    real, imag = defined_by(lhs, "stablehlo.real"), defined_by(rhs, "stablehlo.imag")
-    if real is None or imag is None or real.operands[0] is not imag.operands[0]:
-        return None
-    number = real.operands[0]
-    return number if number.type == operation.result.type else None

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir import Operation, Value
-from ...ir.affine import identity_map
-from ...ops.framework.attribute_kinds import I64
 from ...ops.shape.broadcasting import BroadcastInDim
-from ...ops.shape.creation import Iota
 from ...ops.shape.layout import Reverse, Transpose
-from ...ops.shape.movement import MovementOp, kept_dims
+from ...ops.shape.movement import kept_dims
 from ...types import TensorType
 from ..utils.rewriter import Rewriter, defined_by, defining_operation, dimensions, tensor_type, viewed
 
@@ -51,23 +48,6 @@ def reshape_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
         narrow = source.with_shape([source.shape[d] for d in kept])
         operand = rewriter.create("stablehlo.reshape", [operand], narrow)
     return broadcast(operand, [places[to[d]] for d in kept], type, rewriter)
-
-
-def moved_iota(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A movement of an iota whose elements are indices along a dimension of the result too is an iota."""
-    inner = defined_by(operation.operands[0], "stablehlo.iota")
-    maps = None if inner is None else viewed(operation, MovementOp).movement_maps()
-    if inner is None or maps is None:
-        return None
-    index = maps[0].indices[viewed(inner, Iota).iota_dimension]
-    type = tensor_type(operation.result)
-    if not any(index.strides):
-        return rewriter.constant(type, index.offset)
-    identity = identity_map(type.rank)
-    if index not in identity:
-        return None
-    attributes = {"iota_dimension": I64.encode(identity.index(index))}
-    return rewriter.create("stablehlo.iota", (), type, attributes)
 
 
 def broadcast(value: Value, to: Sequence[int], type: TensorType, rewriter: Rewriter) -> Value:
@@ -159,21 +139,3 @@ def _repeats(value: Value, dimension: int) -> bool:
         return False
     to = viewed(inner, BroadcastInDim).broadcast_dimensions
     return dimension not in to or tensor_type(inner.operands[0]).shape[to.index(dimension)] == 1
-
-
-def reverse_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A reverse of a reverse turns around what only one of them does."""
-    inner = defined_by(operation.operands[0], operation.name)
-    if inner is None:
-        return None
-    both = [viewed(one, Reverse).dimensions for one in (inner, operation)]
-    left = sorted(set(both[0]) ^ set(both[1]))
-    return rewriter.create(operation.name, inner.operands, operation.result.type, dimensions(dimensions=left))
-
-
-def iota_of_one(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """An iota along a dimension of size 1 is zero."""
-    type = tensor_type(operation.result)
-    if type.shape[viewed(operation, Iota).iota_dimension] != 1:
-        return None
-    return rewriter.constant(type, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -160,14 +159,6 @@ def pad_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
     return sliced(operand, (starts, limits, (1,) * len(shape)), rewriter)
 
 
-def pad_of_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A pad of a tensor without elements holds the padding value alone."""
-    operand, padding_value = operation.operands
-    if tensor_type(operand).size:
-        return None
-    return broadcast(padding_value, (), tensor_type(operation.result), rewriter)
-
-
 def concatenate_few(operation: Operation, rewriter: Rewriter) -> Value | None:
     """Inputs without elements are left out, one is the result, concatenations are taken apart."""
     dimension = viewed(operation, Concatenate).dimension
@@ -183,53 +174,6 @@ def concatenate_few(operation: Operation, rewriter: Rewriter) -> Value | None:
     if len(inputs) == 1 or tuple(inputs) != tuple(operation.operands):
         return concatenate(inputs, dimension, rewriter)
     return None
-
-
-def concatenate_neighbours(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """Slices of one tensor that follow each other are one slice."""
-    dimension = viewed(operation, Concatenate).dimension
-    inputs: list[Value] = []
-    for value in operation.operands:
-        pair = _as_one_slice(inputs[-1], value, dimension, rewriter) if inputs else None
-        if pair is None:
-            inputs.append(value)
-        else:
-            inputs[-1] = pair
-    return concatenate(inputs, dimension, rewriter) if len(inputs) < len(operation.operands) else None
-
-
-def _as_one_slice(first: Value, second: Value, dimension: int, rewriter: Rewriter) -> Value | None:
-    """The slice that two neighbouring slices of one tensor make."""
-    one, two = defined_by(first, "stablehlo.slice"), defined_by(second, "stablehlo.slice")
-    if one is None or two is None or one.operands[0] is not two.operands[0]:
-        return None
-    before, after = viewed(one, Slice).ranges(), viewed(two, Slice).ranges()
-    others = [[(*triple,) for d, triple in enumerate(zip(*ranges, strict=True)) if d != dimension]
-              for ranges in (before, after)]  # fmt: skip
-    if others[0] != others[1] or before[2][dimension] != 1 or after[2][dimension] != 1:
-        return None
-    if before[1][dimension] != after[0][dimension]:
-        return None
-    limits = [*before[1]]
-    limits[dimension] = after[1][dimension]
-    return sliced(one.operands[0], (before[0], limits, before[2]), rewriter)
-
-
-def concatenate_same(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A concatenation of broadcasts of one element is a broadcast."""
-    elements = []
-    for value in operation.operands:
-        inner = defined_by(value, "stablehlo.broadcast_in_dim")
-        if inner is None or tensor_type(inner.operands[0]).rank:
-            break
-        elements.append(inner.operands[0])
-    type = tensor_type(operation.result)
-    if len(elements) == len(operation.operands) and all(element is elements[0] for element in elements):
-        return broadcast(elements[0], (), type, rewriter)
-    splats = [splat(value) for value in operation.operands]
-    if any(value is None or value.tobytes() != splats[0].tobytes() for value in splats):
-        return None
-    return rewriter.constant(type, splats[0])
 
 
 def dynamic_slice_known(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -263,31 +207,14 @@ def clamped_starts(
 
 
 def dynamic_slice_whole_dimensions(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """Along dimensions that are taken whole the start does not matter: 0 stands for it."""
+    """Along a dimension whose size is that of the slice, any start is clamped to 0."""
     from ...ops.indexing.dynamic_slice import DynamicSlice
 
-    return _with_zero_starts(operation, 1, viewed(operation, DynamicSlice).slice_sizes, rewriter)
-
-
-def dynamic_update_slice_whole(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """An update of all is the update, one of nothing leaves the operand."""
-    operand, update = operation.operands[:2]
-    if operand.type == update.type:
-        return update
-    if not math.prod(tensor_type(update).shape):
-        return operand
-    return _with_zero_starts(operation, 2, tensor_type(update).shape, rewriter)
-
-
-def _with_zero_starts(
-    operation: Operation, first: int, sizes: Sequence[int], rewriter: Rewriter
-) -> Value | None:
-    shape = tensor_type(operation.operands[0]).shape
+    sizes, shape = viewed(operation, DynamicSlice).slice_sizes, tensor_type(operation.operands[0]).shape
     operands = list(operation.operands)
-    for d, (extent, size) in enumerate(zip(shape, sizes, strict=True)):
-        start = operands[first + d]
-        if extent == size and splat(start) is None and is_plain_value(start):
-            operands[first + d] = rewriter.constant(tensor_type(start), 0)
+    for d, start in enumerate(operation.operands[1:]):
+        if shape[d] == sizes[d] and splat(start) is None and is_plain_value(start):
+            operands[1 + d] = rewriter.constant(tensor_type(start), 0)
     if operands == list(operation.operands):
         return None
     return rewriter.create(operation.name, operands, operation.result.type, operation.attributes)

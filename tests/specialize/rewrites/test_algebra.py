@@ -57,7 +57,7 @@ def test_infinities_beyond_all_others(name: str, value: str) -> None:
 @pytest.mark.parametrize("type", INTEGERS)
 @pytest.mark.parametrize("name", ["add", "or", "xor", "subtract", "shift_left", "shift_right_logical"])
 def test_integers_and_zero(name: str, type: str) -> None:
-    assert_becomes(binary(name, "0", type), [])
+    assert_becomes(binary(name, "0", type), [] if name in ("add", "or", "subtract") else [name])
 
 
 @pytest.mark.parametrize("type", INTEGERS)
@@ -66,7 +66,7 @@ def test_integers_times_known_numbers(type: str) -> None:
     assert_becomes(binary("multiply", "0", type), [])
     assert_becomes(binary("and", "0", type), [])
     assert_becomes(binary("divide", "1", type), [])
-    assert_becomes(binary("xor", "-1" if type.startswith("i") else all_ones(type), type), ["not"])
+    assert_becomes(binary("xor", "-1" if type.startswith("i") else all_ones(type), type), ["xor"])
     assert_becomes(binary("and", "-1" if type.startswith("i") else all_ones(type), type), [])
 
 
@@ -78,7 +78,7 @@ def all_ones(type: str) -> str:
 @pytest.mark.parametrize(
     ("first", "second"), [("add", "add"), ("add", "subtract"), ("subtract", "add"), ("subtract", "subtract")]
 )
-def test_constants_of_sums_are_joined(first: str, second: str, type: str) -> None:
+def test_sums_with_constants(first: str, second: str, type: str) -> None:
     tensor = f"tensor<12x{type}>"
     text = function(
         f"%a: {tensor}",
@@ -89,7 +89,7 @@ def test_constants_of_sums_are_joined(first: str, second: str, type: str) -> Non
         %1 = stablehlo.{second} %0, %d : {tensor}
         return %1 : {tensor}""",
     )
-    assert_becomes(text, [first])
+    assert_becomes(text, [first, second])
 
 
 def test_sums_of_floats_stay() -> None:
@@ -117,7 +117,7 @@ def same(name: str, type: str) -> str:
         ("minimum", "bf16", True),
         ("and", "i32", True),
         ("or", "i1", True),
-        ("xor", "ui8", True),
+        ("xor", "ui8", False),
         ("subtract", "i32", True),
         ("subtract", "f32", False),
         ("add", "i32", False),
@@ -129,35 +129,35 @@ def test_of_a_value_and_itself(name: str, type: str, goes: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "type", "expected"),
+    ("name", "type"),
     [
-        ("negate", "f32", []),
-        ("negate", "i8", []),
-        ("negate", "complex<f32>", []),
-        ("negate", "f8E8M0FNU", ["negate", "negate"]),
-        ("not", "i1", []),
-        ("not", "ui8", []),
-        ("abs", "f32", ["abs"]),
-        ("abs", "i8", ["abs"]),
-        ("floor", "bf16", ["floor"]),
-        ("sign", "f32", ["sign"]),
-        ("round_nearest_even", "f32", ["round_nearest_even"]),
-        ("exponential", "f32", ["exponential", "exponential"]),
+        ("negate", "f32"),
+        ("negate", "i8"),
+        ("negate", "complex<f32>"),
+        ("negate", "f8E8M0FNU"),
+        ("not", "i1"),
+        ("not", "ui8"),
+        ("abs", "f32"),
+        ("abs", "i8"),
+        ("floor", "bf16"),
+        ("sign", "f32"),
+        ("round_nearest_even", "f32"),
+        ("exponential", "f32"),
     ],
 )
-def test_done_twice(name: str, type: str, expected: list[str]) -> None:
+def test_done_twice(name: str, type: str) -> None:
     tensor = f"tensor<12x{type}>"
     lines = f"""%0 = stablehlo.{name} %a : {tensor}
     %1 = stablehlo.{name} %0 : {tensor}
     return %1 : {tensor}"""
-    assert_becomes(function(f"%a: {tensor}", tensor, lines), expected)
+    assert_becomes(function(f"%a: {tensor}", tensor, lines), [name, name])
 
 
 SELECTS = {
     "constant predicate": ("%p = stablehlo.constant dense<true> : tensor<12xi1>", "%p, %a, %b", []),
     "constant scalar": ("%p = stablehlo.constant dense<false> : tensor<i1>", "%p, %a, %b", []),
     "same branches": ("", "%q, %a, %a", []),
-    "negation": ("%p = stablehlo.not %q : tensor<12xi1>", "%p, %a, %b", ["select"]),
+    "negation": ("%p = stablehlo.not %q : tensor<12xi1>", "%p, %a, %b", ["not", "select"]),
     "one element": (
         "%p = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<i1>) -> tensor<12xi1>",
         "%p, %a, %b",
@@ -177,13 +177,13 @@ def test_select(case: str) -> None:
     assert_becomes(function(arguments, "tensor<12xf32>", body), expected)
 
 
-@pytest.mark.parametrize(("true", "false", "expected"), [("true", "false", []), ("false", "true", ["not"])])
-def test_select_of_booleans(true: str, false: str, expected: list[str]) -> None:
+@pytest.mark.parametrize(("true", "false"), [("true", "false"), ("false", "true")])
+def test_select_of_booleans(true: str, false: str) -> None:
     body = f"""%t = stablehlo.constant dense<{true}> : tensor<12xi1>
     %f = stablehlo.constant dense<{false}> : tensor<12xi1>
     %0 = stablehlo.select %p, %t, %f : tensor<12xi1>, tensor<12xi1>
     return %0 : tensor<12xi1>"""
-    assert_becomes(function("%p: tensor<12xi1>", "tensor<12xi1>", body), expected)
+    assert_becomes(function("%p: tensor<12xi1>", "tensor<12xi1>", body), ["select"])
 
 
 @pytest.mark.parametrize(("both", "direction"), [("true", "EQ"), ("false", "NE")])
@@ -236,20 +236,21 @@ def test_compare_with_truth(direction: str, value: str, expected: list[str]) -> 
 
 
 @pytest.mark.parametrize(
-    ("direction", "expected"), [("NE", []), ("EQ", ["not"]), ("GT", ["convert", "compare"])]
+    "direction", ["NE", "EQ", "GT"]
 )
-def test_compare_of_converted_truth(direction: str, expected: list[str]) -> None:
+def test_compare_of_converted_truth(direction: str) -> None:
     lines = "%v = stablehlo.convert %p : (tensor<12xi1>) -> tensor<12xi32>\n" + constant("0", "i32")
-    assert_becomes(comparison(direction, "%v", "%c", "i32", lines), expected)
+    assert_becomes(comparison(direction, "%v", "%c", "i32", lines), ["convert", "compare"])
 
 
 def test_not_of_a_comparison() -> None:
-    for type, expected in (("i32", ["compare"]), ("f32", ["compare", "not"])):
+    for type in ("i32", "f32"):
         tensor = f"tensor<12x{type}>"
         body = f"""%0 = stablehlo.compare LT, %a, %b : ({tensor}, {tensor}) -> tensor<12xi1>
         %1 = stablehlo.not %0 : tensor<12xi1>
         return %1 : tensor<12xi1>"""
-        assert_becomes(function(f"%a: {tensor}, %b: {tensor}", "tensor<12xi1>", body), expected)
+        text = function(f"%a: {tensor}, %b: {tensor}", "tensor<12xi1>", body)
+        assert_becomes(text, ["compare", "not"])
 
 
 def test_clamp_within_its_bounds() -> None:
@@ -291,11 +292,12 @@ def test_convert_twice(source: str, middle: str, target: str, expected: list[str
 
 
 def test_bitcast_twice() -> None:
-    for target, expected in (("f32", []), ("ui32", ["bitcast_convert"])):
+    for target in ("f32", "ui32"):
         body = f"""%0 = stablehlo.bitcast_convert %a : (tensor<12xf32>) -> tensor<12xi32>
         %1 = stablehlo.bitcast_convert %0 : (tensor<12xi32>) -> tensor<12x{target}>
         return %1 : tensor<12x{target}>"""
-        assert_becomes(function("%a: tensor<12xf32>", f"tensor<12x{target}>", body), expected)
+        text = function("%a: tensor<12xf32>", f"tensor<12x{target}>", body)
+        assert_becomes(text, ["bitcast_convert", "bitcast_convert"])
 
 
 @pytest.mark.parametrize("part", ["real", "imag"])
@@ -304,9 +306,8 @@ def test_parts_of_complex_numbers(part: str) -> None:
     %1 = stablehlo.{part} %0 : (tensor<12xcomplex<f32>>) -> tensor<12xf32>
     %2 = stablehlo.{part} %1 : (tensor<12xf32>) -> tensor<12xf32>
     return %1, %2 : tensor<12xf32>, tensor<12xf32>"""
-    assert_becomes(
-        function("%a: tensor<12xf32>, %b: tensor<12xf32>", "tensor<12xf32>, tensor<12xf32>", body), []
-    )
+    text = function("%a: tensor<12xf32>, %b: tensor<12xf32>", "tensor<12xf32>, tensor<12xf32>", body)
+    assert_becomes(text, ["complex", part, part])
 
 
 @pytest.mark.parametrize("type", ["bf16", "f8E8M0FNU", "f8E4M3FNUZ", "f4E2M1FN"])
@@ -314,7 +315,8 @@ def test_parts_of_real_numbers(type: str) -> None:
     body = f"""%0 = stablehlo.imag %a : (tensor<12x{type}>) -> tensor<12x{type}>
     %1 = stablehlo.real %a : (tensor<12x{type}>) -> tensor<12x{type}>
     return %0, %1 : tensor<12x{type}>, tensor<12x{type}>"""
-    assert_becomes(function(f"%a: tensor<12x{type}>", f"tensor<12x{type}>, tensor<12x{type}>", body), [])
+    text = function(f"%a: tensor<12x{type}>", f"tensor<12x{type}>, tensor<12x{type}>", body)
+    assert_becomes(text, ["imag", "real"])
 
 
 def test_complex_of_its_components() -> None:
@@ -322,7 +324,8 @@ def test_complex_of_its_components() -> None:
     %1 = stablehlo.imag %a : (tensor<12xcomplex<f32>>) -> tensor<12xf32>
     %2 = stablehlo.complex %0, %1 : tensor<12xcomplex<f32>>
     return %2 : tensor<12xcomplex<f32>>"""
-    assert_becomes(function("%a: tensor<12xcomplex<f32>>", "tensor<12xcomplex<f32>>", body), [])
+    text = function("%a: tensor<12xcomplex<f32>>", "tensor<12xcomplex<f32>>", body)
+    assert_becomes(text, ["complex", "imag", "real"])
 
 
 def test_quantized_tensors_are_left_alone() -> None:
