@@ -122,8 +122,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "memory_use": {"buffer_uses", "plan"},
         "implementations": {"implementation", "tiering"},
         "choice": {"implementation", "implementations", "tiering"},
-        "epilogues": {"implementation", "implementations", "plan", "tiering"},
-        "lowering": {"choice", "epilogues", "implementation", "implementations", "plan", "tiering"},
+        "lowering": {"choice", "implementation", "implementations", "plan", "tiering"},
     },
 }
 

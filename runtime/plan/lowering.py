@@ -15,9 +15,9 @@ from ..ops.internal.fusion import StepFusion
 from ..options import Options
 from ..types import Type
 from .choice import choose
-from .epilogues import fuse_epilogues
 from .implementation import Implementation, Pairs
 from .implementations.elementwise_fusion import fuse_operations
+from .implementations.epilogues import EpilogueFusion, find_epilogues
 from .implementations.run_time_types import has_unknown_sizes
 from .plan import Plan, Step, all_steps
 from .tiering.tiers import share_profiles, start_expected_compilations, tierings
@@ -87,27 +87,24 @@ class _Lowering:
         slots = _Slots()
         arguments = [slots.enter(value) for value in (*block.arguments, *captures)]
         constants: dict[int, object] = {}
-        lowered: dict[Operation, Step] = {}
-        calls: dict[Operation, list[Step]] = {}
+        steps: list[Step] = []
+        epilogues = find_epilogues(block)
+        products = set(epilogues.values())
         for operation in block.operations:
-            if operation.name in TERMINATORS:
+            if operation.name in TERMINATORS or operation in products:
                 continue
             if operation.name == Call.name:
-                calls[operation] = self.lower_call(operation, slots, constants)
+                steps += self.lower_call(operation, slots, constants)
                 continue
             for result in operation.results:
                 slots.enter(result)
             constant = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
             if isinstance(constant, DenseElementsAttribute):
                 constants[slots[operation.result]] = constant.array
+            elif operation in epilogues:
+                steps += self.lower_epilogue(epilogues[operation], operation, slots)
             else:
-                lowered[operation] = self.lower_operation(operation, slots)
-        joined = fuse_epilogues(block, lowered, self.options.threads)
-        steps: list[Step] = []
-        for operation in block.operations:
-            steps += calls.get(operation, ())
-            if operation in joined:
-                steps.append(joined[operation])
+                steps.append(self.lower_operation(operation, slots))
         results = tuple([slots[operand] for operand in block.terminator.operands])
         _release(steps, arguments, results, constants)
         return Plan(steps, len(slots.sizes), tuple(arguments), results, constants, slots.sizes)
@@ -144,6 +141,27 @@ class _Lowering:
         if is_reference and _is_determined_by_types(view):
             self.steps[cache_key] = step
         return step
+
+    def lower_epilogue(self, product: Operation, fusion: Operation, slots: _Slots) -> list[Step]:
+        """The step of a product and the fusion that follows on it; two if the fusion has no native code."""
+        slots.enter(product.result)
+        first, second = self.lower_operation(product, slots), self.lower_operation(fusion, slots)
+        if second.implementation.kind not in ("generated", "tiered"):
+            return [first, second]
+        implementation = EpilogueFusion(
+            first.implementation, product, second.implementation, fusion, self.options.threads
+        )
+        operands = implementation.operands
+        return [
+            Step(
+                implementation,
+                tuple([slots[operand] for operand in operands]),
+                second.results,
+                second.operation,
+                second.location,
+                ([operand.type for operand in operands], second.types[1]),
+            )
+        ]
 
     def new_step(self, view: Op, slots: dict[Value, int]) -> Step:
         """The step of an operation that is like no other one."""

@@ -1,4 +1,4 @@
-"""A product of two matrices and the cluster that follows on it, as one step.
+"""A product of two matrices and the fusion that follows on it, as one step.
 
 What follows is done to each block of the product as soon as that is made, by the same thread: the block lies
 in its cache. That pays for large products with a small contracted size and little to follow: to write them
@@ -7,20 +7,18 @@ takes as long as to compute them.
 
 from __future__ import annotations
 
-import copy
 import itertools
 import math
 from collections import Counter
 from typing import Any, Final
 
-from ..ir import Block, Operation, Value
-from ..ops.framework.verify import view_of
-from ..ops.internal.fusion import Fusion
-from ..types import TensorType
-from .implementation import Implementation, Replaceable, Runnable
-from .implementations.elementwise_fusion import Code, may_overwrite
-from .plan import Step
-from .tiering.cost_model import estimate
+from ...ir import Block, Operation, Value
+from ...ops.framework.verify import view_of
+from ...ops.internal.fusion import Fusion
+from ...types import TensorType
+from ..implementation import Implementation, Replaceable, Runnable
+from ..tiering.cost_model import estimate
+from .elementwise_fusion import Code, may_overwrite
 
 _MIN_MULTIPLICATIONS: Final = 1 << 21
 """Multiplications of a product whose result is written to memory before it is read again."""
@@ -33,33 +31,19 @@ _BLOCK: Final = (256, 1 << 11)
 _MAX_BLOCKS: Final = 96
 
 
-def fuse_epilogues(
-    block: Block, steps: dict[Operation, Step], threads: int | None
-) -> dict[Operation, Step]:
-    """The steps of a block's operations, in order, products joined with the clusters that follow on them.
-
-    Args:
-        block: the block.
-        steps: those of its operations that have one, in order.
-        threads: most threads that they may use; None: all.
-    """
-    if not any(_is_product(operation) for operation in steps):
-        return steps
-    from ..ops.contraction.float_matmul import have_threads
+def find_epilogues(block: Block) -> dict[Operation, Operation]:
+    """The fusions of a block that can finish the blocks of a product, and these products."""
+    if not any(map(_is_product, block.operations)):
+        return {}
+    from ...ops.contraction.float_matmul import have_threads
 
     if not have_threads():
-        return steps
+        return {}
     uses = Counter(
         value for operation in block.operations for inner in operation.walk() for value in inner.operands
     )
-    joined = dict(steps)
-    for operation, step in steps.items():
-        found = _product_before(operation, step, uses)
-        if found is not None:
-            product = found.owner
-            assert isinstance(product, Operation)
-            joined[operation] = _joined(joined.pop(product), product, operation, step, threads)
-    return joined
+    pairs = [(operation, _product_before(operation, uses)) for operation in block.operations]
+    return {fusion: product for fusion, product in pairs if product is not None}
 
 
 def _is_product(operation: Operation) -> bool:
@@ -67,7 +51,7 @@ def _is_product(operation: Operation) -> bool:
     than are worth preparing."""
     if operation.name not in ("stablehlo.dot", "stablehlo.dot_general"):
         return False
-    from ..ops.contraction.float_matmul import contracted
+    from ...ops.contraction.float_matmul import contracted
 
     view: Any = view_of(operation)
     if view.multiply is not contracted or 1 in view.result.shape:
@@ -91,10 +75,9 @@ def _block(type: TensorType) -> tuple[int, int]:
     return min(rows, _BLOCK[0]), min(columns, _BLOCK[1] // type.dtype.itemsize)
 
 
-def _product_before(operation: Operation, step: Step, uses: Counter[Value]) -> Value | None:
-    """The product on which a cluster follows that may write its result where the product stands."""
-    is_native = step.implementation.kind in ("generated", "tiered")
-    if operation.name != Fusion.name or not is_native or len(operation.results) != 1:
+def _product_before(operation: Operation, uses: Counter[Value]) -> Operation | None:
+    """The product on which a fusion follows that may write its result where the product stands."""
+    if operation.name != Fusion.name or len(operation.results) != 1:
         return None
     body = operation.regions[0].block
     if estimate(body).native_seconds_per_element > _MAX_EPILOGUE_SECONDS:
@@ -103,29 +86,20 @@ def _product_before(operation: Operation, step: Step, uses: Counter[Value]) -> V
         value = operation.operands[number]
         product = value.owner
         if uses[value] == 1 and isinstance(product, Operation) and _is_product(product):
-            return value
+            return product
     return None
 
 
-def _joined(
-    product_step: Step, product: Operation, cluster: Operation, cluster_step: Step, threads: int | None
-) -> Step:
-    """The step of both; it has the product's operands and then the cluster's other ones."""
-    position = cluster.operands.index(product.result)
-    others = [number for number in range(len(cluster.operands)) if number != position]
-    joined = copy.copy(cluster_step)
-    joined.implementation = EpilogueFusion(
-        product_step.implementation, product, cluster_step.implementation, cluster, position, threads
-    )
-    joined.operands = (*product_step.operands, *[cluster_step.operands[number] for number in others])
-    types, result_types = cluster_step.types
-    joined.types = [*product_step.types[0], *[types[number] for number in others]], result_types
-    joined.overwrites = ()
-    return joined
-
-
 class EpilogueFusion(Replaceable):
-    """Both implementations one after the other, and one launch for both once the cluster has native code."""
+    """Both implementations one after the other, and one launch for both once the fusion has native code.
+
+    Args:
+        multiply: of the product.
+        product: the product.
+        following: of the fusion, which has native code or gets it.
+        fusion: the fusion; its operands but the product follow the product's.
+        threads: most threads that they may use; None: all.
+    """
 
     takes_regions = False
 
@@ -134,17 +108,22 @@ class EpilogueFusion(Replaceable):
         multiply: Implementation,
         product: Operation,
         following: Implementation,
-        cluster: Operation,
-        position: int,
+        fusion: Operation,
         threads: int | None,
     ) -> None:
         super().__init__()
         self.kind = following.kind
         self.reason = f"{following.reason}, following on stablehlo.dot_general block by block"
-        self.multiply, self.absorbed, self.following, self.cluster = multiply, product, following, cluster
+        self.multiply, self.absorbed, self.following, self.fusion = multiply, product, following, fusion
         self.product = product
         self.functions = multiply.function, following.function
-        self.position, self.threads = position, threads
+        self.position, self.threads = fusion.operands.index(product.result), threads
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """What both take from others."""
+        before, after = self.fusion.operands[: self.position], self.fusion.operands[self.position + 1 :]
+        return (*self.product.operands, *before, *after)
 
     def constituents(self) -> tuple[Implementation, ...]:
         return self.multiply, self.following
@@ -160,10 +139,10 @@ class EpilogueFusion(Replaceable):
 
     def prepare(self) -> Runnable:
         """Both by one launch."""
-        from ..kernels.launch.native import BlockEpilogue
-        from ..kernels.matmul.matmul import MatmulWithEpilogue
+        from ...kernels.launch.native import BlockEpilogue
+        from ...kernels.matmul.matmul import MatmulWithEpilogue
 
-        body, type = self.cluster.regions[0].block, self.product.result.type
+        body, type = self.fusion.regions[0].block, self.product.result.type
         assert isinstance(type, TensorType)
         block = _block(type)
         bounds = [
