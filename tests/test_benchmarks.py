@@ -16,10 +16,12 @@ import jax
 
 import nimblehlo
 from benchmarks import dashboard, layers, plot, short
+from benchmarks.jax_platform import disagreement
 from benchmarks.measuring import fresh_process, memory_copy, side_by_side, warm_up
 from benchmarks.peers import interpreter_call, ratios
 from benchmarks.programs import FAMILIES, PROGRAMS, SIZES, Program, representatives
 from nimblehlo.plan.tiering.background import BACKGROUND, Job
+from tests.jax.children import run_on_platform
 from tests.running import run_xla
 from tools.comparison import Array, difference
 
@@ -229,3 +231,24 @@ def test_means_leave_out_what_is_not_there() -> None:
         "12",
         "8,880",
     ]
+
+
+CASES = """
+import jax.numpy as jnp
+CASES = {
+    "double": ("arithmetic", lambda x: x + x, lambda: (jnp.arange(4.0),)),
+    "other": ("arithmetic", lambda x: x, lambda: ()),
+}
+"""
+
+
+def test_calls_through_jax_on_both_platforms(tmp_path: Path) -> None:
+    """A right case has a ratio; one that fails is told."""
+    (tmp_path / "cases.py").write_text(CASES)
+    done = run_on_platform(
+        "-m", "benchmarks.jax_platform", "--cases", tmp_path / "cases.py", platforms="nimblehlo,cpu"
+    )
+    assert done.returncode == 1 and "1 cases: geometric mean" in done.stdout, done.stderr
+    assert "other                    FAILED TypeError" in done.stdout
+    assert disagreement([np.float32(1)], [np.float32(2)]) == "1 of 1 elements differ"
+    assert disagreement([np.float32(1)], [np.float32(1.0001)]) is None

@@ -79,6 +79,7 @@ PRIMITIVES: Final = {
             "zeta",
         ),
         "jax._src.lax.lax": ("nextafter",),
+        "jax._src.lax.control_flow.conditionals": ("cond", "platform_index"),
     }.items()
     for name in names
 }

@@ -36,6 +36,9 @@ COMPOSITES: Final = {
 }
 """Primitives that become one operation of CHLO, which jaxlib would expand."""
 
+BRANCHES: Final = {"platform_index": "platforms", "cond": "branches_platforms"}
+"""Primitives that choose among branches by platform, and the parameter that says for which each branch is."""
+
 Rule = Callable[..., Any]
 
 
@@ -59,11 +62,16 @@ def register() -> None:
     register_rule = compatibility.REGISTER_LOWERING.get()
     for name, primitive in compatibility.primitives().items():
         entry = rules["cpu"].get(primitive) or common[primitive]
-        if name in CALLBACKS:
-            rule = _with_process_callbacks(entry.rule)
-        else:
-            rule = _as_composite(COMPOSITES[name], entry.rule)
-        register_rule(primitive, rule, platform=PLATFORM, inline=entry.inline)
+        register_rule(primitive, _rule_of(name, entry.rule), platform=PLATFORM, inline=entry.inline)
+
+
+def _rule_of(name: str, rule: Rule) -> Rule:
+    """The platform's rule of a primitive, made of the CPU's."""
+    if name in CALLBACKS:
+        return _with_process_callbacks(rule)
+    if name in BRANCHES:
+        return _with_branches_of_cpu(BRANCHES[name], rule)
+    return _as_composite(COMPOSITES[name], rule)
 
 
 def _add_cpu_platform() -> None:
@@ -90,6 +98,20 @@ def _with_process_callbacks(rule: Rule) -> Rule:
         if as_cpu.tokens_out is not context.tokens_out:
             context.set_tokens_out(as_cpu.tokens_out)
         return results
+
+    return lower
+
+
+def _with_branches_of_cpu(parameter: str, rule: Rule) -> Rule:
+    """A rule that takes what is written for the CPU for the platform's, where that is not named itself."""
+
+    def lower(context: Any, *operands: Any, **parameters: Any) -> Any:
+        platforms = parameters.get(parameter)
+        if platforms is not None and not any(PLATFORM in one for one in platforms if one is not None):
+            parameters[parameter] = tuple(
+                (*one, PLATFORM) if one is not None and "cpu" in one else one for one in platforms
+            )
+        return rule(context, *operands, **parameters)
 
     return lower
 

@@ -96,6 +96,16 @@ def check_special_functions_stay_single_operations() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
+def check_code_for_the_cpu_is_chosen() -> None:
+    def choose(x: Any, **others: Any) -> Any:
+        return jax.lax.platform_dependent(x, cpu=lambda x: x + 1, cuda=lambda x: x + 2, **others)
+
+    assert jax.jit(choose)(1) == 2
+    assert jax.jit(lambda x: choose(x, default=lambda x: x + 3))(1) == 2
+    assert jax.jit(lambda x: choose(x, nimblehlo=lambda x: x + 4))(1) == 5
+    assert jax.jit(jax.vmap(choose))(jnp.arange(2)).tolist() == [1, 2]
+
+
 def check_composites_are_part_of_exported_programs() -> None:
     """What is exported runs elsewhere: the decomposition is part of it."""
     function = jax.jit(lambda x: jax.lax.erf_inv(x))

@@ -49,7 +49,6 @@ FILES = (
     "scipy_optimize_test",
     "scipy_signal_test",
     "scipy_spatial_test",
-    "special_functions_test",
     "image_test",
     "ode_test",
     "sparse_test",

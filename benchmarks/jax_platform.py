@@ -1,0 +1,162 @@
+"""Calls through `jax.jit` with NimbleHLO as JAX's platform, beside JAX's CPU backend.
+
+    JAX_PLATFORMS=nimblehlo,cpu python -m benchmarks.jax_platform [--cases FILE] [--size SIZE] [NAME ...]
+
+Without FILE these are the benchmarks' programs. FILE is a Python file with a dictionary `CASES` that maps
+names to (family, function, function that makes the arguments). Each platform has its arguments in memory of
+its own; the two are called in turn until their results are ready. Results are compared before anything is
+timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import runpy
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from .measuring import Action, Comparison, figures, side_by_side, three_digits, warm_up
+from .programs import PROGRAMS, SIZES, representatives
+
+PLATFORMS = "nimblehlo,cpu"
+BOUND = 1e-3
+"""How far results may lie apart, relative to the largest value; in 16 bits and less `NARROW_BOUND`."""
+NARROW_BOUND = 2e-2
+
+
+class Case(NamedTuple):
+    """A function and its arguments, trees of arrays."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+class JaxPlatform:
+    """A warm call of `jax.jit` on both platforms, one program of each family. More is better."""
+
+    params = (representatives(),)
+    param_names = ("program",)
+    timeout = 120
+    unit = "times as fast"
+
+    def track_ratio(self, name: str) -> float:
+        """At the medium size, in a process that has both platforms."""
+        command = [sys.executable, "-m", "benchmarks.jax_platform", "--figures", "--size", SIZES[1], name]
+        return float(figures(command, {"JAX_PLATFORMS": PLATFORMS})["ratio"])
+
+
+def program_cases(size: str) -> Iterator[Case]:
+    """The benchmarks' programs that JAX runs without types of 64 bits."""
+    for name, program in PROGRAMS.items():
+        if not program.x64:
+            yield Case(name, program.function, tuple(program.inputs(size)))
+
+
+def file_cases(path: Path) -> Iterator[Case]:
+    """The cases of a file."""
+    sys.path.insert(0, str(path.resolve().parent))
+    with jax.default_device(jax.local_devices(backend="cpu")[0]):
+        cases = runpy.run_path(str(path))["CASES"]
+    for name, (_, function, arguments) in cases.items():
+        yield Case(name, function, arguments)
+
+
+def call_on(case: Case, arguments: tuple[Any, ...], device: jax.Device) -> Callable[[], Any]:
+    """A call of the jitted function on a device, until its results are ready."""
+    placed = jax.device_put(arguments, device)
+    jitted = jax.jit(case.function)
+    return lambda: jax.block_until_ready(jitted(*placed))
+
+
+def disagreement(ours: Any, other: Any) -> str | None:
+    """What tells two trees of results apart; None where they agree within what their types can promise."""
+    for one, another in zip(jax.tree.leaves(ours), jax.tree.leaves(other), strict=True):
+        got, expected = np.asarray(one), np.asarray(another)
+        if got.shape != expected.shape or got.dtype != expected.dtype:
+            return f"{got.dtype}{got.shape} in place of {expected.dtype}{expected.shape}"
+        if expected.dtype.kind in "biu":
+            wrong = int(np.count_nonzero(got != expected))
+        else:
+            bound = NARROW_BOUND if expected.dtype.itemsize <= 2 else BOUND
+            wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+            got, expected = got.astype(wide), expected.astype(wide)
+            scale = max(BOUND, float(np.abs(expected).max(initial=0.0)))
+            wrong = int(np.count_nonzero(~(np.abs(got - expected) <= bound * scale)))
+        if wrong:
+            return f"{wrong} of {expected.size} elements differ"
+    return None
+
+
+def compared(case: Case) -> Comparison:
+    """Both platforms, in turn.
+
+    Raises:
+        ValueError: the results disagree.
+    """
+    cpu = jax.local_devices(backend="cpu")[0]
+    arguments = case.arguments
+    if callable(arguments):
+        with jax.default_device(cpu):
+            arguments = arguments()
+    ours: Action = call_on(case, arguments, jax.devices("nimblehlo")[0])
+    other: Action = call_on(case, arguments, cpu)
+    reason = disagreement(ours(), other())
+    if reason is not None:
+        raise ValueError(reason)
+    warm_up(ours, for_seconds=0.5)
+    return side_by_side(ours, other, most=1000)
+
+
+def report(cases: Iterator[Case], names: list[str], as_figures: bool) -> int:
+    """Compare the cases asked for, and print it; 1 where one failed."""
+    ratios: dict[str, float] = {}
+    failed = []
+    for case in cases:
+        if names and case.name not in names:
+            continue
+        try:
+            found = compared(case)
+        except Exception as error:
+            print(f"{case.name:24} FAILED {type(error).__name__}: {str(error)[:160]}", flush=True)
+            failed.append(case.name)
+            continue
+        ratios[case.name] = found.ratio
+        if as_figures:
+            print(f'FIGURES {{"ratio": {three_digits(found.ratio)}}}')
+        else:
+            print(
+                f"{case.name:24} CPU {found.other * 1e6:10.1f} µs, NimbleHLO {found.ours * 1e6:10.1f} µs, "
+                f"{found.ratio:7.2f} times as fast",
+                flush=True,
+            )
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+        slower = sum(ratio < 1 for ratio in ratios.values())
+        print(f"{len(ratios)} cases: geometric mean {mean:.2f}, {slower} below 1, {len(failed)} failed")
+    return bool(failed)
+
+
+def main() -> int:
+    """1 where a case failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", help="of cases; all where there are none")
+    parser.add_argument("--cases", type=Path, help="a Python file with CASES")
+    parser.add_argument("--size", choices=SIZES, default=SIZES[1], help="of the benchmarks' programs")
+    parser.add_argument("--figures", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if "nimblehlo" not in os.environ.get("JAX_PLATFORMS", ""):
+        parser.error(f"set JAX_PLATFORMS={PLATFORMS}")
+    cases = program_cases(options.size) if options.cases is None else file_cases(options.cases)
+    return report(cases, options.names, options.figures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
