@@ -121,12 +121,6 @@ class _Geometry(NamedTuple):
         return prod(axis[0] for axis in self.axes)
 
     @property
-    def last(self) -> int:
-        """The dimension of the last axis that has several positions; -1 if none has."""
-        several = [number for number, axis in zip(self.numbers, self.axes, strict=True) if axis[1] > 1]
-        return several[-1] if several else -1
-
-    @property
     def inner(self) -> int:
         """Number of consecutive windows that have one stride in the result."""
         stride, inner = self.axes[-1][2], 1
@@ -335,14 +329,9 @@ def _products(
     # The loops may read windows in place: the offsets and the zeros of one group serve for all.
     groups_share_windows = problem.groups[1] == 1 and (feature_stride == 1 or features * groups == 1)
     is_direct = not by_windows and groups_share_windows
-    merged = 1
-    is_dense = is_direct and groups == 1 and geometry.last == len(axes) - 1 >= 0
-    is_dense = is_dense and lhs_strides[-2] == features
-    if is_dense and axes[-1].window_dilation == axes[-1].base_dilation == 1:
-        merged = axes[-1].window
     k, has_holes = positions * features, any(axis.base_dilation > 1 for axis in axes)
     k_block = -(-k // -(-k // tasks.K_BLOCK))
-    segments, k_blocks = _segments(k, k_block, merged, features)
+    segments, k_blocks = _segments(k, k_block, features)
     inner = geometry.inner if by_windows else 1
     by_groups = groups > columns == 1 and group_stride == output_stride == rhs_strides[-1] == 1
     vectors = min(max_vectors, -(-(inner if by_windows else columns) // lanes))
@@ -371,7 +360,6 @@ def _products(
             positions,
             features,
             has_holes,
-            merged,
             groups,
             columns,
             k,
@@ -393,14 +381,12 @@ def _products(
     return tasks.Products(name, level, geometry.axes, tables, layout, offsets, seconds, problem.threads)
 
 
-def _segments(k: int, k_block: int, merged: int, features: int) -> tuple[np.ndarray, np.ndarray]:
+def _segments(k: int, k_block: int, features: int) -> tuple[np.ndarray, np.ndarray]:
     """Contiguous runs of the contracted size k, as (position, skipped features, length), and where k blocks
     begin among them."""
-    run = merged * features
     begins = np.arange(0, k, k_block)
-    starts = np.union1d(np.arange(0, k, run), begins)
-    lengths = np.diff(starts, append=k)
-    segments = np.stack([starts // run * merged, starts % run, lengths], 1)
+    starts = np.union1d(np.arange(0, k, features), begins)
+    segments = np.stack([starts // features, starts % features, np.diff(starts, append=k)], 1)
     return segments, np.append(np.searchsorted(starts, begins), len(starts))
 
 

@@ -184,53 +184,17 @@ CONV_CODE void CONV_NAME(conv_pack)(const ConvProduct *p, int64_t number) {
     }
 }
 
-/* Compute the addresses of a block's rows for each segment of a k block. Windows of merged positions that reach into
-   the padding are copied to `edge`. */
+/* Compute the addresses of a block's rows for each segment of a k block. */
 CONV_CODE void CONV_NAME(conv_locate_rows)(
     const ConvProduct *p, const ConvBlock *block, int64_t filled, int64_t k_block, const CONV_ITEM *zeros,
-    CONV_ITEM *edge, const CONV_ITEM **left) {
+    const CONV_ITEM **left) {
     const CONV_ITEM *lhs = (const CONV_ITEM *)p->lhs;
-    int64_t edge_offset = 0;
     for (int64_t s = p->k_block_segments[k_block]; s < p->k_block_segments[k_block + 1]; s++, left += filled) {
         const ConvSegment *segment = &p->segments[s];
-        int64_t last = segment->position + (segment->skip + segment->length - 1) / p->features;
-        int64_t first = segment->position + segment->skip / p->features, skip = segment->skip % p->features;
-        int64_t lhs_offsets[2][CONV_MAX_WIDTH];
-        conv_lhs_offsets(p, block, filled, first, lhs_offsets[0]);
-        if (first == last) {
-            for (int64_t row = 0; row < filled; row++)
-                left[row] = lhs_offsets[0][row] < 0 ? zeros + skip : lhs + lhs_offsets[0][row] + skip;
-            edge_offset += segment->length;
-            continue;
-        }
-        conv_lhs_offsets(p, block, filled, last, lhs_offsets[1]);
-        for (int64_t row = 0; row < filled; row++) {
-            if (lhs_offsets[0][row] >= 0 && lhs_offsets[1][row] >= 0) {
-                left[row] = lhs + lhs_offsets[0][row] + skip;
-                continue;
-            }
-            if (conv_is_outside(p, block, row, first)) {
-                left[row] = zeros;
-                continue;
-            }
-            /* Whole vectors are stored: the next store overwrites the excess, or it lies between rows. */
-            CONV_ITEM *to = edge + row * (CONV_K_BLOCK + CONV_LANES) + edge_offset;
-            left[row] = to;
-            int64_t first_feature = skip, remaining = segment->length;
-            for (int64_t position = first; position <= last; position++, first_feature = 0) {
-                int64_t feature_count = conv_min(p->features - first_feature, remaining), lhs_offset =
-                    conv_lhs_offset(p, block, row, position);
-                for (int64_t i = 0; i < feature_count; i += CONV_LANES) {
-                    CONV_VECTOR items = {0};
-                    if (lhs_offset >= 0) items =
-                        CONV_NAME(conv_load)(lhs + lhs_offset + first_feature + i, 1, feature_count - i);
-                    CONV_STORE(to + i, items);
-                }
-                to += feature_count;
-                remaining -= feature_count;
-            }
-        }
-        edge_offset += segment->length;
+        int64_t lhs_offsets[CONV_MAX_WIDTH];
+        conv_lhs_offsets(p, block, filled, segment->position, lhs_offsets);
+        for (int64_t row = 0; row < filled; row++)
+            left[row] = (lhs_offsets[row] < 0 ? zeros : lhs + lhs_offsets[row]) + segment->skip;
     }
 }
 
@@ -320,7 +284,7 @@ CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t work_item,
         t.lane_stride = p->lane_stride;
         int64_t packed_group = -1;
         if (p->is_direct) {
-            CONV_NAME(conv_locate_rows)(p, &block, filled, k_block, zeros, packed, left);
+            CONV_NAME(conv_locate_rows)(p, &block, filled, k_block, zeros, left);
             t.segments = p->segments + p->k_block_segments[k_block];
             t.segment_count = p->k_block_segments[k_block + 1] - p->k_block_segments[k_block];
             t.block = filled;

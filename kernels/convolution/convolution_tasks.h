@@ -53,8 +53,7 @@ typedef struct {
 
 /* What tasks of products read. Axes are in the result's memory order; strides and offsets are in items.
 
-   `merged_positions`: how many positions along the last spatial dimension are contiguous if none is in the padding,
-   or 1. `position_indices`: [position][axis]. `factor_offsets`: of each position, into rhs. `k_block_segments`: the
+   `position_indices`: [position][axis]. `factor_offsets`: of each position, into rhs. `k_block_segments`: the
    first segment of each k block. `inner`: windows that are `lane_stride` apart in the result, with `by_windows`.
    `by_groups`: a work item is CONV_GROUP_WINDOWS windows of as many groups as `vectors` hold. `nontemporal`: the
    result is large and written once, so stores bypass the caches. The first `pack_tasks` tasks pack
@@ -63,8 +62,7 @@ typedef struct {
 typedef struct {
     const char *lhs, *rhs;
     char *result, *panels, *memory;
-    int64_t rank, positions, features, has_base_dilation, merged_positions, groups, columns, k_size, k_block_size,
-        k_block_count;
+    int64_t rank, positions, features, has_base_dilation, groups, columns, k_size, k_block_size, k_block_count;
     ConvAxis axes[CONV_MAX_AXES];
     const int64_t *position_indices, *factor_offsets, *k_block_segments;
     const ConvSegment *segments;

@@ -40,7 +40,7 @@ cdef extern from "convolution_tasks.h" nogil:
         char *result
         char *panels
         char *memory
-        int64_t rank, positions, features, has_base_dilation, merged_positions, groups, columns
+        int64_t rank, positions, features, has_base_dilation, groups, columns
         int64_t k_size, k_block_size, k_block_count
         ConvAxis *axes
         const int64_t *position_indices
@@ -171,8 +171,8 @@ cdef class Products:
         p.factor_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_offsets"], self.keep_alive))
         p.segments = <const ConvSegment *>cnp.PyArray_DATA(as_integers(tables["segments"], self.keep_alive))
         p.k_block_segments = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["k_block_segments"], self.keep_alive))
-        (p.positions, p.features, p.has_base_dilation, p.merged_positions, p.groups, p.columns, p.k_size,
-            p.k_block_size, p.k_block_count) = layout["contraction"]
+        (p.positions, p.features, p.has_base_dilation, p.groups, p.columns, p.k_size, p.k_block_size,
+            p.k_block_count) = layout["contraction"]
         (p.feature_stride, p.group_stride, p.output_stride, p.lane_stride) = layout["strides"]
         p.factor_feature_stride, p.factor_output_stride = layout["factor_strides"]
         (p.by_windows, p.by_groups, p.is_direct, p.windows, p.inner, p.block, p.rows, p.vectors,

@@ -19,13 +19,12 @@ enum { FOURIER_MAX_RADIX = 31, FOURIER_MAX_PASSES = 24, FOURIER_MAX_WORKSPACES =
 /* How fibers of `size` elements are transformed: by passes over `length` values, in buffers of `buffer_length`.
    `table` has for each pass the twiddle factors of its butterflies, then the roots of its radix; `real_roots` those
    for pairs. Strides between values are in bytes; `source_gap`, from real to imaginary component, is in items. With
-   `is_full_spectrum` the second half of a real fiber's transform is written as well. `nontemporal`: stores bypass
-   the caches. */
+   `is_full_spectrum` the second half of a real fiber's transform is written as well. */
 typedef struct {
     int64_t kind, size, length, buffer_length, passes;
     int64_t radices[FOURIER_MAX_PASSES];
     const void *table, *real_roots;
-    int64_t source_stride, source_gap, target_stride, is_inverse, is_full_spectrum, has_real_target, nontemporal;
+    int64_t source_stride, source_gap, target_stride, is_inverse, is_full_spectrum, has_real_target;
 } Fourier;
 
 /* What tasks read: task `t` does the blocks of fibers from `t * blocks_per_task` on. Fiber `i` begins at `i / inner`
@@ -63,7 +62,6 @@ typedef struct {
 #define ITEM float
 #define LANES 16
 #define FOR_LANES FOR_16
-#define STREAM(to, row) _mm512_stream_ps((float *)(to), (__m512)(row))
 #define CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define NAME(name) fourier_float_16_##name
 #include "fft_passes.h"
@@ -71,7 +69,6 @@ typedef struct {
 #define ITEM double
 #define LANES 8
 #define FOR_LANES FOR_8
-#define STREAM(to, row) _mm512_stream_pd((double *)(to), (__m512d)(row))
 #define CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define NAME(name) fourier_double_8_##name
 #include "fft_passes.h"

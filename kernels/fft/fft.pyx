@@ -36,7 +36,7 @@ cdef extern from "fft.h" nogil:
         int64_t radices[24]
         const void *table
         const void *real_roots
-        int64_t source_stride, source_gap, target_stride, is_inverse, is_full_spectrum, has_real_target, nontemporal
+        int64_t source_stride, source_gap, target_stride, is_inverse, is_full_spectrum, has_real_target
 
     ctypedef struct FourierRun:
         const Fourier *transform
@@ -55,8 +55,6 @@ cdef enum:
     # Longer fibers would exceed the L2 cache.
     MAX_SIZE = 8192
     MAX_TASKS = 64
-    # Stores of larger results bypass the caches: their reader would rarely find them there.
-    NONTEMPORAL_BYTES = 1 << 22
 
 # Estimated time of a byte in one pass on one thread, times the bytes of a vector; shortest task.
 cdef double _SECONDS_PER_BYTE = 5e-9, _MIN_TASK_SECONDS = 2e-5
@@ -216,7 +214,6 @@ cdef class _FiberTransform:
         run.source_outer = run.inner * cnp.PyArray_DIM(source, axis) * cnp.PyArray_ITEMSIZE(source)
         run.target_outer = run.inner * cnp.PyArray_DIM(target, axis) * cnp.PyArray_ITEMSIZE(target)
         fourier.source_gap, fourier.is_full_spectrum = 1, is_full_spectrum
-        fourier.nontemporal = cnp.PyArray_NBYTES(target) >= NONTEMPORAL_BYTES
         fourier.source_stride = fourier.target_stride = 2 * itemsize * run.inner
         if fourier.kind == FOURIER_FROM_REAL:
             fourier.source_gap = 2 if is_spaced else 1

@@ -1,5 +1,5 @@
 /* The transforms of LANES fibers side by side; fft.h includes this for each element type and vector width. It takes
-   ITEM, LANES, CODE and NAME, FOR_LANES for vectors, and STREAM where a vector is a cache line, and undefines them.
+   ITEM, LANES, CODE and NAME, and FOR_LANES for vectors, and undefines them.
 
    Complex values are pairs of vectors, of real and of imaginary components, with a lane for each fiber. */
 
@@ -222,25 +222,15 @@ static CODE int64_t NAME(load_real_blocks)(VALUE *to, const char *const *fibers,
 }
 
 static inline CODE __attribute__((always_inline)) void NAME(store_rows)(
-    VECTOR *rows, char *const *fibers, int64_t offset, int64_t nontemporal) {
+    VECTOR *rows, char *const *fibers, int64_t offset) {
     NAME(transpose)(rows);
     UNROLL
-    for (int lane = 0; lane < LANES; lane++) {
-        char *to = fibers[lane] + offset;
-#ifdef STREAM
-        if (nontemporal && (uintptr_t)to % sizeof(VECTOR) == 0) {
-            STREAM(to, rows[lane]);
-            continue;
-        }
-#endif
-        __builtin_memcpy(to, &rows[lane], sizeof(VECTOR));
-    }
-    (void)nontemporal;
+    for (int lane = 0; lane < LANES; lane++) __builtin_memcpy(fibers[lane] + offset, &rows[lane], sizeof(VECTOR));
 }
 
 /* Store contiguous pairs. Returns how many values were stored. */
 static CODE int64_t NAME(store_blocks)(
-    const Fourier *f, const VALUE *values, int64_t computed, char *const *fibers, int64_t count, int swapped) {
+    const VALUE *values, int64_t computed, char *const *fibers, int64_t count, int swapped) {
     int64_t k = 0;
     for (; k + LANES / 2 <= count; k += LANES / 2) {
         VECTOR rows[LANES];
@@ -251,20 +241,20 @@ static CODE int64_t NAME(store_blocks)(
             rows[i] = swapped ? value.im : value.re;
             rows[i + 1] = swapped ? value.re : index < computed ? value.im : -value.im;
         }
-        NAME(store_rows)(rows, fibers, 2 * k * sizeof(ITEM), f->nontemporal);
+        NAME(store_rows)(rows, fibers, 2 * k * sizeof(ITEM));
     }
     return k;
 }
 
 /* Store contiguous real items. Returns how many values were stored. */
 static CODE int64_t NAME(store_real_blocks)(
-    const Fourier *f, const VALUE *values, char *const *fibers, int64_t count, int swapped) {
+    const VALUE *values, char *const *fibers, int64_t count, int swapped) {
     int64_t k = 0;
     for (; k + LANES <= count; k += LANES) {
         VECTOR rows[LANES];
         UNROLL
         for (int i = 0; i < LANES; i++) rows[i] = swapped ? values[k + i].im : values[k + i].re;
-        NAME(store_rows)(rows, fibers, k * sizeof(ITEM), f->nontemporal);
+        NAME(store_rows)(rows, fibers, k * sizeof(ITEM));
     }
     return k;
 }
@@ -313,9 +303,9 @@ static CODE void NAME(store)(
     int64_t stored = 0;
 #if LANES > 1
     if (f->has_real_target && f->target_stride == sizeof(ITEM)) {
-        stored = NAME(store_real_blocks)(f, values, fibers, count, swapped);
+        stored = NAME(store_real_blocks)(values, fibers, count, swapped);
     } else if (f->target_stride == 2 * sizeof(ITEM) && !f->has_real_target) {
-        stored = NAME(store_blocks)(f, values, computed, fibers, count, swapped);
+        stored = NAME(store_blocks)(values, computed, fibers, count, swapped);
     } else if (computed == count && NAME(is_dense)((const char *const *)fibers)) {
         for (; stored < count; stored++) {
             VALUE value = values[stored];
@@ -409,7 +399,6 @@ static CODE void NAME(transform_fibers)(const Fourier *f, char *workspace, const
 }
 
 #undef SHUFFLED
-#undef STREAM
 #undef TRANSPOSE_STEP
 #undef FOR_LANES
 #undef VECTOR

@@ -17,16 +17,10 @@ def _add_component(
 ) -> None:  # fmt: skip
     """Add one index component to the operand offsets of a fiber of slices."""
     largest, clamped_negative, component_stride = component[0], component[1], component[2]
-    if index_stride == 1:
-        for i in range(count):
-            start = np.int64(item_at(sample, address, base + i))
-            start = clamped_negative if start < 0 else min(start, largest)
-            operand_offsets[np.uint64(first + i)] += start * component_stride
-    else:
-        for i in range(count):
-            start = np.int64(item_at(sample, address, base + i * index_stride))
-            start = clamped_negative if start < 0 else min(start, largest)
-            operand_offsets[np.uint64(first + i)] += start * component_stride
+    for i in range(count):
+        start = np.int64(item_at(sample, address, base + i * index_stride))
+        start = clamped_negative if start < 0 else min(start, largest)
+        operand_offsets[np.uint64(first + i)] += start * component_stride
 
 
 @kernel

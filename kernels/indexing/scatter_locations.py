@@ -12,7 +12,7 @@ import numpy as np
 
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, put
-from ..simd.copy_bytes import item_at, prefetch_pages
+from ..simd.copy_bytes import item_at
 from .scatter_destinations import accumulate_destinations
 
 BLOCK = 1 << 14
@@ -131,8 +131,6 @@ def _locate_fiber(
             )  # fmt: skip
             continue
         first = bases[0]
-        if index_stride == 1:
-            prefetch_pages(sample, address, first + count, min(count, BLOCK))
         if from_base and row == 0:
             _set_destinations(
                 sample, address, first, index_stride, min_index, window_offset, component, bases[1],

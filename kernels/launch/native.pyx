@@ -171,11 +171,6 @@ def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double secon
     run_pooled(<Task>function, <void *>closure, tasks, count, seconds, True)
 
 
-def run_unordered(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
-    """Run tasks; each thread begins with a share of consecutive ones, the calling thread with the first share."""
-    run_tasks(<Task>function, <void *>closure, tasks, seconds, threads)
-
-
 cdef int run_on_python_threads(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t count) except -1:
     """Run tasks by Python's threads, while there is no driver."""
     cdef Py_ssize_t first

@@ -8,10 +8,8 @@
 #endif
 #define CHAINS ((int)(VECTOR_PRODUCT_BYTES / sizeof(ITEM)))
 #define REGISTERS (CHAINS / LANES)
-/* K_GROUP: values of k that are read at once if chains are in memory. MAX_REGISTER_VECTORS: up to this many vectors
-   of columns have chains in registers. */
+/* K_GROUP: values of k of contiguous columns that are read at once. */
 #define K_GROUP 4
-#define MAX_REGISTER_VECTORS 4
 #define PREFETCH_DISTANCE (4 * K_GROUP)
 
 /* Load elements of a matrix, of `stored_itemsize` bytes, a constant: bf16 is the high half of an f32. */
@@ -110,25 +108,6 @@ INLINE VECTOR NAME(add_chains)(VECTOR *sums) {
     return sums[0] + (VECTOR){0};
 }
 
-/* The sums of at most a vector of columns, chains in registers. */
-INLINE VECTOR NAME(columns_in_registers)(
-    int stored_itemsize, int count, const char *vector, const char *matrix, int64_t k_stride, int64_t k_size) {
-    VECTOR sums[CHAINS];
-    int64_t k = 0;
-    UNROLL for (int chain = 0; chain < CHAINS; chain++) sums[chain] = (VECTOR){0};
-    for (; k + CHAINS <= k_size; k += CHAINS)
-        UNROLL for (int chain = 0; chain < CHAINS; chain++, matrix += k_stride) {
-            VECTOR vector_value = BROADCAST(((const NAME(Item) *)vector)[k + chain]);
-            sums[chain] = FMA(vector_value, count == LANES ? READ(matrix) : READ_SOME(matrix, count), sums[chain]);
-        }
-    UNROLL for (int chain = 0; chain < CHAINS; chain++, matrix += k_stride)
-        if (k + chain < k_size) {
-            VECTOR vector_value = BROADCAST(((const NAME(Item) *)vector)[k + chain]);
-            sums[chain] = FMA(vector_value, count == LANES ? READ(matrix) : READ_SOME(matrix, count), sums[chain]);
-        }
-    return NAME(add_chains)(sums);
-}
-
 /* A vector of columns, or what is left of them. */
 #define COLUMNS(address) (columns - number * LANES < LANES ? READ_SOME(address, (int)(columns % LANES)) : READ(address))
 
@@ -139,9 +118,9 @@ INLINE void NAME(store_columns)(VECTOR sum, int64_t count, char *to) {
         for (int64_t lane = 0; lane < count; lane++) ((NAME(Item) *)to)[lane] = sum[lane];
 }
 
-/* At most VECTOR_PRODUCT_MAX_COLUMNS contiguous columns, chains in memory, K_GROUP values of k at a time, each in
+/* The sums of at most VECTOR_PRODUCT_MAX_COLUMNS contiguous columns: chains are in memory, K_GROUP values of k at a time, each in
    its own chain: so reads are contiguous. The stride of chains is odd: powers of two collide in cache sets. */
-INLINE void NAME(columns_in_memory)(
+INLINE void NAME(any_columns)(
     int stored_itemsize, const char *vector, const char *matrix, int64_t k_stride, int64_t columns, int64_t k_size,
         char *to) {
     VECTOR sums[CHAINS * (VECTOR_PRODUCT_MAX_COLUMNS / LANES + 1)];
@@ -181,22 +160,6 @@ INLINE void NAME(columns_in_memory)(
     }
 }
 
-INLINE void NAME(any_columns)(
-    int stored_itemsize, const char *vector, const char *matrix, int64_t k_stride, int64_t columns, int64_t k_size,
-        char *to) {
-    if (columns > MAX_REGISTER_VECTORS * LANES) {
-        NAME(columns_in_memory)(stored_itemsize, vector, matrix, k_stride, columns, k_size, to);
-        return;
-    }
-    for (int64_t first = 0; first < columns; first += LANES, matrix += LANES * stored_itemsize, to += sizeof(VECTOR)) {
-        VECTOR sum = first + LANES <= columns
-                         ? NAME(columns_in_registers)(stored_itemsize, LANES, vector, matrix, k_stride, k_size)
-                         : NAME(columns_in_registers)(
-                             stored_itemsize, (int)(columns % LANES), vector, matrix, k_stride, k_size);
-        NAME(store_columns)(sum, columns - first, to);
-    }
-}
-
 #define TILES(name, stored_itemsize)                                                                        \
     static CODE void NAME(name##dots)(                                                             \
         const char *vector, const char *matrix, int64_t stride, int64_t outer_size, int64_t k_size, char *to) { \
@@ -219,6 +182,5 @@ TILES(half_, 2)
 #undef CHAINS
 #undef REGISTERS
 #undef K_GROUP
-#undef MAX_REGISTER_VECTORS
 #undef PREFETCH_DISTANCE
 #undef TILE_ROWS

@@ -6,11 +6,10 @@
 
    A work item is a block of rows times a block of columns. It multiplies all rows with one panel of columns at a
    time, tile by tile, from the L1 cache. A panel is copied if its columns are not contiguous, or if there are enough
-   rows to pay for it; the first tile copies it while reading, if it can. Meanwhile the next panel and the tile's
-   destination are prefetched, a little at a time: a processor waits for few cache misses at once, and later loads
-   queue behind them. Rows are copied where there are enough columns: once for all blocks of columns, by tasks of
-   their own or, where each thread has a block of rows to itself, by its first work item; otherwise by each work
-   item. Partial sums lie behind the copies until the last k block.
+   rows to pay for it. Meanwhile the next panel and the tile's destination are prefetched, a little at a time: a
+   processor waits for few cache misses at once, and later loads queue behind them. Rows are copied where there are
+   enough columns: once for all blocks of columns, by tasks of their own, or by each work item. Partial sums lie
+   behind the copies until the last k block.
 
    A matrix times its own transpose is symmetric to the bit: only blocks on and above the diagonal are computed, and
    mirrored below it. */
@@ -32,15 +31,13 @@ enum { PRODUCT_LOW_ROWS = 6, PRODUCT_LOW_K = 128 };
 enum { PRODUCT_PANEL = PRODUCT_K_BLOCK * 64 };
 
 /* PREFETCH_BYTES: bytes per prefetch. MAX_PREFETCHES: consecutive prefetches, at most. CACHED_BYTES: right matrices
-   up to this size are cached anyway. PREFETCH_DISTANCE: bytes ahead at which strips of rows are prefetched: they
-   take long to arrive where another thread has just written them. */
+   up to this size are cached anyway. */
 enum {
-    PRODUCT_PREFETCH_BYTES = 128, PRODUCT_CACHE_LINE = 64, PRODUCT_MAX_PREFETCHES = 4, PRODUCT_CACHED_BYTES = 1 << 17,
-    PRODUCT_PREFETCH_DISTANCE = 1 << 12
+    PRODUCT_PREFETCH_BYTES = 128, PRODUCT_CACHE_LINE = 64, PRODUCT_MAX_PREFETCHES = 4, PRODUCT_CACHED_BYTES = 1 << 17
 };
 
-/* Values of k between prefetches: fewest, most, and most where addresses are compile-time constants. */
-enum { PRODUCT_MIN_INTERVAL = 8, PRODUCT_MAX_INTERVAL = 16, PRODUCT_MAX_UNROLLED_INTERVAL = 32 };
+/* Values of k between prefetches. */
+enum { PRODUCT_MIN_INTERVAL = 8, PRODUCT_MAX_INTERVAL = 16 };
 
 /* MAX_WORKSPACES: of all tasks. OWN_WORKSPACES: up to this many tasks have a workspace each; more of them share. */
 enum { PRODUCT_MAX_WORKSPACES = 256, PRODUCT_OWN_WORKSPACES = 8 };
@@ -59,25 +56,21 @@ typedef struct {
     int64_t outer_stride, k_stride;
 } ProductOperand;
 
-/* Whether the rows of a block are copied: not begun, begun, done. */
-enum { PRODUCT_NOT_PACKED, PRODUCT_BEING_PACKED, PRODUCT_PACKED };
-
 /* What tasks read. The first `pack_tasks` tasks copy `pack_items_per_task` shares of the rows each (each block of a
-   matrix has `pack_shares`) to `packed`, where each k block of a block of rows takes `packed_bytes`. With
-   `packs_blocks`, instead, the first task of a block of rows copies it, and `pack_states` tells how far it is. The
-   other tasks poll for the copies a while, or else copy what they need; the t-th of them does the work items from `t
-   * items_per_task` on. `workspace` has `workspace_count` workspaces of `workspace_bytes`: one for each of these
-   tasks, or else `workspace_busy` tells which are taken. */
+   matrix has `pack_shares`) to `packed`, where each k block of a block of rows takes `packed_bytes`. The other tasks
+   poll for the copies a while, or else copy what they need; the t-th of them does the work items from `t *
+   items_per_task` on. `workspace` has `workspace_count` workspaces of `workspace_bytes`: one for each of these tasks,
+   or else `workspace_busy` tells which are taken. */
 typedef struct {
     ProductOperand left, right;
     char *result;
     const int64_t *batch_sizes;
     int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind;
     int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric;
-    int64_t pack_tasks, pack_items, pack_items_per_task, pack_shares, packed_bytes, finished_pack_tasks, packs_blocks;
+    int64_t pack_tasks, pack_items, pack_items_per_task, pack_shares, packed_bytes, finished_pack_tasks;
     char *packed, *workspace;
     int64_t workspace_bytes, workspace_count;
-    uint8_t workspace_busy[PRODUCT_MAX_WORKSPACES], pack_states[PRODUCT_MAX_WORKSPACES];
+    uint8_t workspace_busy[PRODUCT_MAX_WORKSPACES];
 } MatrixProduct;
 
 /* Prefetches into the L2 cache beside other work: `remaining` of them, `batch_size` after every `interval` values of
@@ -89,12 +82,11 @@ typedef struct {
 } PanelPrefetch;
 
 /* What a tile reads and writes: one k block of some rows and columns. `partial_sums` has the sums of earlier k
-   blocks, rows as whole vectors side by side, or is NULL; `copy` takes the columns as they are read, or is NULL.
-   Strides are in bytes. `k` and `row` are where the tile is; at `next_prefetch` it prefetches more of the next
-   panel, and row by row its destination. */
+   blocks, rows as whole vectors side by side, or is NULL. Strides are in bytes. `k` and `row` are where the tile is;
+   at `next_prefetch` it prefetches more of the next panel, and row by row its destination. */
 typedef struct {
     const char *left, *right, *partial_sums;
-    char *to, *copy;
+    char *to;
     int64_t row_stride, k_stride, right_stride, to_stride, k_size, k, row, next_prefetch;
     PanelPrefetch prefetch;
 } ProductTile;
@@ -113,10 +105,9 @@ static inline __attribute__((always_inline)) void product_prefetch(PanelPrefetch
     }
 }
 
-/* Prefetch of the next panel what is due. Returns how many values of k follow until the next prefetch, at most
-   `max_interval`. */
-static inline __attribute__((always_inline)) int64_t product_interval(ProductTile *t, int64_t max_interval) {
-    int64_t interval = t->prefetch.interval < max_interval ? t->prefetch.interval : max_interval;
+/* Prefetch of the next panel what is due. Returns how many values of k follow until the next prefetch, at most. */
+static inline __attribute__((always_inline)) int64_t product_interval(ProductTile *t) {
+    int64_t interval = t->prefetch.interval < PRODUCT_MAX_INTERVAL ? t->prefetch.interval : PRODUCT_MAX_INTERVAL;
     if (t->k >= t->next_prefetch) product_prefetch(&t->prefetch), t->next_prefetch += t->prefetch.interval;
     interval = interval < t->k_size - t->k ? interval : t->k_size - t->k;
     t->k += interval;
@@ -254,21 +245,6 @@ static void product_pack_items(MatrixProduct *p, int64_t vector_bytes, int64_t f
     __atomic_fetch_add(&p->finished_pack_tasks, 1, __ATOMIC_RELEASE);
 }
 
-/* Whether the rows of a matrix's block are copied: by this task, or by another one that has begun, after some polls. */
-static int product_has_block(MatrixProduct *p, int64_t vector_bytes, int64_t block) {
-    uint8_t state = PRODUCT_NOT_PACKED, *at = &p->pack_states[block];
-    if (__atomic_compare_exchange_n(at, &state, PRODUCT_BEING_PACKED, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-        product_pack_block(p, vector_bytes, block, 0);
-        __atomic_store_n(at, PRODUCT_PACKED, __ATOMIC_RELEASE);
-        return 1;
-    }
-    for (int spin = 0; spin < PRODUCT_MAX_SPINS; spin++) {
-        if (__atomic_load_n(at, __ATOMIC_ACQUIRE) == PRODUCT_PACKED) return 1;
-        product_pause();
-    }
-    return 0;
-}
-
 /* Whether all shares of the rows are copied, after some polls. */
 static int product_has_packed(const MatrixProduct *p) {
     for (int spin = 0; spin < PRODUCT_MAX_SPINS && p->pack_tasks; spin++) {
@@ -282,11 +258,10 @@ static int product_has_packed(const MatrixProduct *p) {
 static void product_multiply(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end, char *workspace) {
     int64_t k_blocks = (p->k_size + PRODUCT_K_BLOCK - 1) / PRODUCT_K_BLOCK, blocks = p->row_blocks * p->column_blocks;
     const ProductFunctions *functions = product_functions(p, vector_bytes);
-    int has_all = product_has_packed(p);
+    int is_packed = product_has_packed(p);
     for (int64_t work_item = first; work_item < end; work_item++) {
         int64_t matrix = work_item / blocks, row_block = work_item % blocks / p->column_blocks;
         int64_t block = matrix * p->row_blocks + row_block;
-        int is_packed = p->packs_blocks ? product_has_block(p, vector_bytes, block) : has_all;
         int64_t row = row_block * p->row_block, column = work_item % p->column_blocks * p->column_block;
         int64_t rows = p->rows - row < p->row_block ? p->rows - row : p->row_block;
         int64_t columns = p->columns - column < p->column_block ? p->columns - column : p->column_block;

@@ -13,8 +13,8 @@ from libc.string cimport memset
 
 import numpy as np
 
-from ..launch.native import run_unordered, run_in_order
-from ..launch.threads import available_threads, driver_and_thread_count
+from ..launch.native import run_in_order
+from ..launch.threads import available_threads
 
 cnp.import_array()
 
@@ -47,12 +47,11 @@ cdef extern from "matmul.h" nogil:
         int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind
         int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric
         int64_t pack_tasks, pack_items, pack_items_per_task, pack_shares
-        int64_t packed_bytes, finished_pack_tasks, packs_blocks
+        int64_t packed_bytes, finished_pack_tasks
         char *packed
         char *workspace
         int64_t workspace_bytes, workspace_count
         uint8_t workspace_busy[PRODUCT_MAX_WORKSPACES]
-        uint8_t pack_states[PRODUCT_MAX_WORKSPACES]
 
     int64_t product_vector_bytes()
     void product_task(int64_t task, void *product) noexcept
@@ -70,8 +69,6 @@ cdef enum:
     # Multiply-adds of a product whose rows are copied once for all work items, at least; bytes of these, at most.
     MIN_SHARED_FMAS = 1 << 28
     MAX_SHARED_BYTES = 1 << 25
-    # A thread that has rows to itself has at least this many: then what it copies stays in its own caches.
-    MIN_ROWS_PER_THREAD = 256
     # Bytes that one task copies, so that no other waits for it for long; rows of these, at least.
     SHARE_BYTES = 1 << 18
     MIN_SHARE_ROWS = 16
@@ -307,7 +304,7 @@ cdef class MatmulWithEpilogue:
         product.column_blocks = (product.columns + product.column_block - 1) // product.column_block
         product.work_items, product.items_per_task = product.row_blocks * product.column_blocks, 1
         product.is_symmetric = product.pack_tasks = product.packed_bytes = 0
-        product.finished_pack_tasks = product.packs_blocks = 0
+        product.finished_pack_tasks = 0
         workspace = allocate_workspaces(&product, product.work_items)
         self.run(<size_t>&product_task, <size_t>&product, seconds_of(&product, 1), arrays)
         return result
@@ -318,39 +315,21 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
     cdef int64_t fmas = product.rows * product.columns * product.k_size, tasks
     cdef AlignedMemory workspace
     cdef double seconds = seconds_of(product, batch)
-    divide(product, batch, blocks_of_threads(product, batch, threads))
+    divide(product, batch)
     tasks = max(1, min(product.work_items, min(batch * (fmas + MATRIX_OVERHEAD_FMAS) // MIN_ITEM_FMAS, MAX_TASKS)))
     product.items_per_task = (product.work_items + tasks - 1) // tasks
     tasks = (product.work_items + product.items_per_task - 1) // product.items_per_task
     product.pack_tasks = product.packed_bytes = product.finished_pack_tasks = 0
-    if tasks > 1 and product.column_blocks > 1 and (product.packs_blocks or may_share(product, batch)):
+    if tasks > 1 and product.column_blocks > 1 and may_share(product, batch):
         share_rows(product, batch)
-    else:
-        product.packs_blocks = 0
     workspace = allocate_workspaces(product, tasks)
     tasks += product.pack_tasks
     if tasks == 1:
         with nogil:
             product_task(0, product)
-    elif product.packs_blocks:
-        run_unordered(<size_t>&product_task, <size_t>product, tasks, seconds, threads)
     else:
         run_in_order(<size_t>&product_task, <size_t>product, tasks, seconds, threads)
     return 0
-
-
-cdef int64_t blocks_of_threads(MatrixProduct *product, int64_t batch, object threads) except -1:
-    """Blocks of rows, equally many for each of several threads, if each thread has enough rows; otherwise 0."""
-    cdef int64_t thread_count, blocks
-    if batch > 1 or not is_worth_sharing(product, batch):
-        return 0
-    thread_count = driver_and_thread_count(threads)[1]
-    blocks = (product.rows + ROW_BLOCK * thread_count - 1) // (ROW_BLOCK * thread_count) * thread_count
-    return (
-        blocks
-        if thread_count > 1 and product.rows >= MIN_ROWS_PER_THREAD * thread_count and blocks <= PRODUCT_MAX_WORKSPACES
-        else 0
-    )
 
 
 cdef double seconds_of(MatrixProduct *product, int64_t batch) noexcept:
@@ -375,19 +354,14 @@ cdef AlignedMemory allocate_workspaces(MatrixProduct *product, int64_t tasks):
     return workspace
 
 
-cdef bint is_worth_sharing(MatrixProduct *product, int64_t batch) noexcept:
-    """Whether copying the rows once for all blocks of columns is worth the synchronization."""
+cdef bint may_share(MatrixProduct *product, int64_t batch) noexcept:
+    """Whether the rows are one block, and copying them once for all blocks of columns is worth the synchronization."""
     return (
-        product.rows > PRODUCT_LOW_ROWS and product.k_size > PRODUCT_LOW_K
+        PRODUCT_LOW_ROWS < product.rows <= ROW_BLOCK and product.k_size > PRODUCT_LOW_K
         and product.columns >= PRODUCT_PACKED_COLUMNS
         and batch * product.rows * product.columns * product.k_size >= MIN_SHARED_FMAS
         and batch * product.rows * product.k_size * product.itemsize <= MAX_SHARED_BYTES
     )
-
-
-cdef bint may_share(MatrixProduct *product, int64_t batch) noexcept:
-    """Whether sharing is worth it and the rows are one block."""
-    return product.rows <= ROW_BLOCK and is_worth_sharing(product, batch)
 
 
 cdef bint is_flat(MatrixProduct *product, int64_t batch) noexcept:
@@ -399,13 +373,9 @@ cdef bint is_flat(MatrixProduct *product, int64_t batch) noexcept:
 
 
 cdef void share_rows(MatrixProduct *product, int64_t batch) noexcept:
-    """Let rows be copied by tasks of their own, or by the first task of each block."""
+    """Let rows be copied by tasks of their own."""
     cdef int64_t shares = product.row_block * product.k_size * product.itemsize // SHARE_BYTES, tasks
     product.packed_bytes = rounded(PRODUCT_K_BLOCK * product.row_block * product.itemsize, 1, MEMORY_ALIGNMENT)
-    if product.packs_blocks:
-        product.pack_shares = 1
-        memset(product.pack_states, 0, sizeof(product.pack_states))
-        return
     product.pack_shares = max(1, min(shares, product.row_block // MIN_SHARE_ROWS))
     product.pack_items = batch * product.row_blocks * product.pack_shares
     tasks = min(product.pack_items, MAX_TASKS)
@@ -418,20 +388,19 @@ cdef int64_t max_workspaces():
     return max(PRODUCT_OWN_WORKSPACES, min(available_threads(), PRODUCT_MAX_WORKSPACES))
 
 
-cdef void divide(MatrixProduct *product, int64_t batch, int64_t row_blocks) noexcept:
-    """Divide the product into work items, by its sizes and, unless it is 0, `row_blocks`. Each work item copies its
-    columns, and each block of columns the rows, unless these are shared."""
+cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
+    """Divide the product into work items, by its sizes. Each work item copies its columns, and each block of columns the
+    rows, unless these are shared."""
     cdef int64_t rows = product.rows, columns = product.columns, fmas = batch * rows * columns * product.k_size
-    cdef int64_t down = max((rows + ROW_BLOCK - 1) // ROW_BLOCK, row_blocks)
+    cdef int64_t down = (rows + ROW_BLOCK - 1) // ROW_BLOCK
     cdef int64_t across = ((rows + down - 1) // down * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
     cdef int64_t wanted = max(min(TARGET_WORK_ITEMS, fmas // MIN_ITEM_FMAS), min(MAX_TASKS, fmas // LARGE_ITEM_FMAS))
     cdef int64_t min_rows = MIN_ROW_BLOCK if rows > PRODUCT_DIRECT_ROWS else MIN_DIRECT_ROW_BLOCK
-    cdef bint flat = row_blocks or is_flat(product, batch)
+    cdef bint flat = is_flat(product, batch)
     product.is_symmetric = rows >= 2 * MIN_ROW_BLOCK and is_own_transpose(product)
     if product.is_symmetric:
         down = across = min((rows + MIN_ROW_BLOCK - 1) // MIN_ROW_BLOCK, max(MAX_MIRRORED_BLOCKS, down))
         wanted = 0
-    product.packs_blocks = row_blocks and not product.is_symmetric
     while batch * down * across < wanted:
         if not flat and rows // down >= 2 * min_rows and rows // down >= columns // across:
             down *= 2

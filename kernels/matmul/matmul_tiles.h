@@ -1,25 +1,21 @@
 /* GEMM for one element type and vector width: `vector_kinds.h` includes this for each. */
 
 /* ROWS, VECTORS: rows and vectors of columns of a full tile, whose sums are in registers; LOW_VECTORS: vectors of a
-   low one. K_UNROLL: values of k with constant addresses, where address arithmetic takes too much issue width. KEEP
-   pins a sum to its register: otherwise the compiler moves sums about and runs out of registers. */
+   low one. KEEP pins a sum to its register: otherwise the compiler moves sums about and runs out of registers. */
 #if VECTOR_BYTES == 64
 #define ROWS 14
 #define VECTORS 2
 #define LOW_VECTORS 4
-#define K_UNROLL 2
 #define KEEP(sum, one, columns) __asm__("" : "+v"(sum) : "v"(one), "v"(columns))
 #elif VECTOR_BYTES == 32
 #define ROWS 6
 #define VECTORS 2
 #define LOW_VECTORS 2
-#define K_UNROLL 4
 #define KEEP(sum, one, columns) __asm__("" : "+x"(sum) : "x"(one), "x"(columns))
 #else
 #define ROWS 6
 #define VECTORS 4
 #define LOW_VECTORS 4
-#define K_UNROLL 1
 #define KEEP(sum, one, columns)
 #endif
 
@@ -33,46 +29,24 @@ INLINE void NAME(fetch_row)(const ProductTile *t, int64_t row, int vectors) {
             partial_sums + number * sizeof(VECTOR));
 }
 
-/* Add the outer product of one k, `offset` bytes behind the addresses of the rows, one for each `rows_per_address`
-   rows. */
-INLINE void NAME(add_outer_product)(
-    int rows, int vectors, const char *const *row_addresses, int rows_per_address, int64_t row_stride, int64_t offset,
-        const char *right,
-    char *copy, VECTOR sums[ROWS][LOW_VECTORS]) {
-    VECTOR columns[LOW_VECTORS];
-    UNROLL for (int number = 0; number < vectors; number++) columns[number] = LOAD(right + number * sizeof(VECTOR));
-    if (copy)
-        UNROLL for (int number = 0; number < vectors; number++)
-            *(NAME(Unaligned) *)(copy + number * sizeof(VECTOR)) = columns[number];
-    UNROLL for (int row = 0; row < rows; row++) {
-        VECTOR left_value = BROADCAST(
-            *(const NAME(Item) *)(row_addresses[row / rows_per_address] + offset + row % rows_per_address * row_stride));
-        UNROLL for (int number = 0; number < vectors; number++) {
-            sums[row][number] = FMA(left_value, columns[number], sums[row][number]);
-            KEEP(sums[row][number], left_value, columns[number]);
-        }
-    }
-}
-
-/* Add the outer products up to the columns' address `end`, `batch_size` values of k at a time, a constant, and
-   prefetch `prefetch` bytes of rows. The loop compares the address of the columns, which has to advance anyway. */
+/* Add the outer products up to the columns' address `end`, whose distance is a multiple of `right_stride`. There are
+   too few registers for an address of each row: there is one for each three. The loop compares the address of the
+   columns, which has to advance anyway. */
 INLINE void NAME(add_outer_products)(
-    int rows, int vectors, int batch_size, int64_t prefetch, const char **row_addresses, int rows_per_address,
-        int64_t row_stride,
-    int64_t k_stride, const char **right, int64_t right_stride, const char *end, char **copy,
-    VECTOR sums[ROWS][LOW_VECTORS]) {
-    for (; batch_size > 1 ? end - *right >= batch_size * right_stride : *right != end;
-        *right += batch_size * right_stride) {
-        /* Strips are contiguous, but hardware prefetchers stop at the end of a page. */
-        UNROLL for (int64_t byte = 0; byte < prefetch; byte += PRODUCT_CACHE_LINE)
-            __builtin_prefetch(row_addresses[0] + byte + PRODUCT_PREFETCH_DISTANCE);
-        UNROLL for (int k = 0; k < batch_size; k++)
-            NAME(add_outer_product)(
-                rows, vectors, row_addresses, rows_per_address, row_stride, k * k_stride, *right + k * right_stride,
-                    *copy, sums);
-        if (*copy) *copy += vectors * sizeof(VECTOR);
-        UNROLL for (int group = 0; group < (rows + rows_per_address - 1) / rows_per_address; group++) {
-            row_addresses[group] += batch_size * k_stride;
+    int rows, int vectors, const char **row_addresses, int64_t row_stride, int64_t k_stride, const char **right,
+    int64_t right_stride, const char *end, VECTOR sums[ROWS][LOW_VECTORS]) {
+    for (; *right != end; *right += right_stride) {
+        VECTOR columns[LOW_VECTORS];
+        UNROLL for (int number = 0; number < vectors; number++) columns[number] = LOAD(*right + number * sizeof(VECTOR));
+        UNROLL for (int row = 0; row < rows; row++) {
+            VECTOR left_value = BROADCAST(*(const NAME(Item) *)(row_addresses[row / 3] + row % 3 * row_stride));
+            UNROLL for (int number = 0; number < vectors; number++) {
+                sums[row][number] = FMA(left_value, columns[number], sums[row][number]);
+                KEEP(sums[row][number], left_value, columns[number]);
+            }
+        }
+        UNROLL for (int group = 0; group < (rows + 2) / 3; group++) {
+            row_addresses[group] += k_stride;
             /* Keeps the compiler from computing an address for each row. */
             __asm__("" : "+r"(row_addresses[group]));
         }
@@ -84,38 +58,16 @@ INLINE void NAME(add_outer_products)(
 INLINE void NAME(tile)(int rows, int vectors, int64_t last_lanes, ProductTile *t) {
     VECTOR sums[ROWS][LOW_VECTORS];
     const char *row_addresses[(ROWS + 2) / 3], *right = t->right, *partial_sums = t->partial_sums;
-    char *copy = t->copy, *none = 0;
-    const int64_t itemsize = sizeof(ITEM), strip_stride = rows * itemsize, panel_stride = vectors * sizeof(VECTOR);
     int64_t row_stride = t->row_stride, k_stride = t->k_stride, right_stride = t->right_stride;
     int64_t between_rows = rows > PRODUCT_LOW_ROWS ? PRODUCT_MAX_INTERVAL : PRODUCT_MIN_INTERVAL;
-    int is_panel = K_UNROLL > 1 && !copy && right_stride == panel_stride, is_plain = is_panel && k_stride == itemsize;
-    int is_strip = is_panel && row_stride == itemsize && k_stride == strip_stride;
-    int64_t max_interval = rows <= PRODUCT_LOW_ROWS && (is_strip || is_plain) ? PRODUCT_MAX_UNROLLED_INTERVAL
-        : PRODUCT_MAX_INTERVAL;
     UNROLL for (int group = 0; group < (rows + 2) / 3; group++) row_addresses[group] = t->left + 3 * group * row_stride;
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
     for (t->k = t->row = t->next_prefetch = 0; t->k < t->k_size;) {
         if (t->row < rows && t->k >= t->row * between_rows) NAME(fetch_row)(t, t->row++, vectors);
-        const char *end = right + product_interval(t, max_interval) * right_stride;
-        if (is_strip) {
-            NAME(add_outer_products)(
-                rows, vectors, K_UNROLL, K_UNROLL * strip_stride, row_addresses, rows, itemsize, strip_stride, &right,
-                    panel_stride, end, &none,
-                sums);
-            NAME(add_outer_products)(
-                rows, vectors, 1, itemsize, row_addresses, rows, itemsize, strip_stride, &right, panel_stride, end,
-                    &none, sums);
-        } else {
-            if (is_plain)
-                NAME(add_outer_products)(
-                    rows, vectors, K_UNROLL, 0, row_addresses, 3, row_stride, itemsize, &right, panel_stride, end,
-                        &none, sums);
-            /* There are too few registers for an address of each row. */
-            NAME(add_outer_products)(
-                rows, vectors, 1, itemsize, row_addresses, 3, row_stride, k_stride, &right, right_stride, end, &copy,
-                    sums);
-        }
+        const char *end = right + product_interval(t) * right_stride;
+        NAME(add_outer_products)(
+            rows, vectors, row_addresses, row_stride, k_stride, &right, right_stride, end, sums);
     }
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) {
@@ -333,8 +285,7 @@ static CODE void NAME(multiply_block)(
         char *workspace,
     const char *packed) {
     int64_t itemsize = sizeof(ITEM), column_stride = p->right.outer_stride, right_stride = p->right.k_stride;
-    int64_t is_readable = column_stride == itemsize && right_stride, is_direct =
-        is_readable && rows <= PRODUCT_DIRECT_ROWS;
+    int64_t is_direct = column_stride == itemsize && right_stride && rows <= PRODUCT_DIRECT_ROWS;
     int64_t is_low = rows <= PRODUCT_LOW_ROWS || p->k_size <= PRODUCT_LOW_K, strips = NAME(strips)(p, rows);
     int64_t width = (is_low ? LOW_VECTORS : VECTORS) * LANES;
     int64_t packs_rows = p->left.k_stride != itemsize ? columns > 2 * width : !is_low
@@ -365,10 +316,8 @@ static CODE void NAME(multiply_block)(
                 product_plan_prefetch(
                     &t.prefetch, p, from + PRODUCT_K_BLOCK * right_stride, columns < width ? columns : width,
                     product_k_block_size(p, first + PRODUCT_K_BLOCK), strips * t.k_size);
-            /* The last, partial vector is always copied; whole ones by the first tile, if others follow. */
-            int64_t is_copied = !is_direct || panel_columns != padded_columns;
-            t.copy = is_copied && panel_columns == padded_columns && is_readable && strips > 1 ? workspace : 0;
-            if (is_copied && !t.copy) {
+            /* The last, partial vector is always copied. */
+            if (!is_direct || panel_columns != padded_columns) {
                 NAME(pack)(t.right, column_stride, right_stride, panel_columns, padded_columns, t.k_size, panel);
                 t.right = (const char *)panel, t.right_stride = padded_columns * itemsize;
             }
@@ -383,7 +332,6 @@ static CODE void NAME(multiply_block)(
                 t.row_stride = strip_items ? itemsize : p->left.outer_stride;
                 t.k_stride = strip_items ? (end - row) * itemsize : p->left.k_stride;
                 NAME(any_tile)(end - row, is_last ? panel_columns : padded_columns, &t);
-                if (t.copy) t.copy = 0, t.right = (const char *)panel, t.right_stride = padded_columns * itemsize;
             }
         }
     }
@@ -396,5 +344,4 @@ static CODE void NAME(multiply_block)(
 #undef ROWS
 #undef VECTORS
 #undef LOW_VECTORS
-#undef K_UNROLL
 #undef KEEP

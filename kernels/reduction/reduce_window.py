@@ -20,7 +20,6 @@ from ..launch.compilation import flat
 from ..launch.threads import division
 from ..simd.monoids import (
     Combination,
-    computing_dtype,
     is_exact,
     normalized,
     result_storage_dtype,
@@ -245,7 +244,7 @@ def sliding(
     chunks = -(-row.windows // chunk)
     rows = prod(axis.windows for axis in outer)
     offsets = prod(axis.window for axis in outer)
-    storage, computing = storage_dtype(kind.element), computing_dtype(kind.element)
+    storage = storage_dtype(kind.element)
     tasks, size = division(rows * chunks, (offsets * row.window + 1) * chunk * inner * storage.itemsize)
     outer_table, row_table = _numbers(outer), _numbers([row])
     vector_stride = row.stride if inner == 1 else 1
@@ -256,21 +255,12 @@ def sliding(
         result = np.empty(shape, dtype if result_dtype is None else result_dtype)
         initial = flat(np.asarray(init_value, dtype), storage)
         window_offsets = np.empty(tasks * 2 * (offsets * row.window + len(outer)), np.int64)
-        accumulators = np.empty(tasks * chunk * inner, computing)
-        body = reduce_window_loops.rows(*kind, min(vector_stride, reduce_window_loops.MAX_VECTOR_STRIDE + 1))
+        is_constant = vector_stride <= reduce_window_loops.MAX_CONSTANT_STRIDE
+        body = reduce_window_loops.rows(*kind, vector_stride if is_constant else 0)
         arguments = (
-            size,
-            rows,
-            chunk,
-            offsets,
-            inner,
-            outer_table,
-            row_table,
-            window_offsets,
-            accumulators,
-            flat(operand, storage),
-            initial,
-        )
+            size, rows, chunk, offsets, inner, outer_table, row_table, window_offsets,
+            flat(operand, storage), initial,
+        )  # fmt: skip
         result_items = result.reshape(-1).view(result_storage_dtype(kind.element))
         body(tasks, *arguments, result_items, threads=threads)
         return result

@@ -6,7 +6,7 @@ from typing import Any
 from numba import types
 
 from ..launch.compilation import Kernel, kernel
-from ..simd.arithmetic import combine, get, load, put, store
+from ..simd.arithmetic import get, put
 from ..simd.monoids import Combination
 from ..simd.vectors import (
     I64,
@@ -19,14 +19,14 @@ from ..simd.vectors import (
     intrinsic,
     literal,
     load_lanes,
-    selected,
+    load_strided,
     splat,
     store_lanes,
 )
 
 _FIELDS = 7
 _PADDING = -(1 << 62)
-MAX_VECTOR_STRIDE = 2
+MAX_CONSTANT_STRIDE = 2  # elements of greater strides are loaded one by one
 
 
 @kernel(inline=True)
@@ -88,92 +88,24 @@ def find_edge_offsets(
             put(starts, to + position, _PADDING if is_outside else start + displacement)
 
 
-@functools.cache
-def reduce_windows(element: str, monoid: str, vector_stride: int) -> Kernel:
-    """Reduce windows along a row, `width` values each, into `accumulators[to:]`.
-
-    They are `windows` windows from number `window` on, relative to the offsets in `starts`. In the operand
-    their values are contiguous if `vector_stride` is 1, else strided.
-    """
-
-    @kernel(inline=True)
-    def item(operand: Any, base: int, column: int, stride: int) -> Any:
-        return load(element, operand, base + (column if vector_stride == 1 else column * stride))
-
-    @kernel
-    def reduce(
-        operand: Any,
-        start: Any,
-        positions: int,
-        row_axis: Any,
-        window: int,
-        inner: int,
-        windows: int,
-        width: int,
-        starts: Any,
-        at: int,
-        accumulators: Any,
-        to: int,
-    ) -> None:
-        stride = get(row_axis, 2)
-        for column in range(to, to + windows * width):
-            put(accumulators, column, start)
-        position = 0
-        while position < positions:
-            a = b = c = d = get(starts, at + position)
-            if position + 3 < positions:
-                b = get(starts, at + position + 1)
-                c = get(starts, at + position + 2)
-                d = get(starts, at + position + 3)
-                if min(a, b, c, d) != _PADDING:
-                    for number in range(windows):
-                        shift = (window + number) * stride * inner
-                        target = to + number * width
-                        for column in range(width):
-                            value = get(accumulators, target + column)
-                            first = item(operand, a + shift, column, stride)
-                            value = combine(element, monoid, value, first)
-                            second = item(operand, b + shift, column, stride)
-                            value = combine(element, monoid, value, second)
-                            third = item(operand, c + shift, column, stride)
-                            value = combine(element, monoid, value, third)
-                            fourth = item(operand, d + shift, column, stride)
-                            value = combine(element, monoid, value, fourth)
-                            put(accumulators, target + column, value)
-                    position += 4
-                    continue
-            if a != _PADDING:
-                for number in range(windows):
-                    shift = (window + number) * stride * inner
-                    target = to + number * width
-                    for column in range(width):
-                        value = item(operand, a + shift, column, stride)
-                        value = combine(element, monoid, get(accumulators, target + column), value)
-                        put(accumulators, target + column, value)
-            else:
-                for column in range(to, to + windows * width):
-                    put(accumulators, column, combine(element, monoid, get(accumulators, column), start))
-            position += 1
-
-    return reduce
-
-
 @intrinsic(prefer_literal=True)
-def reduce_interior_windows(
-    typing_context: Any, element: Any, monoid: Any, vector_stride: Any, operand: Any, starts: Any, at: Any,
-    positions: Any, shift: Any, width: Any, initial: Any, result: Any, to: Any,
+def reduce_windows(
+    typing_context: Any, element: Any, monoid: Any, constant_stride: Any, operand: Any, starts: Any, at: Any,
+    positions: Any, shift: Any, stride: Any, width: Any, initial: Any, result: Any, to: Any,
 ) -> Any:  # fmt: skip
-    """Write to `result[to + i]`, for each i below `width`, the initial value and the elements `i *
-    vector_stride + shift` after each of `positions` starts, reduced from the left; the initial value stands
-    for padding. `vector_stride` is at most MAX_VECTOR_STRIDE."""
-    stride = int(literal(vector_stride))
+    """Write to `result[to + i]`, for each i below `width`, the initial value and the elements `i * stride +
+    shift` after each of `positions` starts, reduced from the left; the initial value stands for padding.
+    `constant_stride` is that stride, or 0 for any."""
+    constant = int(literal(constant_stride))
     kind = Combination(literal(element), literal(monoid))
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        first_start, number, distance, columns, target = (arguments[index] for index in (5, 6, 7, 8, 11))
+        first_start, number, distance, any_stride, columns = arguments[5:10]
+        initial_array, result_array, target = arguments[10:]
+        stride = constant or any_stride
         data = data_of(context, builder, operand, arguments[3], kind.element)
-        initial_data = data_of(context, builder, initial, arguments[9], kind.element)
-        result_data = data_of(context, builder, result, arguments[10], kind.element)
+        initial_data = data_of(context, builder, initial, initial_array, kind.element)
+        result_data = data_of(context, builder, result, result_array, kind.element)
         start_data = context.make_array(starts)(context, builder, arguments[4]).data
         alone = load_lanes(builder, kind.element, initial_data, I64(0), 1)
 
@@ -187,9 +119,10 @@ def reduce_interior_windows(
                     with padding_branch:
                         _combine_with(builder, kind, accumulators, tuple(start))
                     with element_branch:
-                        first = builder.add(builder.add(base, distance), builder.mul(column, I64(stride)))
-                        ReadAhead(builder, kind.element, data, first, lanes * stride).after_step()
-                        item = _strided_values(builder, kind, data, first, lanes, stride)
+                        offset = builder.mul(column, I64(constant) if constant else any_stride)
+                        first = builder.add(builder.add(base, distance), offset)
+                        ReadAhead(builder, kind.element, data, first, lanes * max(constant, 1)).after_step()
+                        item = load_strided(builder, kind.element, data, first, lanes, stride)
                         _combine_with(builder, kind, accumulators, item)
             total = tuple(builder.load(accumulator) for accumulator in accumulators)
             store_lanes(builder, kind.element, result_data, builder.add(target, column), total, lanes)
@@ -197,19 +130,9 @@ def reduce_interior_windows(
         for_columns(builder, kind.element, columns, reduce_column)
         return context.get_dummy_value()
 
-    numbers = (types.intp,) * 4
-    names = (element, monoid, vector_stride)
+    numbers = (types.intp,) * 5
+    names = (element, monoid, constant_stride)
     return types.void(*names, operand, starts, *numbers, initial, result, types.intp), generate
-
-
-def _strided_values(builder: Any, kind: Combination, data: Any, first: Any, lanes: int, stride: int) -> Value:
-    """Values from an offset on, contiguous or every other one; reads nothing after the last of them."""
-    near = load_lanes(builder, kind.element, data, first, lanes)
-    if stride == 1 or lanes == 1:
-        return near
-    far = load_lanes(builder, kind.element, data, builder.add(first, I64(lanes - 1)), lanes)
-    order = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
-    return tuple(selected(builder, a, order, b) for a, b in zip(near, far, strict=True))
 
 
 def _combine_with(builder: Any, kind: Combination, accumulators: list[Any], value: Value) -> None:
@@ -238,37 +161,24 @@ def inner_range(row_axis: Any) -> tuple[int, int]:
 
 
 @functools.cache
-def rows(element: str, monoid: str, vector_stride: int) -> Kernel:
+def rows(element: str, monoid: str, constant_stride: int) -> Kernel:
     """Rows of results along one axis, each of whose elements has `inner` values.
 
     `axes` and `row_axis` hold _FIELDS numbers an axis; `chunk` windows along the row are reduced at a time.
+    `constant_stride` is the windows' stride if elements are single values, 1 if they are not, 0 for any.
     """
-    reduce = reduce_windows(element, monoid, vector_stride)
 
     @kernel(parallel=True)
     def body(
-        task: int,
-        size: int,
-        count: int,
-        chunk: int,
-        offsets: int,
-        inner: int,
-        axes: Any,
-        row_axis: Any,
-        starts: Any,
-        accumulators: Any,
-        operand: Any,
-        initial: Any,
-        result: Any,
-    ) -> None:
-        start = load(element, initial, 0)
-        total = get(row_axis, 6)
+        task: int, size: int, count: int, chunk: int, offsets: int, inner: int, axes: Any, row_axis: Any,
+        starts: Any, operand: Any, initial: Any, result: Any,
+    ) -> None:  # fmt: skip
+        total, stride = get(row_axis, 6), get(row_axis, 2)
         positions = offsets * get(row_axis, 1)
         chunks = (total + chunk - 1) // chunk
         at = task * 2 * (positions + axes.size // _FIELDS)
         edge = at + positions + 2 * (axes.size // _FIELDS)
-        scratch_start = task * chunk * inner
-        side_by_side = inner == 1 or get(row_axis, 2) == 1
+        side_by_side = inner == 1 or stride == 1
         begin, end = inner_range(row_axis)
         for work_item in range(task * size, min((task + 1) * size, count * chunks)):
             row = work_item // chunks
@@ -285,34 +195,11 @@ def rows(element: str, monoid: str, vector_stride: int) -> Kernel:
                     find_edge_offsets(positions, row_axis, window, inner, starts, at, edge)
                     window_count, source, number = 1, edge, 0
                 windows_together = window_count if side_by_side else 1
-                if vector_stride <= MAX_VECTOR_STRIDE:
-                    for window_index in range(0, window_count, windows_together):
-                        target = (row * total + window + window_index) * inner
-                        shift = (number + window_index) * get(row_axis, 2) * inner
-                        reduce_interior_windows(
-                            element, monoid, vector_stride, operand, starts, source, positions, shift,
-                            windows_together * inner, initial, result, target,
-                        )  # fmt: skip
-                    window += window_count
-                    continue
-                reduce(
-                    operand,
-                    start,
-                    positions,
-                    row_axis,
-                    number,
-                    inner,
-                    window_count // windows_together,
-                    windows_together * inner,
-                    starts,
-                    source,
-                    accumulators,
-                    scratch_start,
-                )
-                for column in range(window_count * inner):
-                    store(
-                        element, result, (row * total + window) * inner + column,
-                        get(accumulators, scratch_start + column),
+                for window_index in range(0, window_count, windows_together):
+                    reduce_windows(
+                        element, monoid, constant_stride, operand, starts, source, positions,
+                        (number + window_index) * stride * inner, stride, windows_together * inner, initial,
+                        result, (row * total + window + window_index) * inner,
                     )  # fmt: skip
                 window += window_count
 

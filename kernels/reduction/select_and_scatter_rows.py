@@ -20,7 +20,8 @@ from ..simd.vectors import (
     lanes_of,
     literal,
     load_lanes,
-    selected,
+    load_strided,
+    merged_lanes,
     splat,
     store_lanes,
 )
@@ -66,14 +67,9 @@ def choose(
             return offset, builder.add(number, builder.trunc(position, I32))
 
         def values(offset: Any, column: Any, lanes: int) -> Any:
-            if distance == 1 or lanes == 1:
-                move = builder.mul(column, stride if distance == MAX_VECTOR_STRIDE else I64(distance))
-                return load_lanes(builder, name, data, builder.add(offset, move), lanes)[0]
-            if distance < MAX_VECTOR_STRIDE:
-                first = builder.add(offset, builder.mul(column, I64(distance)))
-                return _strided(builder, name, data, first, lanes, distance)
-            offsets_ = [builder.mul(builder.add(column, I64(lane)), stride) for lane in range(lanes)]
-            return _gathered(builder, name, data, [builder.add(offset, one) for one in offsets_])
+            is_constant = distance < MAX_VECTOR_STRIDE
+            first = builder.add(offset, builder.mul(column, I64(distance) if is_constant else stride))
+            return load_strided(builder, name, data, first, lanes, distance if is_constant else stride)[0]
 
         def better(best: Any, chosen: Any, other: Any, number: Any) -> tuple[Any, Any]:
             stays = compare(builder, best, other)
@@ -176,29 +172,6 @@ def _for_number(
             _for_number(builder, number, unrolled_counts[1:], unrolled, looped)
 
 
-def _strided(builder: Any, element: str, data: Any, first: Any, lanes: int, stride: int) -> Any:
-    """Values a stride apart, from an offset on; reads nothing after the last of them."""
-    starts = [number * lanes for number in range(stride - 1)] + [(stride - 1) * (lanes - 1)]
-    offsets_ = [builder.add(first, I64(start)) for start in starts]
-    vectors = [load_lanes(builder, element, data, offset, lanes)[0] for offset in offsets_]
-    lane_indices = [lane * stride for lane in range(lanes)]
-    sources = [min(offset // lanes, stride - 1) for offset in lane_indices]
-    lanes_found = [
-        (source, offset - starts[source]) for source, offset in zip(sources, lane_indices, strict=True)
-    ]
-    return _merged(builder, vectors, lanes_found)
-
-
-def _merged(builder: Any, vectors: Sequence[Any], lanes: Sequence[tuple[int, int]]) -> Any:
-    """A vector of these (vector, lane) pairs."""
-    count = len(lanes)
-    merged = selected(builder, vectors[0], [lane if source == 0 else 0 for source, lane in lanes])
-    for number, vector in enumerate(vectors[1:], 1):
-        order = [count + lane if source == number else at for at, (source, lane) in enumerate(lanes)]
-        merged = selected(builder, merged, order, vector)
-    return merged
-
-
 @intrinsic(prefer_literal=True)
 def interleave(
     typing_context: Any, element: Any, phases: Any, accumulators: Any, at: Any, vector_stride: Any,
@@ -222,7 +195,7 @@ def interleave(
             for component_value in range(number):
                 flat = range(component_value * lanes, (component_value + 1) * lanes)
                 offsets_ = [(offset % number, offset // number) for offset in flat]
-                value = values[component_value] if lanes == 1 else _merged(builder, values, offsets_)
+                value = values[component_value] if lanes == 1 else merged_lanes(builder, values, offsets_)
                 offset = builder.add(target, I64(component_value * lanes))
                 store_lanes(builder, kind, result_data, offset, (value,), lanes)
 
@@ -235,15 +208,6 @@ def interleave(
 
     numbers = (types.intp,) * 3
     return types.void(element, phases, accumulators, *numbers, result, types.intp), generate
-
-
-def _gathered(builder: Any, element: str, data: Any, offsets_: list[Any]) -> Any:
-    """The values at these offsets."""
-    items = [load_lanes(builder, element, data, offset, 1)[0] for offset in offsets_]
-    values = splat(builder, items[0], len(items))
-    for lane, item in enumerate(items):
-        values = builder.insert_element(values, item, I32(lane))
-    return values
 
 
 def _comparison(element: str, direction: str) -> Callable[[Any, Any, Any], Any]:

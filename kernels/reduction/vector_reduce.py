@@ -8,17 +8,15 @@ of the i-th vector (`lane_pairs`). So a pass leaves a LANES-th of the values; pa
 value is left.
 """
 
-import contextlib
-import functools
 from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
 
-from ..launch.processor import prefetch_distance_bytes, prefetches_ascending_only, read_streams
-from ..simd.block_sizes import CACHE_LINE, ROW_BLOCK
+from ..launch.processor import prefetches_ascending_only, read_streams
+from ..simd.block_sizes import ROW_BLOCK
 from ..simd.lane_pairs import LANE_BLOCK_BYTES, lane_pairs
-from ..simd.monoids import Combination, computing_dtype, is_exact, storage_dtype
+from ..simd.monoids import Combination, computing_dtype, is_exact
 from ..simd.vectors import (
     I32,
     I64,
@@ -39,15 +37,12 @@ from ..simd.vectors import (
     load_bfloat16_pairs,
     load_lanes,
     packed,
-    prefetch,
     selected,
     splat,
     store_lanes,
 )
 
 _UNROLLED = 4
-_UNROLLED_ROWS = 8
-_MAX_PREFETCH_BYTES = 1 << 14
 
 
 def _chunk_lanes(element: str) -> int:
@@ -339,41 +334,6 @@ def reduce_block(typing_context: Any, element: Any, monoid: Any, array: Any, sta
     return computed_type(kind.element)(element, monoid, array, types.intp, types.intp), generate
 
 
-def _prefetches_rows(element: str) -> bool:
-    """Whether rows are prefetched; hardware prefetches elements that fill complete cache lines."""
-    fills_lines = lanes_of(element) * storage_dtype(element).itemsize >= CACHE_LINE
-    return not fills_lines or _reads_far_ahead()
-
-
-def _reads_far_ahead() -> bool:
-    return prefetch_distance_bytes() >= _MAX_PREFETCH_BYTES
-
-
-def _row_prefetch_distance(builder: Any, element: str, stride: Any) -> Any:
-    """The prefetch distance for short rows in elements; 0 for long ones, which hardware prefetches."""
-    next_rows = builder.mul(stride, I64(_UNROLLED_ROWS))
-    max_distance = I64(_MAX_PREFETCH_BYTES // storage_dtype(element).itemsize)
-    distance = next_rows
-    if _reads_far_ahead():
-        # The stride of a single row may be 0.
-        divisor = builder.select(builder.icmp_signed(">", stride, I64(0)), stride, I64(1))
-        distance = builder.mul(builder.udiv(max_distance, divisor), stride)
-    return builder.select(builder.icmp_signed("<=", next_rows, max_distance), distance, I64(0))
-
-
-def _prefetch_rows(
-    builder: Any, element: str, data: Any, offsets: list[Any], read_ahead: Any, column: Any
-) -> None:
-    """Prefetch a vector of columns of rows at that distance, at most twice a cache line."""
-    per_line = CACHE_LINE // storage_dtype(element).itemsize
-    with contextlib.ExitStack() as guard:
-        if 2 * lanes_of(element) < per_line:
-            begins_line = builder.icmp_signed("==", builder.and_(column, I64(per_line - 1)), I64(0))
-            guard.enter_context(builder.if_then(begins_line))
-        for offset in offsets:
-            prefetch(builder, element, data, builder.add(offset, read_ahead), locality=3)
-
-
 @intrinsic(prefer_literal=True)
 def reduce_rows(
     typing_context: Any,
@@ -403,27 +363,15 @@ def reduce_rows(
         target_data = data_of(context, builder, totals, target, computed)
         starts = [builder.add(begin, builder.mul(row_stride, I64(row))) for row in range(count_of_rows)]
 
-        def reduce_column(column: Any, count: int, fetches: bool = False) -> None:
+        def reduce_column(column: Any, count: int) -> None:
             offsets = [builder.add(start, column) for start in starts]
             values = [load_lanes(builder, kind.element, data, offset, count) for offset in offsets]
-            if fetches and count == lanes_of(kind.element):
-                _prefetch_rows(builder, kind.element, data, offsets, prefetch_distance, column)
             while len(values) > 1:
                 pairs = zip(values[0::2], values[1::2], strict=True)
                 values = [apply(builder, kind, left, right) for left, right in pairs]
             store_lanes(builder, computed, target_data, builder.add(first, column), values[0], count)
 
-        if count_of_rows == _UNROLLED_ROWS and _prefetches_rows(kind.element):
-            prefetch_distance = _row_prefetch_distance(builder, kind.element, row_stride)
-            with builder.if_else(builder.icmp_signed("!=", prefetch_distance, I64(0))) as (near, far):
-                with near:
-                    for_columns(
-                        builder, kind.element, columns, functools.partial(reduce_column, fetches=True)
-                    )
-                with far:
-                    for_columns(builder, kind.element, columns, reduce_column)
-        else:
-            for_columns(builder, kind.element, columns, reduce_column)
+        for_columns(builder, kind.element, columns, reduce_column)
         return context.get_dummy_value()
 
     numbers = (types.intp,) * 3

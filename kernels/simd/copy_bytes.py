@@ -11,7 +11,6 @@ from .block_sizes import CACHE_LINE
 
 _INT64 = ir.IntType(64)
 _BYTES = ir.IntType(8).as_pointer()
-_PAGE_BYTES = 4096
 _CHUNKS = (64, 32, 16, 8, 4, 2, 1)
 
 
@@ -90,26 +89,6 @@ def _fetch(builder: Any, address: Any, is_write: bool) -> None:
     kind = ir.FunctionType(ir.VoidType(), [address.type, int32, int32, int32])
     function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
     builder.call(function, [address, int32(int(is_write)), int32(3), int32(1)])
-
-
-@intrinsic
-def prefetch_pages(typing_context: Any, sample: Any, address: Any, index: Any, count: Any) -> Any:
-    """Prefetch one cache line of each page of `count` elements from `index` of the array at `address` on.
-
-    The hardware prefetcher fetches the other lines. The element type is that of `sample`. The elements may
-    lie outside of the array.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        size = context.get_abi_sizeof(context.get_data_type(sample.dtype))
-        first = builder.add(arguments[1], builder.mul(arguments[2], _INT64(size)))
-        end = builder.add(first, builder.mul(arguments[3], _INT64(size)))
-        step = _INT64(_PAGE_BYTES)
-        with cgutils.for_range_slice(builder, first, end, step, intp=_INT64, inc=True) as (at, _):
-            _fetch(builder, builder.inttoptr(at, _BYTES), is_write=False)
-        return context.get_dummy_value()
-
-    return types.void(sample, types.intp, types.intp, types.intp), generate
 
 
 def _prefetch(is_write: bool) -> Any:

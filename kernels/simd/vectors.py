@@ -218,6 +218,42 @@ def load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int, ma
     return (_computed(builder, element, loaded),)
 
 
+def load_strided(builder: Any, element: str, data: Any, first: Any, lanes: int, stride: Any) -> Value:
+    """The values of `lanes` elements from index `first` on, `stride` apart; reads nothing after the last one.
+
+    Elements whose stride is an int come from `stride` vectors, others one by one.
+    """
+    if stride == 1 or lanes == 1:
+        return load_lanes(builder, element, data, first, lanes)
+    if isinstance(stride, int):
+        starts = [*range(0, (stride - 1) * lanes, lanes), (stride - 1) * (lanes - 1)]
+        vectors = [
+            load_lanes(builder, element, data, builder.add(first, I64(start)), lanes) for start in starts
+        ]
+        sources = [min(lane * stride // lanes, stride - 1) for lane in range(lanes)]
+        picks = [(source, lane * stride - starts[source]) for lane, source in enumerate(sources)]
+        return tuple(merged_lanes(builder, components, picks) for components in zip(*vectors, strict=True))
+    offsets = [builder.add(first, builder.mul(stride, I64(lane))) for lane in range(lanes)]
+    items = [load_lanes(builder, element, data, offset, 1) for offset in offsets]
+    return tuple(_vector_of(builder, components) for components in zip(*items, strict=True))
+
+
+def merged_lanes(builder: Any, vectors: Sequence[Any], picks: Sequence[tuple[int, int]]) -> Any:
+    """A vector of lanes that are picked by the number of a vector and a lane of it."""
+    merged = selected(builder, vectors[0], [lane if source == 0 else 0 for source, lane in picks])
+    for number, vector in enumerate(vectors[1:], 1):
+        order = [len(picks) + lane if source == number else at for at, (source, lane) in enumerate(picks)]
+        merged = selected(builder, merged, order, vector)
+    return merged
+
+
+def _vector_of(builder: Any, items: Sequence[Any]) -> Any:
+    vector = ir.Constant(ir.VectorType(items[0].type, len(items)), ir.Undefined)
+    for lane, item in enumerate(items):
+        vector = builder.insert_element(vector, item, I32(lane))
+    return vector
+
+
 def is_truncated_float32(element: str) -> bool:
     """Whether numbers are stored as bfloat16, the upper half of the float32 in which they are computed."""
     return stored_element(element) == "bfloat16" and computing_element(element) == "float32"

@@ -8,10 +8,9 @@ direction, and how floating-point values are compared:
 - "FLOAT": zeros are equal, and NaNs, which no such comparison can order, come last in either direction.
 
 Integers and booleans are compared by value whatever is said. Values become unsigned integers of the same
-order (`sort_encoding`), which NumPy's functions sort: alone, unless NumPy orders the values themselves in the
-same way, or where more than one operand moves as the upper bits of numbers whose lower ones are the position,
-32 bits of a key at a time. All such numbers differ, so that an unstable sort gives the stable result. Long
-rows are cut into runs (`runs`).
+order (`sort_encoding`), which NumPy's functions sort: alone, or where more than one operand moves as the
+upper bits of numbers whose lower ones are the position, 32 bits of a key at a time. All such numbers differ,
+so that an unstable sort gives the stable result. Long rows are cut into runs (`runs`).
 """
 
 from collections.abc import Callable, Sequence
@@ -25,13 +24,12 @@ from ..launch.threads import division
 from ..simd.monoids import supports_element
 from .numpy_sort import sort_address
 from .runs import cut, sorting_bytes
-from .sort_encoding import POSITION_BITS, SHORT_POSITION_BITS, Encoding, Key, bits_dtype, encoding
+from .sort_encoding import Encoding, Key, bits_dtype, encoding
 
 __all__ = ["Key", "prepare", "supports"]
 
 _MAX_POSITIONS = 1 << 32
 _KEY_BITS = 32
-_SHORT_LENGTH = 1 << SHORT_POSITION_BITS
 
 Sorting = Callable[..., tuple[np.ndarray, ...]]
 RowItems = np.ndarray
@@ -121,24 +119,21 @@ def _copied(
 
 
 def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | None) -> Callable[..., None]:
-    """One operand, which is its own key: sort its codes, in the result for rows of one run; there the
-    elements themselves if NumPy orders them equally."""
+    """One operand, which is its own key: sort its codes, in the result for rows of one run."""
     code = encoding(dtype, key).words
     bits = bits_dtype(dtype)
-    is_native = _is_native(dtype, key)
 
     def sorter(operands: list[RowItems], results: list[RowItems]) -> None:
         from . import sort_loops
 
         (operand,), (result,) = operands, results
         runs = cut(rows, length, threads)
-        sorts_elements = is_native and runs.parts == 1
-        address = sort_address(dtype if sorts_elements else bits)
+        address = sort_address(bits)
         work_items = rows * runs.parts
         numbers = result if runs.parts == 1 else np.empty(rows * length, bits)
         mixed = np.zeros(work_items, np.uint8)
         tasks, size = division(work_items, sorting_bytes(runs.length, bits.itemsize))
-        arguments = (size, work_items, *runs, length, address, sorts_elements, code, operand, numbers, mixed)
+        arguments = (size, work_items, *runs, length, address, code, operand, numbers, mixed)
         sort_loops.sort_values(tasks, *arguments, threads=threads)
         if runs.parts > 1:
             run, numbers = _merged(numbers, runs.length, length, threads)
@@ -149,13 +144,6 @@ def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | No
                 sort_loops.restore(tasks, size, rows, length, code, operand, result, threads=threads)
 
     return sorter
-
-
-def _is_native(dtype: np.dtype, key: Key) -> bool:
-    """Whether NumPy orders elements as their codes, except those that share one."""
-    if key.descending or dtype.kind not in "iuf" or dtype == np.float16:
-        return False
-    return dtype.kind != "f" or key.comparison != "TOTALORDER"
 
 
 def _merged(numbers: RowItems, run: int, length: int, threads: int | None) -> tuple[int, RowItems]:
@@ -240,23 +228,18 @@ def _sort_by(
     """
     from . import sort_loops
 
-    # Numbers with short places keep their order as float64, which NumPy sorts more quickly.
-    is_short = length <= _SHORT_LENGTH
-    position_bits = SHORT_POSITION_BITS if is_short else POSITION_BITS
-    address, runs = sort_address(np.float64 if is_short else np.uint64), cut(rows, length, threads)
+    address, runs = sort_address(np.uint64), cut(rows, length, threads)
     work_items, code = rows * runs.parts, radix_pass.code.words
     tasks, size = division(work_items, sorting_bytes(runs.length, 8))
     packed = np.empty(tasks * length if runs.parts == 1 else rows * length, np.uint64)
     mixed = np.zeros(work_items, np.uint8)
-    arguments = (
-        size, work_items, *runs, length, address, code, radix_pass.shift, position_bits, operand, permutation
-    )
+    arguments = (size, work_items, *runs, length, address, code, radix_pass.shift, operand, permutation)
     sort_loops.sort_packed(tasks, *arguments, packed, mixed, positions, values, threads=threads)
     if runs.parts > 1:
         run, packed = _merged(packed, runs.length, length, threads)
         tasks, size = division(rows * length, 16)
         merge_arguments = (
-            length, run, code, position_bits, bool(mixed.any()), operand, permutation, packed, positions,
+            length, run, code, bool(mixed.any()), operand, permutation, packed, positions,
             values,
         )  # fmt: skip
         sort_loops.merge_packed(tasks, size, *merge_arguments, threads=threads)

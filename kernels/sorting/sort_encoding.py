@@ -5,8 +5,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 UNSIGNED, SIGNED, TOTAL, CANONICAL = range(4)
-POSITION_BITS, SHORT_POSITION_BITS = 32, 29
-"""Encodes the compared values as unsigned integers of the same order."""
+POSITION_BITS = 32
+"""The bits of a position below 32 bits of a key, in the numbers that are sorted."""
 _INFINITIES = {"bfloat16": 0x7F80, "float16": 0x7C00, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
 
 Comparison = Literal["FLOAT", "TOTALORDER", "CANONICAL"]

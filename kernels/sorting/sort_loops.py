@@ -13,9 +13,10 @@ from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
 from .runs import MERGE_BLOCK
 from .runs_loops import SLACK, merge_block, pair_at, sort_numbers
-from .sort_encoding import CANONICAL, POSITION_BITS, SHORT_POSITION_BITS, SIGNED, TOTAL, UNSIGNED
+from .sort_encoding import CANONICAL, POSITION_BITS, SIGNED, TOTAL, UNSIGNED
 
 _WORD = np.uint64(0xFFFFFFFF)
+_POSITION_BITS = np.uint64(POSITION_BITS)
 
 
 @kernel(inline=True)
@@ -65,19 +66,6 @@ def encode(code: Any, operand: Any, start: int, count: int, target: Any, at: int
 
 
 @kernel
-def copy(code: Any, operand: Any, start: int, count: int, target: Any, at: int) -> bool:
-    """Write neighbouring elements; whether different ones may have one code."""
-    narrow = target.dtype.type
-    mode, ones, sign, infinity = np.int64(code[0]), narrow(code[1]), narrow(code[2]), narrow(code[3])
-    has_shared_code = False
-    for i in range(count):
-        bits = get(operand, start + i)
-        put(target, at + i, bits)
-        has_shared_code |= shares_code(sign, infinity, ones, bits)
-    return has_shared_code and mode == CANONICAL
-
-
-@kernel
 def decode(code: Any, numbers: Any, at: int, count: int, result: Any, start: int) -> None:
     """Write the elements of neighbouring codes."""
     narrow = result.dtype.type
@@ -115,14 +103,12 @@ def sort_values(
     run: int,
     length: int,
     address: int,
-    sorts_elements: bool,
     code: Any,
     operand: Any,
     numbers: Any,
     mixed: Any,
 ) -> None:
-    """Sort the codes of each run of each row; where a run is a row, make them its elements, unless these are
-    sorted `sorts_elements`.
+    """Sort the codes of each run of each row; where a run is a row, make them its elements.
 
     `mixed` notes runs in which different elements may have one code.
     """
@@ -130,15 +116,11 @@ def sort_values(
         row = work_item // runs
         start = row * length + (work_item - row * runs) * run
         count = min(run, (row + 1) * length - start)
-        if sorts_elements:
-            has_shared_code = copy(code, operand, start, count, numbers, start)
-        else:
-            has_shared_code = encode(code, operand, start, count, numbers, start)
+        has_shared_code = encode(code, operand, start, count, numbers, start)
         if sort_numbers(address, numbers, start, count) != 0:
             raise MemoryError
         if runs == 1:
-            if not sorts_elements:
-                decode(code, numbers, start, count, numbers, start)
+            decode(code, numbers, start, count, numbers, start)
             if has_shared_code:
                 restore_row(code, operand, start, count, numbers)
         else:
@@ -165,82 +147,60 @@ def restore(task: int, size: int, rows: int, length: int, code: Any, operand: An
         restore_row(code, operand, row * length, length, result)
 
 
-@kernel(inline=True)
-def _shape_of_numbers(position_bits: int) -> tuple[Any, Any, Any]:
-    """By how much a key is shifted, the bits of a place, and what is set besides: numbers with short places
-    are positive normal ones as float64 as well, and these are sorted more quickly."""
-    bits = np.uint64(position_bits)
-    exponent_bits = np.uint64(1) << np.uint64(62) if position_bits == SHORT_POSITION_BITS else np.uint64(0)
-    return bits, (np.uint64(1) << bits) - np.uint64(1), exponent_bits
-
-
 @kernel
 def pack(
-    code: Any, shift: int, position_bits: int, operand: Any, permutation: Any, row_start: int, start: int,
-    count: int, packed: Any, at: int,
+    code: Any, shift: int, operand: Any, permutation: Any, row_start: int, start: int, count: int,
+    packed: Any, at: int,
 ) -> bool:  # fmt: skip
-    """Write 32 bits of the key of each element of a row from `start` on, above its position there of
-    `position_bits`; whether different elements may have one code. `permutation` has their positions before,
-    or is empty."""
+    """Write 32 bits of the key of each element of a row from `start` on, above its position there; whether
+    different elements may have one code. `permutation` has their positions before, or is empty."""
     mode, ones, sign, infinity, flip, nan = np.int64(code[0]), code[1], code[2], code[3], code[4], code[5]
-    up, _, besides = _shape_of_numbers(position_bits)
     found = False
     if permutation.size == 0:
         for step in range(count):
             bits = np.uint64(get(operand, start + step))
             word = code_of(mode, ones, sign, infinity, flip, nan, bits) >> np.uint64(shift) & _WORD
-            put(packed, at + step, besides | word << up | np.uint64(start - row_start + step))
+            put(packed, at + step, word << _POSITION_BITS | np.uint64(start - row_start + step))
             found |= shares_code(sign, infinity, ones, bits)
     else:
         for step in range(count):
             bits = np.uint64(get(operand, row_start + np.int64(get(permutation, start + step))))
             word = code_of(mode, ones, sign, infinity, flip, nan, bits) >> np.uint64(shift) & _WORD
-            put(packed, at + step, besides | word << up | np.uint64(start - row_start + step))
+            put(packed, at + step, word << _POSITION_BITS | np.uint64(start - row_start + step))
             found |= shares_code(sign, infinity, ones, bits)
     return found and mode == CANONICAL
 
 
-@kernel(parallel=True)
-def pack_rows(task: int, size: int, rows: int, length: int, code: Any, operand: Any, packed: Any) -> None:
-    """`pack` for all rows, with PLACE_BITS."""
-    nowhere = np.empty(0, np.uint32)
-    for row in range(task * size, min((task + 1) * size, rows)):
-        start = row * length
-        pack(code, 0, POSITION_BITS, operand, nowhere, start, start, length, packed, start)
-
-
 @kernel
 def unpack(
-    code: Any, position_bits: int, is_mixed: bool, packed: Any, at: int, row_start: int, start: int,
+    code: Any, is_mixed: bool, packed: Any, at: int, row_start: int, start: int,
     count: int, operand: Any, permutation: Any, positions: Any, values: Any,
 ) -> None:  # fmt: skip
     """What sorted numbers of `pack` say of the results from `start` on: the elements' positions, where these
     are wanted, and the key's elements, where these are."""
     narrow, place = values.dtype.type, positions.dtype.type
     mode, ones, sign, flip = np.int64(code[0]), code[1], code[2], code[4]
-    up, places, _ = _shape_of_numbers(position_bits)
     if permutation.size > 0:
         for step in range(count):
-            position = np.int64(get(packed, at + step) & places)
+            position = np.int64(get(packed, at + step) & _WORD)
             put(positions, start + step, place(get(permutation, row_start + position)))
     elif positions.size > 0:
         for step in range(count):
-            put(positions, start + step, place(get(packed, at + step) & places))
+            put(positions, start + step, place(get(packed, at + step) & _WORD))
     if values.size > 0 and is_mixed:
         for step in range(count):
-            position = np.int64(get(packed, at + step) & places)
+            position = np.int64(get(packed, at + step) & _WORD)
             put(values, start + step, get(operand, row_start + position))
     elif values.size > 0:
         for step in range(count):
-            bits = bits_of(mode, ones, sign, flip, get(packed, at + step) >> up & _WORD)
+            bits = bits_of(mode, ones, sign, flip, get(packed, at + step) >> _POSITION_BITS)
             put(values, start + step, narrow(bits))
 
 
 @kernel(parallel=True)
 def sort_packed(
     task: int, size: int, work_items: int, runs: int, run: int, length: int, address: int, code: Any,
-    shift: int, position_bits: int, operand: Any, permutation: Any, packed: Any, mixed: Any, positions: Any,
-    values: Any,
+    shift: int, operand: Any, permutation: Any, packed: Any, mixed: Any, positions: Any, values: Any,
 ) -> None:  # fmt: skip
     """Sort the numbers of `pack` of each run of each row; where a run is a row, `unpack` them.
 
@@ -252,12 +212,12 @@ def sort_packed(
         start = row_start + (work_item - row * runs) * run
         count = min(run, row_start + length - start)
         at = task * length if runs == 1 else start
-        found = pack(code, shift, position_bits, operand, permutation, row_start, start, count, packed, at)
+        found = pack(code, shift, operand, permutation, row_start, start, count, packed, at)
         if sort_numbers(address, packed, at, count) != 0:
             raise MemoryError
         if runs == 1:
             unpack(
-                code, position_bits, found, packed, at, row_start, start, count, operand, permutation,
+                code, found, packed, at, row_start, start, count, operand, permutation,
                 positions, values,
             )  # fmt: skip
         else:
@@ -266,7 +226,7 @@ def sort_packed(
 
 @kernel(parallel=True)
 def merge_packed(
-    task: int, size: int, length: int, run: int, code: Any, position_bits: int, is_mixed: bool, operand: Any,
+    task: int, size: int, length: int, run: int, code: Any, is_mixed: bool, operand: Any,
     permutation: Any, packed: Any, positions: Any, values: Any,
 ) -> None:  # fmt: skip
     """Merge the two runs of each row, and `unpack` what they become."""
@@ -278,7 +238,7 @@ def merge_packed(
         merge_block(packed, first, middle, last, begin, stop, merged)
         row_start = begin // length * length
         unpack(
-            code, position_bits, is_mixed, merged, 0, row_start, begin, stop - begin, operand, permutation,
+            code, is_mixed, merged, 0, row_start, begin, stop - begin, operand, permutation,
             positions, values,
         )  # fmt: skip
         begin = stop

@@ -3,9 +3,9 @@
 Values are in total order: -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN. Of equal values the first ones are
 selected, and come first. A small k uses insertion into a sorted list while a row is read once. A larger k
 collects candidates with their positions and sorts them whenever the scratch is full: values not above the
-k-th candidate are skipped. If k is a large share of a row, NumPy partitions encoded values with their
-positions. Few long rows are split into chunks for the threads; the largest of all chunks' results are those
-of the row.
+k-th candidate are skipped. Values of 64 bits, which do not fit into one integer with their positions, are
+sorted. Few long rows are split into chunks for the threads; the largest of all chunks' results are those of
+the row.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from .numpy_sort import sort_address
 from .sort_encoding import bits_dtype, encoding
 
 _MAX_INSERTION_K = 64
-_MAX_SHARE = 64  # at most one in 64 elements is collected
+_MAX_SHARE = 64  # of the elements of a chunk, at most one in 64 is collected
 _SPARE_CAPACITY = 512  # candidates collected beyond 2 * k
 _MIN_WORK_ITEMS = 16  # rows are split into chunks if there are fewer
 _MIN_CHUNK = 1 << 14  # elements
@@ -67,9 +67,8 @@ def prepare(shape: Sequence[int], dtype: Any, k: int, *, threads: int | None = N
 
 def _of_rows(dtype: np.dtype, rows: int, length: int, k: int, threads: int | None) -> TopK:
     """`prepare` for operands [rows, length]."""
-    if k > _MAX_INSERTION_K and (dtype.itemsize > 4 or k * _MAX_SHARE > length):
-        select_positions = (_sorted if dtype.itemsize > 4 else _partitioned)(dtype, rows, length, k, threads)
-        return lambda row_data: _take(row_data, select_positions(row_data))
+    if k > _MAX_INSERTION_K and dtype.itemsize > 4:
+        return _sorted(dtype, rows, length, k, threads)
     chunks = max(1, min(-(-_MIN_WORK_ITEMS // rows), length // max(_MIN_CHUNK, k * _MAX_SHARE)))
     select = (_insertion if k <= _MAX_INSERTION_K else _filtered)(dtype, rows, length, chunks, k, threads)
     if chunks == 1:
@@ -82,10 +81,6 @@ def _of_rows(dtype: np.dtype, rows: int, length: int, k: int, threads: int | Non
         return values, np.take_along_axis(select_positions, selected, 1)
 
     return of_chunks
-
-
-def _take(row_data: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.take_along_axis(row_data, places, 1), places
 
 
 def _insertion(dtype: np.dtype, rows: int, length: int, chunks: int, k: int, threads: int | None) -> TopK:
@@ -129,36 +124,13 @@ def _filtered(dtype: np.dtype, rows: int, length: int, chunks: int, k: int, thre
     return select
 
 
-def _partitioned(
-    dtype: np.dtype, rows: int, length: int, k: int, threads: int | None
-) -> Callable[[np.ndarray], np.ndarray]:
-    """The k smallest of integers with a value, descending, above its position: no two are equal."""
-    code = encoding(dtype, sort.Key(0, descending=True)).words
-    tasks, size = division(rows, 8 * length)
-
-    def select_positions(row_data: np.ndarray) -> np.ndarray:
-        from . import sort_loops
-
-        packed = np.empty(rows * length, np.uint64)
-        arguments = (size, rows, length, code, flat(row_data, bits_dtype(dtype)), packed)
-        sort_loops.pack_rows(tasks, *arguments, threads=threads)
-        by_row = packed.reshape(rows, length)
-        if k < length:
-            by_row.partition(k - 1, axis=-1)
-        selected = np.sort(by_row[:, :k], axis=-1)
-        return selected.astype(np.uint32).view(np.int32)
-
-    return select_positions
-
-
-def _sorted(
-    dtype: np.dtype, rows: int, length: int, k: int, threads: int | None
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Values of 64 bits do not fit into one integer with their positions: sort complete rows."""
+def _sorted(dtype: np.dtype, rows: int, length: int, k: int, threads: int | None) -> TopK:
+    """Sort complete rows."""
     order = [sort.Key(0, descending=True)]
     run = sort.prepare((rows, length), [dtype], 1, order, kept=(), positions=np.int32, threads=threads)
 
-    def select_positions(row_data: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(run(row_data)[0][:, :k])
+    def select(row_data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        indices = np.ascontiguousarray(run(row_data)[0][:, :k])
+        return np.take_along_axis(row_data, indices, 1), indices
 
-    return select_positions
+    return select

@@ -73,10 +73,8 @@ MATRICES: dict[str, Cases] = {
     f"{_H}:PRODUCT_CACHED_BYTES": lambda n, t, o: [
         op.dot(t, o, 1, 20, k, n // 4 // 256) for k in around(256)
     ],
-    f"{_H}:PRODUCT_PREFETCH_DISTANCE": _terms(60, 70),
     f"{_H}:PRODUCT_MIN_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 2, k, 600) for k in around(n)],
     f"{_H}:PRODUCT_MAX_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 13, k, 600) for k in around(n)],
-    f"{_H}:PRODUCT_MAX_UNROLLED_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 28, k, 600) for k in around(n)],
     f"{_H}:PRODUCT_OWN_WORKSPACES": lambda n, t, o: [op.dot(t, o, 1, 128 * k, 80, 128) for k in around(n)],
     f"{_P}:WIDTH": _columns(7, 30),
     f"{_P}:ROW_BLOCK": _rows(9, 130),
@@ -102,9 +100,6 @@ MATRICES: dict[str, Cases] = {
     ],
     "kernels/matmul/gemv_tiles.h:TILE_ROWS": lambda n, t, o: [op.dot(t, o, 1, k, 40, 1) for k in around(n)],
     "kernels/matmul/gemv_tiles.h:K_GROUP": lambda n, t, o: [op.dot(t, o, 1, 1, k, 200) for k in around(n)],
-    "kernels/matmul/gemv_tiles.h:MAX_REGISTER_VECTORS": lambda n, t, o: [
-        op.dot(t, o, 1, 1, 20, k) for k in around(n * 16)
-    ],
     "kernels/matmul/gemv_tiles.h:PREFETCH_DISTANCE": lambda n, t, o: [
         op.dot(t, o, 1, 1, k, 200) for k in around(n)
     ],
@@ -119,9 +114,6 @@ MATRICES: dict[str, Cases] = {
     ],
     "kernels/matmul/matmul_tiles.h:LOW_VECTORS": lambda n, t, o: [
         op.dot(t, o, 1, 3, 20, k) for k in around(16 * n)
-    ],
-    "kernels/matmul/matmul_tiles.h:K_UNROLL": lambda n, t, o: [
-        op.dot(t, o, 1, 20, k, 40) for k in around(n + 1)
     ],
 }
 """Products of matrices of floats, which are compared with exact sums as well."""
@@ -177,13 +169,8 @@ REDUCTIONS: dict[str, Cases] = {
         op.argmax(t, o, (50, k), 1) for k in around(n)
     ],
     "kernels/reduction/vector_reduce.py:_UNROLLED": lambda n, t, o: [
-        op.reduce(t, o, (2, 16 * k + 1), [1]) for k in around(2 * n)
-    ],
-    "kernels/reduction/vector_reduce.py:_UNROLLED_ROWS": lambda n, t, o: [
-        op.reduce(t, o, (k, 40), [0]) for k in around(n)
-    ],
-    "kernels/reduction/vector_reduce.py:_MAX_PREFETCH_BYTES": lambda n, t, o: [
-        op.reduce(t, o, (2, 4 * k), [1]) for k in around(n // 4)
+        *[op.reduce(t, o, (2, 16 * k + 1), [1]) for k in around(2 * n)],
+        *[op.reduce(t, o, (k, 40), [0]) for k in around(2 * n)],
     ],
     f"{_B}:SCAN_GROUP": lambda n, t, o: [op.cumulative(t, o, (3, k), 1) for k in around(n)],
     f"{_B}:SCAN_BLOCK": lambda n, t, o: [
@@ -201,7 +188,7 @@ REDUCTIONS: dict[str, Cases] = {
     "kernels/reduction/reduce_window.py:CHUNK": lambda n, t, o: [
         op.window(t, o, (3, k + 4), (1, 5), (1, 1)) for k in around(n)
     ],
-    "kernels/reduction/reduce_window_loops.py:MAX_VECTOR_STRIDE": lambda n, t, o: [
+    "kernels/reduction/reduce_window_loops.py:MAX_CONSTANT_STRIDE": lambda n, t, o: [
         op.window(t, o, (5, 90), (2, 3), (1, k)) for k in around(n)
     ],
     "kernels/reduction/select_and_scatter_rows.py:MAX_UNROLLED": lambda n, t, o: [

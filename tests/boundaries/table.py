@@ -27,9 +27,9 @@ kernels/reduction/select_and_scatter.py:_CHOICE_BYTES
 kernels/launch/cache_files.py:_DIGEST_BYTES
 kernels/reduction/reduce_window_loops.py:_FIELDS
 kernels/reduction/reduce_window_loops.py:_PADDING
-kernels/simd/copy_bytes.py:_PAGE_BYTES
 kernels/simd/lane_pairs.py:LANE_BLOCK_BYTES
 kernels/sorting/sort.py:_KEY_BITS
+kernels/sorting/sort_encoding.py:POSITION_BITS
 kernels/*.py:_ALIGNMENT
 runtime/codegen/*.py:_ALIGNMENT
 runtime/codegen/arrays/emitter.py:_LINE
