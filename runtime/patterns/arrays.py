@@ -36,7 +36,7 @@ def array_of(value: Any, what: str, pattern: str) -> Array:
     except KeyError:
         if not array.dtype.isnative:
             return array_of(array.astype(array.dtype.newbyteorder("=")), what, pattern)
-        reason = f"{what} has elements of {array.dtype}, which is no element type of StableHLO"
+        reason = f"{what} has elements of {array.dtype}, which is not an element type of StableHLO"
         raise broken(pattern, reason) from None
 
 

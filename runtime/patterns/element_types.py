@@ -43,7 +43,7 @@ def element_type_named(dtype: Any, pattern: str) -> ElementType:
             dtype = name
         return element_type_of(np.dtype(dtype).newbyteorder("="))
     except (TypeError, KeyError, ValueError):
-        raise broken(pattern, f"dtype is {dtype!r}, which is no element type of StableHLO") from None
+        raise broken(pattern, f"dtype is {dtype!r}, which is not an element type of StableHLO") from None
 
 
 def get_int_or_float_bit_width(dtype: Any) -> int:

@@ -150,8 +150,8 @@ def _scatter(
     if meeting_type((target, update), pattern) is not target.element_type:
         raise broken(
             pattern,
-            f"update has elements of {update.element_type}, which those of operand, {target.element_type}, "
-            f"cannot all hold",
+            f"update has elements of {update.element_type}, which {target.element_type}, the element type of "
+            f"operand, cannot represent",
             "S7",
         )
     update = ops.convert(update, target.element_type)
@@ -170,7 +170,7 @@ def _on_one_tape(pattern: str, *operands: Any) -> list[Any]:
     """Operands as values; Python's numbers are arrays of rank 0."""
     tape = next((operand.tape for operand in operands if isinstance(operand, Value)), None)
     if tape is None:
-        raise broken(pattern, "takes arrays, but got numbers alone")
+        raise broken(pattern, "needs at least one array, but got only numbers")
     return [value_of(tape, operand, pattern) for operand in operands]
 
 
@@ -194,8 +194,8 @@ def _check_update(shape: Shape, update: Shape, batch: Shape, dims: tuple[int, ..
     if len(update) != len(batch) + len(shape) or update[: len(batch)] != batch:
         raise broken(
             pattern,
-            f"update has shape {update}, but must start with {batch}, those of start_indices but the last, "
-            f"and have {len(shape)} more, one for each of operand",
+            f"update has shape {update}, but must start with the batch sizes {batch} of start_indices "
+            f"and have {len(shape)} more dimensions, one for each of operand",
             "S4",
         )
     for d, (size, length) in enumerate(zip(shape, update[len(batch) :], strict=True)):
@@ -203,7 +203,7 @@ def _check_update(shape: Shape, update: Shape, batch: Shape, dims: tuple[int, ..
             rule = f"at most {size}" if d in dims else str(size)
             raise broken(
                 pattern,
-                f"dimension {len(batch) + d} of update has size {length}, but must be {rule}, for it stands "
-                f"for dimension {d} of operand",
+                f"dimension {len(batch) + d} of update has size {length}, but must be {rule}, because it "
+                f"belongs to dimension {d} of operand",
                 "S5",
             )

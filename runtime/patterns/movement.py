@@ -92,7 +92,7 @@ def squeeze(value: Any, axis: Any = None) -> Any:
 def concatenate(values: Sequence[Any], axis: Any = 0, name: str = "numpy.concatenate") -> Any:
     """Values behind each other along a dimension."""
     if not values:
-        raise broken(name, "takes at least one operand")
+        raise broken(name, "needs at least one operand")
     tape, operands = as_traced(values, name)
     element_type = meeting_type(operands, name)
     operands = [fitted(tape, operand, shape_of(operand), element_type, name) for operand in operands]
@@ -113,7 +113,7 @@ def stack(values: Sequence[Any], axis: Any = 0) -> Any:
     """Values of one shape along a new dimension."""
     name = "numpy.stack"
     if not values:
-        raise broken(name, "takes at least one operand")
+        raise broken(name, "needs at least one operand")
     tape, _ = as_traced(values, name)
     return concatenate([expand_dims(value_of(tape, value, name), axis) for value in values], axis, name)
 
@@ -171,7 +171,7 @@ def index(value: Value, key: Any) -> Any:
             start = dimension(item, size, f"the index of dimension {len(bounds)}", name)
             bounds.append((start, start + 1, 1))
         else:
-            raise unsupported(name, "takes integers, slices, None and ...; for arrays there is sn_gather")
+            raise unsupported(name, "supports integers, slices, None and ...; use sn_gather for arrays")
     result = _slice(value, bounds)
     if reversed_dimensions:
         attributes = (("dimensions", tuple(reversed_dimensions)),)

@@ -68,7 +68,7 @@ def number_as(number: complex, element_type: ElementType, pattern: str, label: s
         array: Array = convert_input(number, TensorType((), element_type), 0)
         return array
     except NimbleError:
-        raise broken(pattern, f"{number!r} is no number that {element_type} holds", label) from None
+        raise broken(pattern, f"{element_type} cannot represent {number!r}", label) from None
 
 
 def filled(tape: Tape, element: Array, shape: Shape, element_type: ElementType) -> Any:
@@ -166,7 +166,7 @@ def _initial(name: str, element_type: ElementType, pattern: str) -> Array:
     if name in ("and", "or"):
         if not element_type.category & (BOOLEAN | INTEGER):
             accepted = describe_categories(BOOLEAN | INTEGER)
-            raise broken(pattern, f"{name!r} takes {accepted} elements, but got {element_type}", "Z7")
+            raise broken(pattern, f"{name!r} needs {accepted} elements, but got {element_type}", "Z7")
         return np.zeros((), dtype) if name == "or" else _all_ones(element_type)
     if name in ("sum", "product"):
         element = np.array(name == "product").astype(dtype)

@@ -204,7 +204,8 @@ def _argument(tape: Tape, type: Any) -> Any:
     else:
         shape, dtype = getattr(type, "shape", None), getattr(type, "dtype", None)
     if shape is None or dtype is None:
-        raise broken("trace", f"{type!r} is no type: give a TensorType, (shape, dtype), or what has both")
+        reason = "is not a type: use a TensorType, (shape, dtype), or an object with both"
+        raise broken("trace", f"{type!r} {reason}")
     if isinstance(type, TensorType):
         dtype = type.element_type
         if not isinstance(dtype, ElementType):

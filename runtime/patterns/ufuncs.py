@@ -78,7 +78,7 @@ def _type_to_compute_in(function: Function, element_type: ElementType) -> Elemen
         return BOOL
     computed_type = computing_type(function.ufunc, element_type)
     if computed_type is None or not computed_type.category & function.categories:
-        raise broken(function.name, f"takes no elements of type {element_type}")
+        raise broken(function.name, f"does not support elements of type {element_type}")
     return computed_type
 
 

@@ -157,7 +157,7 @@ def sn_iteridx(dim: int, attrs: Attributes, dtype: Any = None) -> Any:
         VerifyError: a constraint in docs/patterns.md does not hold.
     """
     if not isinstance(attrs, Attributes):
-        raise broken("sn_iteridx", f"attrs is {attrs!r}, but must be what the lambda was given first", "I1")
+        raise broken("sn_iteridx", f"attrs is {attrs!r}, but must be the first argument of the lambda", "I1")
     return attrs.indices(dim, dtype)
 
 

@@ -40,7 +40,7 @@ def test_types_of_arguments() -> None:
 
 def test_a_type_that_is_none() -> None:
     for type in (3, None, "!stablehlo.token"):
-        with pytest.raises(VerifyError, match="is no type"):
+        with pytest.raises(VerifyError, match="is not a type"):
             patterns.trace(program, type)
     with pytest.raises(ParseError):
         patterns.trace(program, "tensor<2x")

@@ -119,7 +119,7 @@ BROKEN = {
     "S2": ((ZEROS, UPDATE, [[1, 1], [0, 0]], [0]), "start_indices has shape (2, 2)"),
     "S3": ((ZEROS, UPDATE, [[1], [0]], [2]), "scatter_dims[0] is 2"),
     "S3, repeated": ((ZEROS, UPDATE, [[1, 1], [0, 0]], [0, 0]), "must not repeat"),
-    "S4": ((ZEROS, UPDATE[:1], [[1], [0]], [0]), "update has shape (1, 2, 3), but must start with (2,)"),
+    "S4": ((ZEROS, UPDATE[:1], [[1], [0]], [0]), "update has shape (1, 2, 3), but must start with the batch"),
     "S4, rank": ((ZEROS, UPDATE[0], [[1], [0]], [0]), "update has shape (2, 3)"),
     "S5": ((ZEROS, np.zeros((1, 4, 3), int), [[0]], [0]), "dimension 1 of update has size 4, but must be at"),
     "S5, entirety": (

@@ -85,7 +85,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         shape = broadcast_shape(*map(self.aligned_shape, (self.lhs, self.rhs)))
         if shape is None:
             return f"lhs is {self.lhs} and rhs {self.rhs}, which do not broadcast"
-        return rules.same_shape("result", self.result, "what lhs and rhs broadcast to", shape)
+        return rules.same_shape("result", self.result, "the broadcast shape", shape)
 
     def verify(self) -> None:
         super().verify()
@@ -193,7 +193,7 @@ class BroadcastSelect(
         shape = self.shape()
         if shape is None:
             return f"pred is {self.pred}, on_true {self.on_true}, on_false {self.on_false}: do not broadcast"
-        return rules.same_shape("result", self.result, "what the operands broadcast to", shape)
+        return rules.same_shape("result", self.result, "the broadcast shape", shape)
 
     def infer(self) -> list[Type] | None:
         shape = self.shape()

@@ -282,11 +282,11 @@ class TopK(
         """values has elements of the operand's type, indices of type i32, both shape (..., k)"""
         expected = self.operand.with_shape(self.top_shape())
         return rules.first(
-            rules.same_type("values", self.values, "what top_k gives", expected),
+            rules.same_type("values", self.values, "the inferred type", expected),
             rules.same_type(
                 "indices",
                 self.indices,
-                "what top_k gives",
+                "the inferred type",
                 expected.with_element_type(ELEMENT_TYPES["i32"]),
             ),
         )

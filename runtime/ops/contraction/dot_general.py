@@ -96,7 +96,7 @@ class DotGeneral(
         others = [value for value in self.precision_config or () if value is not Precision.DEFAULT]
         if self.algorithm is None or not others:
             return None
-        return f"precision_config has {others[0]}, but must be DEFAULT beside an algorithm"
+        return f"precision_config has {others[0]}, but must be DEFAULT where there is an algorithm"
 
     C22 = constraints.positive("lhs_component_count")
     C23 = constraints.positive("rhs_component_count")

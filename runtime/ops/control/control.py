@@ -150,7 +150,7 @@ class Case(Op, name="stablehlo.case"):
 
 def _takes_nothing(name: str, actual: FunctionType) -> str | None:
     """A branch must take no inputs."""
-    return f"{name} takes {types_text(actual.inputs)}, but must take nothing" if actual.inputs else None
+    return f"{name} has the inputs {types_text(actual.inputs)}, but must have none" if actual.inputs else None
 
 
 def _returns(name: str, actual: FunctionType, outputs: Sequence[Type], other: str) -> str | None:

@@ -92,7 +92,7 @@ class CustomCall(
         if self.backend_config == "" or isinstance(self.backend_config, dict) == typed:
             return None
         expected = "a dictionary" if typed else "a string"
-        return f"api_version is {self.api_version}, so that backend_config must be {expected}"
+        return f"api_version is {self.api_version}, so backend_config must be {expected}"
 
     @constraint
     def I5(self) -> str | None:
@@ -191,5 +191,5 @@ def _layouts_violation(name: str, layouts: Sequence[Sequence[int]], types: Seque
     for index, (layout, type) in enumerate(zip(layouts, types, strict=True)):
         rank = type.rank if isinstance(type, TensorType) else 0
         if sorted(layout) != list(range(rank)):
-            return f"{name}[{index}] is {list(layout)}, which is no permutation of the dimensions of {type}"
+            return f"{name}[{index}] is {list(layout)}, not a permutation of the dimensions of {type}"
     return None

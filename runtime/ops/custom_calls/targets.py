@@ -108,7 +108,7 @@ def _verify_identity(view: CustomCallView) -> None:
     """Results of the same types as the inputs: all that an annotation for one device can ask for."""
     if not all_types_agree(view.inputs, view.results):
         raise view.unsupported(
-            f"@{view.call_target_name} between different types, which are those of several devices"
+            f"@{view.call_target_name} changes the type of a value, which only several devices can do"
         )
 
 

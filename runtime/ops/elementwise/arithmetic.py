@@ -276,7 +276,7 @@ class Remainder(
     def verify(self) -> None:
         super().verify()
         if self.computed_type.category == COMPLEX:
-            raise self.unsupported("the specification leaves open what the remainder of complex numbers is")
+            raise self.unsupported("the specification does not define the remainder of complex numbers")
 
 
 class Rounding(Unary):

@@ -405,7 +405,7 @@ class Op:
             raise self.error(f"has {len(actual)} {what}s, but must have {sum(counts)}")
         for field, count in zip(declared, counts, strict=True):
             if not field.variadic and count != 1 and not (field.optional and count == 0):
-                raise self.error(f"{what} {field.name} must be one, but there are {count}")
+                raise self.error(f"there must be one {what} {field.name}, but there are {count}")
         groups, start = [], 0
         for count in counts:
             groups.append(actual[start : start + count])
@@ -436,7 +436,7 @@ class Op:
             return [0 if field in absent else 1 for field in declared]
         share, rest = divmod(total - fixed - len(optional), variadic)
         if share < 0 or rest:
-            raise self.error(f"has {total} {what}s, which its {what} groups cannot share")
+            raise self.error(f"has {total} {what}s, which its variadic {what}s cannot share equally")
         return [share if field.variadic else 1 for field in declared]
 
     def _assign_regions(self, regions: Sequence[IrRegion], view: dict[str, Any]) -> None:

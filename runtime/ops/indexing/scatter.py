@@ -38,7 +38,7 @@ class Scatter(ScatterRules, name="stablehlo.scatter"):
         if what == "result":
             return super().segment_sizes(what, declared, total)
         if total % 2 == 0:
-            raise self.error(f"has {total} operands, so not as many updates as inputs", "C5")
+            raise self.error(f"has {total} operands, but inputs and updates must be equally many", "C5")
         sizes = super().segment_sizes(what, declared, total)
         reason = _as_many_updates(sizes[0], sizes[2])
         if reason is not None:
@@ -59,8 +59,8 @@ class Scatter(ScatterRules, name="stablehlo.scatter"):
         expected = index_space.batch_sizes(self.scatter_indices.shape, self.index_vector_dim)
         if not rules.shapes_agree(tuple(scatter_sizes), tuple(expected)):
             return (
-                f"updates have sizes {rules.shape_text(scatter_sizes)} apart from update_window_dims, but "
-                f"scatter_indices have {rules.shape_text(expected)} apart from index_vector_dim"
+                f"updates have sizes {rules.shape_text(scatter_sizes)} outside update_window_dims, but "
+                f"scatter_indices have {rules.shape_text(expected)} outside index_vector_dim"
             )
         window_sizes = [shape[d] for d in window_dims if 0 <= d < len(shape)]
         limits = index_space.kept_sizes(
@@ -120,4 +120,4 @@ def _as_many_updates(inputs: int, updates: int) -> str | None:
     """There must be inputs, and an update for each."""
     if 0 < inputs == updates:
         return None
-    return f"there are {inputs} inputs and {updates} updates, but must be as many, and one at least"
+    return f"there are {inputs} inputs and {updates} updates, but the numbers must be equal and at least 1"

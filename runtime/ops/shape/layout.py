@@ -260,7 +260,7 @@ class Transpose(
         """permutation is a permutation of range(rank(operand))"""
         if self.is_permutation():
             return None
-        return f"permutation = {list(self.permutation)} is no permutation of range({self.operand.rank})"
+        return f"permutation = {list(self.permutation)} is not a permutation of range({self.operand.rank})"
 
     C3 = constraints.shape_is("result", "dim(operand, permutation...)", "permuted_shape")
 

@@ -55,7 +55,7 @@ class PadRules(Op):
             return None
         for d, (size, low, high, interior) in enumerate(zip(self.operand.shape, *amounts, strict=False)):
             if size != DYNAMIC and padded_size(size, low, high, interior) < 0:
-                return f"dimension {d} of operand has size {size}, of which padding leaves less than nothing"
+                return f"dimension {d} of operand has size {size}, which padding makes negative"
         return rules.same_shape("result", self.result, "the padded shape", self.padded_shape(amounts))
 
     def padded_shape(self, amounts: Lists) -> list[int]:

@@ -168,7 +168,7 @@ def steps_violation(edges: PropagationEdges) -> str | None:
     seen: set[int] = set()
     for step in edges.steps:
         if step.index < 0 or step.index in seen:
-            return f"step {step.index} is negative" if step.index < 0 else f"step {step.index} is there twice"
+            return f"step {step.index} is negative" if step.index < 0 else f"step {step.index} occurs twice"
         seen.add(step.index)
         for each in step.axes:
             if each.source in each.targets:
@@ -230,7 +230,7 @@ def _factors_violation(rule: ShardingRule, factors: tuple[int, ...], seen: Colle
         if factor in seen or factor in factors[:position]:
             return f"the factor {factor_name(factor)} is used twice"
         if len(factors) > 1 and rule.factor_sizes[factor] == 1:
-            return f"the factor {factor_name(factor)} has size 1, so that it must stand alone"
+            return f"the factor {factor_name(factor)} has size 1, so it must be the only factor"
     return None
 
 

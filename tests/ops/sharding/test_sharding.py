@@ -386,7 +386,7 @@ ATTRIBUTES = {
     "edges with a negative step": (edges('{step--1 = [{"x" = operand-0 -> [result-0]}]}'), "is negative"),
     "edges with a step twice": (
         edges(", ".join(['{step-1 = [{"x" = operand-0 -> [result-0]}]}'] * 2)),
-        "step 1 is there twice",
+        "step 1 occurs twice",
     ),
     "edges that go nowhere": (
         edges('{step-0 = [{"x" = operand-0 -> [operand-0]}]}'),
