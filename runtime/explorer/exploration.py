@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 MAX_DRAWN_ELEMENTS = 2000
-"""How many elements of a result are drawn: those that spread most."""
+"""Maximum number of elements of a result that are plotted: those with the greatest spread."""
 
 
 class ResultReport(Distinct):

@@ -19,7 +19,7 @@ OrderOption = Literal["scatter_schedule", "reduction_tree"]
 _WITH_TREES: Final = frozenset(
     {"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.select_and_scatter"}
 )
-"""Operations that fold by a tree; their classes are imported by programs that have them."""
+"""Operations that reduce by a tree; only programs that use them import their classes."""
 
 _IDEMPOTENT: Final = frozenset({"minimum", "maximum", "and", "or"})
 _IDENTITIES: Final = {"add": 0, "multiply": 1, "xor": 0}
@@ -30,7 +30,7 @@ _OPEN_SUMS: Final = frozenset(
         "stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general", "stablehlo.dynamic_conv",
     }
 )  # fmt: skip
-"""Operations whose sums have an order that the specification leaves open, and that has no option here."""
+"""Operations whose sums have an undefined order for which there is no option."""
 
 
 def order_option_of(view: Op) -> OrderOption | None:

@@ -23,7 +23,7 @@ from .runs import ExploredExecutable, ExploredStep, Run
 from .schedules import Schedule
 
 FAILURE: Final = -1
-"""Stands among the numbers of results for that a run fails."""
+"""Represents a failing run among the numbers of results."""
 
 MAX_RECORDED_CALLS: Final = 1000
 """Maximum number of calls of the plain run that are recorded."""

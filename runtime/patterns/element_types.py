@@ -19,7 +19,7 @@ INT64: Final = ELEMENT_TYPES["i64"]
 _KINDS: Final = {BOOLEAN: 0, INTEGER: 1, FLOAT: 2, COMPLEX: 3}
 _PYTHON_KINDS: Final = {bool: 0, int: 1, float: 2, complex: 3}
 _STAND_INS: Final = (False, 0, 0.0, 0j)
-"""For each kind the Python number that stands for all of its kind where NumPy is asked."""
+"""For each kind a Python number, with which NumPy is asked for the common type."""
 
 
 def element_type_named(dtype: Any, pattern: str) -> ElementType:

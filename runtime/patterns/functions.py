@@ -183,7 +183,7 @@ NUMPY: Final[dict[Any, Callable[..., Any]]] = {
     np.stack: movement.stack,
     np.roll: movement.roll,
 }
-"""What traced values take of NumPy's functions that are no universal ones."""
+"""The supported functions of NumPy that are not universal functions."""
 
 
 def apply_numpy(function: Any, args: Sequence[Any], settings: Mapping[str, Any]) -> Any:

@@ -22,7 +22,7 @@ UPDATES: Final = {
     "kMin": "stablehlo.minimum",
     "kMax": "stablehlo.maximum",
 }
-"""For each `rmw_op` the operation of the value there and the update; None: the update alone."""
+"""The operation that combines an element and its update, for each `rmw_op`; None: overwrite."""
 
 
 def sn_gather(

@@ -127,7 +127,7 @@ REDUCTIONS: Final = {
     "and": "stablehlo.and",
     "or": "stablehlo.or",
 }
-"""Names of reductions, and the operation that each folds with."""
+"""The operation that combines two values, for each reduction."""
 
 
 def reduce(value: Value, name: str, dimensions: tuple[int, ...], *, keep_dims: bool, pattern: str) -> Any:

@@ -25,7 +25,7 @@ from .tape import Array, Tape, Value, active_tape
 from .traced import Traced
 
 MAX_CACHED_PROGRAMS: Final = 256
-"""How many compiled programs are kept; those that were used last stay."""
+"""Maximum number of cached programs; the least recently used one is dropped."""
 
 _DEFAULT: Final = Options()
 

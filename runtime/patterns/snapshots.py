@@ -25,7 +25,7 @@ from .traced import Traced
 from .ufuncs import FUNCTIONS, SPECIAL
 
 MAX_NESTING: Final = 8
-"""How deep functions that use functions are followed."""
+"""Maximum depth to which functions used by functions are followed."""
 
 _MODULES: Final = frozenset({"math", "ml_dtypes", "nimblehlo", "numpy", "scipy.special", "torch"})
 _PACKAGE: Final = __name__.rpartition(".")[0]
@@ -48,7 +48,7 @@ _ATTRIBUTES: Final = (
     | {name for name in vars(Traced) if not name.startswith("_")}
     | {"shape", "add", "subtract", "multiply", "abs", "mod", "pow", "conj"}
 )
-"""Attributes that are the same each time, on a traced value as on a known module."""
+"""Attributes that never change, of traced values and of known modules."""
 
 _BUILTINS: Final = frozenset(
     {abs, divmod, enumerate, isinstance, len, max, min, pow, range, reversed, round, sorted, sum, zip}
@@ -90,7 +90,7 @@ def snapshot(values: tuple[Any, ...]) -> Snapshot | None:
 
 
 KNOWN: Final[dict[int, object]] = {}
-"""Objects that are the same each time they are used, by identity. They are few, and live as long as this."""
+"""Objects that never change, by identity. They are few, and live as long as the process."""
 
 
 def _key(value: Any, held: list[object], depth: int, *, lists: bool = False) -> Hashable:

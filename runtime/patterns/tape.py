@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
 INPUT: Final = "input"
-"""Stands on a tape in an operation's place for what comes from outside."""
+"""The name of a tape's node that is an input."""
 
 
 Node = tuple[str, tuple[int, ...], Shape, ElementType, tuple[tuple[str, Hashable], ...]]

@@ -214,7 +214,7 @@ FUNCTIONS: Final[dict[np.ufunc, Function]] = {
     **COMPARISONS,
     **TRANSCENDENTAL,
 }
-"""What traced values take of NumPy's universal functions."""
+"""The supported universal functions of NumPy."""
 
 SPECIAL: Final = _inexact(
     expit="stablehlo.logistic",
@@ -224,7 +224,7 @@ SPECIAL: Final = _inexact(
     gammaln="chlo.lgamma",
     psi="chlo.digamma",
 )
-"""What they take of scipy.special's."""
+"""The supported functions of scipy.special."""
 
 RSQRT: Final = Function("rsqrt", INEXACT, do.operation("stablehlo.rsqrt"), np.sqrt)
 RELU: Final = Function("relu", REAL, do.rectified, np.maximum)

@@ -317,7 +317,7 @@ class TopK(
 
 
 _ELEMENTS_TOGETHER = 1 << 17
-"""Of so many elements the first ones are found at a time."""
+"""Number of elements that are searched at a time."""
 
 
 def _first_of(sort_keys: Array, count: int) -> Array:

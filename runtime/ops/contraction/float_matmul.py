@@ -21,14 +21,14 @@ from ..numerics.broadcast_shapes import broadcast_shapes
 Product = Callable[..., Array]
 
 K_BLOCK: Final = 256
-"""Terms of sums that are added up at a time."""
+"""Number of terms in a block of a sum."""
 _ON_ONE_THREAD: Final = 1 << 19
-"""Up to so many terms BLAS multiplies two matrices on the calling thread."""
+"""Maximum number of multiplications for which BLAS uses only the calling thread."""
 _IN_CHUNKS: Final = 1 << 21
 """Up to so many terms a product is cut into such pieces. BLAS's threads would save microseconds, but where
 other processes use the processors it waits for them for milliseconds."""
 _MIN_CHUNK: Final = 8
-"""Rows or columns that a piece has at least."""
+"""Minimum number of rows or columns in a chunk."""
 
 
 @functools.cache

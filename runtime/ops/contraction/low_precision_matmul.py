@@ -22,9 +22,9 @@ _BF16: Final = ELEMENT_TYPES["bf16"]
 _F32: Final = ELEMENT_TYPES["f32"]
 
 _LEAST_TERMS: Final = 1 << 12
-"""Smaller products of matrices are left to `float_matmul` by the matrix unit."""
+"""Minimum number of multiplications in a matrix product for the matrix unit."""
 _MIN_K_OF_PAIRS: Final = 1 << 10
-"""The same where pairs are multiplied."""
+"""Minimum number of multiplications in a matrix product for instructions that multiply pairs."""
 
 
 def are_served(lhs: ElementType, rhs: ElementType, result: ElementType) -> bool:

@@ -18,7 +18,7 @@ from ..framework.rules import types_agree
 from .view import CustomCallView
 
 TARGETS: Final = ("CreateBuffer", "Pin", "Unpin")
-"""Those that aliases do not concern."""
+"""Targets on buffers without aliases."""
 
 
 def verify_create(view: CustomCallView) -> None:

@@ -21,7 +21,7 @@ from .view import CustomCallView
 
 TARGETS: Final = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
 BUFFER_TARGET: Final = "xla_buffer_python_cpu_callback"
-"""Its function writes results into buffers that it is given."""
+"""The target whose function writes its results into given buffers."""
 FUNCTION: Final = "nimblehlo.function"
 """The attribute that holds the function."""
 

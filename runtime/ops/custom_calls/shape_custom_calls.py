@@ -215,7 +215,7 @@ REPLACED_TARGETS: Final = {
     "stablehlo.dynamic_approx_top_k": ReplacedTarget(_verify_approx_top_k),
     "ApproxTopK": ReplacedTarget(_verify_approx_top_k),
 }
-"""All of them by name."""
+"""The replaced targets by name."""
 
 
 def sized(types: Sequence[Type], operation: Operation) -> list[Type] | None:

@@ -31,11 +31,11 @@ from .shape_custom_calls import REPLACED_TARGETS
 from .view import CustomCallView
 
 ALMOST_EQ_TOLERANCE: Final = 1e-3
-"""Of ``check.expect_almost_eq`` as a custom call."""
+"""The tolerance of ``check.expect_almost_eq`` as a custom call."""
 EQ_TOLERANCE: Final = 1e-4
-"""Of ``check.eq`` for elements that are not integers."""
+"""The tolerance of ``check.eq`` for elements that are not integers."""
 CLOSE_ULP_DIFFERENCES: Final = (0, 3)
-"""Of ``check.expect_close`` as a custom call."""
+"""The bounds in ulps of ``check.expect_close`` as a custom call."""
 
 
 @dataclass(frozen=True)
@@ -191,4 +191,4 @@ BUILT_IN: Final[dict[str, Target]] = {
     **{name: Target(routine.run, routine.verify, bind=routine.bind) for name, routine in ROUTINES.items()},
     **{name: Target(target.run, target.verify) for name, target in REPLACED_TARGETS.items()},
 }
-"""All of them by name."""
+"""The targets of the runtime by name."""

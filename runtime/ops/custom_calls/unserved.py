@@ -48,7 +48,7 @@ UNSERVED: Final[dict[str, str]] = {
     # TensorFlow's graph is beside the module.
     "tf.call_tf_function": PROCESS,
 }
-"""By the target's name, or a pattern of names, what it would take."""
+"""What a target requires, by its name or a pattern of names."""
 
 
 OTHER_PLATFORMS: Final = frozenset({GPU, TPU})

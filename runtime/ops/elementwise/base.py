@@ -30,7 +30,7 @@ from ..numerics.real_functions import RealFunction
 from ..numerics.result_accuracy import RESULT_ACCURACY, ResultAccuracy, unreachable
 
 COMPUTED = FLOAT | COMPLEX | QUANTIZED_PER_TENSOR
-"""What most mathematical functions take."""
+"""The element types of most mathematical functions."""
 
 
 class Elementwise(Op):

@@ -29,7 +29,7 @@ from ...ir import (
 from ...types import ELEMENT_TYPES, FLOAT, ElementType, TensorType
 
 _MAX_ELEMENTS: Final = 1 << 16
-"""Longest constant that is read as a list."""
+"""Maximum number of elements of a constant that is read as a list."""
 
 
 class AttributeKind(ABC):

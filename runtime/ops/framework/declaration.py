@@ -27,17 +27,23 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import new_class
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
-from ... import types
 from ...errors import ExecutionError, NimbleError, UndefinedBehaviorError, UnsupportedError, VerifyError
-from ...ir import DenseElementsAttribute, Operation, StructAttribute
+from ...ir import DenseElementsAttribute, Operation
 from ...ir import Region as IrRegion
 from ...options import Ordering
-from ...types import TensorType, Type
-from .attribute_kinds import SEGMENT_SIZES, AttributeKind
+from ...types import Type
+from .attribute_kinds import SEGMENT_SIZES
+from .fields import Attribute as Attribute
+from .fields import Constraint as Constraint
+from .fields import Field
+from .fields import Operand as Operand
+from .fields import Region as Region
+from .fields import Result as Result
+from .fields import constraint as constraint
 from .op_registry import MODULE_OF_OPERATION
 
 Array = np.ndarray[Any, Any]
@@ -45,169 +51,16 @@ AnyError = TypeVar("AnyError", bound=NimbleError)
 Evaluate = Callable[..., tuple[Any, ...]]
 """A region as `reference` sees it: arrays in, a tuple of arrays out."""
 
-REQUIRED: Final = object()
-
 MAX_CACHED_VIEWS: Final = 1024
-"""Of how many different operations the decoded parts are kept."""
+"""Maximum number of operations whose decoded fields are cached."""
 
 
-class _Declared:
-    """A declared part of an operation: its name and its label in the specification's table of inputs."""
-
-    name: str
-    label: str
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    if TYPE_CHECKING:
-
-        def __get__(self, view: Any, owner: Any = None) -> Any:
-            """A view holds what was declared under the same name: a type, a value or a region."""
-
-
-class Operand(_Declared):
-    """An operand.
-
-    Args:
-        categories: the categories of type that it may have (`nimblehlo.types`).
-        rank: the rank that it must have, or None for any.
-        variadic: stands for any number of operands; the view holds a list of types.
-        optional: may be absent (the last ones only, or by `operandSegmentSizes`).
-        scalar: takes values of bare element types (``index``), arrays of rank 0, as well as tensors of them.
-    """
-
-    def __init__(
-        self,
-        categories: int,
-        *,
-        rank: int | None = None,
-        variadic: bool = False,
-        optional: bool = False,
-        scalar: bool = False,
-    ) -> None:
-        self.categories = categories
-        self.rank = rank
-        self.variadic = variadic
-        self.optional = optional
-        self.scalar = scalar or categories == types.ANY
-
-    def violation(self, type: Type) -> str | None:
-        """Why `type` is not allowed here, or None."""
-        is_other_scalar = not self.scalar and isinstance(type, (types.ElementType, types.QuantizedType))
-        if is_other_scalar or not type.category & self.categories:
-            return f"{self.name} must be {types.describe_categories(self.categories)}, but is {type}"
-        if self.rank is not None and isinstance(type, TensorType) and type.rank != self.rank:
-            return f"{self.name} must have rank {self.rank}, but is {type}"
-        return None
-
-
-class Result(Operand):
-    """A result; takes what `Operand` takes."""
-
-
-class Attribute(_Declared):
-    """An attribute.
-
-    Args:
-        kind: its form.
-        default: the value where it is absent; REQUIRED: it must be there.
-        of: the struct attribute that holds it as a field (gather's ``dimension_numbers``), or None.
-        key: its name in the ir where that differs from the specification's.
-        field: its name within the struct where that differs.
-    """
-
-    def __init__(
-        self,
-        kind: AttributeKind,
-        default: Any = REQUIRED,
-        *,
-        of: str | None = None,
-        key: str | None = None,
-        field: str | None = None,
-    ) -> None:
-        self.kind = kind
-        self.default = default
-        self.of = of
-        self.key = key
-        self.field = field
-
-    def read(self, operation: Operation) -> Any:
-        """The decoded value; ValueError where it is missing or of the wrong kind."""
-        if self.of is not None:
-            return self._read_field(operation.attributes.get(self.of))
-        attribute = operation.attributes.get(self.key or self.name)
-        if attribute is None:
-            return self._default()
-        return self.kind.decode(attribute)
-
-    def _read_field(self, struct: object) -> Any:
-        """The value of a field; a struct may be absent where its fields' defaults are None."""
-        if struct is None and self.default is not None:
-            raise ValueError(f"is missing: there is no {self.of}")
-        if not isinstance(struct, StructAttribute):
-            if struct is None:
-                return None
-            raise ValueError(f"must be in a struct attribute {self.of}")
-        value = struct.fields.get(self.field or self.name, REQUIRED)
-        if value is REQUIRED:
-            return self._default()
-        return self.kind.from_field(value)
-
-    def _default(self) -> Any:
-        if self.default is REQUIRED:
-            raise ValueError("is missing")
-        return self.default
-
-
-class Region(_Declared):
-    """A region.
-
-    Args:
-        variadic: stands for any number of regions; the view holds a list.
-    """
-
-    def __init__(self, *, variadic: bool = False) -> None:
-        self.variadic = variadic
-
-
-class Constraint:
-    """One constraint of the specification; the name under which a class declares it is its label.
-
-    A label such as ``C3_C4`` stands for a rule that the specification lists under two labels.
-
-    Args:
-        check: returns None where the rule holds for a view, or cannot be judged yet because a size is
-            unknown, and otherwise the reason with the offending values.
-        rule: the rule in words; None: the docstring of `check` states it.
-    """
-
-    label: str
-
-    def __init__(self, check: Callable[[Any], str | None], rule: str | None = None) -> None:
-        self.check = check
-        self._rule = rule
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.label = name
-
-    @property
-    def rule(self) -> str:
-        """The rule in words."""
-        return " ".join((self._rule or self.check.__doc__ or "").split())
-
-
-def constraint(check: Callable[[Any], str | None]) -> Any:
-    """Declare a method as the constraint whose label is its name and whose rule is its docstring."""
-    return Constraint(check)
-
-
-def _parts(declaration: type[Op]) -> tuple[_Declared | Constraint, ...]:
+def _parts(declaration: type[Op]) -> tuple[Field | Constraint, ...]:
     """The declared fields of a class and its bases, without names that a derived class redefines."""
-    fields: dict[str, _Declared | Constraint] = {}
+    fields: dict[str, Field | Constraint] = {}
     for base in reversed(declaration.__mro__):
         for key, value in vars(base).items():
-            if isinstance(value, (_Declared, Constraint)):
+            if isinstance(value, (Field, Constraint)):
                 fields[key] = value
             elif key in fields:
                 del fields[key]
@@ -239,7 +92,7 @@ def _input_labels(declaration: type[Op]) -> dict[str, str]:
     inputs = [
         field
         for field in declaration.declared_fields
-        if isinstance(field, _Declared) and not isinstance(field, Result)
+        if isinstance(field, Field) and not isinstance(field, Result)
     ]
     return {field.name: f"I{index}" for index, field in enumerate(inputs, 1)}
 
@@ -294,7 +147,7 @@ class Op:
     binds_by_types: ClassVar[bool] = False
     is_internal: ClassVar[bool] = False
     takes_stored_values: ClassVar[bool] = False
-    declared_fields: ClassVar[tuple[_Declared | Constraint, ...]] = ()
+    declared_fields: ClassVar[tuple[Field | Constraint, ...]] = ()
     declared_operands: ClassVar[tuple[Operand, ...]] = ()
     declared_results: ClassVar[tuple[Result, ...]] = ()
     declared_attributes: ClassVar[tuple[Attribute, ...]] = ()

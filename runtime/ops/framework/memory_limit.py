@@ -23,7 +23,7 @@ def _machine_bytes() -> int:
 
 
 PHYSICAL_MEMORY_BYTES: Final = _machine_bytes()
-"""The largest tensor that is computed."""
+"""Maximum size of a tensor in bytes."""
 MAX_ELEMENTS: Final = 2**57
 """Bytes that an address of any processor reaches. Up to here, a count of elements times the
 bytes of the widest element fits into 64 bits."""

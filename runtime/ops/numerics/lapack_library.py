@@ -34,7 +34,7 @@ _ON_ONE_THREAD: Final = 1 << 18
 them, and where other processes use the processors they wait for each other for milliseconds."""
 
 _ALONE: Final = 1 << 10
-"""Problems of so few elements the library leaves to the calling thread by itself."""
+"""Maximum number of elements of a problem for which the library itself uses only the calling thread."""
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def by_table(type: TensorType, function: Function) -> Function:
 
 
 _WORTH_A_TABLE = 1024
-"""Elements from which on looking values up pays."""
+"""Minimum number of elements for which a table lookup is faster."""
 
 
 def conversion(source: AnyElementType, target: AnyElementType) -> Function:

@@ -37,9 +37,9 @@ GREATEST_ERROR: Final = {
 What docs/numerics.md has measured and about one more: NumPy has other instructions on other machines."""
 
 ROUNDED_ONCE: Final = 0.51
-"""In ulps, of the narrower floats."""
+"""Greatest error of narrower floats, in ulps."""
 ROUNDED_ONCE_COMPLEX: Final = 1
-"""In ulps, of complex<f32>: each part is rounded."""
+"""Greatest error of complex<f32>, in ulps: each component is rounded."""
 
 _BOUNDED: Final = frozenset({"stablehlo.cosine", "stablehlo.logistic", "stablehlo.sine", "stablehlo.tanh"})
 """Functions that are at most 1 for all real numbers."""

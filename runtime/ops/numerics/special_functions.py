@@ -21,7 +21,7 @@ from . import real_functions
 from .broadcast_shapes import broadcast_shape
 
 _GREAT_EXPONENT = 1e12
-"""From such exponents on the first term of zeta is all of it, and SciPy gives NaN at last."""
+"""The exponent from which zeta equals its first term; SciPy returns NaN for much larger ones."""
 
 _SPLIT = 134217729.0
 """2^27 + 1: splits a f64 into two halves whose products are exact."""
@@ -318,7 +318,7 @@ def lgamma(operand: Array) -> Array:
 
 _SERIES_BLOCK = 1 << 12
 _SERIES_FEW = 1 << 8
-"""Up to so many elements the calls of NumPy cost more than the work."""
+"""Maximum number of elements for which NumPy's call overhead exceeds the computation."""
 
 
 def _lgamma_above_two(distance: Array) -> Array:

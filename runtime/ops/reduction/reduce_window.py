@@ -48,7 +48,7 @@ from .window_geometry import Window, cumulative_axis, padding_shape, window_posi
 from .window_reduce import reduce_elements, reduce_groups, reduce_into, reduce_windows, reduce_windows_by_tree
 
 MAX_WINDOW_POSITIONS: Final = 1 << 26
-"""Most elements of a window that is no cumulative one: each is visited in turn."""
+"""Maximum number of elements of a window that is not cumulative, which are visited one by one."""
 
 
 class _Windows(Op):

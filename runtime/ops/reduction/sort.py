@@ -40,7 +40,7 @@ from .vectorize_region import Arrays
 Less = Callable[[Arrays, Arrays], Array]
 
 MAX_SORTED_RANK = 32
-"""NumPy's functions that sort take no more dimensions."""
+"""Maximum rank that NumPy's sorting functions support."""
 
 
 def ordered_integers(array: Array, element_type: AnyElementType, key: SortKey) -> Array:

@@ -34,7 +34,7 @@ from .layout import ReshapeRules
 from .slicing import AMOUNTS, RANGES, PadRules, SliceRules, pad_of, sliced_shape
 
 _LARGEST: Final = int(np.iinfo(np.int32).max)
-"""The largest size that `get_dimension_size` can give."""
+"""The largest size that `get_dimension_size`, whose result is an i32, can return."""
 
 
 class RunTimeShaped(Op):

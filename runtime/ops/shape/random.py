@@ -25,7 +25,7 @@ from ..numerics.element_types import converter
 from .dynamic_shapes import RunTimeShaped, is_result_shape
 
 _BLOCK: Final = 1 << 14
-"""How many counters are encrypted at once: their words stay in the second-level cache."""
+"""Number of counters encrypted at a time, so that their words stay in the second-level cache."""
 _MASK: Final = np.uint64(0xFFFFFFFF)
 _SHIFT: Final = np.uint64(32)
 

@@ -34,9 +34,9 @@ _OWN_SHARDING: Final = {
         )
     },
 }
-"""Which attribute of an operation is the sharding of its result."""
+"""The attribute that holds the sharding of an operation's result."""
 COMPUTATIONS: Final = frozenset({"sdy.manual_computation", "sdy.named_computation"})
-"""Operations whose body stands for a part of the function."""
+"""Operations whose body is a part of the function."""
 
 
 def mesh_of(sharding: TensorSharding, meshes: Mapping[str, Mesh]) -> Mesh | None:

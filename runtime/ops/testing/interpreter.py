@@ -21,7 +21,7 @@ from ..framework.rules import same_type
 from .array_files import for_file, from_file
 
 INDEX_FILE: Final = "index.csv"
-"""Names each probe that a call wrote, with its type and its file, a line each."""
+"""The file with a line for each probe that a call has written: its name, type and file."""
 
 _PRINTING: Final = threading.Lock()
 

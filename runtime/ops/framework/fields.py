@@ -1,0 +1,164 @@
+"""The fields of a declaration: operands, results, attributes, regions and constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ... import types
+from ...ir import Operation, StructAttribute
+from ...types import TensorType, Type
+from .attribute_kinds import AttributeKind
+
+REQUIRED: Final = object()
+
+
+class Field:
+    """A declared part of an operation: its name and its label in the specification's table of inputs."""
+
+    name: str
+    label: str
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    if TYPE_CHECKING:
+
+        def __get__(self, view: Any, owner: Any = None) -> Any:
+            """A view holds what was declared under the same name: a type, a value or a region."""
+
+
+class Operand(Field):
+    """An operand.
+
+    Args:
+        categories: the categories of type that it may have (`nimblehlo.types`).
+        rank: the rank that it must have, or None for any.
+        variadic: stands for any number of operands; the view holds a list of types.
+        optional: may be absent (the last ones only, or by `operandSegmentSizes`).
+        scalar: takes values of bare element types (``index``), arrays of rank 0, as well as tensors of them.
+    """
+
+    def __init__(
+        self,
+        categories: int,
+        *,
+        rank: int | None = None,
+        variadic: bool = False,
+        optional: bool = False,
+        scalar: bool = False,
+    ) -> None:
+        self.categories = categories
+        self.rank = rank
+        self.variadic = variadic
+        self.optional = optional
+        self.scalar = scalar or categories == types.ANY
+
+    def violation(self, type: Type) -> str | None:
+        """Why `type` is not allowed here, or None."""
+        is_other_scalar = not self.scalar and isinstance(type, (types.ElementType, types.QuantizedType))
+        if is_other_scalar or not type.category & self.categories:
+            return f"{self.name} must be {types.describe_categories(self.categories)}, but is {type}"
+        if self.rank is not None and isinstance(type, TensorType) and type.rank != self.rank:
+            return f"{self.name} must have rank {self.rank}, but is {type}"
+        return None
+
+
+class Result(Operand):
+    """A result; takes what `Operand` takes."""
+
+
+class Attribute(Field):
+    """An attribute.
+
+    Args:
+        kind: its form.
+        default: the value where it is absent; REQUIRED: it must be there.
+        of: the struct attribute that holds it as a field (gather's ``dimension_numbers``), or None.
+        key: its name in the ir where that differs from the specification's.
+        field: its name within the struct where that differs.
+    """
+
+    def __init__(
+        self,
+        kind: AttributeKind,
+        default: Any = REQUIRED,
+        *,
+        of: str | None = None,
+        key: str | None = None,
+        field: str | None = None,
+    ) -> None:
+        self.kind = kind
+        self.default = default
+        self.of = of
+        self.key = key
+        self.field = field
+
+    def read(self, operation: Operation) -> Any:
+        """The decoded value; ValueError where it is missing or of the wrong kind."""
+        if self.of is not None:
+            return self._read_field(operation.attributes.get(self.of))
+        attribute = operation.attributes.get(self.key or self.name)
+        if attribute is None:
+            return self._default()
+        return self.kind.decode(attribute)
+
+    def _read_field(self, struct: object) -> Any:
+        """The value of a field; a struct may be absent where its fields' defaults are None."""
+        if struct is None and self.default is not None:
+            raise ValueError(f"is missing: there is no {self.of}")
+        if not isinstance(struct, StructAttribute):
+            if struct is None:
+                return None
+            raise ValueError(f"must be in a struct attribute {self.of}")
+        value = struct.fields.get(self.field or self.name, REQUIRED)
+        if value is REQUIRED:
+            return self._default()
+        return self.kind.from_field(value)
+
+    def _default(self) -> Any:
+        if self.default is REQUIRED:
+            raise ValueError("is missing")
+        return self.default
+
+
+class Region(Field):
+    """A region.
+
+    Args:
+        variadic: stands for any number of regions; the view holds a list.
+    """
+
+    def __init__(self, *, variadic: bool = False) -> None:
+        self.variadic = variadic
+
+
+class Constraint:
+    """One constraint of the specification; the name under which a class declares it is its label.
+
+    A label such as ``C3_C4`` stands for a rule that the specification lists under two labels.
+
+    Args:
+        check: returns None where the rule holds for a view, or cannot be judged yet because a size is
+            unknown, and otherwise the reason with the offending values.
+        rule: the rule in words; None: the docstring of `check` states it.
+    """
+
+    label: str
+
+    def __init__(self, check: Callable[[Any], str | None], rule: str | None = None) -> None:
+        self.check = check
+        self._rule = rule
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.label = name
+
+    @property
+    def rule(self) -> str:
+        """The rule in words."""
+        return " ".join((self._rule or self.check.__doc__ or "").split())
+
+
+def constraint(check: Callable[[Any], str | None]) -> Any:
+    """Declare a method as the constraint whose label is its name and whose rule is its docstring."""
+    return Constraint(check)
