@@ -321,8 +321,7 @@ _ELEMENTS_TOGETHER = 1 << 17
 
 
 def _first_of(sort_keys: Array, count: int) -> Array:
-    """The indices of the least keys of each row, in ascending order of the keys; equal keys keep their order.
-    """
+    """The indices of the least keys of each row, in ascending order; equal keys keep their order."""
     size = sort_keys.shape[-1]
     if not 0 < 8 * count < size:
         return np.argsort(sort_keys, axis=-1, kind="stable")[..., :count]

@@ -28,7 +28,7 @@ from ..framework import constraints, rules
 from ..framework.declaration import Array, Constraint, Op
 from .float_matmul import contracted, contraction_of, have_threads, part_of
 from .low_precision_matmul import suits
-from .matmul import Multiply, computed_float, is_narrow, multiplier
+from .matmul import Multiply, computed_float, is_narrow
 from .mixed_matmul import MixedProduct
 
 
@@ -80,33 +80,13 @@ class Contraction(MixedProduct):
     def infer(self) -> list[Type]:
         return [TensorType(self.result_shape(), self.result.element_type)]
 
-    def multiplier(self) -> Multiply | None:
-        """The product of stacks of matrices; None if these element types have none."""
-        types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
-        return multiplier(*types, is_narrow=is_narrow(self))
-
-    def verify(self) -> None:
-        super().verify()
-        if not self._is_quantized and self.multiply is None:
-            types = f"{self.lhs.element_type} and {self.rhs.element_type}"
-            raise self.unsupported(f"products of {types} as {self.result.element_type} are not supported")
-
     @functools.cached_property
     def multiply(self) -> Multiply | None:
-        """`multiplier()`, made once; None for quantized tensors, whose expressed values are multiplied."""
-        if self._is_quantized:
-            return None
-        around = self.conversions_around
-        if around is None:
-            return self.multiplier()
-        multiply = around.view.multiply
-        if multiply is None:
-            return None
+        """The product of stacks of matrices, with the conversions around it; None for quantized tensors."""
+        multiply, around = self.converted_multiplier(), self.conversions_around
+        if multiply is None or around is None:
+            return multiply
         return lambda a, b: around.leave(multiply(around.enter_lhs(a), around.enter_rhs(b)))
-
-    @property
-    def _is_quantized(self) -> bool:
-        return any(is_quantized_tensor(type) for type in (self.lhs, self.rhs, self.result))
 
     def sizes(self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]) -> ProductSizes:
         """The sizes of operands of these shapes by what their dimensions are."""
@@ -250,8 +230,7 @@ def same_kind(named: Sequence[tuple[str, TensorType]]) -> str | None:
 
 
 class QuantizedContraction(Op):
-    """The constraints of `dot_general` and `convolution` on quantized types, which have other labels in each.
-    """
+    """The constraints of `dot_general` and `convolution` on quantized types, under labels of their own."""
 
     lhs: Any
     rhs: Any

@@ -17,10 +17,9 @@ from ..framework.attribute_kinds import DIMENSIONS, PADDING
 from ..framework.declaration import Array, Attribute, Op, Operand, constraint
 from ..numerics.element_types import converter
 from ..reduction.window_geometry import Window
-from .base import is_quantized_tensor
 from .convolution_algorithms import by_loops, grouped, multiplied, scaled, ungrouped
 from .convolution_rules import ConvolutionRules, Padding, one_each
-from .matmul import Multiply, computed_float, is_narrow, multiplier
+from .matmul import Multiply, computed_float, is_narrow
 
 Conversions = tuple[Callable[[Array], Any], Callable[[Array], Any], Callable[[Array], Any], ElementType]
 
@@ -60,20 +59,6 @@ class _Convolution(ConvolutionRules):
         if spatial > MAX_SPATIAL_DIMENSIONS:
             reason = f"{spatial} spatial dimensions; at most {MAX_SPATIAL_DIMENSIONS} are supported"
             raise self.unsupported(reason)
-        if self.multiply is None and not any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result))):
-            types = f"{self.lhs.element_type} and {self.rhs.element_type}"
-            raise self.unsupported(f"products of {types} as {self.result.element_type} are not supported")
-
-    @functools.cached_property
-    def multiply(self) -> Multiply | None:
-        """The product of stacks of matrices of these element types, between the conversions of mixed ones."""
-        if any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result))):
-            return None
-        if self.conversions_around is not None:
-            multiply: Multiply | None = self.conversions_around.view.multiply
-            return multiply
-        types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
-        return multiplier(*types, is_narrow=is_narrow(self))
 
     @functools.cached_property
     def is_float(self) -> bool:

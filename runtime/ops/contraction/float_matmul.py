@@ -1,9 +1,9 @@
-"""Products of stacks of matrices of f32 and of f64, and of complex numbers of these.
+"""Products of stacks of matrices of f32, f64, complex<f32> and complex<f64>.
 
-They are added up by `kernels/matmul/matmul.pyx`, K_BLOCK terms of a sum at a time, and those of a vector by
-`kernels/matmul/gemv.pyx`, each in an order that nothing but the number of terms changes. References and
-kernels call the same functions. Processors without fused multiply-add are left to BLAS, whose order is its
-own: it is given K_BLOCK terms at a time as well, but a vector's products at once.
+`kernels/matmul/matmul.pyx` multiplies matrices in blocks of K_BLOCK terms, and `kernels/matmul/gemv.pyx`
+multiplies by vectors. The order of additions depends only on the number of terms; references and kernels call
+the same functions. On processors without fused multiply-add BLAS multiplies, in its own order: blocks of
+K_BLOCK terms of matrix products, and all terms of products with a vector.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ K_BLOCK: Final = 256
 _ON_ONE_THREAD: Final = 1 << 19
 """Maximum number of multiplications for which BLAS uses only the calling thread."""
 _IN_CHUNKS: Final = 1 << 21
-"""Up to so many terms a product is cut into such pieces. BLAS's threads would save microseconds, but where
-other processes use the processors it waits for them for milliseconds."""
+"""Maximum number of multiplications of a product that is computed in chunks on the calling thread. BLAS's
+threads would save microseconds, but they wait for milliseconds while other processes use the processors."""
 _MIN_CHUNK: Final = 8
 """Minimum number of rows or columns in a chunk."""
 
@@ -47,7 +47,7 @@ def _chains() -> Product | None:
 
 
 def by_blas(a: Array, b: Array) -> Array:
-    """The product of stacks of matrices of one element type by BLAS, cut where that pays (`_IN_CHUNKS`)."""
+    """The product of stacks of matrices by BLAS, in chunks where that is faster (`_IN_CHUNKS`)."""
     rows, k, columns = a.shape[-2], a.shape[-1], b.shape[-1]
     chunks = _chunk_count(rows, k, columns)
     if chunks == 1:
@@ -64,8 +64,7 @@ def by_blas(a: Array, b: Array) -> Array:
 
 
 def _chunk_count(rows: int, k: int, columns: int) -> int:
-    """The number of chunks into which the rows of a product, or its columns if there are more, are divided.
-    """
+    """The number of chunks into which the rows of a product, or its columns if more, are divided."""
     work = rows * k * columns
     if work <= _ON_ONE_THREAD or work > _IN_CHUNKS or min(rows, columns) == 1:
         return 1
@@ -74,7 +73,7 @@ def _chunk_count(rows: int, k: int, columns: int) -> int:
 
 
 def in_parts(a: Array, b: Array, threads: int | None = None) -> Array:
-    """The product of stacks of matrices, K_BLOCK terms of each sum at a time, and these sums added in order.
+    """The product of stacks of matrices: sums of K_BLOCK terms each, which are added in order.
 
     Args:
         a, b: [..., row, term] and [..., term, column] of one of the types.
@@ -96,7 +95,7 @@ def _in_parts_by_blas(a: Array, b: Array) -> Array:
 
 
 def contracted(a: Array, b: Array, threads: int | None = None) -> Array:
-    """The product of stacks of matrices: in parts, or where one is a vector in chains."""
+    """The product of stacks of matrices: in blocks, or in interleaved chains if one is a vector."""
     if 1 in (a.shape[-2], b.shape[-1]):
         multiply = _chains()
         return by_blas(a, b) if multiply is None else multiply(*_equally_stacked(a, b), threads)

@@ -1,8 +1,9 @@
-"""Products of floats that bf16 holds, by instructions for several products where the processor has them.
+"""Products of bf16 and narrower floats by the processor's low-precision instructions.
 
-They add in f32. The matrix unit's order is its own, so references and kernels call the same function: which
-products it is given hangs on their shapes, their least numbers and the processor. Pairs of bf16 are added in
-the order of `float_matmul`, which multiplies numbers so small that these instructions would lose them.
+The instructions accumulate in f32. The matrix unit has its own order of additions, so references and kernels
+call the same function; the shapes, the least magnitudes of the operands and the processor decide whether it
+is used. Instructions that multiply pairs of bf16 add in the order of `float_matmul`. Operands so small that
+the instructions would flush results to zero are multiplied by `float_matmul`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Products of stacks of matrices by element types.
+"""Products of stacks of matrices, by element types.
 
-Products are exact and sums are made in: f32 for floats up to f32, f64 for f64, the result's own type
-for complex numbers, integers modulo two to the result's width; each result is rounded once. Where
-`precision_config` allows less, this is still what happens. Matrices of floats are multiplied as
-`float_matmul` says, those of bf16 and narrower ones by the processor's instructions for them
-(`low_precision_matmul`), the matrix unit's only
-where `precision_config` is DEFAULT. Products of complex matrices
-are products of floats with twice as many terms (`kernels/matmul/matmul.pyx`).
+Products of two elements are exact. They are accumulated in f32 for floats up to f32, in f64 for f64, in the
+result's type for complex numbers, and modulo two to the result's width for integers; each result is rounded
+once, whatever `precision_config` allows. `float_matmul` multiplies floats. `low_precision_matmul` multiplies
+bf16 and narrower floats by special instructions, by the matrix unit only where `precision_config` is DEFAULT.
+Products of complex matrices are products of floats with twice as many terms (`kernels/matmul/matmul.pyx`).
 
 Source: specification, sections "dot_general" and "convolution".
 """

@@ -18,10 +18,11 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from ...ir import Operation
-from ...types import BOOLEAN, COMPLEX, FLOAT, INTEGER, ElementType, TensorType
+from ...types import BOOLEAN, COMPLEX, FLOAT, INTEGER, ElementType, QuantizedType, TensorType
 from ..framework.declaration import Array, Op
 from ..framework.verify import view_of
 from ..numerics.element_types import converter
+from .matmul import Multiply, is_narrow, multiplier
 
 _KINDS: Final = (BOOLEAN, INTEGER, FLOAT, COMPLEX)
 
@@ -95,6 +96,35 @@ class MixedProduct(Op):
             self._on_converted(types),
             converter(types.product, result),
         )
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether an operand or the result is quantized, so that expressed values are multiplied."""
+        types = (self.lhs, self.rhs, self.result)
+        return any(isinstance(type.element_type, QuantizedType) for type in types)
+
+    def multiplier(self) -> Multiply | None:
+        """The product of stacks of matrices of these element types; None if they have none."""
+        types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
+        return multiplier(*types, is_narrow=is_narrow(self))
+
+    def converted_multiplier(self) -> Multiply | None:
+        """`multiplier` for the element types between the conversions; None for quantized tensors."""
+        if self.is_quantized:
+            return None
+        around = self.conversions_around
+        return self.multiplier() if around is None else around.view.converted_multiplier()
+
+    @functools.cached_property
+    def multiply(self) -> Multiply | None:
+        """The product of stacks of matrices between the conversions; None for quantized tensors."""
+        return self.converted_multiplier()
+
+    def verify(self) -> None:
+        super().verify()
+        if not self.is_quantized and self.multiply is None:
+            types = f"{self.lhs.element_type} and {self.rhs.element_type}"
+            raise self.unsupported(f"products of {types} as {self.result.element_type} are not supported")
 
     def _on_converted(self, types: ProductTypes) -> Any:
         """The view of this operation on operands of these element types."""

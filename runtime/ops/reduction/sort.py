@@ -44,8 +44,7 @@ MAX_SORTED_RANK = 32
 
 
 def ordered_integers(array: Array, element_type: AnyElementType, key: SortKey) -> Array:
-    """Integers in the ascending order of `key`; equal for elements that the comparator does not distinguish.
-    """
+    """Integers in the ascending order of `key`; equal for elements that the comparator equates."""
     if isinstance(element_type, QuantizedType):
         element_type = element_type.storage
     if key.component != "value":
