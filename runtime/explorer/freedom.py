@@ -1,4 +1,4 @@
-"""Which operations have an order that the specification leaves open."""
+"""The operations whose order the specification does not define."""
 
 from __future__ import annotations
 

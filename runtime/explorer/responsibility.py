@@ -1,7 +1,8 @@
 """Which operations make results depend on the schedule.
 
-An operation is *responsible* for a result where it gives other values under another schedule for the operands
-of the plain run, and where running it alone under that schedule changes the result.
+An operation is *responsible* for a result if it has other values under another schedule for the operands of
+the first run, which is called the plain run, and if running only this operation under that schedule changes
+the result.
 """
 
 from __future__ import annotations

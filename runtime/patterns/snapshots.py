@@ -1,9 +1,9 @@
 """Keys of everything that affects the tracing of a function: calls with equal keys need not be traced again.
 
-A function has a key only if nothing that it reads can change unseen. Its instructions name the globals, the
-variables around it and the attributes that it uses: these may be numbers, text, functions that have a key
-themselves, and known functions of known modules. All else, such as an array, an object of a user's class or
-an attribute of an unknown name, has no key, and the function is traced at each call.
+A function has a key only if every change of what it reads changes the key. Its instructions name the globals,
+closure variables and attributes that it uses. These may be numbers, text, functions that have a key
+themselves, and known functions of known modules. Anything else, such as an array, an object of a user's class
+or an attribute with an unknown name, has no key, and the function is traced at each call.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A tape records the operations of a function of traced values; recording and comparing it is cheap.
 
-A function is traced again where what it reads from around it may have changed. Tapes that are equal mean the
-same program, so that the tape is a key under which the compiled program is found.
+A function is traced again if variables of its environment may have changed. Equal tapes are the same program,
+so the tape is the key of the cache of compiled programs.
 """
 
 from __future__ import annotations

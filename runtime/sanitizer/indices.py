@@ -1,4 +1,4 @@
-"""Checks of where the indices of `gather`, `scatter` and dynamic slices point, and of what is promised."""
+"""Checks of the indices of `gather`, `scatter` and dynamic slices: bounds, order and uniqueness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the operations that make NaN and infinity out of finite numbers."""
+"""Finds the operations that produce NaN or infinity from finite operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which checks an operation gets, and how they are run with its step."""
+"""The checks for each operation, and their evaluation together with its step."""
 
 from __future__ import annotations
 

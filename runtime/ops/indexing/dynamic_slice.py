@@ -19,17 +19,8 @@ from .index_space import as_indices
 from .sliding import SlidingWindow
 
 
-def _window(start_indices: Sequence[Any], sizes: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
-    """The window of these sizes whose start is clamped so that it lies within `shape`."""
-    window = []
-    for start, size, extent in zip(start_indices, sizes, shape, strict=True):
-        adjusted = min(max(int(start), 0), extent - size)
-        window.append(slice(adjusted, adjusted + size))
-    return tuple(window)
-
-
-def _window_of(sizes: Sequence[int], shape: Sequence[int]) -> Callable[[Sequence[Any]], tuple[slice, ...]]:
-    """`_window` for known sizes; dimensions along which the window cannot move are handled once."""
+def _window(sizes: Sequence[int], shape: Sequence[int]) -> Callable[[Sequence[Any]], tuple[slice, ...]]:
+    """The function from start indices to the window of these sizes, clamped so that it is within `shape`."""
     fixed = [slice(0, size) for size in sizes]
     moving = [(d, shape[d] - size, size) for d, size in enumerate(sizes) if size != shape[d]]
 
@@ -69,7 +60,7 @@ class DynamicSlice(
 
     def reference(self, operand: Array, *start_indices: Array) -> Array:
         rules.judge_unknown_sizes(self, operand, *start_indices)
-        return operand[_window(start_indices, self.slice_sizes, operand.shape)]
+        return operand[_window(self.slice_sizes, operand.shape)(start_indices)]
 
     def bind(self) -> Callable[..., Any]:
         if not self.operand.is_static:
@@ -109,13 +100,13 @@ class DynamicUpdateSlice(
     def reference(self, operand: Array, update: Array, *start_indices: Array) -> Array:
         rules.judge_unknown_sizes(self, operand, update, *start_indices)
         result = np.array(operand)
-        result[_window(start_indices, update.shape, operand.shape)] = update
+        result[_window(update.shape, operand.shape)(start_indices)] = update
         return result
 
     def bind(self) -> Callable[..., Any]:
         if not (self.operand.is_static and self.update.is_static):
             return self.reference
-        window = _window_of(self.update.shape, self.operand.shape)
+        window = _window(self.update.shape, self.operand.shape)
 
         def update_slice(operand: Array, update: Array, *start_indices: Array, out: Any = (None,)) -> Array:
             result: Array = np.array(operand) if out[0] is None else out[0]

@@ -1,10 +1,10 @@
-"""The schedule ``("shuffled", seed)`` of scatter: each element's updates in an order of their own.
+"""The schedule ``("shuffled", seed)`` of scatter, which permutes the updates of each element separately.
 
-Of the k updates that element number d of the flattened result has, counted in lexicographic order, those
-numbered ``(first + j * stride) % k`` for j from 0 on are applied one after the other. `first` and `stride`
-are drawn from d and the seed; strides are primes greater than k, so that each update comes once.
-`nimblehlo.kernels.exploration.grouped_updates` draws the same, quickly, of updates that are grouped by
-element already.
+Let element d of the flattened result have k updates, numbered in lexicographic order. The update with the
+number ``(first + j * stride) % k`` is applied as number j. `first` and `stride` are random functions of d and
+the seed; strides are primes greater than k, so that each update occurs once.
+`nimblehlo.kernels.exploration.grouped_updates` computes the same order for updates that are already grouped
+by element.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Functions of complex64 numbers; all but one get them widened to complex128, where products are exact.
+"""Functions of complex64 numbers, which all but one compute in complex128, where products are exact.
 
-Each step is one that IEEE-754 defines, so that generated code, which does the same, gives the same bits.
-Nothing overflows on the way, and no part of a result loses digits by cancellation.
+They consist of operations that IEEE-754 defines, so that generated code with the same operations gives the
+same bits. No intermediate value overflows, and no component of a result loses digits by cancellation.
 
 Source: specification, section "Ops"; C99, annex G, for values that are not finite.
 """

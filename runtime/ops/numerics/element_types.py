@@ -1,7 +1,7 @@
 """The NumPy type in which each element type is computed (its carrier), conversions, and orders of values.
 
-A computation has the semantics of its declared element type: it runs in a carrier, in which it is exact or
-has bits to spare, and is rounded to the declared type once. Integers wrap at their declared width.
+A computation has the semantics of its declared element type. It is done in a carrier, in which it is exact or
+has additional digits, and is rounded once to the declared type. Integers wrap at their declared width.
 
 Source: specification, sections "Types" and "convert".
 """

@@ -1,7 +1,8 @@
-"""Where the routines of LAPACK and BLAS are, and how a batch of problems is given to them.
+"""The addresses of LAPACK and BLAS routines, and their calls for a batch of problems.
 
-NumPy's wheels bring an OpenBLAS with all of LAPACK. Its routines come first: NumPy's products use the threads
-of the same library, and those of a second one would compete with them. Without it, SciPy has all routines.
+NumPy's wheels contain an OpenBLAS with all of LAPACK, which is preferred: NumPy's matrix products use the
+threads of the same library, and the threads of a second one would compete with them. Otherwise SciPy has all
+routines.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ ELEMENTS: Final = {
 """For each prefix of a routine's name the types called T (element), R (real), C (complex), I (integer)."""
 
 _ON_ONE_THREAD: Final = 1 << 18
-"""Problems with matrices of so many elements are solved on the calling thread: more threads gain little on
-them, and where other processes use the processors they wait for each other for milliseconds."""
+"""Maximum number of elements of a matrix for which only the calling thread is used: more threads gain little,
+and they wait for each other for milliseconds while other processes use the processors."""
 
 _ALONE: Final = 1 << 10
 """Maximum number of elements of a problem for which the library itself uses only the calling thread."""

@@ -1,8 +1,8 @@
-"""Functions on arrays that NumPy lacks, or defines otherwise than the specification.
+"""Functions on arrays that NumPy lacks, or that it defines differently from the specification.
 
-They compute in the NumPy type of their arguments, take and give NumPy scalars too, and broadcast. Complex
-arguments are complex128: complex64 comes widened, which keeps its range from overflowing. SciPy is imported
-where a program first needs it.
+They compute in the NumPy type of their arguments, accept and return NumPy scalars too, and broadcast. Complex
+arguments are complex128; complex64 is widened to it by the caller, so that no intermediate value overflows.
+SciPy is imported when a program first needs it.
 
 Source: specification, section "Ops"; C99, annex G, for complex values that are not finite.
 """

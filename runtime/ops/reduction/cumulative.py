@@ -1,17 +1,17 @@
 """Scans: cumulative windows of `reduce_window`.
 
-The n values, from the last to the first where the padding is above, are split into blocks of SCAN_BLOCK, and
-these into groups of SCAN_GROUP. With
+The n values are split into blocks of SCAN_BLOCK values, and these into groups of SCAN_GROUP. If the padding
+is at the high end, the values are taken from the last to the first. With
 
 - in_group(i): the values of i's group up to i, reduced from the left,
 - in_block(i): in_group(i) in the first group of a block; in others body(groups, in_group(i)), where the
   totals of the block's groups before i's are reduced from the left,
 - in_row(i): in_block(i) in the first block; in others body(blocks, in_block(i)), where the totals of the
   blocks before i's are reduced from the left,
-- pads(i): n - i init values, reduced from the left; one, where that combined with itself is the same,
+- pads(i): n - i init values, reduced from the left; one init value, if it is idempotent,
 
-result i is body(pads(i), in_row(i)). The total of a group is in_group of its last value, that of a block
-in_block of its last value. Where the padding is above, the operands of every body are exchanged.
+result i is body(pads(i), in_row(i)). The total of a group is in_group of its last value, the total of a block
+in_block of its last value. If the padding is at the high end, the operands of the body are exchanged.
 
 Source: specification, section "reduce_window".
 """

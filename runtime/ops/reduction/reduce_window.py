@@ -1,15 +1,15 @@
 """`reduce_window` and `select_and_scatter`: bodies applied to windows.
 
-`reduce_window`, whose order the specification leaves open, reduces from left to right: `init_value`, then
-the window's values in row-major order; padded positions and holes hold `init_value`.
-Cumulative windows (size n, stride 1, padding n - 1 on one side) are scans, in the order of `cumulative`.
-Where the body is one addition or multiplication of floats narrower than f32, all is computed in f32 and
-rounded once; but scans, whose totals are results too, round each step. With another tree than "blocked",
-each window is reduced by it like `reduce` (`reduction_tree`).
+The specification does not define the order in which `reduce_window` reduces. Here it reduces from left to
+right: `init_value`, then the window's values in row-major order; padding and holes have the value
+`init_value`. Cumulative windows (size n, stride 1, padding n - 1 on one side) are scans, in the order of
+`cumulative`. Sums and products of floats narrower than f32 are computed in f32 and rounded once, except in
+scans, which round each step because their intermediate totals are results. With another tree than "blocked",
+each window is reduced by that tree (`reduction_tree`).
 
-`select_and_scatter` selects from the left in row-major order of the window, of positions within the
-operand only, and scatters in row-major order of `source`, starting with `init_value`; with another tree than
-"blocked", the values of a destination are reduced by it. A window that holds no element of the operand
+`select_and_scatter` selects from the left in row-major order of the window, among positions within the
+operand, and scatters in row-major order of `source`, starting with `init_value`. With another tree than
+"blocked", the values of a destination are reduced by that tree. A window without elements of the operand
 scatters nothing.
 
 Source: specification, sections "reduce_window" and "select_and_scatter".

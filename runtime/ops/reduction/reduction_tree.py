@@ -1,19 +1,21 @@
 """Reduction trees: the order in which the values of a result element are combined.
 
-THE TREE. The specification leaves the shape of the tree open, not the order of its leaves. Of the n values of
-a result element, in order, each name that `Options(reduction_tree=...)` takes stands for one tree:
+The specification defines the order of the leaves, but not the shape of the tree.
+`Options(reduction_tree=...)` selects a tree over the n values v0, v1, ... of a result element:
 
-- ``"blocked"``: adjacent pairs, level by level: (v0 op v1), (v2 op v3), ..., an odd last one carried up as it
-  is, until one is left. The result is ``body(init_value, total)``;
-- ``"balanced"``: each node has the first half of its values, rounded up, on its left and the others on its
-  right. The result is ``body(init_value, total)``;
+- ``"blocked"``: adjacent pairs, level by level: (v0 op v1), (v2 op v3), ..., until one value is left; an odd
+last
+  value moves up unchanged. The result is ``body(init_value, total)``;
+- ``"balanced"``: each node has the first half of its values, rounded up, as its left subtree, and the others
+as its
+  right one. The result is ``body(init_value, total)``;
 - ``"left"``: ``body(...body(body(init_value, v0), v1)..., vn-1)``;
 - ``"right"``: ``body(v0, ...body(vn-2, body(vn-1, init_value))...)``;
-- ``("random", seed)``: one to three init values are put at random places among the values; then neighbours
-  are combined in random order until one is left. The seed and n decide the tree, alike for all result
-  elements.
+- ``("random", seed)``: one to three init values are inserted at random positions among the values; then
+  neighbours are combined in random order until one is left. The seed and n determine the tree, which is the
+  same for all result elements.
 
-Without values, the result is `init_value`, or the random tree of init values.
+If n is 0, the result is `init_value`, or the random tree of init values.
 
 Source: specification, section "reduce".
 """

@@ -1,10 +1,10 @@
 """`sort`.
 
-Comparators of a known form (`regions.comparator`) are sorted by integer keys in whose order they stand.
-Under a comparison of numbers NaN is not ordered; here it comes after all numbers, ascending or
-descending. Any other comparator drives a stable merge sort. Equal elements always keep their order, so
-that `is_stable` changes nothing; a comparator that is no strict weak order gives some permutation of
-its input, always the same.
+For a recognized comparator (`bodies.comparator`) elements are sorted by integer keys of the same order.
+Comparisons of numbers do not order NaN; here it follows all numbers, in ascending and descending order. Any
+other comparator is evaluated by a stable merge sort. Equal elements always keep their order, so `is_stable`
+has no effect. A comparator that is not a strict weak order gives a permutation of the input, which is the
+same at each run.
 
 Source: specification, section "sort".
 """
