@@ -29,15 +29,15 @@ class ResultReport(Distinct):
     """A result of the program.
 
     Attributes:
-        name: its number; an element of a tuple has the tuple's before it: ``"0.1"``.
+        name: its number; ``"0.1"`` is element 1 of the tuple 0.
         type: its type.
         plain: its value in the plain run.
-        first, greatest: the first element that differs in some schedule, with the two schedules, and the one
-            that differs most; None where the result is the same in all.
-        elements: how many elements differ in some schedule.
-        schedules: how many schedules differ from the plain run.
-        operations: numbers of the operations that are responsible, in `Exploration.operations`.
-        range: the values met.
+        first, greatest: the first element that differs in some schedule, with the two schedules, and the
+            element with the greatest difference; None if the result is the same in all schedules.
+        elements: the number of elements that differ in some schedule.
+        schedules: the number of schedules whose results differ from the plain run.
+        operations: the indices of the responsible operations in `Exploration.operations`.
+        range: the least and greatest values.
     """
 
     name: str
@@ -57,13 +57,13 @@ class ResultReport(Distinct):
 
     @property
     def least(self) -> Array | None:
-        """For each element of the flattened result the least value met without NaNs, in the result's type or
-        f64; None where the result does not differ or is complex."""
+        """The least value of each element of the flattened result in all schedules, except for NaN, in the
+        result's type or f64; None if the result does not differ or is complex."""
         return self.range.least
 
     @property
     def most(self) -> Array | None:
-        """The greatest value met of each element, likewise."""
+        """The greatest value of each element, likewise."""
         return self.range.most
 
 
@@ -73,16 +73,16 @@ class OperationReport(Distinct):
     Attributes:
         name: for example ``"stablehlo.scatter"``.
         location: its source location.
-        option: the option that decides its order.
-        calls: how many of its calls in the plain run differed.
-        result: number of its own result that differs.
-        first, greatest: differences in that result, for the operands of the first such call.
-        results: names of the results that it changes by itself.
-        fails: whether it makes runs fail by itself.
-        module: a program of this operation alone.
+        option: the option that determines its order.
+        calls: the number of its calls in the plain run whose results depend on the schedule.
+        result: the index of its own result that differs.
+        first, greatest: the first and the greatest difference in that result, in the first such call.
+        results: the names of the program's results that change if only this operation changes its order.
+        fails: whether runs fail if only this operation changes its order.
+        module: a program that consists of this operation.
         inputs: the operands of that call, for `module`.
-        source: ``file:line`` of the source line that the operation comes from, for programs of JAX the user's
-            Python line; None where the location names none.
+        source: ``file:line`` of the source line of the operation, which is the user's Python line for
+            programs of JAX; None if the location has none.
     """
 
     name: str
@@ -103,7 +103,7 @@ class OperationReport(Distinct):
 
 
 class Failure(Record):
-    """A run that failed, as the plain run did not: a check in the program, or a limit of the options."""
+    """A run that failed although the plain run did not, because of a check in the program or a limit."""
 
     schedule: Schedule
     message: str
@@ -114,13 +114,14 @@ class Exploration(Distinct):
 
     Attributes:
         results: a report for each result.
-        operations: the operations that are responsible, in the order in which they run.
-        explored: how many operations have an order that was tried.
-        unexplored: by name the number of operations whose order is open too, but is no option here.
-        schedules: the schedules that were tried; the first one is that of the options.
+        operations: the responsible operations, in the order in which they run.
+        explored: the number of operations whose order was varied.
+        unexplored: the number of operations, by name, whose order is undefined too, but for which there is no
+            option.
+        schedules: the schedules of the runs; the first one is that of the options.
         failures: the runs that failed.
-        seconds: how long it took.
-        workers: how many runs there were at a time.
+        seconds: the duration of the exploration.
+        workers: the number of concurrent runs.
     """
 
     results: Sequence[ResultReport]
@@ -134,7 +135,7 @@ class Exploration(Distinct):
 
     @property
     def depends(self) -> bool:
-        """Whether a result, or that the program runs to its end, depends on what is left open."""
+        """Whether a result depends on the schedule, or a run failed."""
         return bool(self.failures) or any(result.depends for result in self.results)
 
     def __str__(self) -> str:

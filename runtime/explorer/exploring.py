@@ -65,26 +65,28 @@ def explore(
 ) -> Exploration:
     """Find out which results depend on an order that the specification leaves open, and why.
 
-    The program is run under several schedules: orders in which `scatter` applies its updates, and trees by
-    which `reduce`, `reduce_window` and `select_and_scatter` reduce. The plain run is the first one.
-    Operations whose order cannot matter, such as sums of integers, are not varied. Source: specification,
-    sections "scatter", "reduce", "reduce_window" and "select_and_scatter", which leave these orders open.
+    The program runs under several schedules. A schedule sets the order in which `scatter` applies its
+    updates, and the tree by which `reduce`, `reduce_window` and `select_and_scatter` reduce. The first run is
+    called the plain run. Operations whose order cannot matter, such as sums of integers, are not varied.
+    Source: specification, sections "scatter", "reduce", "reduce_window" and "select_and_scatter", which do
+    not define these orders.
 
     Args:
         module: as for `load`.
         inputs: as for `execute`.
-        schedules: how many, from 2 on.
-        seed: of the schedules, from 0 on; the first n schedules of a seed are the same whatever their number.
-        entry: name of the function to run.
-        options: of all runs; `scatter_schedule` and `reduction_tree` apply to the plain run. Nothing is
-            donated or sanitized.
+        schedules: the number of schedules, at least 2.
+        seed: the seed of the schedules, at least 0; the first n schedules of a seed do not depend on their
+            number.
+        entry: the name of the function to run.
+        options: the options of all runs; `scatter_schedule` and `reduction_tree` apply to the plain run.
+            Nothing is donated or sanitized.
 
     Returns:
-        A report for each result, and one for each operation that is responsible.
+        A report for each result, and one for each responsible operation.
 
     Raises:
-        ValueError: `schedules` or `seed` is none of these.
-        NimbleError: what `execute` raises in the plain run. Failures of other runs are reported.
+        ValueError: `schedules` or `seed` is too small or not an integer.
+        NimbleError: as by `execute`, in the plain run. Failures of other runs are reported.
     """
     # Pause garbage collection first: importing modules has created many objects.
     explorer = _start_exploration(module, inputs, schedules, seed, entry, options)

@@ -35,19 +35,19 @@ def sn_gather(
 ) -> Any:
     """Read a slice of a table for each index vector of a batch.
 
-    A slice starts at its index vector along `gather_dims` and is `gather_lengths` long there; along the other
-    dimensions it is the whole. A slice that would leave the table is moved back into it.
+    Along `gather_dims` a slice starts at its index vector and has `gather_lengths` elements; along the other
+    dimensions it has all elements. The start is clamped so that the slice is within the table.
 
     Args:
         input_tensor: the table.
         start_indices: integers of shape ``(*batch, size(gather_dims))``.
         gather_dims: different dimensions of `input_tensor`; negative ones count from its end.
-        gather_lengths: for each of them from 1 to its size.
-        options: how it runs; within another pattern they have no effect.
+        gather_lengths: the slice's size along each of these dimensions, from 1 to the dimension's size.
+        options: the options of the run; without effect within another pattern.
 
     Returns:
-        An array, or within another pattern a traced value, of shape ``(*batch, *slice)``: a dimension for
-        each one of `input_tensor`.
+        An array, or within another pattern a traced value, of shape ``(*batch, *slice)``, where the slice has
+        a dimension for each one of `input_tensor`.
 
     Raises:
         VerifyError: a constraint in docs/patterns.md does not hold.
@@ -73,21 +73,21 @@ def sn_scatter(
 ) -> Any:
     """Combine a batch of slices with a copy of an array at index vectors.
 
-    Slices are written one after another, in the order of the batch. Elements of a slice that lie outside of
-    the array are left out.
+    Slices are applied one after another, in the order of the batch. Elements of a slice that are out of
+    bounds are dropped.
 
     Args:
         operand: the array.
-        update: the slices, of shape ``(*batch, *slice)``: a dimension for each one of `operand`, as long as
-            that or, along `scatter_dims`, shorter. Its elements become such as `operand` has, which must hold
-            them.
-        start_indices: integers of shape ``(*batch, size(scatter_dims))``: where each slice starts.
+        update: the slices, of shape ``(*batch, *slice)``. A slice has a dimension for each one of `operand`,
+            of the same size or, along `scatter_dims`, a smaller one. Its elements are converted to the
+            element type of `operand`, which must be able to represent them.
+        start_indices: the start of each slice, integers of shape ``(*batch, size(scatter_dims))``.
         scatter_dims: different dimensions of `operand`; negative ones count from its end.
-        rmw_op: what becomes of the value there and the one written: ``"kUpdate"``: the one written;
-            ``"kAdd"`` and ``"kMul"``: the sum and the product; ``"kMin"`` and ``"kMax"``: the lesser and the
-            greater one, a NaN where there is one.
-        unique_indices: a promise that no element is written twice, which may make it faster.
-        options: how it runs; within another pattern they have no effect.
+        rmw_op: the new value of an element: ``"kUpdate"``: the update; ``"kAdd"`` and ``"kMul"``: the sum and
+            the product of the old value and the update; ``"kMin"`` and ``"kMax"``: their minimum and maximum,
+            NaN if one of them is NaN.
+        unique_indices: a promise that no element is updated twice, which may speed the operation up.
+        options: the options of the run; without effect within another pattern.
 
     Returns:
         An array like `operand`, or within another pattern a traced value.

@@ -56,17 +56,18 @@ def trace(function: Callable[..., Any], *argument_types: Any) -> Module:
 
     Args:
         function: takes a traced value for each argument type and returns one, or a tuple or list of them.
-            Arrays that it takes from around it become constants.
+            Arrays of its environment become constants.
         argument_types: for each argument a `nimblehlo.types.TensorType`, its text, a pair of shape and
-            element type, or anything with ``shape`` and ``dtype``, such as an array.
+            element type, or an object with ``shape`` and ``dtype``, such as an array.
 
     Returns:
         A verified Module whose function ``main`` has the results of `function`.
 
     Raises:
-        ParseError: a text is no type.
-        VerifyError: a constraint of a pattern does not hold, or something is no type.
-        UnsupportedError: traced values do not take what `function` does with them, or a size is unknown.
+        ParseError: a text is not a type.
+        VerifyError: a constraint of a pattern does not hold, or an argument is not a type.
+        UnsupportedError: `function` uses an operation that traced values do not support, or a size is
+            unknown.
     """
     tape = Tape(Traced, keeps_arrays=True)
     arguments = [_argument(tape, type) for type in argument_types]
@@ -87,16 +88,16 @@ def compute(
     """Record a pattern within another one; run it otherwise.
 
     Args:
-        record: from the operands as traced values to the results; Python's numbers come as they are.
-        operands: what the user gave.
-        names: of the operands, for errors.
-        settings: all else that decides what `record` does.
-        pattern: for errors.
-        options: how it is run.
+        record: the function from operands, as traced values or Python's numbers, to results.
+        operands: the user's operands.
+        names: the names of the operands, for errors.
+        settings: everything else that `record` depends on.
+        pattern: the name of the pattern, for errors.
+        options: the options of the run.
 
     Returns:
-        A traced value or an array, which is of the first operand's library that is not NumPy's; a tuple where
-        `record` returns one.
+        A traced value, or an array of the first operand's library that is not NumPy; a tuple if `record`
+        returns one.
     """
     outer = active_tape()
     if outer is not None:

@@ -42,12 +42,12 @@ def _is_operand(other: Any) -> bool:
 class Traced(Value):
     """A value of a program that is being traced.
 
-    It takes Python's operators, NumPy's and torch's functions, and basic indexing. It has no elements yet:
-    what would need them, such as ``if`` or ``float()``, raises an UnsupportedError.
+    It supports Python's operators, NumPy's and torch's functions, and basic indexing. Code that needs its
+    elements, such as ``if`` or ``float()``, raises an UnsupportedError.
 
     Attributes:
         shape: a tuple of sizes.
-        dtype: NumPy's or ml_dtypes' form of the element type.
+        dtype: the element type as a dtype of NumPy or ml_dtypes.
     """
 
     __slots__ = ()

@@ -66,24 +66,25 @@ def sn_zipmapreduce(
     """Evaluate a lambda for every element of its operands, and optionally reduce the results.
 
     Args:
-        function: called as ``function(attrs, *values)`` with a traced value for each operand; it returns one,
-            or a tuple of them. Its results broadcast to the space of the operands. It may read what it likes
-            from around it: arrays are inputs of the program, numbers its constants. It is called again
-            whenever what it reads may have changed.
-        operands: arrays whose shapes broadcast, or one array. Python's numbers go to `function` as they are.
+        function: called as ``function(attrs, *values)`` with a traced value for each operand. It returns a
+            value or a tuple of values, which broadcast to the space of the operands. It may read variables of
+            its environment: arrays become inputs of the program, numbers constants. It is called again
+            whenever these variables may have changed.
+        operands: arrays whose shapes broadcast, or one array. Python's numbers are passed to `function`
+            unchanged.
         reduce_op: ``"sum"``, ``"product"``, ``"min"``, ``"max"``, ``"and"`` or ``"or"``; None: no reduction.
-            ``and`` and ``or`` take booleans and the bits of integers. Sums and products of booleans are of
-            int64; all others keep the element type.
+            ``and`` and ``or`` support booleans and integers, bit by bit. Sums and products of booleans have
+            type int64; all other reductions keep the element type.
         reduce_dims: dimensions of the space, negative ones counted from its end; None: all.
-        keep_dims: the reduced dimensions stay, with size 1.
-        options: how it runs; within another pattern they have no effect.
+        keep_dims: whether the reduced dimensions remain, with size 1.
+        options: the options of the run; without effect within another pattern.
 
     Returns:
-        An array, or within another pattern a traced value; a tuple where `function` returns one.
+        An array, or within another pattern a traced value; a tuple if `function` returns one.
 
     Raises:
         VerifyError: a constraint in docs/patterns.md does not hold.
-        UnsupportedError: traced values do not take what `function` does with them.
+        UnsupportedError: `function` uses an operation that traced values do not support.
     """
     listed = list(operands) if isinstance(operands, (list, tuple)) else [operands]
 
@@ -147,8 +148,8 @@ def sn_iteridx(dim: int, attrs: Attributes, dtype: Any = None) -> Any:
 
     Args:
         dim: the dimension; a negative one counts from the end.
-        attrs: what the lambda of `sn_zipmapreduce` was given first.
-        dtype: an integer or floating-point type; None: int32, and int64 where that is too narrow.
+        attrs: the first argument of the lambda of `sn_zipmapreduce`.
+        dtype: an integer or floating-point type; None: int32, or int64 if int32 is too narrow.
 
     Returns:
         A traced value of the space's shape.
@@ -162,17 +163,17 @@ def sn_iteridx(dim: int, attrs: Attributes, dtype: Any = None) -> Any:
 
 
 def sn_imm(value: Any, dtype: Any) -> Any:
-    """A number of an element type.
+    """A constant of an element type.
 
     Args:
         value: a number.
-        dtype: its type, which it keeps where it meets others.
+        dtype: its element type, which counts in the choice of a common type, unlike that of a Python number.
 
     Returns:
         Within a pattern a traced value of rank 0, elsewhere an array of rank 0.
 
     Raises:
-        VerifyError: the type cannot hold the number.
+        VerifyError: the type cannot represent the number.
     """
     pattern = "sn_imm"
     element_type = element_type_named(dtype, pattern)
@@ -188,15 +189,15 @@ def sn_select(condition: Any, on_true: Any, on_false: Any, *, options: Options |
     """Choose between two values, element by element; all three broadcast.
 
     Args:
-        condition: booleans, or numbers, of which all but zero count as true.
-        on_true, on_false: what is chosen from.
-        options: how it runs; within another pattern they have no effect.
+        condition: booleans, or numbers, where all numbers except zero count as true.
+        on_true, on_false: the two values.
+        options: the options of the run; without effect within another pattern.
 
     Returns:
         An array, or within another pattern a traced value.
 
     Raises:
-        VerifyError: shapes do not broadcast, or the two meet in no element type.
+        VerifyError: the shapes do not broadcast, or the two values have no common element type.
     """
 
     def record(*values: Any) -> Any:

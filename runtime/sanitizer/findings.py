@@ -44,15 +44,16 @@ class Finding:
     """A finding. docs/sanitizer.md describes index and value for each check.
 
     Attributes:
-        check: which check found it, one of `nimblehlo.options.CHECKS`.
-        operation: name of the operation, such as ``"stablehlo.gather"``.
-        location: where it stands in the program, as text.
-        index: of the first element concerned, in the array as the operation was run on it.
-        value: what is there.
-        message: what is wrong, in words.
-        count: how many elements of this run of the operation are concerned.
-        source: ``file:line`` of the source line that the operation comes from, for programs of JAX the user's
-            Python line; None where the location names none.
+        check: the name of the check, one of `nimblehlo.options.CHECKS`.
+        operation: the name of the operation, such as ``"stablehlo.gather"``.
+        location: the location of the operation in the program, as text.
+        index: the index of the first element that the finding is about, in the array on which the operation
+            ran.
+        value: the value of that element.
+        message: the reason in words.
+        count: the number of elements that the finding is about, in this run of the operation.
+        source: ``file:line`` of the source line of the operation, which is the user's Python line for
+            programs of JAX; None if the location has none.
     """
 
     check: str
@@ -71,14 +72,15 @@ class Finding:
 class Findings(Sequence[Finding]):
     """The findings so far, in order. Threads may add findings concurrently.
 
-    Of each check, operation and location the first MOST_KEPT are kept.
+    The first MAX_FINDINGS_PER_OPERATION findings for each check, operation and location are kept.
 
     Args:
         action: see `Options.sanitize_action`.
 
     Attributes:
-        totals: how many there were for each (check, operation, location), those that are not kept included.
-        observers: are called with each finding, before anything is done with it.
+        totals: the number of findings for each (check, operation, location), including those that are not
+            kept.
+        observers: functions that are called with each finding before the action.
     """
 
     def __init__(self, action: str = "collect") -> None:
@@ -89,7 +91,7 @@ class Findings(Sequence[Finding]):
         self._lock = threading.Lock()
 
     def report(self, finding: Finding) -> None:
-        """Enter a finding, and act on it.
+        """Add a finding and take the action.
 
         Raises:
             UndefinedBehaviorError: the action is ``"raise"``.
@@ -110,7 +112,7 @@ class Findings(Sequence[Finding]):
             warnings.warn(str(finding), SanitizerWarning, stacklevel=2)
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all findings."""
         with self._lock:
             self._findings.clear()
             self.totals.clear()
