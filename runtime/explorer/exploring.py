@@ -108,7 +108,7 @@ def _start_exploration(
         explorer.begin(schedules, seed)
         return explorer if explorer.has_runs else explorer.finish()
 
-    # Background compilation would use a processor, and its code would come too late.
+    # Background compilation would use a processor, and its code would be ready too late.
     with BACKGROUND.held():
         return run_with(RECYCLING, begin, None)
 
@@ -208,15 +208,15 @@ class _Explorer:
     def _all(self) -> Iterator[tuple[Schedule, Any]]:
         """The outcome of each schedule, in order."""
         others = self.schedules[1:]
-        # Calls that probe must not overlap.
+        # Calls with probes must not overlap.
         is_parallel = self.has_runs and self.seconds > MIN_PARALLEL_SECONDS and not self.is_probed
         self.workers = self._max_workers() if is_parallel else 1
-        # So much is held at a time, comparisons included: what one run frees the next ones take.
+        # The memory in use at a time, including comparisons: later runs reuse what earlier ones free.
         self._retention = Retention(2 * MAX_PENDING_PER_WORKER * self.workers * self._needed())
         if self.workers == 1:
             yield from zip(others, map(self._compared, others), strict=True)
             return
-        # Explorations that take no more runs need not wait for its import.
+        # Explorations without further runs need not wait for this import.
         from concurrent.futures import ThreadPoolExecutor
 
         compared = functools.partial(run_with, RECYCLING, self._compared)
@@ -301,13 +301,13 @@ class _Explorer:
         local_differences = find_local_differences(
             self.executable, self.inputs, schedules, self.recorded_calls, self.grouped_results, self.replayed
         )
-        # Few operations are run alone under all of their schedules, many of them under two each.
+        # Few operations run alone under all of their schedules, many operations under two each.
         max_schedules = max(2, 2 * len(self.schedules) // max(1, len(local_differences)))
         affected = [
             self._affected_results(local, max_schedules, changed) if len(local_differences) > 1 else changed
             for local in local_differences
         ]
-        # What no operation changes alone takes several of them: all that differ are named.
+        # If no operation alone changes a result, all operations that differ are reported.
         together = changed - set().union(*affected)
         groups: dict[tuple[str, str], list[int]] = {}
         for number, local in enumerate(local_differences):

@@ -198,7 +198,7 @@ class GroupedScatter:
         """The values and updates of contested elements; other elements are computed in place."""
         first, *others = update_groups.scratch_arrays(updates.size, self._size, updates.dtype)
         with borrow_scratch(*others) as borrowed_arrays:
-            # The values stay in the first one: the first touch of more memory would take longer.
+            # The values stay in the first array: touching new memory would take longer.
             scratch = (np.empty(*first), *borrowed_arrays)
             operands = (np.ascontiguousarray(destinations), self._size, np.ascontiguousarray(updates))
             groups = update_groups.group(*operands, self._threads, scratch)

@@ -235,7 +235,7 @@ def _static_type(value: Value, array: Any) -> Any:
 def _module_of(operation: Operation, values: Sequence[Value], types: Sequence[Any]) -> Module:
     block = Block(types)
     builder = Builder(block)
-    # A value that occurs several times has as many arguments, the last one of which is what regions capture.
+    # A value that occurs several times has an argument for each; regions capture the last one.
     mapping: dict[Value, Value] = dict(zip(values, block.arguments, strict=True))
     copied = builder.copy(operation, mapping)
     count = len(operation.operands)

@@ -185,7 +185,7 @@ class ExploredExecutable(Executable):
     def _lowered(self, function: Function) -> Program:
         self.unexplored = unexplored(function)
         self.max_updates = max(self.max_updates, max_updates(function))
-        # Reductions keep steps of their own under any tree but the default one.
+        # Reductions have their own steps for every tree except the default one.
         reference_options = dataclasses.replace(self.options, reduction_tree="left")
         program = Program(function, reference_options, self._choose)
         self.only_returns = len(self.steps) == 1 and _is_only_returned(function, self.steps[0].view.operation)

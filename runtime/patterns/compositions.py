@@ -224,7 +224,7 @@ def log_add_exp(a: Value, b: Value) -> Any:
     """log(exp(a) + exp(b)), which does not overflow."""
     distance = subtract(a, b)
     small = log_plus_one(exp(negate(absolute(distance))))
-    # Equal infinities have no distance.
+    # The difference of equal infinities is NaN.
     return ops.select(equal(a, b), add(a, ops.like(a, math.log(2))), add(maximum(a, b), small))
 
 

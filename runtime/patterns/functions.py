@@ -145,7 +145,7 @@ def matches(function: Callable[..., Any], args: Sequence[Any], settings: Mapping
     try:
         return function(*args, **settings)
     except TypeError as error:
-        # Without a frame below this one it is the call itself that failed.
+        # Without a frame below this one the call itself failed.
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
             reason = f"is not supported with these arguments for traced values: {error}"
             raise unsupported(name, reason) from None

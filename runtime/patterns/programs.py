@@ -135,7 +135,7 @@ def _decided(
     program = _of_snapshots.get(key) if key else None
     if program is None:
         program, captured = _traced(record, arguments, settings[0], options)
-        # What it takes from around the call may be another array the next time.
+        # The arrays of its environment may be different in the next call.
         if not key or len(captured) > len(arrays):
             return program, captured
         program = program._replace(snapshot=decided)

@@ -119,7 +119,7 @@ def _function_key(function: FunctionType, held: list[object], depth: int) -> Has
     """The key of a user's function: its instructions, and all that they read."""
     code = function.__code__
     names = globals_of(code)
-    # A function's attributes may be changed like any object's.
+    # The attributes of functions may change, as those of any object.
     if names is None or function.__dict__:
         raise _HasNoKey
     held.append(code)
@@ -136,7 +136,7 @@ def _function_key(function: FunctionType, held: list[object], depth: int) -> Has
             key_fields.append(_key(function.__defaults__, held, depth))
         for name, value in (function.__kwdefaults__ or {}).items():
             key_fields.append((name, _key(value, held, depth)))
-    except (AttributeError, ValueError):  # a name that is not there, a variable that is not set yet
+    except (AttributeError, ValueError):  # a missing name or a variable without a value
         raise _HasNoKey from None
     return tuple(key_fields)
 
@@ -159,7 +159,7 @@ def _is_known(value: Any) -> bool:
     name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
     if name not in _ATTRIBUTES or not isinstance(module, str):
         return False
-    # A function may bear another one's names: it counts if it is the one that is found under them.
+    # A function may have another one's name: only the one that the name refers to counts.
     is_known_module = module in _MODULES or module.startswith(f"{_PACKAGE}.")
     return is_known_module and getattr(sys.modules.get(module), name, None) is value
 

@@ -41,7 +41,7 @@ def non_finite(view: Op) -> Inspect | None:
     """NaN and infinities in results of an operation whose operands, there, are finite."""
     results = [position for position, one in enumerate(view.operation.results) if _is_float(one.type)]
     if any(monoid(region) is None for region in view.operation.regions):
-        return None  # what its body makes is found in the body
+        return None  # the operations of the body are checked themselves
     if not results or view.name in _MOVING or (view.name in _HARMLESS and _has_common_types(view)):
         return None
     floats = [position for position, one in enumerate(view.operation.operands) if _is_float(one.type)]

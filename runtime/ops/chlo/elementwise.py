@@ -144,7 +144,7 @@ class NextAfter(
     @functools.cache
     def function_of(cls, element_type: ElementType) -> Function:
         if element_type.name == "f16":
-            # Of zeros of both signs NumPy's gives x there.
+            # For zeros of different signs NumPy returns x.
             return lambda x, y: np.where(x == y, y, np.nextafter(x, y))
         return np.nextafter
 
@@ -298,7 +298,7 @@ class TopK(
     def reference(self, operand: Array) -> tuple[Array, Array]:
         size, count = operand.shape[-1], math.prod(operand.shape[:-1])
         rows, order = operand.reshape(count, size), np.empty((count, self.k), np.intp)
-        # Some rows at a time: what is made of them stays in caches, and its memory serves the next ones.
+        # In blocks of rows, whose temporary arrays stay in caches and are reused for the next block.
         rows_per_chunk = max(1, _ELEMENTS_TOGETHER // max(1, size))
         for first in range(0, count, rows_per_chunk):
             sort_keys = self.keys_of(rows[first : first + rows_per_chunk])

@@ -135,7 +135,7 @@ def scaled(lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[i
         [group, batch, windows..., output feature].
     """
     groups, batch = lhs.shape[:2]
-    # Groups last in memory, as they mostly are in lhs: inner loops run along them.
+    # Groups are last in memory, as usually in lhs: inner loops run along them.
     memory = np.zeros((batch, *counts, groups, rhs.shape[-1]), lhs.dtype)
     total = np.moveaxis(memory, -2, 0)
     shape = lhs.shape[2:-1]
@@ -215,7 +215,7 @@ def _patches(lhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Ar
     patches = np.zeros((*lhs.shape[:2], *counts, *sizes, lhs.shape[-1]), lhs.dtype)
     leading = (slice(None), slice(None))
     if math.prod(counts) < math.prod(sizes):
-        # The same equation with windows and positions in a window exchanged.
+        # The same equation, where windows and positions within a window change places.
         exchanged = [
             Window(count, window.window_dilation, window.low, 0, window.base_dilation, window.stride)
             for window, count in zip(windows, counts, strict=True)

@@ -104,7 +104,7 @@ def multiplier(
         lefts, rights = enter_lhs(left), enter_rhs(right)
         *small, total = [contracted(lefts[i], rights[j]) for i, j in pairs]
         if small:
-            # What is not finite is in the first components alone: beside it, the others give NaN.
+            # Only the first components hold non-finite values; their products with other components are NaN.
             correction = functools.reduce(np.add, small)
             total = np.where(np.isnan(correction), total, correction + total)
         return np.asarray(leave(accumulated(total)))

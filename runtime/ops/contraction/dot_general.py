@@ -223,7 +223,7 @@ class _Einsum(Op):
     def reference(self, *operands: Array) -> Array:
         element_type = self.result.element_type
         computed = carrier(element_type)
-        # NumPy sums elements in the order in which they lie.
+        # NumPy sums elements in the order of their addresses.
         entered = [operand.astype(computed, order="C", copy=False) for operand in operands]
         product = np.einsum(self.einsum_config.replace(" ", ""), *entered)
         return np.asarray(rounding(computed, element_type)(np.asarray(product)))

@@ -138,7 +138,7 @@ class CustomCall(
     def verify(self) -> None:
         super().verify()
         if self.target is None:
-            # Whether another platform's call can be reached, the specializer tells.
+            # The specializer reports calls of other platforms that can be reached.
             if why_unserved(self.call_target_name) not in OTHER_PLATFORMS:
                 self.require_target()
         elif self.target.verify is not None:

@@ -61,7 +61,7 @@ def run(view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
     """Call it; JAX's functions take and return None for tokens."""
     attribute = view.operation.attributes[FUNCTION]
     assert isinstance(attribute, FunctionAttribute)
-    # Copies, since JAX may keep what it is given for longer than the call lasts.
+    # Copies, because JAX may keep its arguments after the call.
     arguments = [None if value is TOKEN_VALUE else np.array(value) for value in inputs]
     returned = call_user(view, view.call_target_name, attribute.function, arguments, {}, view.results)
     return tuple(

@@ -282,7 +282,7 @@ def _singular_values(name: str) -> Describe:
         if name == "gesdd":
             rest.insert(0, Buffer((8 * least,), kind="I"))
         if not library.is_real:
-            # Enough for either routine, with or without vectors.
+            # Sufficient for both routines, with and without vectors.
             rest.insert(0, Buffer((least * (5 * least + 2 * most + 7),), kind="R"))
         flags = [mode] if name == "gesdd" else [mode, mode]
         results = [
@@ -314,7 +314,7 @@ def _trsm(library: Library, parameters: Parameters, x: Sizes, y: Sizes) -> Probl
 def _geev(library: Library, parameters: Parameters, x: Sizes) -> Problem:
     n, modes = x[0], (parameters["compute_left"], parameters["compute_right"])
     eigenvalues = [Buffer((n,), None, result) for result in range(2 if library.is_real else 1)]
-    # LAPACK packs the vectors of a conjugate pair into two real columns; the seventh argument tells which.
+    # LAPACK stores the vectors of a conjugate pair in two real columns; the seventh argument says which.
     pairs = 6 if library.is_real else None
     vectors = [
         Buffer(x, None, result, pairs=pairs) if mode == "V" else Buffer(x)
@@ -331,7 +331,7 @@ def _gees(library: Library, parameters: Parameters, x: Sizes) -> Problem:
     eigenvalues = [Buffer((n,), None, result) for result in range(2, 4 if library.is_real else 3)]
     selected = 2 + len(eigenvalues)
     real_work = [] if library.is_real else [Buffer((n,), kind="R")]
-    # Nothing is sorted: the function that selects and its workspace are not used.
+    # Without sorting, LAPACK uses neither the selecting function nor its workspace.
     unused = np.zeros(1)
     vectors = Buffer(x, None, 1 if mode == "V" else None)
     results = [Buffer(x, 0, 0), n, Buffer((), None, selected, "I"), *eigenvalues, vectors, n]
@@ -396,7 +396,7 @@ def _routines() -> Iterator[tuple[str, Routine]]:
     for prefix, library in LIBRARIES.items():
         for name, (describe, signature, parameters) in _SIGNATURES.items():
             if prefix in "sd" and name in ("geev", "gees"):
-                # Real matrices have real and imaginary parts of eigenvalues in two results.
+                # For real matrices two results hold the real and imaginary parts of eigenvalues.
                 signature = signature.replace(" T:n ", " T:n T:n ")
             operands, results = map(_shapes, signature.split("->"))
             check = _no_column_first if name == "geqp3" else None

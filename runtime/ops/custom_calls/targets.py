@@ -184,7 +184,7 @@ BUILT_IN: Final[dict[str, Target]] = {
     "Unpin": Target(_identity, buffers.verify_pin),
     **{name: Target(host_functions.run, host_functions.verify) for name in host_functions.TARGETS},
     host_functions.BUFFER_TARGET: Target(host_functions.run_on_buffers, host_functions.verify),
-    # JAX keeps values alive through compilation by these, or orders them.
+    # JAX uses these to keep values during compilation, or to order them.
     **{name: Target(_nothing, _verify_no_results) for name in ("control_dep", "dce_sink")},
     sparse.TARGET: Target(sparse.run, sparse.verify),
     tridiagonal.TARGET: Target(tridiagonal.run, tridiagonal.verify),

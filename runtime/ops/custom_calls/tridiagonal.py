@@ -104,7 +104,7 @@ def _eliminated(lower: Array, diagonal: Array, upper: Array, sides: Array) -> tu
         scale_below = np.abs(below) + np.abs(diagonal[k + 1]) + (0 if is_last else np.abs(right))
         relative = np.where(here[0] == 0, 0, np.abs(here[0]) / scale)
         swaps = (below != 0) & ~(np.abs(below) / scale_below <= relative)
-        # Of a row that needs nothing the multiplier is zero, whatever the pivot is.
+        # A row without an element to eliminate has multiplier zero, even if the pivot is zero.
         keeps = np.where(below == 0, zero, below / here[0])
         exchanges = here[0] / below
         right_above = zero if is_last else right

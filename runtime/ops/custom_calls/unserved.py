@@ -15,11 +15,11 @@ TPU: Final = "it is a target of TPUs"
 PROCESS: Final = "it calls a function of another process or framework"
 
 UNSERVED: Final[dict[str, str]] = {
-    # Programs for one device have none of these.
+    # Programs for one device do not contain these.
     "CustomSPMDPartitioning": DEVICES,
     "InspectSharding": DEVICES,
     "ragged_all_to_all": DEVICES,
-    # Lowering rules of GPUs; a program that is exported for several platforms has them in branches.
+    # Lowering rules of GPUs; programs that are exported for several platforms contain them in branches.
     "__cudnn$*": GPU,
     "__gpu$*": GPU,
     "__op$*": GPU,
@@ -45,7 +45,7 @@ UNSERVED: Final[dict[str, str]] = {
     "Qr": TPU,
     "tpu_custom_call": TPU,
     "xla_python_tpu_callback": TPU,
-    # TensorFlow's graph is beside the module.
+    # TensorFlow's graph is not part of the module.
     "tf.call_tf_function": PROCESS,
 }
 """What a target requires, by its name or a pattern of names."""

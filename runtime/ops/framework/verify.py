@@ -250,7 +250,7 @@ def verify_view(view: Op) -> None:
         verify_inferred(view)
     except NimbleError:
         raise
-    except Exception as error:  # a check did not foresee what it met: no reason to let the operation pass
+    except Exception as error:  # a defect of a check must not let the operation pass
         raise _malformed(view.operation, error) from error
 
 
@@ -276,7 +276,7 @@ def view_of(operation: Operation) -> Op:
         return declaration(operation)
     except NimbleError:
         raise
-    except Exception as error:  # what is declared did not foresee what it met
+    except Exception as error:  # a defect of a declaration
         raise _malformed(operation, error) from error
 
 
@@ -311,7 +311,7 @@ def _key(operation: Operation) -> Hashable | None:
     operands, attributes = operation.operands, operation.attributes
     if _names_function(operation) or not (operands or _is_single(attributes.get("value"))):
         return None
-    # By identity, which takes less time than equality: the module keeps these objects alive.
+    # By identity, which is faster than equality: the module keeps these objects alive.
     key: list[Hashable] = [operation.name, len(operands), *attributes, *map(id, attributes.values())]
     for operand in operands:
         key.append(id(operand.type))

@@ -184,6 +184,6 @@ class IndexedWindows:
             row if stride == 1 else row * stride for stride, row in zip(self.start_steps, starts, strict=True)
         ]
         if not scaled:
-            # There may be any number of empty index vectors, without memory for one number each.
+            # Empty index vectors need no memory, so their number may exceed what an array could hold.
             return np.broadcast_to(self.batching_and_window, self.shape)
         return self.batching_and_window + self.over_batch(functools.reduce(np.add, scaled))

@@ -227,7 +227,7 @@ class ScatterRules(Op):
         if overwrites(self.update_computation):
             return _overwrite
         combine = _BY_VALUE.get(self.analysis.monoid or "")
-        # NumPy multiplies complex numbers with other roundings in arrays than one by one.
+        # NumPy rounds products of complex arrays differently from products of complex scalars.
         is_plain = isinstance(self.results[0].element_type, ElementType)
         if combine is None or not is_plain or self.accumulators[0].kind not in "biuf":
             return None

@@ -105,7 +105,7 @@ def carried(
         cast = _cast(result_type)
 
         def compute(*operands: Array) -> Any:
-            # By way of f32, as ml_dtypes does it for the other types.
+            # Via f32, as ml_dtypes does for the other types.
             return cast(function(*[operand.astype(dtype) for operand in operands]).astype(FLOAT32))
 
         return compute
@@ -160,7 +160,7 @@ def rounding(dtype: np.dtype[Any], target: ElementType) -> Function:
     """The cast of arrays of `dtype` to `target`, to the nearest value, ties to even; integers wrap."""
     cast = _cast(target)
     if dtype == FLOAT64 and target.category == FLOAT and target.width < 32 and target.name != "f16":
-        # ml_dtypes goes from f64 through f32, so the way there must not lose which side of a tie it was.
+        # ml_dtypes converts f64 via f32; rounding to odd first keeps f32 values from becoming ties.
         return lambda array: cast(_to_odd(array))
     return cast
 
@@ -175,9 +175,9 @@ def _cast(target: ElementType) -> Function:
     if not _has_own_cast(target):
         return lambda array: array.astype(target.dtype)
     if target.width < 8:
-        # ml_dtypes gives the zero of the sign that NaN has not, and processors differ in NaN's sign.
+        # ml_dtypes returns a zero of the opposite sign of NaN, and processors differ in NaN's sign.
         return lambda array: np.where(array == array, array, np.nan).astype(target.dtype)
-    # ml_dtypes rounds up what is subnormal in f32.
+    # ml_dtypes rounds values up that are subnormal in f32.
     return lambda array: np.where(
         (array > _MIN_SCALE) & (array < 1.5 * _MIN_SCALE), _MIN_SCALE, array
     ).astype(target.dtype)
@@ -236,7 +236,7 @@ def _integer_to_small_float(source: ElementType, target: ElementType) -> Functio
     tail = source.dtype.type(2047)
 
     def convert(array: Array) -> Any:
-        # Beyond 2^53 f64 would round: what it cannot hold is kept as one bit below the digits that count.
+        # f64 rounds integers beyond 2^53: a sticky bit below the significant digits keeps the remainder.
         shortened = (array & ~tail) | (((array & tail) != 0).astype(source.dtype) << source.dtype.type(11))
         exact = np.abs(array.astype(FLOAT64)) < 2.0**53
         return cast(np.where(exact, array, shortened).astype(FLOAT64))
@@ -248,7 +248,7 @@ def _float_to_integer(source: ElementType, target: ElementType) -> Function:
     low, high = storage_range(target)
     through = FLOAT32 if source.width <= 32 and target.width <= 16 else FLOAT64
     integers = carrier(target)
-    # The greatest carrier value that does not exceed `high`.
+    # The greatest value of the carrier that is at most `high`.
     limit = np.nextafter(through.type(high), through.type(0)) if int(through.type(high)) > high else high
 
     def convert(array: Array) -> Array:
@@ -269,7 +269,7 @@ def total_order(element_type: ElementType) -> Function:
     -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; equal integers mean equal bits.
     """
     if not np.isinf(np.asarray(np.inf).astype(element_type.dtype)):
-        # Types without infinities number their bits in their own ways; as f32 they keep their order.
+        # The encodings of types without infinities differ; values converted to f32 keep their order.
         keys = total_order(ELEMENT_TYPES["f32"])
         return lambda array: keys(array.astype(FLOAT32))
     bits = np.dtype(f"i{element_type.width // 8}")

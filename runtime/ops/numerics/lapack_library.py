@@ -206,7 +206,7 @@ class Library:
         types = {kind: ELEMENT_TYPES[type].dtype for kind, type in ELEMENTS[self.prefix].items()}
         types["I"] = np.dtype(integer)
         arrays = [np.zeros(1, types[kind]) for kind in kinds]
-        # Asked for these sizes, a routine touches no other array.
+        # A routine that computes these sizes reads and writes no other array.
         nothing, answers, asked = np.zeros(16), iter(arrays), []
         for argument in arguments:
             if isinstance(argument, Workspace):
@@ -240,7 +240,7 @@ def factors(order: int, lower: bool) -> list[Argument]:
         order: of the matrices; only the triangle that `lower` names is read, and the other is kept.
         lower: whether L of a = L L^H is wanted, or U of a = U^H U.
     """
-    # Read by columns, memory holds the transpose, whose upper factor is the transpose of the lower one.
+    # In column-major order memory holds the transpose, whose upper factor is the transpose of the lower one.
     a = Buffer((order, order), 0, 0, by_columns=False)
     return ["LU"[lower], order, a, order, information(1)]
 
@@ -268,6 +268,6 @@ def solutions(
     one = np.ones((), ELEMENT_TYPES[ELEMENTS[library.prefix]["T"]].dtype)
     a = Buffer((order, order), 0, by_columns=False, is_read_only=True)
     x = Buffer(shape, 1, 0, by_columns=False)
-    # Read by columns, memory holds the transposed systems, where a is on the other side.
+    # In column-major order memory holds the transposed systems, where a is on the other side.
     flags = "LR"[left_side], "LU"[lower], transpose, "NU"[unit_diagonal]
     return [*flags, columns, rows, one, a, order, x, columns]

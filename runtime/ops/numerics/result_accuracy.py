@@ -99,7 +99,7 @@ def unreachable(requested: ResultAccuracy, function: str, element_type: ElementT
     """The reason why results of a function may exceed the requested TOLERANCE; None if they cannot."""
     if requested.mode != ResultAccuracyMode.TOLERANCE:
         return None
-    # In the last place of 1: no place of a greater value is finer in proportion.
+    # In units of the last place of 1, relative to which no value has a finer one.
     import ml_dtypes
 
     layout: Any = ml_dtypes.finfo(real_type(element_type).dtype)  # type: ignore[no-untyped-call]

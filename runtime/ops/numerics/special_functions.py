@@ -31,7 +31,7 @@ def divide_integers(lhs: Array, rhs: Array) -> Array:
     """The quotient, rounded towards zero; all bits set where the divisor is zero; min / -1 wraps to min."""
     divisible = rhs != 0
     if lhs.dtype.itemsize < 8:
-        # In f64 quotients of such integers keep their fraction, which the cast discards.
+        # f64 quotients of such integers are precise enough that truncation is exact.
         quotient = np.full(broadcast_shape(lhs, rhs), -1.0)
         np.divide(lhs, rhs, quotient, where=divisible)
         return quotient.astype(np.int64).astype(lhs.dtype)
@@ -49,7 +49,7 @@ def remainder_integers(lhs: Array, rhs: Array) -> Array:
 def power_integers(lhs: Array, rhs: Array) -> Array:
     """`lhs` multiplied by itself; for a negative exponent the reciprocal, truncated."""
     negative = rhs < 0
-    # A base of 1 or -1 is its own reciprocal, and the exponent's last bit says all.
+    # A base of 1 or -1 is its own reciprocal, and only the exponent's last bit matters.
     power = np.power(lhs, np.where(negative, rhs & rhs.dtype.type(1), rhs))
     return np.where(negative & (np.abs(lhs) != 1), np.zeros_like(power), power)
 
@@ -72,7 +72,7 @@ def maximum(dtype: np.dtype[Any], width: int) -> Callable[[Array, Array], Array]
     magnitude_mask = bits.type((1 << (width - 1)) - 1)
 
     def greater(lhs: Array, rhs: Array) -> Array:
-        # NumPy gives either zero. The greater value has a sign only where both have.
+        # NumPy returns either zero. The greater one is negative only if both are.
         either: Array = np.maximum(lhs, rhs).view(bits)
         chosen: Array = either & (lhs.view(bits) & rhs.view(bits) | magnitude_mask)
         return chosen.view(dtype)
@@ -157,7 +157,7 @@ def atan2_complex(lhs: Array, rhs: Array) -> Array:
     angle = np.arctan2(2 * cross, (size_x - size_y) * (size_x + size_y)) / 2
     is_opposite = (np.abs(logarithm.imag - angle) > np.pi / 2) & (angle != 0)
     angle = np.where(angle == 0, logarithm.imag, angle - is_opposite * np.copysign(np.pi, angle))
-    # Of the moduli of x + i y and x - i y the squares differ by four times this.
+    # The squares of the moduli of x + i y and x - i y differ by four times this.
     difference = _sum_of_products(x.real, y.imag, -x.imag, y.real)
     smaller = np.where(difference > 0, np.abs(plus), np.abs(minus))
     size = np.log1p(4 * np.abs(difference) / (smaller * smaller)) / 4
@@ -191,7 +191,7 @@ def _sum_of_products(a: Array, b: Array, c: Array, d: Array) -> Array:
 
 def cbrt_complex(operand: Array) -> Array:
     """The cubic root with the angle nearest to zero."""
-    # An eighth does not overflow where the whole does, and its root is half the root.
+    # The eighth of a sum does not overflow; its root is scaled to match.
     large = np.abs(operand.real) + np.abs(operand.imag) > 1
     modulus = real_functions.cbrt(np.abs(np.where(large, operand / 8, operand))) * np.where(large, 2.0, 1.0)
     angle = np.arctan2(operand.imag, operand.real) / 3
@@ -290,7 +290,7 @@ def sign_complex(operand: Array) -> Array:
 def square_complex(operand: Array) -> Array:
     """operand * operand as ((x - y) * (x + y), x * y * 2)."""
     x, y = operand.real, operand.imag
-    # The factors may overflow beside a zero.
+    # A factor may overflow while the other one is zero.
     balanced = np.isfinite(x) & (np.abs(x) == np.abs(y))
     return complex_of(np.where(balanced, 0.0, (x - y) * (x + y)), x * y * 2)
 
@@ -301,12 +301,12 @@ def lgamma(operand: Array) -> Array:
     operand = np.asarray(operand)
     value = np.asarray(special.gammaln(operand))
     if np.count_nonzero(np.isfinite(value)) < value.size:
-        # Near zero SciPy takes 1 / x for infinite where x is subnormal.
+        # SciPy returns an infinity for subnormal x although 1 / x is finite.
         magnitude = np.abs(operand)
         near_zero = (value == np.inf) & (magnitude < 1)
         value = np.where(near_zero, -np.log(np.where(near_zero, magnitude, 1)), value)
         value = np.where(magnitude == np.inf, np.inf, value)
-    # Its zeros are at 1 and 2, where SciPy's error, small beside 1, is not small beside the value.
+    # Near its zeros at 1 and 2 SciPy's absolute error is small, but its relative error is not.
     near = (operand > 0.5) & (operand <= 2.5)
     if np.count_nonzero(near):
         chosen = operand[near]
@@ -332,7 +332,7 @@ def _lgamma_above_two(distance: Array) -> Array:
     coefficients = _lgamma_coefficients()
     powers = np.empty((len(coefficients), distance.size))
     if distance.size > _SERIES_FEW:
-        # The same operations as below: `accumulate` takes fewer calls, but more time an element.
+        # The same operations as below: `accumulate` needs fewer calls, but more time per element.
         powers[0] = distance
         for lower, higher in itertools.pairwise(powers):
             np.multiply(lower, distance, out=higher)
@@ -344,7 +344,7 @@ def _lgamma_above_two(distance: Array) -> Array:
         powers[:] = distance
         np.multiply.accumulate(powers, out=powers)
         powers *= coefficients
-        # `accumulate` adds one row after another, be they ever so short.
+        # `accumulate` adds one row after another, even if rows are short.
         terms = np.add.accumulate(powers[::-1])[-1]
     return (terms + (1 - np.euler_gamma)) * distance
 
@@ -366,7 +366,7 @@ def digamma(operand: Array) -> Array:
     if not np.count_nonzero(operand <= 0):
         return value
     pole = (operand <= 0) & (operand == np.floor(operand))
-    # Beside a pole all depends on the distance from it, which must not be rounded.
+    # Near a pole the result depends on the distance from it, which must not be rounded.
     distance = operand - np.rint(operand)
     beside = (operand < -0.5) & (np.abs(distance) < 0.05) & ~pole
     reflected = special.digamma(1 - operand) - np.pi / np.tan(np.pi * np.where(beside, distance, 0.05))
@@ -400,12 +400,12 @@ def zeta(x: Array, q: Array) -> Array:
     """The Hurwitz zeta function, for 1 <= x."""
     special = _scipy_special()
     value = np.asarray(special.zeta(x, q))
-    # Whatever SciPy leaves or gets wrong has no finite value there.
+    # Where SciPy's result is missing or wrong, it is not finite.
     if np.count_nonzero(np.isfinite(value)) == value.size:
         return value
     value = np.where((x >= _GREAT_EXPONENT) & (q > 0), np.power(np.abs(q), -x), value)
     pole = (q <= 0) & (q == np.floor(q))
-    # At a pole the terms of odd exponents have no common sign on both sides.
+    # At a pole the terms of odd exponents have opposite signs on the two sides.
     value = np.where(pole & (np.fmod(x, 2) != 0), np.nan, value)
     return np.where(x < 1, np.nan, np.where(x == 1, np.inf, value))
 

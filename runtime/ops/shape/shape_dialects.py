@@ -178,7 +178,7 @@ class CmpI(Op, name="arith.cmpi", assembly="$predicate , $lhs , $rhs attr-dict :
         type = as_tensor(self.lhs)
         assert isinstance(type, TensorType) and isinstance(type.element_type, ElementType)
         if type.element_type.category == BOOLEAN:
-            # Of two bits, read as signed, the one that is set is -1.
+            # A signed integer of one bit is 0 or -1.
             lhs, rhs = (rhs, lhs) if self.predicate in _SIGNED_ORDERS else (lhs, rhs)
         elif self.predicate >= Predicate.ult:
             to_bits, _ = unsigned_bits(type.element_type)
