@@ -1,4 +1,4 @@
-"""Which results of a program depend on the order that the specification leaves open, and why.
+"""Which results of a program depend on an order that the specification does not define, and why.
 
 A program is run under many scatter schedules and reduction trees (`runs`), and its results are compared
 (`differences`). Where some differ, the operations that differ by themselves are looked for

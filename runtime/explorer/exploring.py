@@ -63,7 +63,7 @@ def explore(
     entry: str = "main",
     options: Options | None = None,
 ) -> Exploration:
-    """Find out which results depend on an order that the specification leaves open, and why.
+    """Find the results that depend on an order which the specification does not define, and the reason.
 
     The program runs under several schedules. A schedule sets the order in which `scatter` applies its
     updates, and the tree by which `reduce`, `reduce_window` and `select_and_scatter` reduce. The first run is

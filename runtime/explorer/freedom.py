@@ -34,8 +34,8 @@ _OPEN_SUMS: Final = frozenset(
 
 
 def order_option_of(view: Op) -> OrderOption | None:
-    """The option that determines the order of an operation; None if every order gives the same bits, where
-    NaNs count as equal.
+    """The option that determines the order of an operation; None if all orders give the same bits, except for
+    NaNs.
 
     NaNs count as equal.
     """
@@ -47,7 +47,7 @@ def order_option_of(view: Op) -> OrderOption | None:
 
 
 def _is_ordered(view: Any) -> bool:
-    """Whether no two updates of a scatter can meet: there is one window at most."""
+    """Whether a scatter cannot update an element twice, because it has at most one window."""
     windows = batch_sizes(view.scatter_indices.shape, view.index_vector_dim)
     return DYNAMIC not in windows and int(np.prod(windows, dtype=object)) <= 1
 

@@ -226,7 +226,7 @@ def _indexes_elements(view: Scatter) -> bool:
 
 
 def _same(one: Array, other: Array) -> bool:
-    """Whether two arrays of one type hold the same bits."""
+    """Whether two arrays of one type have the same bits."""
     if one is other:
         return True
     return bool(np.array_equal(one.view(f"u{one.itemsize}"), other.view(f"u{other.itemsize}")))

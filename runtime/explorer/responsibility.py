@@ -63,7 +63,7 @@ class Call(Distinct):
 
 
 class Recording:
-    """An observer that records the calls of a run, as long as they take little memory.
+    """An observer that records the calls of a run until they need too much memory.
 
     Args:
         most_bytes: of operands and results; once there are more, nothing is kept.

@@ -17,7 +17,7 @@ _NAMED: Final = (("reverse", "right"), (None, "left"), (None, "balanced"))
 
 
 class Schedule(NamedTuple):
-    """One choice of what the specification leaves open.
+    """One order of everything whose order the specification does not define.
 
     Attributes:
         scatter_schedule, reduction_tree: values of the options of these names.

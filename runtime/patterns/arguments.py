@@ -1,4 +1,4 @@
-"""Lists of dimensions and sizes as users give them."""
+"""Lists of dimensions and sizes in the arguments of patterns."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def get_int_type(bit_width: int) -> np.dtype[Any]:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number of Python's, which takes the element type of what it meets."""
+    """Whether a value is a Python number, which adopts the element type of other operands."""
     return isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
 
 

@@ -12,7 +12,7 @@ _PASSED_THROUGH = ("numpy", "torch", "contextlib")
 
 
 def broken(pattern: str, reason: str, label: str | None = None) -> VerifyError:
-    """The error for a constraint that does not hold.
+    """The error for a violated constraint.
 
     Args:
         pattern: name of the pattern, or of the function that a traced value was given to.
@@ -23,7 +23,7 @@ def broken(pattern: str, reason: str, label: str | None = None) -> VerifyError:
 
 
 def unsupported(function: str, reason: str) -> UnsupportedError:
-    """The error for what traced values do not take."""
+    """The error for operations that traced values do not support."""
     return UnsupportedError(reason, operation=function, location=_caller())
 
 

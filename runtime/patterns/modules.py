@@ -20,7 +20,7 @@ _STRUCTS: Final = {"dimension_numbers": "gather", "scatter_dimension_numbers": "
 
 
 def module_of(nodes: Sequence[Node], results: Sequence[int]) -> Module:
-    """The module whose function ``main`` does what is on a tape, verified."""
+    """The verified module whose function ``main`` performs the operations on a tape."""
     types = [TensorType(shape, element_type) for _, _, shape, element_type, _ in nodes]
     block = Block([type for node, type in zip(nodes, types, strict=True) if node[0] == INPUT])
     builder, arguments = Builder(block), iter(block.arguments)

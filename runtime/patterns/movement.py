@@ -17,7 +17,7 @@ from .tape import Value
 
 
 def reshape(value: Any, shape: Any, name: str = "numpy.reshape") -> Any:
-    """The same elements in another shape; -1 stands for the remaining size."""
+    """The same elements in another shape; -1 is the remaining size."""
     value = _value(value, name)
     sizes = list(integers(shape if _is_list(shape) else (shape,), "shape", name))
     total = math.prod(value.shape)

@@ -30,12 +30,12 @@ _SMALL: Final = 1 << 53
 
 
 def select(condition: Value, a: Value, b: Value) -> Any:
-    """Elements of `a` where `condition` (of booleans and the same shape) holds, elsewhere of `b`."""
+    """Elements of `a` where `condition`, booleans of the same shape, is true, and of `b` elsewhere."""
     return a.tape.add("stablehlo.select", (condition.index, a.index, b.index), a.shape, a.element_type)
 
 
 def convert(value: Value, element_type: ElementType) -> Any:
-    """The elements converted to another element type; booleans tell whether a number is not zero."""
+    """The elements converted to another element type; as booleans, numbers except zero are true."""
     if value.element_type is element_type:
         return value
     return value.tape.add("stablehlo.convert", (value.index,), value.shape, element_type)
@@ -77,7 +77,7 @@ def filled(tape: Tape, element: Array, shape: Shape, element_type: ElementType) 
 
 
 def like(value: Value, number: float) -> Any:
-    """A number that every float and integer type holds, in a value's type."""
+    """A number that all floats and integers can represent, in a value's type."""
     return filled(
         value.tape, np.array(number).astype(value.element_type.dtype), value.shape, value.element_type
     )
@@ -189,7 +189,7 @@ def greatest_integer(element_type: ElementType) -> int:
 
 
 def _extreme(element_type: ElementType, *, is_minimum: bool) -> Array:
-    """The least or the greatest value of an element type: an infinity where there is one."""
+    """The least or the greatest value of an element type, an infinity if it has one."""
     dtype = element_type.dtype
     if element_type.category == BOOLEAN:
         return np.array(not is_minimum)

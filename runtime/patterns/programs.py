@@ -176,7 +176,7 @@ def _type_key(arguments: Any) -> Hashable:
 def _traced(
     record: Record, arguments: Sequence[Any], pattern: str, options: Options | None
 ) -> tuple[Program, list[Array]]:
-    """A call's program, compiled when its tape is met for the first time, and what it takes."""
+    """The program of a call and its inputs; it is compiled if its tape is new."""
     tape = Tape(Traced)
     values = [
         tape.array(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments

@@ -66,7 +66,7 @@ class _HasNoKey(Exception):
 
 
 class Snapshot:
-    """A key, and what has to live as long as it is used: parts of the key are identities.
+    """A key, and the objects that must live as long as the key, which contains their identities.
 
     Attributes:
         key: equal for what is traced the same.
@@ -81,7 +81,8 @@ class Snapshot:
 
 
 def snapshot(values: tuple[Any, ...]) -> Snapshot | None:
-    """The key of a pattern's arguments, where lists are compared by their elements; None: there is none."""
+    """The key of a pattern's arguments, where lists are compared by their elements; None if they have none.
+    """
     held: list[object] = []
     try:
         return Snapshot(tuple([_key(value, held, 0, lists=True) for value in values]), held)
@@ -170,7 +171,7 @@ _lock = threading.Lock()
 
 
 def globals_of(code: CodeType) -> tuple[str, ...] | None:
-    """The globals that code reads; None where it does what may differ from call to call."""
+    """The globals that code reads; None if its behaviour may differ from call to call."""
     cached = _names_of_codes.get(id(code))
     if cached is None:
         cached = (code, _read_globals(code))

@@ -116,7 +116,7 @@ NAMES: Final = (*_ELEMENTWISE, *_OTHER)
 
 
 def apply_torch(function: Any, args: Sequence[Any], settings: Mapping[str, Any]) -> Any:
-    """What torch asks of traced values through ``__torch_function__``.
+    """Apply a torch function to traced values, for ``__torch_function__``.
 
     Element types meet as NumPy's do.
 

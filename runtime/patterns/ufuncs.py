@@ -83,7 +83,7 @@ def _type_to_compute_in(function: Function, element_type: ElementType) -> Elemen
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[Any], settings: dict[str, Any]) -> Any:
-    """What NumPy asks of traced values through ``__array_ufunc__``.
+    """Apply a NumPy ufunc to traced values, for ``__array_ufunc__``.
 
     Raises:
         UnsupportedError: StableHLO has nothing for it, or a method or setting is asked for.

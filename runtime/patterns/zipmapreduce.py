@@ -1,4 +1,4 @@
-"""`sn_zipmapreduce` and what its lambdas use: `sn_iteridx`, `sn_imm`, `sn_select`."""
+"""`sn_zipmapreduce` and the functions for its lambdas: `sn_iteridx`, `sn_imm`, `sn_select`."""
 
 from __future__ import annotations
 

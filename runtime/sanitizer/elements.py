@@ -148,7 +148,7 @@ def float_to_integer(view: Op) -> Inspect | None:
 
 
 def quantized_saturation(view: Op) -> Inspect | None:
-    """Values that the quantized type of a result cannot hold, so that they became its least or greatest."""
+    """Values out of the range of a result's quantized type, which became its least or greatest value."""
     quantized = [
         (position, type)
         for position, type in enumerate(result.type for result in view.operation.results)

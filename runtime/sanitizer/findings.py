@@ -19,7 +19,7 @@ Key = tuple[str, str, str]
 
 
 class SanitizerWarning(RuntimeWarning):
-    """Tells of a finding under `Options(sanitize_action="warn")`."""
+    """The warning for a finding under `Options(sanitize_action="warn")`."""
 
 
 @dataclass(frozen=True, slots=True)

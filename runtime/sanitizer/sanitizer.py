@@ -83,7 +83,7 @@ class Sanitizer:
             raise
 
     def watch(self, function: Function) -> Watch:
-        """What `Program` needs to run a function under the checks."""
+        """The functions with which `Program` runs a function under the checks."""
         return Watch(self, function)
 
     def inspections(self, view: Op) -> list[tuple[str, Inspect]]:
@@ -92,7 +92,7 @@ class Sanitizer:
         return [(name, inspect) for name, inspect in inspections if inspect is not None]
 
     def _on_constants(self, operation: Operation, operands: Sequence[Array]) -> Any:
-        """The result of an operation on constants; None where there is a finding, so that it has to run."""
+        """The result of an operation on constants; None if there is a finding, so that it has to run."""
         view = view_of(operation)
         if operation.regions:
             return self._trial(operation, operands) if _is_cheap(operation, operands) else None
@@ -113,7 +113,7 @@ class Sanitizer:
         return None if trial.findings else result
 
     def report(self, check: str, operation: Operation, violation: Violation) -> None:
-        """Enter what a check found.
+        """Add a finding of a check.
 
         Raises:
             UndefinedBehaviorError: findings are raised.
@@ -132,7 +132,7 @@ class Sanitizer:
         )
 
     def report_failure(self, error: ExecutionError, view: Op, operands: Sequence[Any]) -> None:
-        """Enter the error of a step, where it is what a check is about.
+        """Add the error of a step, if it concerns a check.
 
         Raises:
             UndefinedBehaviorError: findings are raised.
@@ -285,7 +285,7 @@ def _dropping_windows(
     inspections: Sequence[tuple[str, Inspect]],
     follow: ShadowUpdate | None,
 ) -> Callable[..., Any]:
-    """A scatter that leaves out whole windows: indices are judged as given, all else as they are then."""
+    """A scatter that drops whole windows: indices are checked as given, everything else after dropping."""
     index_inspections = [
         inspection for inspection in inspections if inspection[0] in ("dropped_updates", "indices_are_sorted")
     ]

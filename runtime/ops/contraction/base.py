@@ -89,7 +89,7 @@ class Contraction(MixedProduct):
         return lambda a, b: around.leave(multiply(around.enter_lhs(a), around.enter_rhs(b)))
 
     def sizes(self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]) -> ProductSizes:
-        """The sizes of operands of these shapes by what their dimensions are."""
+        """The sizes of operands of these shapes, by the kind of their dimensions."""
         return ProductSizes(
             tuple([lhs_shape[d] for d in self.lhs_batching_dimensions]),
             tuple([lhs_shape[d] for d in self.lhs_result_dimensions]),

@@ -51,7 +51,7 @@ class _DynamicPadding(_Operands):
 
 
 class _Convolution(ConvolutionRules):
-    """What both convolutions do."""
+    """Base of both convolutions."""
 
     def verify(self) -> None:
         super().verify()

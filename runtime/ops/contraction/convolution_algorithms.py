@@ -32,7 +32,8 @@ PATCHES: Final = 1 << 22
 def by_loops(
     view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int], threads: int | None
 ) -> Multiply | None:
-    """The convolution of floats of these shapes by `nimblehlo.kernels.convolution`, or None without one.
+    """The convolution of floats of these shapes by `nimblehlo.kernels.convolution`; None if it does not
+    support them.
 
     The order in which it adds is its own, so that references call it too.
 
@@ -186,7 +187,7 @@ def multiplied(
 
 
 def _blocks(batch: int, counts: Sequence[int], window_elements: int) -> Iterator[tuple[slice, slice]]:
-    """Slices of batches and of the first spatial dimension that hold at most PATCHES elements.
+    """Slices of batches and of the first spatial dimension, of at most PATCHES elements each.
 
     Args:
         batch: number of batches.

@@ -63,7 +63,7 @@ def _quantized_along(operand: str, dimension: str) -> Constraint:
 
 
 class ConvolutionRules(MixedProduct, QuantizedContraction):
-    """What both convolutions share: attributes, constraints, the shape of the result."""
+    """Base of both convolutions: attributes, constraints and the result's shape."""
 
     lhs: Any
     rhs: Any
@@ -209,7 +209,7 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
     C34 = Constraint(QuantizedContraction.hybrid_types)
 
     def size(self, operand: str, dimension: str) -> int:
-        """Size of an operand's dimension, DYNAMIC where that is none."""
+        """The size of an operand's dimension, DYNAMIC if it is unknown."""
         shape, axis = self.__dict__[operand].shape, self.__dict__[dimension]
         return int(shape[axis]) if 0 <= axis < len(shape) else DYNAMIC
 

@@ -1,4 +1,5 @@
-"""The `DotAlgorithm` of `dot_general`: to what operands are rounded, in what products are summed.
+"""The `DotAlgorithm` of `dot_general`: the types to which operands are rounded and in which products are
+summed.
 
 An operand of several components is split into its value rounded to the precision type, the rest
 rounded, and so on; 3, 6 or 9 products of components are computed and summed in f32, the smallest first.

@@ -104,7 +104,7 @@ class DotGeneral(
 
     @functools.cached_property
     def algorithm(self) -> DotAlgorithm | None:
-        """The dot algorithm; None without one."""
+        """The dot algorithm, if there is one."""
         if self.lhs_precision_type is None:
             return None
         return DotAlgorithm(*[self.__dict__[name] for name in dot_algorithm.FIELDS])
@@ -167,7 +167,7 @@ class _Einsum(Op):
         raise NotImplementedError
 
     def result_shape(self) -> tuple[int, ...]:
-        """The shape that the configuration gives.
+        """The result's shape according to the configuration.
 
         Raises:
             VerifyError: the configuration is malformed, or does not fit the operands.

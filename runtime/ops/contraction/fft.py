@@ -98,7 +98,7 @@ class Fft(
         return same_shape("result", self.result, "the shape that follows from operand", expected)
 
     def infer(self) -> list[Type]:
-        """The size of IRFFT's last dimension comes from `fft_length`."""
+        """The size of IRFFT's last dimension is the last one of `fft_length`."""
         return [TensorType(self._result_shape(self.operand.shape), self._result_element_type())]
 
     def reference(self, operand: Array) -> Array:

@@ -122,7 +122,7 @@ def _bits(array: Array) -> Array:
 
 
 def _multiply_integers(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply:
-    """Multiply modulo two to the result's width, by way of floats where these hold all sums exactly."""
+    """Multiply modulo two to the result's width, as floats if they can represent all sums exactly."""
     wrapped = carrier(result)
     leave = rounding(wrapped, result)
     largest = _magnitude(lhs) * _magnitude(rhs)

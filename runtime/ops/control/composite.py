@@ -56,7 +56,7 @@ def register_composite(name: str, function: Callable[..., Any], *, pure: bool = 
 
 
 def unregister_composite(name: str) -> None:
-    """Take back what `register_composite` did; KeyError where nothing is registered."""
+    """Undo `register_composite`; KeyError if no function is registered."""
     _REGISTERED.unregister(name)
 
 

@@ -44,7 +44,7 @@ def results_are(actual: Sequence[Type], expected: Sequence[Type], source: str) -
 
 
 class While(Op, name="stablehlo.while", assembly="custom(while)"):
-    """Runs `body` while `cond` holds."""
+    """Runs `body` repeatedly while `cond` returns true."""
 
     takes_stored_values = True
     operand = Operand(VALUE, variadic=True)
@@ -154,7 +154,7 @@ def _takes_nothing(name: str, actual: FunctionType) -> str | None:
 
 
 def _returns(name: str, actual: FunctionType, outputs: Sequence[Type], other: str) -> str | None:
-    """A branch must return what another one returns."""
+    """A branch must return as many values as another one, of the same types."""
     if all_types_agree(actual.results, outputs):
         return None
     return f"{name} returns {types_text(actual.results)}, but {other} returns {types_text(outputs)}"
@@ -169,7 +169,7 @@ class Call(Op, name="func.call", assembly="custom(call)"):
 
 
 class Return(Op, name="stablehlo.return", assembly="$results attr-dict ( : types($results) )?"):
-    """Ends a region: what the region returns."""
+    """Ends a region and returns its results."""
 
     results = Operand(VALUE, variadic=True)
 
@@ -178,7 +178,7 @@ class Return(Op, name="stablehlo.return", assembly="$results attr-dict ( : types
 
 
 class FunctionReturn(Op, name="func.return", assembly="attr-dict ( $operands : types($operands) )?"):
-    """Ends a function: what the function returns."""
+    """Ends a function and returns its results."""
 
     operands = Operand(VALUE, variadic=True)
 

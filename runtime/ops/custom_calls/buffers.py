@@ -31,7 +31,7 @@ def verify_create(view: CustomCallView) -> None:
 
 
 def create(view: CustomCallView) -> tuple[Any, ...]:
-    """Zeros: what is in a new buffer is open."""
+    """Zeros; the contents of a new buffer are undefined."""
     (result,) = view.results
     assert isinstance(result, (BufferType, TensorType))
     return (np.zeros(result.shape, tensor_of(result).dtype),)

@@ -49,7 +49,7 @@ def register_custom_call(target: str, function: Callable[..., Any], *, pure: boo
 
 
 def unregister_custom_call(target: str) -> None:
-    """Take back what `register_custom_call` did; KeyError where nothing is registered."""
+    """Undo `register_custom_call`; KeyError if no function is registered."""
     _REGISTERED.unregister(target)
 
 
@@ -64,7 +64,7 @@ class CustomCall(
     name="stablehlo.custom_call",
     assembly="custom(custom_call_target) ( $inputs ) attr-dict : functional-type",
 ):
-    """Calls what is known by a name outside of StableHLO.
+    """Calls a function that is defined outside of StableHLO, by its name.
 
     Attributes:
         pure: whether this call has no effect beyond its results.

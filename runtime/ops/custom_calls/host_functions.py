@@ -83,7 +83,7 @@ class Buffer(np.ndarray[Any, Any]):
 
 @dataclass(frozen=True)
 class ExecutionContext:
-    """What JAX's buffer callbacks are told of the call.
+    """The description of the call for JAX's buffer callbacks.
 
     Attributes:
         stage: the name of the stage; there is but one here.

@@ -1,4 +1,4 @@
-"""Custom calls that JAX exports for operations whose sizes are operands, and what stands for them.
+"""Custom calls that JAX exports for operations whose sizes are operands, and their replacements.
 
 The specializer puts an operation in the place of each call (`nimblehlo.specialize`), with the computations
 that the call names as its regions; the operation becomes its static form once its sizes are known.
@@ -219,7 +219,7 @@ REPLACED_TARGETS: Final = {
 
 
 def sized(types: Sequence[Type], operation: Operation) -> list[Type] | None:
-    """Result types with the shapes that a custom call's shape operands hold; None if one is unknown."""
+    """Result types with the shapes in a custom call's shape operands; None if one is unknown."""
     positions = shape_operands(operation)
     if not positions:
         return None

@@ -105,7 +105,7 @@ def _eq(view: CustomCallView, actual: Array, expected: Array) -> tuple[Any, ...]
 
 
 def _verify_identity(view: CustomCallView) -> None:
-    """Results of the same types as the inputs: all that an annotation for one device can ask for."""
+    """Results must have the types of the inputs, as annotations do nothing on one device."""
     if not all_types_agree(view.inputs, view.results):
         raise view.unsupported(
             f"@{view.call_target_name} changes the type of a value, which only several devices can do"
@@ -134,7 +134,9 @@ def _verify_shape_assertion(view: CustomCallView) -> None:
 
 
 def _shape_assertion(view: CustomCallView, condition: Array, *values: Array) -> tuple[Any, ...]:
-    """Raises the error message, with the values at the marks ``{0}``, ``{1}``, ..., unless it holds."""
+    """Raises the error message, with the values at the marks ``{0}``, ``{1}``, ..., if the condition is
+    false.
+    """
     if condition:
         return ()
     message = view.operation.attributes["error_message"]

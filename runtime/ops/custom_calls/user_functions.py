@@ -30,7 +30,7 @@ class Registry(Generic[Entry]):
         self._entries: dict[str, Entry] = {}
 
     def register(self, name: str, entry: Entry) -> None:
-        """Enter an entry; what was registered under the name before is replaced."""
+        """Add an entry, which replaces an earlier one of the same name."""
         with self._lock:
             self._entries[name] = entry
             Registry.changes += 1

@@ -129,7 +129,8 @@ class ShiftRightArithmetic(Shift, name="stablehlo.shift_right_arithmetic"):
 
 
 def _shift(element_type: ElementType, move: Callable[[Array, Array], Array]) -> Function:
-    """A shift on the unsigned bits of `element_type`; NumPy gives zero for amounts beyond its own widths."""
+    """A shift on the unsigned bits of `element_type`; NumPy returns zero for amounts beyond its own widths.
+    """
     to_bits, from_bits = element_types.unsigned_bits(element_type)
     return lambda lhs, rhs: from_bits(move(to_bits(lhs), to_bits(rhs)))
 

@@ -153,7 +153,7 @@ class Minimum(Binary, name="stablehlo.minimum"):
 
 
 def ordering(element_type: ElementType, plain: Function, for_floats: Callable[..., Function]) -> Function:
-    """A maximum or minimum: `plain` of carriers, or what `for_floats` makes for a type's width."""
+    """A maximum or minimum: `plain` of carriers, or the result of `for_floats` for a type's width."""
     if element_type.category == FLOAT and element_types.has_negative_zero(element_type):
         return for_floats(element_type.dtype, element_type.width)
     return element_types.carried(plain, element_type, element_type, element_types.carrier(element_type))

@@ -33,13 +33,13 @@ _USERS: Final[set[str]] = set()
 
 
 def uses_call_state(declaration: AnyOp) -> AnyOp:
-    """Declare that an operation's `reference` asks for `call_state`."""
+    """Declare that an operation's `reference` uses `call_state`."""
     _USERS.add(declaration.name)
     return declaration
 
 
 def needs_call_state(operation: str) -> bool:
-    """Whether the operation of that name asks for `call_state`."""
+    """Whether the operation of that name uses `call_state`."""
     return operation in _USERS
 
 
@@ -59,7 +59,7 @@ def new_call(options: Options) -> Iterator[None]:
 
 
 def for_process() -> None:
-    """Give the process of a grid that runs in the present context a state of its own.
+    """Give the process of a grid in the present context a separate state.
 
     It counts its own draws, while the probes of all processes are numbered together.
     """

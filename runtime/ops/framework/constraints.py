@@ -146,7 +146,7 @@ def absent(name: str, other: str) -> Constraint:
 
 
 def size_is_rank(*names: str, of: str) -> Constraint:
-    """Lists, or operands that hold sizes, must have a value for each dimension of an operand."""
+    """Lists, or operands of sizes, must have a value for each dimension of an operand."""
 
     def check(view: Op) -> str | None:
         rank = _part(view, of).rank
@@ -176,17 +176,17 @@ def not_empty(name: str) -> Constraint:
 
 
 def positive(name: str) -> Constraint:
-    """Each value of an attribute must be positive; an absent one holds."""
+    """Each value of an attribute must be positive, if it is present."""
     return at_least(1, name, f"0 < {name}")
 
 
 def not_negative(name: str) -> Constraint:
-    """No value of an attribute may be negative; an absent one holds."""
+    """No value of an attribute may be negative, if it is present."""
     return at_least(0, name, f"0 <= {name}")
 
 
 def at_least(least: int, name: str, rule: str | None = None) -> Constraint:
-    """Each value of an attribute must be at least `least`; an absent one holds."""
+    """Each value of an attribute must be at least `least`, if it is present."""
     return Constraint(
         lambda view: rules.at_least(least, name, view.integers(name) or ()), rule or f"{least} <= {name}"
     )

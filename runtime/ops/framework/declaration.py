@@ -326,7 +326,7 @@ class Op:
         return kind(reason, operation=name, label=label, location=self.operation.location)
 
     def constraints(self) -> Iterator[tuple[str, str, str | None]]:
-        """Each constraint as (label, rule, reason why it does not hold or None)."""
+        """Each constraint as (label, rule, reason why it is violated or None)."""
         for declared in self.declared_constraints:
             yield declared.label, declared.rule, declared.check(self)
 
@@ -365,7 +365,7 @@ class Op:
         return None
 
     def value_of_types(self) -> Array | None:
-        """The result, where the types of the operands tell it; else None."""
+        """The result, if the types of the operands determine it; else None."""
         return None
 
     def reference(self, *operands: Any, **regions: Any) -> Any:
@@ -409,7 +409,7 @@ def register(declaration: type[Op]) -> None:
 def declare(
     base: type[Op], module: str, operations: Mapping[str, Mapping[str, Any]], **settings: Any
 ) -> None:
-    """Declare operations that differ from a base class only in what its subclasses state as keywords.
+    """Declare operations that differ from a base class only in the keywords of its subclasses.
 
     Args:
         base: the class that they derive from.

@@ -65,7 +65,7 @@ class Operand(Field):
 
 
 class Result(Operand):
-    """A result; takes what `Operand` takes."""
+    """A result; has the same parameters as `Operand`."""
 
 
 class Attribute(Field):

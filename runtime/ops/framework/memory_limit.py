@@ -1,4 +1,4 @@
-"""No tensor is allocated that the machine's memory cannot hold."""
+"""The limit on the memory of tensors, so that none exceeds the memory of the machine."""
 
 from __future__ import annotations
 

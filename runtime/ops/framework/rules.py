@@ -1,4 +1,4 @@
-"""Conditions of constraints: each returns None where it holds, and otherwise the reason with the values.
+"""Conditions of constraints: each returns None, or the reason why the condition is violated with the values.
 
 Sizes that are not known yet (DYNAMIC) agree with every size: the constraint is judged again once they are.
 """
@@ -88,7 +88,7 @@ def same_element_type(name: str, type: TensorType, other: str, other_type: Tenso
 
 
 def length_is(name: str, length: int, expected: int, what: str) -> str | None:
-    """A list of `length` values must have `expected` ones; `what` says what that number is."""
+    """A list of `length` values must have `expected` ones; `what` describes that number."""
     if sizes_agree(length, expected):
         return None
     return f"{name} has {length} elements, but {what} is {expected}"
@@ -116,7 +116,7 @@ def is_sorted(name: str, values: Sequence[int]) -> str | None:
 
 
 def in_range(name: str, values: Iterable[int], low: int, high: int, bound: str) -> str | None:
-    """Each value must be at least `low` and less than `high`; `bound` says what `high` is."""
+    """Each value must be at least `low` and less than `high`; `bound` describes `high`."""
     values = list(values)
     for index, value in enumerate(values):
         if not low <= value < high:
@@ -235,7 +235,7 @@ _CHANGES: Final = frozenset(
 
 
 def body_element_types(body: Region) -> list[AnyElementType]:
-    """The element types E0, ..., EN-1 of what a reducing or updating region returns."""
+    """The element types E0, ..., EN-1 of the results of a reducing or updating region."""
     return [type.element_type for type in body.type.results if isinstance(type, TensorType)]
 
 

@@ -1,4 +1,4 @@
-"""Constraints on types alone, whatever operation has them.
+"""Constraints on types, which apply to all operations.
 
 Source: specification, section "Types".
 """

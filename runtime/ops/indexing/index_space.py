@@ -88,7 +88,7 @@ def combine(batch: Sequence[int], window: Sequence[int], window_dims: Sequence[i
 
 
 def as_indices(array: Array) -> Array:
-    """Integers of any type as int64; what exceeds its range becomes the largest one: outside as before."""
+    """Integers of any type as int64; greater values become the greatest one, which is out of bounds too."""
     if array.dtype == np.uint64:
         return np.minimum(array, np.uint64(LARGEST_INDEX)).astype(np.int64)
     return np.asarray(array).astype(np.int64, copy=False)
@@ -113,7 +113,7 @@ def stacked_components(components: Sequence[Array], added_to_negative: Sequence[
 
 
 class IndexedWindows:
-    """Windows of a tensor that index vectors choose: where in the flattened tensor their elements lie.
+    """Windows of a tensor at index vectors: the positions of their elements in the flattened tensor.
 
     A point of the space of all elements has the dimensions of a batch (one for each index vector), and at
     `window_dims` those of a window. The names are those of `gather` for what both operations have.

@@ -72,7 +72,7 @@ class ScatterRules(Op):
 
     @functools.cached_property
     def analysis(self) -> Body:
-        """What update_computation computes."""
+        """The analysis of update_computation."""
         return Body(self.update_computation)
 
     @functools.cached_property
@@ -94,7 +94,7 @@ class ScatterRules(Op):
 
     @property
     def keeps_order(self) -> bool:
-        """Whether applying window after window gives each destination its updates in their order.
+        """Whether applying the windows one after another keeps the order of the updates of each element.
 
         Updates are in the row-major order of all their dimensions. Those of a destination come from one place
         in the window along each dimension that no index moves, so that these dimensions may stand anywhere.
@@ -157,7 +157,7 @@ class ScatterRules(Op):
         return scatter
 
     def index_vectors(self, indices: Sequence[Array]) -> Array:
-        """scatter_indices, or a chunk of them, from the operands that hold them."""
+        """scatter_indices, or a chunk of them, from the operands."""
         return indices[0]
 
     def chunks(
@@ -223,7 +223,7 @@ class ScatterRules(Op):
 
     @functools.cached_property
     def combines_by_value(self) -> Callable[[list[Array], Array, list[Array]], None] | None:
-        """The NumPy function that applies updates in order like update_computation; None without one."""
+        """The NumPy function that applies updates in order like update_computation, if there is one."""
         if overwrites(self.update_computation):
             return _overwrite
         combine = _BY_VALUE.get(self.analysis.monoid or "")

@@ -1,4 +1,4 @@
-"""The operations that the specializer makes of operations which become one native function.
+"""Operations that stand for a group of operations which one native function computes.
 
 They occur in specialized programs alone: no text and no bytecode may name them.
 """

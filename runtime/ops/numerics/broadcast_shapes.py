@@ -34,7 +34,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
 
 
 def broadcast_pair(left: Array, right: Array) -> tuple[Array, Array]:
-    """Both arrays in the shape to which they broadcast; what is made larger can only be read."""
+    """Both arrays in their broadcast shape; an array that becomes larger is read-only."""
     shape = broadcast_shape(left, right)
     return as_broadcast(left, shape), as_broadcast(right, shape)
 

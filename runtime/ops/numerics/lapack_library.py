@@ -68,7 +68,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Two arguments: an array of that kind as large as the routine asks for, and its size."""
+    """Two arguments: an array of the size that the routine requests, and its size."""
 
     kind: str = "T"
 
@@ -199,7 +199,7 @@ class Library:
         return Call(address, integer is np.int64, count, passed, results, context)
 
     def _workspaces(self, address: int, integer: Any, arguments: Sequence[Argument]) -> Iterator[int]:
-        """The sizes that a routine asks for."""
+        """The sizes that a routine requests."""
         kinds = [argument.kind for argument in arguments if isinstance(argument, Workspace)]
         if not kinds:
             return

@@ -46,7 +46,7 @@ _BOUNDED: Final = frozenset({"stablehlo.cosine", "stablehlo.logistic", "stablehl
 
 
 class ResultAccuracyMode(enum.StrEnum):
-    """How `result_accuracy` asks for accuracy."""
+    """The kind of accuracy that `result_accuracy` requests."""
 
     DEFAULT = "DEFAULT"
     HIGHEST = "HIGHEST"

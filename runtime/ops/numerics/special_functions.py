@@ -42,7 +42,7 @@ def divide_integers(lhs: Array, rhs: Array) -> Array:
 
 
 def remainder_integers(lhs: Array, rhs: Array) -> Array:
-    """What `divide_integers` leaves, with the dividend's sign; the dividend where the divisor is zero."""
+    """The remainder of `divide_integers`, with the dividend's sign; the dividend if the divisor is zero."""
     return np.where(rhs == 0, lhs, np.fmod(lhs, rhs))
 
 

@@ -1,4 +1,4 @@
-"""What the bodies of reductions, scatters and sorts compute, recognized by value numbering.
+"""Analyses of the bodies of reductions, scatters and sorts by value numbering.
 
 Equal expressions of a body get equal numbers (value numbering), so a body is compared with a known form by
 building that form's number: the order of commutative operands, swapped comparisons and the places of
@@ -117,7 +117,7 @@ def _depends_on_arguments(block: Block) -> bool:
 
 
 def overwrites(region: Region) -> bool:
-    """Whether a region of N pairs returns its last N arguments: each update replaces what was there."""
+    """Whether a region of N pairs returns its last N arguments, so that updates replace the old values."""
     arguments, returned = region.block.arguments, region.block.terminator.operands
     return tuple(returned) == arguments[len(returned) :] and len(arguments) == 2 * len(returned)
 

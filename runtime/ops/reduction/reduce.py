@@ -121,7 +121,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
 
     @functools.cached_property
     def analysis(self) -> Body:
-        """What the body computes."""
+        """The analysis of the body."""
         return Body(self.body)
 
     @property

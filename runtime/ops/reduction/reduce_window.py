@@ -283,7 +283,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
         return self.analysis.leave([reduced.reshape(operand.shape)], reducer)[0]
 
     def _selected(self, operand: Array, shape: tuple[int, ...], select: Evaluate) -> Array:
-        """For each window the row-major position of the selected element, -1 where it holds no element."""
+        """The row-major position of the selected element of each window, -1 for windows without elements."""
         positions = np.arange(operand.size).reshape(operand.shape)
         selected = np.full(shape, -1)
         values = np.zeros(shape, operand.dtype)

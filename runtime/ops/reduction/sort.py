@@ -83,7 +83,7 @@ def sorted_alone(array: Array, element_type: AnyElementType, key: SortKey, axis:
 def sorted_positions(
     inputs: Sequence[Array], element_types: Sequence[AnyElementType], keys: Sequence[SortKey], axis: int
 ) -> Array:
-    """The positions along an axis from which the sorted elements come."""
+    """The positions of the sorted elements along an axis before sorting."""
     key_arrays = [ordered_integers(inputs[key.operand], element_types[key.operand], key) for key in keys]
     if len(key_arrays) == 1:
         return np.argsort(key_arrays[0], axis=axis, kind="stable")

@@ -130,7 +130,7 @@ def element_positions(
 
 
 def cumulative_axis(windows: Sequence[Window], shape: Sequence[int]) -> int | None:
-    """The dimension along which windows hold everything up to, or from, their position; None otherwise."""
+    """The dimension along which windows hold all elements up to, or from, their position; None otherwise."""
     axes = [axis for axis, window in enumerate(windows) if not window.is_trivial]
     if len(axes) != 1:
         return None
@@ -141,7 +141,7 @@ def cumulative_axis(windows: Sequence[Window], shape: Sequence[int]) -> int | No
 
 
 def padding_shape(padding: Sequence[Sequence[int]], rank: int, what: str) -> str | None:
-    """`padding` must have `rank` pairs; `what` says what that number is."""
+    """`padding` must have `rank` pairs; `what` describes that number."""
     if any(len(pair) != 2 for pair in padding):
         return f"padding has shape [{len(padding)}, {len(padding[0])}], but must have two columns"
     return rules.length_is("padding", len(padding), rank, what)

@@ -38,7 +38,7 @@ _LARGEST: Final = int(np.iinfo(np.int32).max)
 
 
 class RunTimeShaped(Op):
-    """Base of operations with operands that hold sizes.
+    """Base of operations with operands for sizes.
 
     Their values are known while verifying where a constant defines them, and always while running.
     Constraints read them with `sizes` and hold as long as they are not known.
@@ -82,13 +82,13 @@ class RunTimeShaped(Op):
         return view
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """The values of an attribute, or of an operand that holds sizes; None if they are unknown."""
+        """The values of an attribute or of an operand for sizes; None if they are unknown."""
         is_operand = isinstance(getattr(self, name), TensorType)
         return self.sizes(name) if is_operand else super().integers(name)
 
 
 def is_result_shape(name: str) -> Constraint:
-    """An operand that holds the result's shape must have its rank, and its sizes as far as they are known."""
+    """An operand for the result's shape must have its rank, and its sizes if they are known."""
     has_rank = constraints.size_is_rank(name, of="result")
 
     def check(view: Any) -> str | None:
@@ -294,7 +294,7 @@ class SetDimensionSize(
     name="stablehlo.set_dimension_size",
     assembly="$operand , $size , dim = $dimension attr-dict : functional-type",
 ):
-    """Gives one dimension a size that is an operand, within its bound.
+    """Sets the size of a dimension, within its bound, to the value of an operand.
 
     Not in the specification: its labels are our own. A dimension that grows gets zeros; XLA shows there what
     an earlier operation cut off, or anything.
@@ -340,7 +340,7 @@ class SetDimensionSize(
         return [self.operand.with_shape(shape)]
 
     def bound(self, actual: int) -> int:
-        """The greatest size of the dimension: its bound, or what it is."""
+        """The greatest size of the dimension: its bound, or its size."""
         bounds = [type.bounds[self.dimension] for type in (self.operand, self.result) if type.bounds]
         return int(max(actual, self.operand.shape[self.dimension], *bounds))
 

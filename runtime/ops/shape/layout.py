@@ -111,7 +111,7 @@ class ReshapeRules(Op):
     result: Any
 
     def result_type(self) -> TensorType:
-        """The type of the result with what is known about its shape."""
+        """The type of the result with its known sizes."""
         declared: TensorType = self.result
         return declared
 
@@ -221,7 +221,7 @@ class Reverse(
         return self.element_map(indices)
 
     def slices(self) -> tuple[slice, ...]:
-        """What `operand` is indexed with."""
+        """The index of `operand` that selects the result."""
         return tuple([slice(None, None, -1 if d in self.dimensions else 1) for d in range(self.operand.rank)])
 
     def reference(self, operand: Array) -> Array:

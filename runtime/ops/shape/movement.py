@@ -62,7 +62,7 @@ class MovementOp(Op):
     """Base of operations whose result consists of elements of operands, whatever their values."""
 
     def movement_maps(self) -> list[MovementMap] | None:
-        """The operands' elements that the result is made of; None where no affine functions give them.
+        """The positions of the result's elements in the operands; None if they are not affine functions.
 
         Where boxes overlap, the first map counts. All types are static.
         """

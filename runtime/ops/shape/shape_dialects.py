@@ -133,7 +133,7 @@ class RemSI(_Binary, name="arith.remsi"):
 
 
 class Predicate(enum.IntEnum):
-    """The comparison of `arith.cmpi`, by MLIR's numbers; s stands for signed, u for unsigned."""
+    """The comparison of `arith.cmpi`, by MLIR's numbers; s is signed, u is unsigned."""
 
     eq = 0
     ne = 1

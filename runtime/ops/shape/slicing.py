@@ -219,7 +219,7 @@ class Slice(
         return self.element_map([index.scaled(stride, start) for index, stride, start in ranges])
 
     def slices(self) -> tuple[slice, ...]:
-        """What `operand` is indexed with."""
+        """The index of `operand` that selects the result."""
         return tuple(map(slice, *self.ranges())) if self.start_indices else ()
 
     def reference(self, operand: Array) -> Array:

@@ -78,7 +78,7 @@ def operand_positions(view: Op) -> dict[str, int]:
 
 
 def constant_sizes(view: Op) -> dict[str, np.ndarray[Any, Any]] | None:
-    """The values of all operands that hold sizes, if constants define all of them; else None.
+    """The values of all operands for sizes, if constants define all of them; else None.
 
     Args:
         view: of an operation in STATIC_FORMS.
@@ -96,7 +96,7 @@ def constant_sizes(view: Op) -> dict[str, np.ndarray[Any, Any]] | None:
 def static_operation(
     view: Op, values: Mapping[str, np.ndarray[Any, Any]], operands: Sequence[Value] | None = None
 ) -> Operation:
-    """The static operation that a dynamic one becomes; its result types have the shapes that `values` say.
+    """The static operation for a dynamic one; its result types have the shapes in `values`.
 
     Args:
         view: of an operation in STATIC_FORMS.

@@ -196,7 +196,7 @@ def shardings_violation(
 
 
 def common_mesh(meshes: Iterable[Mesh]) -> Mesh | None:
-    """The mesh that all nonempty meshes are; None if they differ or there is none."""
+    """The mesh that all nonempty meshes are equal to; None if they differ or there is none."""
     common: Mesh | None = None
     for mesh in meshes:
         if common is None or common.is_empty:

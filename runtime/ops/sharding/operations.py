@@ -46,7 +46,7 @@ class Direction(enum.IntEnum):
 
 
 class Reduction(enum.IntEnum):
-    """How values of several devices become one, by MLIR's numbers."""
+    """The function that combines the values of several devices, by MLIR's numbers."""
 
     sum = 0
     max = 1
@@ -71,7 +71,7 @@ class MeshOp(Op, name="sdy.mesh", assembly="custom(symbol_name) = $mesh attr-dic
 
 
 def valid_sharding(name: str, operand: str) -> Constraint:
-    """A sharding, where there is one, must be valid for the type of an operand."""
+    """A sharding must be valid for the type of an operand, if it is present."""
 
     def check(view: ShardingOp) -> str | None:
         sharding, type = getattr(view, name), getattr(view, operand)
@@ -114,7 +114,7 @@ class ShardingConstraint(Constrained, name="sdy.sharding_constraint"):
 
 
 class Reshard(Constrained, name="sdy.reshard"):
-    """Gives a value another sharding."""
+    """Changes the sharding of a value."""
 
 
 class ShardingGroup(
@@ -176,7 +176,7 @@ class Edge(ShardingOp):
 class DataFlowEdge(
     Edge, name="sdy.data_flow_edge", assembly="$input ( sharding = $sharding )? attr-dict : same-type"
 ):
-    """Stands for a result of an operation with regions, and all values that flow into it."""
+    """Represents a result of an operation with regions, and all values that flow into it."""
 
     input = Operand(SHAPED)
     sharding = Attribute(SHARDING, None)
@@ -194,7 +194,7 @@ class DataFlowEdge(
 
 
 class FunctionDataFlowEdge(Edge, name="sdy.func_data_flow_edge", assembly="$operand attr-dict : same-type"):
-    """Stands for an argument of a function or a result of a call, and the values that flow into it."""
+    """Represents an argument of a function or a result of a call, and the values that flow into it."""
 
     operand = Operand(SHAPED)
     result = Result(SHAPED)

@@ -40,7 +40,7 @@ COMPUTATIONS: Final = frozenset({"sdy.manual_computation", "sdy.named_computatio
 
 
 def mesh_of(sharding: TensorSharding, meshes: Mapping[str, Mesh]) -> Mesh | None:
-    """The mesh that a sharding names; None if there is none.
+    """The mesh that a sharding refers to; None if there is none.
 
     Args:
         sharding: the sharding.
@@ -80,7 +80,7 @@ class Scope:
         self._uses: Counter[Value] | None = None
 
     def mesh(self, sharding: TensorSharding) -> Mesh | None:
-        """The mesh that a sharding names, None where there is none."""
+        """The mesh that a sharding refers to; None if there is none."""
         return mesh_of(sharding, self.meshes)
 
     def use_count(self, value: Value) -> int:
@@ -93,7 +93,7 @@ class Scope:
         return self._uses[value]
 
     def sharding_of(self, value: Value) -> TensorSharding | None:
-        """The sharding that the program gives a value, or None."""
+        """The sharding of a value in the program, or None."""
         owner = value.owner
         if isinstance(owner, Operation):
             return _sharding_of_result(owner, value.index)

@@ -24,7 +24,7 @@ def for_file(array: Array) -> Array:
 
 
 def from_file(array: Any, type: Type | None) -> Any:
-    """What `numpy.load` returns, bare bytes taken as elements of `type` where they have its size."""
+    """The result of `numpy.load`; bare bytes of the right size become elements of `type`."""
     if (
         array.dtype.kind == "V"
         and isinstance(type, TensorType)

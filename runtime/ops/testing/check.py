@@ -236,7 +236,7 @@ class ExpectSerializedEq(
     name="check.expect_serialized_eq",
     assembly="$expected , probe_id = $probe_id ( , iter = $iteration )? attr-dict : type($expected)",
 ):
-    """Checks a tensor against what a probe wrote at its run number `iteration`, counted from 0."""
+    """Compares a tensor with the output of a probe at its run number `iteration`, counted from 0."""
 
     expected = Operand(TENSOR)
     probe_id = Attribute(STRING)

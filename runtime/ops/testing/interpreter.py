@@ -98,7 +98,7 @@ def probe_folder(view: Op) -> Path:
 
 
 def read_probe(view: Op, probe_id: str, iteration: int, type: TensorType) -> Array:
-    """What a probe of that name wrote at its run number `iteration`, counted from 0.
+    """The output of a probe of that name at its run number `iteration`, counted from 0.
 
     The present call's probes are meant or, where it has none, those in the index.
 
@@ -159,7 +159,7 @@ def _element_text(element: Any, type: TensorType) -> str:
 
 
 def _float_text(element: Any) -> str:
-    """With six decimals where these give the same value, otherwise with as many as it takes."""
+    """With six decimals if these represent the value, otherwise with as many as are needed."""
     value = float(element)
     short = f"{value:.6e}"
     if not np.isfinite(value) or element.dtype.type(float(short)) == element:
