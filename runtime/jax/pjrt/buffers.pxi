@@ -226,11 +226,11 @@ cdef Error *buffer_from_host(FromHostArgs *args) noexcept nogil:
     error = _is_row_major(args.layout, args.rank)
     if error != NULL:
         return error
-    if is_finalizing():
+    if not begin_call():
         return shutting_down()
     memory = args.memory if args.memory != NULL else args.device.memories[0]
     done = new_event()
-    error = _take_host_array(args, memory, done)
+    error = ended(_take_host_array(args, memory, done))
     if error != NULL:
         release_event(done)
     else:
@@ -256,12 +256,12 @@ cdef Error *buffer_of_view(ViewArgs *args) noexcept nogil:
     error = _is_row_major(args.layout, args.rank)
     if error != NULL:
         return error
-    if is_finalizing():
+    if not begin_call():
         return shutting_down()
     memory = args.device.memories[0]
     if not lacks(args, &args.memory) and args.memory != NULL:
         memory = args.memory
-    return _take_view(args, memory)
+    return ended(_take_view(args, memory))
 
 
 cdef Error *_make_uninitialized(UninitializedBufferArgs *args, Memory *memory) noexcept with gil:
@@ -280,10 +280,10 @@ cdef Error *buffer_uninitialized(UninitializedBufferArgs *args) noexcept nogil:
     error = _is_row_major(args.layout, args.rank)
     if error != NULL:
         return error
-    if is_finalizing():
+    if not begin_call():
         return shutting_down()
     memory = args.memory if args.memory != NULL else args.device.memories[0]
-    return _make_uninitialized(args, memory)
+    return ended(_make_uninitialized(args, memory))
 
 
 cdef Error *buffer_of_error(ErrorBufferArgs *args) noexcept nogil:
@@ -512,9 +512,9 @@ cdef Error *_copy_transposed(ToHostArgs *args) noexcept nogil:
     wait_for_event(args.buffer.ready)
     if args.buffer.ready.code != CODE_OK:
         return event_failure(args.buffer.ready)
-    if is_finalizing():
+    if not begin_call():
         return shutting_down()
-    error = _copy_in_layout(args)
+    error = ended(_copy_in_layout(args))
     if error == NULL:
         args.event = &READY
     return error
@@ -580,9 +580,9 @@ cdef Error *_copy_to_memory(Buffer *buffer, Memory *memory, Buffer **copy) noexc
     wait_for_event(buffer.ready)
     if buffer.ready.code != CODE_OK:
         return event_failure(buffer.ready)
-    if is_finalizing():
+    if not begin_call():
         return shutting_down()
-    return _copy_here(buffer, memory, copy)
+    return ended(_copy_here(buffer, memory, copy))
 
 
 cdef Error *buffer_copy_to_device(CopyArgs *args) noexcept nogil:

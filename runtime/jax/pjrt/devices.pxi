@@ -288,6 +288,8 @@ cdef Error *memory_id(IntArgs *args) noexcept nogil:
 
 
 cdef Error *memory_kind(StringArgs *args) noexcept nogil:
+    if lacks(args, &args.size):
+        return short_structure()
     return _say(args, MEMORY_KIND_NAMES[(<Memory *>args.handle).kind])
 
 

@@ -151,9 +151,9 @@ cdef Error *_compile(
 ) noexcept nogil:
     if lacks(program, &program.format_size):
         return short_structure()
-    if is_finalizing():
+    if not begin_call():
         return shutting_down()
-    return _compile_here(program, options, options_size, client, executable)
+    return ended(_compile_here(program, options, options_size, client, executable))
 
 
 cdef Error *client_compile(ClientCompileArgs *args) noexcept nogil:
@@ -197,9 +197,9 @@ cdef Error *executable_deserialize(DeserializeArgs *args) noexcept nogil:
         return short_structure()
     if not lacks(args, &args.options_size):
         options = args.options
-    if is_finalizing():
+    if not begin_call():
         return shutting_down()
-    return _deserialize_here(args, options)
+    return ended(_deserialize_here(args, options))
 
 
 # ---- questions about an executable
@@ -262,9 +262,9 @@ cdef Error *_answer_text(StringArgs *args, const char *name) noexcept nogil:
     """Answer with an attribute of the program that is bytes, which the program keeps."""
     if lacks(args, &args.size):
         return short_structure()
-    if is_finalizing():
+    if not begin_call():
         return shutting_down()
-    return _get_text(args, name)
+    return ended(_get_text(args, name))
 
 
 cdef Error *_get_text(StringArgs *args, const char *name) noexcept with gil:
@@ -328,9 +328,9 @@ cdef Error *_answer_bytes(SerializeArgs *args, const char *name) noexcept nogil:
     """Answer with a copy of what a method of the program returns."""
     if lacks(args, &args.delete):
         return short_structure()
-    if is_finalizing():
+    if not begin_call():
         return shutting_down()
-    return _get_bytes(args, name)
+    return ended(_get_bytes(args, name))
 
 
 cdef Error *_get_bytes(SerializeArgs *args, const char *name) noexcept with gil:
@@ -377,9 +377,9 @@ cdef Error *executable_optimized_program(OptimizedProgramArgs *args) noexcept no
     """Give the text of the program; in a first call, without memory for it, its size."""
     if lacks(args, &args.program):
         return short_structure()
-    if is_finalizing():
+    if not begin_call():
         return shutting_down()
-    return _get_program_text(args.program, args.executable)
+    return ended(_get_program_text(args.program, args.executable))
 
 
 cdef Error *_get_memory(CompiledMemoryArgs *args) noexcept with gil:
@@ -396,9 +396,9 @@ cdef Error *executable_memory(CompiledMemoryArgs *args) noexcept nogil:
     cdef Error *error
     if lacks(args, &args.host_temporaries):
         return short_structure()
-    if is_finalizing():
+    if not begin_call():
         return shutting_down()
-    error = _get_memory(args)
+    error = ended(_get_memory(args))
     args.code = args.host_code = args.host_arguments = args.host_results = 0
     args.host_aliased = args.host_temporaries = 0
     if not lacks(args, &args.peak):

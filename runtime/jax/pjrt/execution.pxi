@@ -313,22 +313,26 @@ cdef void finish_task(Task *task) noexcept nogil:
 # ---- the function of the table
 
 cdef Error *executable_execute(ExecuteArgs *args) noexcept nogil:
+    if lacks(args, &args.complete):
+        return short_structure()
+    if not begin_call():
+        return shutting_down()
+    return ended(_execute(args))
+
+
+cdef Error *_execute(ExecuteArgs *args) noexcept nogil:
     cdef Error *error = NULL
     cdef Executable *executable = args.executable
     cdef Device *device
     cdef Py_ssize_t number, index
     cdef Buffer *buffer
     cdef bint is_ready = True
-    if lacks(args, &args.complete):
-        return short_structure()
     if args.devices != <size_t>executable.device_count:
         return plain_error(CODE_INVALID_ARGUMENT, b"the number of devices is not the program's")
     if args.arguments_count != <size_t>executable.argument_count:
         return plain_error(CODE_INVALID_ARGUMENT, b"the number of arguments is not the program's")
     if executable.is_deleted:
         return plain_error(CODE_INVALID_ARGUMENT, b"the executable has been deleted")
-    if is_finalizing():
-        return shutting_down()
     device = executable.devices[0]
     if not lacks(args, &args.device) and args.device != NULL:
         device = args.device
@@ -358,5 +362,22 @@ cdef Error *executable_execute(ExecuteArgs *args) noexcept nogil:
     return _enqueue(args, device)
 
 
+cdef Error *execute_context_create(HandleArgs *args) noexcept nogil:
+    """A context carries data of custom calls in C++, which no program here has."""
+    if lacks(args, &args.handle):
+        return short_structure()
+    args.handle = allocate(1)
+    return NULL
+
+
+cdef Error *execute_context_destroy(HandleArgs *args) noexcept nogil:
+    if lacks(args, &args.handle):
+        return short_structure()
+    free(args.handle)
+    return NULL
+
+
 cdef void fill_execution_slots(Api *api) noexcept:
+    api.slots[<int>SLOT_ExecuteContext_Create] = <void *>execute_context_create
+    api.slots[<int>SLOT_ExecuteContext_Destroy] = <void *>execute_context_destroy
     api.slots[<int>SLOT_LoadedExecutable_Execute] = <void *>executable_execute

@@ -35,8 +35,6 @@ cdef void free_texts(Texts *texts) noexcept nogil:
 
 cdef Error *answer_texts(SizedListsArgs *args, Texts *texts, Py_ssize_t count) noexcept nogil:
     """Answer with texts; with null pointers where there are none."""
-    if lacks(args, &args.sizes):
-        return short_structure()
     args.count = count
     args.items = texts.items if texts.count == count else NULL
     args.sizes = texts.sizes if texts.count == count else NULL
@@ -45,21 +43,29 @@ cdef Error *answer_texts(SizedListsArgs *args, Texts *texts, Py_ssize_t count) n
 
 cdef Error *argument_shardings(SizedListsArgs *args) noexcept nogil:
     cdef Executable *executable = <Executable *>args.handle
+    if lacks(args, &args.sizes):
+        return short_structure()
     return answer_texts(args, &executable.argument_shardings, executable.argument_count)
 
 
 cdef Error *result_shardings(SizedListsArgs *args) noexcept nogil:
     cdef Executable *executable = <Executable *>args.handle
+    if lacks(args, &args.sizes):
+        return short_structure()
     return answer_texts(args, &executable.result_shardings, executable.result_count)
 
 
 cdef Error *argument_memory_kinds(SizedListsArgs *args) noexcept nogil:
     cdef Executable *executable = <Executable *>args.handle
+    if lacks(args, &args.sizes):
+        return short_structure()
     return answer_texts(args, &executable.argument_memory_kinds, executable.argument_count)
 
 
 cdef Error *result_memory_kinds(SizedListsArgs *args) noexcept nogil:
     cdef Executable *executable = <Executable *>args.handle
+    if lacks(args, &args.sizes):
+        return short_structure()
     return answer_texts(args, &executable.result_memory_kinds, executable.result_count)
 
 
@@ -106,9 +112,9 @@ cdef Error *executable_cost(CountedListArgs *args) noexcept nogil:
     if lacks(args, &args.items):
         return short_structure()
     if executable.costs == NULL:
-        if is_finalizing():
+        if not begin_call():
             return shutting_down()
-        error = _fill_cost(executable)
+        error = ended(_fill_cost(executable))
     args.count = executable.cost_count
     args.items = executable.costs
     return error

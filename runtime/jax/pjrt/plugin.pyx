@@ -40,10 +40,28 @@ cdef extern from *:
     #endif
     /* Whether an argument structure ends before the field that `last` points to does. */
     #define nimblehlo_lacks(args, last) ((args)->struct_size < (size_t)((const char *)((last) + 1) - (const char *)(args)))
+    /* Start Python where there is none, and fill the table by importing this module. False if that fails. */
+    static int nimblehlo_import(void) {
+        PyObject *module;
+        PyGILState_STATE state;
+        int starts = !Py_IsInitialized();
+        if (starts)
+            Py_InitializeEx(0);
+        state = PyGILState_Ensure();
+        module = PyImport_ImportModule("nimblehlo.jax.pjrt.plugin");
+        if (module == NULL)
+            PyErr_Print();
+        Py_XDECREF(module);
+        PyGILState_Release(state);
+        if (starts)
+            PyEval_SaveThread();
+        return module != NULL;
+    }
     #define nimblehlo_new_array(dtype, rank, dims, strides, data, flags) PyArray_NewFromDescr( \
         &PyArray_Type, (PyArray_Descr *)(dtype), rank, dims, strides, data, flags, NULL)
     #define nimblehlo_copy_array(array) PyArray_NewCopy((PyArrayObject *)(array), NPY_CORDER)
     """
+    bint import_plugin "nimblehlo_import"() nogil
     bint is_finalizing "nimblehlo_is_finalizing"() nogil
     bint lacks "nimblehlo_lacks"(const void *args, const void *last) nogil
     object new_array "nimblehlo_new_array"(
@@ -60,6 +78,7 @@ cdef extern from "Python.h":
     int PyThread_acquire_lock(PyThread_type_lock lock, int waits) nogil
     void PyThread_release_lock(PyThread_type_lock lock) nogil
     int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int interruptible) nogil
+    unsigned long PyThread_get_thread_ident() nogil
     unsigned long PyThread_start_new_thread(void (*function)(void *) noexcept nogil, void *argument) nogil
     object PyObject_Call(object function, object arguments, PyObject *keywords)
     int PyGILState_Check() nogil
@@ -168,9 +187,9 @@ cdef Error *_create_client(ClientCreateArgs *args) noexcept with gil:
 cdef Error *client_create(ClientCreateArgs *args) noexcept nogil:
     if lacks(args, &args.client):
         return short_structure()
-    if is_finalizing():
+    if not begin_call():
         return shutting_down()
-    return _create_client(args)
+    return ended(_create_client(args))
 
 
 cdef void _fill_plugin_slots(Api *api) except *:
@@ -213,7 +232,9 @@ _fill_table()
 
 
 cdef public const void *GetPjrtApi() noexcept nogil:
-    """The table, for clients that load this library; the module has to be imported before."""
+    """The table, for clients that load this library; NULL if Python cannot import the module, and says why."""
+    if API.struct_size == 0 and not import_plugin():
+        return NULL
     return &API
 
 

@@ -17,14 +17,18 @@ cdef Error *_create_topology(int count, Client **topology) noexcept with gil:
     return NULL
 
 
+cdef Error *_make_topology(int count, Client **topology) noexcept nogil:
+    if not begin_call():
+        return shutting_down()
+    return ended(_create_topology(count, topology))
+
+
 cdef Error *topology_create(TopologyCreateArgs *args) noexcept nogil:
     if lacks(args, &args.topology):
         return short_structure()
-    if is_finalizing():
-        return shutting_down()
     if args.name_size:
         return topology_of_text(args.name, args.name_size, &args.topology)
-    return _create_topology(1, &args.topology)
+    return _make_topology(1, &args.topology)
 
 
 cdef Error *topology_of_text(const char *text, size_t size, Client **topology) noexcept nogil:
@@ -38,14 +42,12 @@ cdef Error *topology_of_text(const char *text, size_t size, Client **topology) n
         count = 10 * count + text[index] - 48
     if not 1 <= count <= MAX_TOPOLOGY_DEVICES:
         return plain_error(CODE_INVALID_ARGUMENT, b"a topology of NimbleHLO is a number of devices from 1 to 1024")
-    return _create_topology(count, topology)
+    return _make_topology(count, topology)
 
 
 cdef Error *topology_deserialize(TopologyDeserializeArgs *args) noexcept nogil:
     if lacks(args, &args.topology):
         return short_structure()
-    if is_finalizing():
-        return shutting_down()
     return topology_of_text(args.data, args.size, &args.topology)
 
 

@@ -6,15 +6,19 @@ cdef enum:
     MAX_TASKS = 64
     POLL_MICROSECONDS = 500
     MAX_POLLS = 2000
+    GRACE_MICROSECONDS = 50_000
 """A call waits while there are so many tasks, but not longer than a second: it may come from a function for which
-these tasks wait."""
+these tasks wait. At exit other threads get 50 ms to reach a place where they stay."""
 
 cdef struct Worker:
     PyThread_type_lock signal
+    unsigned long thread
     Task *task
     Worker *next
+    Worker *next_of_all
 
 cdef Worker *_idle = NULL
+cdef Worker *_all_workers = NULL
 cdef Task *_first_queued = NULL
 cdef Task *_last_queued = NULL
 cdef bint _is_queue_served = False
@@ -139,10 +143,29 @@ cdef void _run_tasks(Task *task) noexcept nogil:
         task = _following(serves_queue)
 
 
+cdef bint is_worker(unsigned long thread) noexcept nogil:
+    """Whether a thread runs tasks."""
+    cdef Worker *worker
+    cdef bint answer = False
+    take_lock()
+    worker = _all_workers
+    while worker != NULL:
+        if worker.thread == thread:
+            answer = True
+        worker = worker.next_of_all
+    release_lock()
+    return answer
+
+
 cdef void _work(void *user) noexcept nogil:
     """What a worker does until the process ends."""
-    global _idle
+    global _idle, _all_workers
     cdef Worker *worker = <Worker *>user
+    worker.thread = PyThread_get_thread_ident()
+    take_lock()
+    worker.next_of_all = _all_workers
+    _all_workers = worker
+    release_lock()
     while True:
         _run_tasks(worker.task)
         take_lock()
@@ -154,12 +177,13 @@ cdef void _work(void *user) noexcept nogil:
 
 cdef void _forget_tasks() noexcept nogil:
     """In the child of a fork: no worker and no task is there any more. Their memory is left."""
-    global LOCK, _idle, _first_queued, _last_queued, _is_queue_served, _task_count
+    global LOCK, _idle, _all_workers, _first_queued, _last_queued, _is_queue_served, _task_count, _calls, _parked
     LOCK = PyThread_allocate_lock()
     _idle = NULL
     _first_queued = _last_queued = NULL
     _is_queue_served = False
-    _task_count = 0
+    _all_workers = NULL
+    _task_count = _calls = _parked = 0
 
 
 def forget_tasks():
@@ -167,18 +191,28 @@ def forget_tasks():
     _forget_tasks()
 
 
-def wait_for_tasks():
-    """Wait until every task has run. An interrupt ends the wait."""
+def close():
+    """Wait until every task has run, at the interpreter's exit. Calls of other threads do not return from now on.
+
+    An interrupt ends the wait.
+    """
+    global _is_closing, _closing_thread
     cdef PyThread_type_lock held = _held_lock()
+    _closing_thread = PyThread_get_thread_ident()
+    _is_closing = True
     try:
-        while _count_of_tasks():
+        while _task_count or _calls:
             with nogil:
                 _sleep(held)
             PyErr_CheckSignals()
+        if _parked:
+            # Other threads call programs. They get the time to come here, where they stay.
+            with nogil:
+                PyThread_acquire_lock_timed(held, GRACE_MICROSECONDS, 0)
     finally:
         _free_held_lock(held)
 
 
-atexit.register(wait_for_tasks)
+atexit.register(close)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=forget_tasks)

@@ -10,24 +10,42 @@ from pathlib import Path
 import pytest
 
 from nimblehlo.errors import UnsupportedError
+from nimblehlo.jax.pjrt import plugin
 from nimblehlo.jax.pjrt.client import device_count
 
 pytest.importorskip("jax")
 
-CHECKS = Path(__file__).parent / "checks.py"
+FOLDER = Path(__file__).parent
+ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "nimblehlo,cpu", "NIMBLEHLO_JAX_DEVICES": "8"}
+
+
+def run(script: str, *arguments: str | Path) -> None:
+    """Run a script of this folder in a process of its own."""
+    command = [sys.executable, "-X", "faulthandler", FOLDER / script, *arguments]
+    finished = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
 def test_programs_run_under_jax() -> None:
-    """Every function of checks.py whose name begins with `check_`, in one process."""
-    environment = {**os.environ, "JAX_PLATFORMS": "nimblehlo,cpu", "NIMBLEHLO_JAX_DEVICES": "8"}
-    finished = subprocess.run(
-        [sys.executable, "-X", "faulthandler", CHECKS],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert finished.returncode == 0, finished.stdout + finished.stderr
+    run("checks.py")
+
+
+def test_other_clients_load_the_library() -> None:
+    pytest.importorskip("pypjrt")
+    run("library_client.py", plugin.__file__)
+
+
+def test_threads_call_and_compile() -> None:
+    run("stress.py", "threads", "--threads", "4", "--calls", "200")
+
+
+def test_memory_stays_flat() -> None:
+    run("stress.py", "memory", "--compiles", "50", "--calls", "10000")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_child_of_a_fork_goes_on() -> None:
+    run("stress.py", "fork")
 
 
 def test_the_number_of_devices_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
