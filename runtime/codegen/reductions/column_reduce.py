@@ -13,7 +13,8 @@ from llvmlite import ir
 
 from ..llvm.loops import Loop
 from ..llvm.values import BIT, I64, Value
-from .reduce import Buffers, Reducer
+from ..regions.region_function import OperandArrays
+from .reduce import Reducer
 
 ComputeRow = Callable[[ir.Value, ir.Value], Sequence[Sequence[Value]]]
 """The operands of each reduction at a row and a column."""
@@ -42,7 +43,7 @@ class PairwiseRowStacks:
         has_remainder: ir.Value,
         columns: ir.Value,
         compute: ComputeRow,
-    ) -> list[Buffers]:
+    ) -> list[OperandArrays]:
         """Reduce rows; returns the addresses of each reduction's row of totals.
 
         Args:
@@ -78,7 +79,7 @@ class PairwiseRowStacks:
         with Loop(builder, I64(0), columns, True) as column:
             rows = [compute(builder.add(first, I64(k)), column) for k in range(count)]
             for (reducer, buffers), *values in zip(self.stacks, *rows, strict=True):
-                reducer.store(buffers, self._index(stack_height, column), reducer.reduce(values))
+                buffers.store(self._index(stack_height, column), reducer.reduce(values))
 
     def _merge(self, top: ir.Value, count: ir.Value, columns: ir.Value) -> None:
         """Merge the stack's row `top` into the one below, then that one, `count` times."""
@@ -89,8 +90,8 @@ class PairwiseRowStacks:
             with Loop(builder, I64(0), columns, True) as column:
                 for reducer, buffers in self.stacks:
                     index = self._index(lower, column)
-                    upper = reducer.load(buffers, builder.add(index, I64(self.width)))
-                    reducer.store(buffers, index, reducer.combine(reducer.load(buffers, index), upper))
+                    upper = buffers.load(builder.add(index, I64(self.width)))
+                    buffers.store(index, reducer.combine(buffers.load(index), upper))
 
     def _index(self, stack_height: ir.Value, column: ir.Value) -> ir.Value:
         return self.builder.add(self.builder.mul(stack_height, I64(self.width)), column)

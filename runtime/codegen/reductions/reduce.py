@@ -19,8 +19,9 @@ from ..blocks import Bound, Elements, Emitter
 from ..blocks.emitter import instructions
 from ..coverage import ViewOf, element_type_of
 from ..llvm.functions import aligned_scratch
-from ..llvm.loops import Loop, address_of
-from ..llvm.values import I64, Value, load, rounded, store, stored_type, value_types
+from ..llvm.loops import Loop
+from ..llvm.values import I64, Value, rounded, stored_type, value_types
+from ..regions.region_function import OperandArrays
 from .iteration_space import accumulator_types, is_order_independent, reducer_name
 
 _STRAIGHT = 16
@@ -100,33 +101,19 @@ class Reducer:
             finished.append(value if accumulator is type else (rounded(self.builder, type, value[0]),))
         return finished
 
-    def allocate(self, count: int) -> list[ir.Value]:
+    def arrays(self, pointers: Sequence[ir.Value]) -> OperandArrays:
+        """Arrays of the accumulators of all inputs."""
+        return OperandArrays(self.builder, self.types, pointers)
+
+    def allocate(self, count: int) -> OperandArrays:
         """Stack memory for `count` elements of each input."""
         with self.builder.goto_entry_block():
-            return [aligned_scratch(self.builder, stored_type(type), count) for type in self.types]
-
-    def at(self, pointers: Sequence[ir.Value], index: ir.Value) -> list[ir.Value]:
-        """The addresses of the elements at an index."""
-        pairs = zip(pointers, self.types, strict=True)
-        return [address_of(self.builder, pointer, index, stored_type(type)) for pointer, type in pairs]
-
-    def load(self, pointers: Sequence[ir.Value], index: ir.Value) -> list[Value]:
-        """Load the elements at an index."""
-        pairs = zip(self.types, self.at(pointers, index), strict=True)
-        return [load(self.builder, type, address) for type, address in pairs]
-
-    def store(self, pointers: Sequence[ir.Value], index: ir.Value, values: Sequence[Value]) -> None:
-        """Store elements at an index."""
-        for type, address, value in zip(self.types, self.at(pointers, index), values, strict=True):
-            store(self.builder, type, value, address)
-
-
-Buffers = Sequence[ir.Value]
-"""The addresses of as many elements of each input of a reduction."""
+            pointers = [aligned_scratch(self.builder, stored_type(type), count) for type in self.types]
+        return self.arrays(pointers)
 
 
 def emit_reduce(
-    reducer: Reducer, values: Buffers, scratch: tuple[Buffers, Buffers], count: int
+    reducer: Reducer, values: OperandArrays, scratch: tuple[OperandArrays, OperandArrays], count: int
 ) -> list[Value]:
     """Reduce a constant number of contiguous values: one loop a level, the last values unrolled.
 
@@ -146,21 +133,21 @@ def emit_reduce(
         with Loop(builder, I64(0), I64(half), True) as index:
             even = index if exact else builder.shl(index, I64(1))
             odd = builder.add(even, I64(pairs_left if exact else 1))
-            left, right = reducer.load(source, even), reducer.load(source, odd)
+            left, right = source.load(even), source.load(odd)
             if extreme is None:
                 result = reducer.combine(left, right)
             else:
                 if is_first:
                     extreme.observe(left[0][0], right[0][0])
                 result = [(extreme.of(left[0][0], right[0][0]),)]
-            reducer.store(target, index, result)
+            target.store(index, result)
         if pairs_left > half:
-            odd_values = reducer.load(source, I64(half if exact else count - 1))
+            odd_values = source.load(I64(half if exact else count - 1))
             if extreme is not None and is_first:
                 extreme.observe(odd_values[0][0])
-            reducer.store(target, I64(half), odd_values)
+            target.store(I64(half), odd_values)
         source, target, other, count, is_first = target, other, target, pairs_left, False
-    total = reducer.reduce([reducer.load(source, I64(k)) for k in range(count)])
+    total = reducer.reduce([source.load(I64(k)) for k in range(count)])
     return [*total] if extreme is None else [(extreme.total(total[0][0]),)]
 
 

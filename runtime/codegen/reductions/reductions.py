@@ -23,10 +23,10 @@ from ..llvm.functions import internal_function
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, Value, load, store, stored_type
-from ..regions.region_function import captured_bounds
+from ..regions.region_function import OperandArrays, captured_bounds
 from .column_reduce import ComputeRow, PairwiseRowStacks
 from .element_emitter import ElementEmitter, Point
-from .reduce import Buffers, Reducer
+from .reduce import Reducer
 from .reduction_tiling import MAX_INTERLEAVED_ROWS, ReductionTilePlan, Strides, reductions_of
 from .vector_reduce import reduce_row
 
@@ -131,7 +131,8 @@ class _BlockFunction(ElementEmitter):
         ]
         remaining = iter(partials)
         self.partials = [
-            [next(remaining) for _ in reducer.types] if partials else [] for reducer in self.reducers
+            reducer.arrays([next(remaining) for _ in reducer.types] if partials else [])
+            for reducer in self.reducers
         ]
         self.generate()
         self.builder.ret_void()
@@ -174,7 +175,7 @@ class _BlockFunction(ElementEmitter):
         interleaved: int,
         row_counts: tuple[int, int],
         compute: ComputeRow,
-    ) -> list[Buffers]:
+    ) -> list[OperandArrays]:
         """Reduce rows of this function's columns; returns the addresses of each reduction's totals.
 
         Args:
@@ -205,13 +206,13 @@ class _BlockFunction(ElementEmitter):
         """The index of the first of this block's columns in a row of partial results."""
         return self.builder.add(self.builder.mul(row, I64(self.plan.inner)), self.first_column)
 
-    def finish(self, reducer: Reducer, totals: Buffers, outer: ir.Value) -> None:
+    def finish(self, reducer: Reducer, totals: OperandArrays, outer: ir.Value) -> None:
         """Combine a row of totals with the init values, and store the results."""
         builder, operation = self.builder, reducer.operation
         with Loop(builder, I64(0), self.columns, True) as column:
             point = (outer, I64(0), builder.add(self.first_column, column))
             initial = [self.element(value, point, {}) for value in operation.operands[len(reducer.types) :]]
-            values = reducer.finish(initial, reducer.load(totals, column))
+            values = reducer.finish(initial, totals.load(column))
             finished = dict(zip(operation.results, values, strict=True))
             for result, pointer in self.results:
                 if result in finished:
@@ -235,9 +236,9 @@ class _Blocks(_BlockFunction):
                 row = builder.add(builder.mul(self.outer, I64(plan.blocks)), self.block_number)
                 start = self.partials_row(row)
                 with Loop(builder, I64(0), self.columns, True) as column:
-                    reducer.store(partials, builder.add(start, column), reducer.load(totals, column))
+                    partials.store(builder.add(start, column), totals.load(column))
 
-    def totals(self) -> list[Buffers]:
+    def totals(self) -> list[OperandArrays]:
         """The addresses of each reduction's row of totals."""
         raise NotImplementedError
 
@@ -260,18 +261,18 @@ class _ShortRowBlocks(_Blocks):
 
     is_inlined = True
 
-    def totals(self) -> list[Buffers]:
+    def totals(self) -> list[OperandArrays]:
         rows = [self.compute_at((self.outer, I64(k), I64(0))) for k in range(self.plan.reduced)]
         buffers = [reducer.allocate(1) for reducer in self.reducers]
         for reducer, buffer, *values in zip(self.reducers, buffers, *rows, strict=True):
-            reducer.store(buffer, I64(0), reducer.reduce(values))
+            buffer.store(I64(0), reducer.reduce(values))
         return [*buffers]
 
 
 class _RowBlocks(_Blocks):
     """Blocks without inner dimensions: values are reduced where they lie, or on the stack."""
 
-    def totals(self) -> list[Buffers]:
+    def totals(self) -> list[OperandArrays]:
         builder, plan = self.builder, self.plan
         size = min(plan.block_reduced, plan.reduced)
         buffers = [(reducer.allocate(size), reducer.allocate(-(-size // 2))) for reducer in self.reducers]
@@ -282,16 +283,14 @@ class _RowBlocks(_Blocks):
             loop.side_by_side = side_by_side([one for one in self.block.operations[:-1] if not one.regions])
             with loop as index:
                 values = self.compute_at((self.outer, builder.add(self.first, index), I64(0)))
-                for reducer, (buffer, _), source, value in zip(
-                    self.reducers, buffers, sources, values, strict=True
-                ):
+                for (buffer, _), source, value in zip(buffers, sources, values, strict=True):
                     if source is None:
-                        reducer.store(buffer, index, value)
+                        buffer.store(index, value)
 
         def reduce(count: int) -> None:
             for reducer, (first, second), source in zip(self.reducers, buffers, sources, strict=True):
                 values, scratch = (first, (second, first)) if source is None else (source, (first, second))
-                reducer.store(first, I64(0), reduce_row(reducer, values, scratch, count))
+                first.store(I64(0), reduce_row(reducer, values, scratch, count))
 
         remainder = plan.reduced % size
         if not remainder:
@@ -304,7 +303,7 @@ class _RowBlocks(_Blocks):
                     reduce(size)
         return [first for first, _ in buffers]
 
-    def in_memory(self, reducer: Reducer) -> Buffers | None:
+    def in_memory(self, reducer: Reducer) -> OperandArrays | None:
         """The addresses of a reduction's operands, if they are contiguous and of the accumulator types."""
         operands = reducer.operation.operands[: len(reducer.types)]
         for value, type in zip(operands, reducer.types, strict=True):
@@ -312,13 +311,13 @@ class _RowBlocks(_Blocks):
             if strides is None or strides.reduced != 1 or type is not element_type_of(value):
                 return None
         point = (self.outer, self.first, I64(0))
-        return [self.address(self.arguments[value], value, point) for value in operands]
+        return reducer.arrays([self.address(self.arguments[value], value, point) for value in operands])
 
 
 class _ColumnBlocks(_Blocks):
     """Blocks with inner dimensions: rows are reduced while they are computed."""
 
-    def totals(self) -> list[Buffers]:
+    def totals(self) -> list[OperandArrays]:
         plan = self.plan
         row_counts = min(plan.block_reduced, plan.reduced), plan.reduced
         interleaved = plan.interleaved_rows(self.block)
@@ -339,8 +338,7 @@ class _FinishFunction(_BlockFunction):
 
         def compute(row: ir.Value, column: ir.Value) -> list[list[Value]]:
             index = builder.add(self.partials_row(builder.add(first, row)), column)
-            pairs = zip(self.reducers, self.partials, strict=True)
-            return [reducer.load(partials, index) for reducer, partials in pairs]
+            return [partials.load(index) for partials in self.partials]
 
         yes = ir.Constant(ir.IntType(1), 1)
         totals = self.reduce_rows(I64(blocks), yes, MAX_INTERLEAVED_ROWS, (blocks, blocks), compute)

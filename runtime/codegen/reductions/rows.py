@@ -21,8 +21,9 @@ from ..llvm.functions import aligned_scratch, outlined_function
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import begin_task
 from ..llvm.values import I64, Value, load, store, stored_type
+from ..regions.region_function import OperandArrays
 from .element_emitter import ElementEmitter, Point
-from .reduce import Buffers, Reducer
+from .reduce import Reducer
 from .row_tiling import (
     NAME,
     RowTilePlan,
@@ -128,9 +129,9 @@ class _Rows(ElementEmitter):
         start = self.builder.mul(self.row_in_group, I64(self.plan.columns))
         return address_of(self.builder, scratch, start, stored_type(element_type_of(value)))
 
-    def _reducers(self, pass_index: int) -> dict[Reducer, tuple[Buffers, Buffers]]:
+    def _reducers(self, pass_index: int) -> dict[Reducer, tuple[OperandArrays, OperandArrays]]:
         """The reductions of a pass with two buffers each, allocated once for all rows."""
-        reducers: dict[Reducer, tuple[Buffers, Buffers]] = {}
+        reducers: dict[Reducer, tuple[OperandArrays, OperandArrays]] = {}
         for operation in reductions_in_pass(self.plan, self.block, pass_index):
             reducer = Reducer(self.builder, operation, self.view_of)
             reducers[reducer] = reducer.allocate(self.plan.columns), reducer.allocate(self.plan.columns)
@@ -138,7 +139,7 @@ class _Rows(ElementEmitter):
             self.reduced_buffers[operation.result] = aligned_scratch(self.builder, stored, self.group)
         return reducers
 
-    def _generate_pass(self, reducers: dict[Reducer, tuple[Buffers, Buffers]]) -> None:
+    def _generate_pass(self, reducers: dict[Reducer, tuple[OperandArrays, OperandArrays]]) -> None:
         targets = self._targets(reducers)
         if targets:
             # Row values are computed before the loop, so that they dominate it.
@@ -148,8 +149,9 @@ class _Rows(ElementEmitter):
             operation = reducer.operation
             result, initial = operation.result, operation.operands[1]
             self._compute_row_values([initial])
-            source = self._in_memory(reducer)
-            values, scratch = (first, (second, first)) if source is None else ([source], (first, second))
+            source, values, scratch = self._in_memory(reducer), first, (second, first)
+            if source is not None:
+                values, scratch = reducer.arrays([source]), (first, second)
             totals = reduce_row(reducer, values, scratch, self.plan.columns)
             (self.rows[result],) = reducer.finish([self.row_value(initial)], totals)
             store(self.builder, element_type_of(result), self.rows[result], self._reduced_address(result))
@@ -166,14 +168,14 @@ class _Rows(ElementEmitter):
                 store(self.builder, element_type_of(value), self.row_value(value), pointer)
 
     def _targets(
-        self, reducers: dict[Reducer, tuple[Buffers, Buffers]]
+        self, reducers: dict[Reducer, tuple[OperandArrays, OperandArrays]]
     ) -> list[tuple[IrValue, ElementType, ir.Value, int]]:
         """The outputs of a pass: value, stored element type, address of its row, column stride."""
         targets = []
         outputs = pass_outputs(self.plan, self.block, self.pass_index)
-        for reducer, ((first,), _) in reducers.items():
+        for reducer, (first, _) in reducers.items():
             if self._in_memory(reducer) is None:
-                targets.append((reducer.operation.operands[0], reducer.types[0], first, 1))
+                targets.append((reducer.operation.operands[0], reducer.types[0], first.pointers[0], 1))
         for position, value in enumerate(self.block.terminator.operands):
             if value in outputs and self.plan.varies_along_columns(value):
                 stride = self.plan.column_stride(value)

@@ -19,10 +19,11 @@ from ..llvm.functions import aligned_scratch, outlined_function
 from ..llvm.loops import Loop, address_of
 from ..llvm.values import I64, Value, load, store, stored_type
 from ..nests.transposition import MAX_TILED_ITEMSIZE, load_transposed, store_transposed, tile_lanes
+from ..regions.region_function import OperandArrays
 from .column_reduce import PairwiseRowStacks
 from .element_emitter import ElementEmitter, Point
 from .iteration_space import collapsed_stride
-from .reduce import Buffers, Reducer
+from .reduce import Reducer
 from .reduction_tiling import interleaved_rows
 from .row_tiling import (
     EXPENSIVE_COST,
@@ -270,14 +271,14 @@ class ShortRows(ElementEmitter):
             cost_of(operation) for operation in merged if self.plan.varies_along_columns(operation.result)
         )
 
-    def _finish(self, reducer: Reducer, totals: Buffers) -> None:
+    def _finish(self, reducer: Reducer, totals: OperandArrays) -> None:
         """A reduction's results from the totals of all rows."""
         result, initial = reducer.operation.result, reducer.operation.operands[1]
         scratch = self._allocate(result)
         with Loop(self.builder, I64(0), I64(self.group), True) as row:
             point = (I64(0), row)
             element = self.element(initial, point, {})
-            (value,) = reducer.finish([element], reducer.load(totals, row))
+            (value,) = reducer.finish([element], totals.load(row))
             store(self.builder, element_type_of(result), value, self._address(result, scratch, point))
         self.scratch_buffers[result] = scratch
 

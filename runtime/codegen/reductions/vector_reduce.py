@@ -15,7 +15,8 @@ from ...kernels.simd.lane_pairs import LANE_BLOCK_BYTES, lane_pairs
 from ...types import FLOAT, ElementType
 from ..llvm.loops import Loop, address_of
 from ..llvm.values import I32, I64, Value, stored_type
-from .reduce import Buffers, Lanes, MinMaxReducer, Reducer, emit_reduce, shuffle_lanes, splat_constant
+from ..regions.region_function import OperandArrays
+from .reduce import Lanes, MinMaxReducer, Reducer, emit_reduce, shuffle_lanes, splat_constant
 
 VECTOR_BYTES = 64
 _ACCUMULATORS = 4
@@ -34,7 +35,7 @@ def _paired_in_order(lanes: int, piece: int, level: int) -> tuple[Lanes, Lanes]:
 
 
 def reduce_row(
-    reducer: Reducer, values: Buffers, scratch: tuple[Buffers, Buffers], count: int
+    reducer: Reducer, values: OperandArrays, scratch: tuple[OperandArrays, OperandArrays], count: int
 ) -> list[Value]:
     """The totals of a constant number of contiguous values; the row may have any address.
 
@@ -44,11 +45,10 @@ def reduce_row(
     """
     if not _can_vectorize(reducer, count):
         return emit_reduce(reducer, values, scratch, count)
-    row = _Row(reducer.builder, reducer.types[0], values[0], count)
-    total = (
-        _reduce_min_max(row, reducer) if reducer.is_min_or_max else _Tree(row, reducer).total(scratch[0][0])
-    )
-    return [(total,)]
+    row = _Row(reducer.builder, reducer.types[0], values.pointers[0], count)
+    if reducer.is_min_or_max:
+        return [(_reduce_min_max(row, reducer),)]
+    return [(_Tree(row, reducer).total(scratch[0].pointers[0]),)]
 
 
 def _can_vectorize(reducer: Reducer, count: int) -> bool:
