@@ -388,6 +388,45 @@ def interleaved_access(nest: Nest, number: int) -> InterleavedAccess | None:
     return None
 
 
+class Schedule(NamedTuple):
+    """How the code of a scheduled nest works, beside what it computes.
+
+    Attributes:
+        is_transposition: see `is_transposition`.
+        short: see `short_loop`.
+        nontemporal: see `uses_nontemporal_stores`.
+        buffered: see `buffers_stores`.
+        transposed: see `transposed_accesses`.
+        tiles: see `tiles_per_group`; 0 without transposed accesses.
+        interleaves_stores: see `has_interleaved_stores`.
+        interleaved: see `interleaved_access`, for each access.
+    """
+
+    is_transposition: bool
+    short: ShortLoop | None
+    nontemporal: bool
+    buffered: bool
+    transposed: tuple[int, ...]
+    tiles: int
+    interleaves_stores: bool
+    interleaved: tuple[InterleavedAccess | None, ...]
+
+
+def schedule_of(nest: Nest) -> Schedule:
+    """The schedule of a nest from `schedule_loops`."""
+    transposed = tuple(transposed_accesses(nest))
+    return Schedule(
+        is_transposition(nest),
+        short_loop(nest),
+        uses_nontemporal_stores(nest),
+        buffers_stores(nest),
+        transposed,
+        tiles_per_group(nest) if transposed else 0,
+        has_interleaved_stores(nest),
+        tuple([interleaved_access(nest, number) for number in range(len(nest.accesses))]),
+    )
+
+
 def stride_kind(stride: int) -> str:
     """The part of an innermost stride that the code depends on: a constant one, or "s" for any other."""
     return str(stride) if abs(stride) <= MAX_CONSTANT_STRIDE else "s"
@@ -400,19 +439,8 @@ def access_kind(index_map: AffineExpr) -> str:
 
 def description(nest: Nest) -> str:
     """All that the code of a scheduled nest depends on, as text."""
-    lines = [f"loops {len(nest.sizes)}" + (" transposition" if is_transposition(nest) else "")]
-    short = short_loop(nest)
-    lines.append("" if short is None else f"short {'inner' if short.is_inner else 'middle'} {short.size}")
-    lines.append(f"line {nest.slice_length}" + (" buffered" if buffers_stores(nest) else ""))
-    lines.append("streamed" if uses_nontemporal_stores(nest) else "")
-    lines.append("writes lines" if has_interleaved_stores(nest) else "")
-    transposed = transposed_accesses(nest)
-    lines.append(f"turned {transposed} {tiles_per_group(nest)}" if transposed else "")
-    for number, access in enumerate(nest.accesses):
-        lines.append(
-            f"access {access.element_type} {access_kind(access.index_map)} "
-            f"{interleaved_access(nest, number) or ''}"
-        )
+    lines = [f"loops {len(nest.sizes)}, slices of {nest.slice_length}", str(schedule_of(nest))]
+    lines += [f"access {access.element_type} {access_kind(access.index_map)}" for access in nest.accesses]
     lines += [f"index {access_kind(index_map)}" for index_map in nest.iota_maps]
     lines += [f"start {stride_kind(one.stride)}" for one in nest.start_indices]
     lines += map(_node_text, nest.nodes)

@@ -15,8 +15,9 @@ from llvmlite import ir
 from ...ir import Operation
 from ...types import ELEMENT_TYPES, ElementType, TensorType
 from ..elementwise.elementwise import emit, side_by_side
-from ..llvm.loops import DISTINCT_LOOP, GuardedLoop, disable_unrolling, interleaved
-from ..llvm.values import I64, Value, constant, load, store, stored_type
+from ..llvm.functions import aligned_scratch, opaque
+from ..llvm.loops import DISTINCT_LOOP, GuardedLoop, disable_unrolling, interleaved, min_index
+from ..llvm.values import I8, I64, Value, constant, load, store, stored_type
 from .contiguous_copy import copy_slice
 from .gathering import StartIndexArgs, add_strided, gather_offset
 from .nest import (
@@ -29,28 +30,19 @@ from .nest import (
     Iota,
     Load,
     Nest,
-    ShortLoop,
     access_kind,
     block_count,
-    buffers_stores,
-    has_interleaved_stores,
-    interleaved_access,
-    is_transposition,
     operand_nodes,
-    short_loop,
+    schedule_of,
     stride_kind,
     tile_extent,
-    tiles_per_group,
-    transposed_accesses,
-    uses_nontemporal_stores,
 )
-from .nontemporal_stores import BUFFER_BYTES, CACHE_LINE, copy_nontemporal, is_aligned
+from .nontemporal_stores import BUFFER_BYTES, copy_nontemporal, is_aligned
 from .transposition import (
     TileOperand,
     emit_element,
     emit_short_tile,
     emit_tile,
-    emit_transposed_tile,
     tile_lanes,
 )
 
@@ -120,6 +112,7 @@ class _Emitter:
 
     def __init__(self, nest: Nest, name: str) -> None:
         self.nest = nest
+        self.schedule = schedule_of(nest)
         self.module = ir.Module(name)
         function = ir.Function(self.module, _TASK, name)
         task, closure = function.args
@@ -141,7 +134,7 @@ class _Emitter:
         for pointer in self.pointers[len(nest.accesses) - len(nest.stores) :]:
             self.aligned = builder.and_(self.aligned, is_aligned(builder, pointer))
         first = builder.mul(task, blocks_per_task)
-        stop = _min_index(builder, builder.add(first, blocks_per_task), block_total)
+        stop = min_index(builder, builder.add(first, blocks_per_task), block_total)
         self.levels = _levels(nest)
         self.buffers = self.allocate_buffers(builder)
         self.transposed_tiles = self.allocate_transposed_tiles(builder)
@@ -156,7 +149,7 @@ class _Emitter:
 
     def allocate_buffers(self, builder: ir.IRBuilder) -> dict[int, ir.Value]:
         """Buffers of results that are copied with nontemporal stores, by access number."""
-        if not buffers_stores(self.nest):
+        if not self.schedule.buffered:
             return {}
         buffers: dict[int, ir.Value] = {}
         for number in range(len(self.nest.accesses) - len(self.nest.stores), len(self.nest.accesses)):
@@ -166,10 +159,10 @@ class _Emitter:
     def allocate_transposed_tiles(self, builder: ir.IRBuilder) -> dict[int, ir.Value]:
         """Scratch memory for transposed tiles, by access number."""
         scratch: dict[int, ir.Value] = {}
-        for number in transposed_accesses(self.nest):
+        for number in self.schedule.transposed:
             itemsize = self.nest.accesses[number].element_type.dtype.itemsize
             scratch[number] = _stack_scratch(
-                builder, itemsize * tile_extent(self.nest) ** 2 * tiles_per_group(self.nest)
+                builder, itemsize * tile_extent(self.nest) ** 2 * self.schedule.tiles
             )
         return scratch
 
@@ -178,7 +171,7 @@ class _Emitter:
     ) -> None:
         """One block of the two inner loops."""
         builder = loop.builder
-        if is_transposition(self.nest) and uses_nontemporal_stores(self.nest):
+        if self.schedule.is_transposition and self.schedule.nontemporal:
             # Follow the source, along which hardware prefetches; nontemporal stores need no order.
             rest, middle_block = _divmod(builder, loop.index, counts[0])
             rest, inner_block = _divmod(builder, rest, counts[1])
@@ -200,7 +193,7 @@ class _Emitter:
     ) -> tuple[ir.Value, ir.Value]:
         """The index range [first, stop) of a block."""
         first = builder.mul(block, extent)
-        return first, _min_index(builder, builder.add(first, extent), size)
+        return first, min_index(builder, builder.add(first, extent), size)
 
     def emit_rows(
         self,
@@ -210,7 +203,7 @@ class _Emitter:
         inner: tuple[ir.Value, ir.Value],
     ) -> None:
         """The two inner loops."""
-        if is_transposition(self.nest):
+        if self.schedule.is_transposition:
             self.emit_tiles(builder, outer, middle, inner)
         elif self.transposed_tiles:
             self.emit_with_transposed_tiles(builder, outer, middle, inner)
@@ -227,9 +220,7 @@ class _Emitter:
         """The two inner loops, a few adjacent tiles at a time: operands contiguous along the middle loop are
         first transposed into scratch memory."""
         extent = tile_extent(self.nest)
-        tile_rows, tile_columns = (
-            ir.Constant(I64, extent * count) for count in (1, tiles_per_group(self.nest))
-        )
+        tile_rows, tile_columns = (ir.Constant(I64, extent * count) for count in (1, self.schedule.tiles))
         rows = GuardedLoop(builder, "tiles", *_tile_range(builder, middle, tile_rows))
         columns = GuardedLoop(rows.builder, "tile", *_tile_range(rows.builder, inner, tile_columns))
         body = columns.builder
@@ -247,8 +238,8 @@ class _Emitter:
                 self.emit_row_loop(body, outer, (row, ends[0]), (column, ends[1]))
                 self.tile = None
             with strided:
-                one = row, _min_index(body, ends[0], middle[1])
-                other = column, _min_index(body, ends[1], inner[1])
+                one = row, min_index(body, ends[0], middle[1])
+                other = column, min_index(body, ends[1], inner[1])
                 self.emit_row_loop(body, outer, one, other)
         columns.close()
         rows.close()
@@ -260,14 +251,14 @@ class _Emitter:
         access, strides, extent = self.nest.accesses[number], self.strides[number], tile_extent(self.nest)
         start = _affine_offset(builder, ir.Constant(I64, 0), outer, strides)
         source = TileOperand(_element_pointer(builder, access, self.pointers[number], start), strides[-1])
-        count = tiles_per_group(self.nest)
+        count = self.schedule.tiles
         loop = GuardedLoop(builder, "turned", ir.Constant(I64, 0), ir.Constant(I64, count))
         body = loop.builder
         offset = body.mul(loop.index, ir.Constant(I64, extent))
         width = ir.Constant(I64, extent * count)
         tile = TileOperand(_element_pointer(body, access, self.transposed_tiles[number], offset), width)
         itemsize = access.element_type.dtype.itemsize
-        emit_transposed_tile(body, itemsize, extent, source, tile, row, body.add(column, offset))
+        emit_tile(body, itemsize, extent, source, tile, row, body.add(column, offset))
         disable_unrolling(loop.close())
 
     def emit_row_loop(
@@ -289,14 +280,14 @@ class _Emitter:
             for access, pointer, start in zip(self.nest.accesses, self.pointers, start_indices, strict=True)
         ]
         if self.tile is not None:
-            width = ir.Constant(I64, tile_extent(self.nest) * tiles_per_group(self.nest))
+            width = ir.Constant(I64, tile_extent(self.nest) * self.schedule.tiles)
             tile_row_offset = rows.builder.mul(rows.builder.sub(rows.index, self.tile[0]), width)
             for number, scratch in self.transposed_tiles.items():
                 self.rows[number] = _element_pointer(
                     rows.builder, self.nest.accesses[number], scratch, tile_row_offset
                 )
         for number, access in enumerate(self.nest.accesses):
-            interleaved = interleaved_access(self.nest, number)
+            interleaved = self.schedule.interleaved[number]
             if interleaved is not None and (self.tile is None or number not in self.transposed_tiles):
                 distance = ir.Constant(I64, interleaved.distance)
                 first = self.rows[interleaved.access]
@@ -330,7 +321,7 @@ class _Emitter:
         chunk = GuardedLoop(builder, "part", ir.Constant(I64, 0), chunk_count)
         body = chunk.builder
         first = body.add(inner[0], body.mul(chunk.index, chunk_extent))
-        stop = _min_index(body, body.add(first, chunk_extent), inner[1])
+        stop = min_index(body, body.add(first, chunk_extent), inner[1])
         self.buffer_start = first
         self.emit_elements(body, (first, stop))
         count = body.sub(stop, first)
@@ -366,17 +357,16 @@ class _Emitter:
             TileOperand(bases[0], self.strides[0][-1]),
             TileOperand(bases[1], self.strides[1][-2]),
         )
-        short = short_loop(self.nest)
-        if short is None:
+        if self.schedule.short is None:
             self.emit_square_tiles(builder, source, target, middle, inner)
-        elif uses_nontemporal_stores(self.nest):
+        elif self.schedule.nontemporal:
             with builder.if_else(self.aligned) as (nontemporal, temporal):
                 with nontemporal:
-                    self.emit_short_tiles(builder, source, target, middle, inner, short, True)
+                    self.emit_short_tiles(builder, source, target, middle, inner, True)
                 with temporal:
-                    self.emit_short_tiles(builder, source, target, middle, inner, short, False)
+                    self.emit_short_tiles(builder, source, target, middle, inner, False)
         else:
-            self.emit_short_tiles(builder, source, target, middle, inner, short, False)
+            self.emit_short_tiles(builder, source, target, middle, inner, False)
 
     def emit_short_tiles(
         self,
@@ -385,10 +375,11 @@ class _Emitter:
         target: TileOperand,
         middle: tuple[ir.Value, ir.Value],
         inner: tuple[ir.Value, ir.Value],
-        short: ShortLoop,
         nontemporal: bool,
     ) -> None:
         """A transposition one of whose loops is shorter than a tile."""
+        short = self.schedule.short
+        assert short is not None
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
         start, stop = middle if short.is_inner else inner
         lanes = ir.Constant(I64, tile_lanes(itemsize))
@@ -426,7 +417,7 @@ class _Emitter:
         inner: tuple[ir.Value, ir.Value],
     ) -> None:
         """A transposition by square tiles."""
-        nontemporal = uses_nontemporal_stores(self.nest)
+        nontemporal = self.schedule.nontemporal
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
         lanes = ir.Constant(I64, tile_lanes(itemsize))
         slow, fast = (inner, middle) if nontemporal else (middle, inner)
@@ -446,10 +437,24 @@ class _Emitter:
             is_full = body.and_(is_full, self.aligned)
         with body.if_else(is_full) as (full, partial):
             with full:
-                emit_tile(body, itemsize, source, target, first[0], first[1], nontemporal)
+                offset = body.add(body.mul(first[0], target.stride), first[1])
+                pointer = body.gep(
+                    target.pointer, [offset], inbounds=True, source_etype=ir.IntType(8 * itemsize)
+                )
+                tile = TileOperand(pointer, target.stride)
+                emit_tile(
+                    body,
+                    itemsize,
+                    tile_lanes(itemsize),
+                    source,
+                    tile,
+                    first[0],
+                    first[1],
+                    nontemporal=nontemporal,
+                )
             with partial:
-                one = first[0], _min_index(body, ends[0], middle[1])
-                other = first[1], _min_index(body, ends[1], inner[1])
+                one = first[0], min_index(body, ends[0], middle[1])
+                other = first[1], min_index(body, ends[1], inner[1])
                 self.emit_single_elements(body, source, target, one, other)
         columns.close()
         rows.close()
@@ -520,7 +525,7 @@ class _Emitter:
             else:
                 # LLVM scatters interleaved stores with gaps, so only gapless ones get a constant stride.
                 stride = self.strides[number][-1]
-                if has_interleaved_stores(self.nest):
+                if self.schedule.interleaves_stores:
                     stride = ir.Constant(I64, access.index_map.strides[-1])
                 pointer = self.pointer(builder, access, self.rows[number], stride, index)
             if self.nest.slice_length > 1:
@@ -532,7 +537,7 @@ class _Emitter:
         self, builder: ir.IRBuilder, access: Access, source: ir.Value, target: ir.Value
     ) -> None:
         """Copy a slice to its target."""
-        if not uses_nontemporal_stores(self.nest):
+        if not self.schedule.nontemporal:
             copy_slice(builder, access.element_type, self.nest.slice_length, source, target)
             return
         with builder.if_else(self.aligned) as (nontemporal, temporal):
@@ -575,10 +580,7 @@ class _Emitter:
 
 def _stack_scratch(builder: ir.IRBuilder, nbytes: int) -> ir.Value:
     """Stack memory of a task."""
-    scratch = builder.alloca(ir.ArrayType(ir.IntType(8), nbytes))
-    scratch.align = CACHE_LINE
-    # llvmlite converts to an opaque pointer by no other instruction.
-    return builder.inttoptr(builder.ptrtoint(scratch, I64), _POINTER)
+    return opaque(aligned_scratch(builder, I8, nbytes))
 
 
 def _element_pointer(builder: ir.IRBuilder, access: Access, pointer: ir.Value, offset: ir.Value) -> ir.Value:
@@ -600,10 +602,6 @@ def _tile_range(
     """The numbers of the tiles that cover a range of indices, counted from its first one."""
     count = builder.add(builder.sub(indices[1], indices[0]), ir.Constant(I64, lanes.constant - 1))
     return ir.Constant(I64, 0), builder.udiv(count, lanes)
-
-
-def _min_index(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
-    return builder.select(builder.icmp_signed("<", a, b), a, b)
 
 
 def _divmod(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:

@@ -39,49 +39,34 @@ def tile_lanes(itemsize: int) -> int:
 def emit_tile(
     builder: ir.IRBuilder,
     itemsize: int,
+    extent: int,
     source: TileOperand,
     target: TileOperand,
     middle: ir.Value,
     inner: ir.Value,
-    nontemporal: bool,
+    rows: int | None = None,
+    nontemporal: bool = False,
 ) -> None:
-    """Transpose one tile: the source is contiguous along the middle loop, the target along the inner one.
+    """Transpose one tile of `extent` by `extent` elements: the source is contiguous along the middle loop.
 
     Args:
-        middle, inner: the indices of the tile's first element.
+        target: where the tile begins, contiguous along the inner loop.
+        middle, inner: the indices of the tile's first element in the source.
+        rows: how many rows of the target are written; None: all.
         nontemporal: use nontemporal stores; the target's rows are aligned to a vector then.
     """
-    lanes = tile_lanes(itemsize)
     element = ir.IntType(8 * itemsize)
-    for lane, column in enumerate(_columns(builder, itemsize, lanes, source, middle, inner)):
-        index = builder.add(middle, ir.Constant(I64, lane))
-        offset = builder.add(builder.mul(index, target.stride), inner)
+    for lane, column in enumerate(_columns(builder, itemsize, extent, source, middle, inner)[:rows]):
+        offset = builder.mul(ir.Constant(I64, lane), target.stride)
         pointer = builder.gep(target.pointer, [offset], inbounds=True, source_etype=element)
-        if nontemporal:
-            store_nontemporal(builder, column, pointer, lanes * itemsize)
-        else:
-            builder.store(column, pointer, align=_ALIGNMENT)
+        _store(builder, column, pointer, extent * itemsize, nontemporal)
 
 
-def emit_transposed_tile(
-    builder: ir.IRBuilder,
-    itemsize: int,
-    extent: int,
-    source: TileOperand,
-    scratch: TileOperand,
-    middle: ir.Value,
-    inner: ir.Value,
-) -> None:
-    """Transpose one tile of `extent` by `extent` elements into scratch memory.
-
-    Args:
-        middle, inner: the indices of the tile's first element.
-    """
-    element = ir.IntType(8 * itemsize)
-    for lane, column in enumerate(_columns(builder, itemsize, extent, source, middle, inner)):
-        offset = builder.mul(ir.Constant(I64, lane), scratch.stride)
-        pointer = builder.gep(scratch.pointer, [offset], inbounds=True, source_etype=element)
-        builder.store(column, pointer, align=_ALIGNMENT)
+def _store(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, nbytes: int, nontemporal: bool) -> None:
+    if nontemporal:
+        store_nontemporal(builder, value, pointer, nbytes)
+    else:
+        builder.store(value, pointer, align=_ALIGNMENT)
 
 
 def _columns(
@@ -139,10 +124,7 @@ def emit_short_tile(
         inner_lanes = [divmod(number * lanes + lane, size) for lane in range(lanes)]
         rows = [divmod(lane * size + number, lanes) for lane in range(lanes)]
         value = _select_lanes(builder, read, [(row, lane) for lane, row in inner_lanes] if is_inner else rows)
-        if nontemporal:
-            store_nontemporal(builder, value, pointer, lanes * itemsize)
-        else:
-            builder.store(value, pointer, align=_ALIGNMENT)
+        _store(builder, value, pointer, lanes * itemsize, nontemporal)
 
 
 def _select_lanes(
@@ -247,19 +229,14 @@ def _emit_load_transposed(
     columns: int,
     stride: int,
 ) -> None:
-    element, lanes, vector = _tile_of(itemsize)
+    element, lanes, _ = _tile_of(itemsize)
+    source, distance = TileOperand(rows, ir.Constant(I64, columns)), ir.Constant(I64, stride)
     with Loop(builder, ir.Constant(I64, 0), ir.Constant(I64, -(-columns // lanes)), True) as tile:
         first = _first_column(builder, tile, columns, lanes)
-        read = []
-        for row in range(lanes):
-            index = builder.add(first, ir.Constant(I64, row * columns))
-            pointer = builder.gep(rows, [index], inbounds=True, source_etype=element)
-            read.append(builder.load(pointer, typ=vector, align=itemsize))
-        offset = builder.add(offset, builder.mul(first, ir.Constant(I64, stride)))
-        for column, transposed in enumerate(_transpose_square(builder, read)[:columns]):
-            index = builder.add(offset, ir.Constant(I64, column * stride))
-            pointer = builder.gep(target, [index], inbounds=True, source_etype=element)
-            builder.store(transposed, pointer, align=itemsize)
+        start = builder.add(offset, builder.mul(first, distance))
+        pointer = builder.gep(target, [start], inbounds=True, source_etype=element)
+        transposed = TileOperand(pointer, distance)
+        emit_tile(builder, itemsize, lanes, source, transposed, first, ir.Constant(I64, 0), rows=columns)
 
 
 def _emit_store_transposed(

@@ -179,6 +179,10 @@ class LoopFunction:
         """Bind values in memory to their elements, if small, or to their storage."""
         return [_read(self.builder, *pair) for pair in zip(values, pointers, strict=True)]
 
+    def arrays(self, types: Sequence[ElementType], first: int) -> OperandArrays:
+        """The arrays of some types whose pointers begin at argument `first`."""
+        return OperandArrays(self.builder, types, self.pointers[first : first + len(types)])
+
     def compiled_once(self) -> ir.Function:
         """Return the function, marked to be compiled once: neither inlined nor specialized."""
         self.function.attributes.add("noinline")

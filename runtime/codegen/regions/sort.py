@@ -91,10 +91,6 @@ class _Sort:
         self.search = self._search()
         self.merge = self._merge()
 
-    def columns(self, function: LoopFunction, first: int) -> OperandArrays:
-        """The arrays of all inputs, whose pointers begin at argument `first`."""
-        return OperandArrays(function.builder, self.types, function.pointers[first : first + self.count])
-
     def _search(self) -> ir.Function:
         """`void search(i64 start, i64 middle, i64 end, i64 iterations, source..., points)`.
 
@@ -135,7 +131,7 @@ class _Sort:
 
     def _probe(self, function: LoopFunction, index: ir.Value, low_at: ir.Value, high_at: ir.Value) -> None:
         """An iteration of the search for an element: halves the range of its insertion point."""
-        builder, source = function.builder, self.columns(function, 0)
+        builder, source = function.builder, function.arrays(self.types, 0)
         low, high = builder.load(low_at, typ=_INDEX), builder.load(high_at, typ=_INDEX)
         searching = builder.icmp_unsigned("<", low, high)
         probe = builder.lshr(builder.add(low, high), _INDEX(1))
@@ -157,8 +153,8 @@ class _Sort:
         function = LoopFunction(self.module, "merge", 4, 2 * self.count + 1, self.passed)
         builder, source, target = (
             function.builder,
-            self.columns(function, 0),
-            self.columns(function, self.count),
+            function.arrays(self.types, 0),
+            function.arrays(self.types, self.count),
         )
         points = function.pointers[-1]
         start, width, limit, iterations = function.integers
@@ -283,9 +279,9 @@ class _Sort:
         start = builder.mul(row, I64(plan.length))
         first = self.count + len(self.passed)
         copies = (
-            self.columns(function, first).from_index(start),
-            self.columns(function, first + self.count).from_index(start),
+            function.arrays(self.types, first).from_index(start),
+            function.arrays(self.types, first + self.count).from_index(start),
         )
         first_point = builder.mul(row, I64(plan.length + 1))
         points = address_of(builder, function.pointers[-1], first_point, _INDEX)
-        return self.columns(function, 0).from_index(start), copies, points
+        return function.arrays(self.types, 0).from_index(start), copies, points

@@ -108,65 +108,59 @@ class _Windows:
         self.add = self.onto("add", I64(stride))
         self.function = self.generate()
 
-    def columns(self, loop_function: LoopFunction, first: int) -> OperandArrays:
-        """The arrays of all inputs, whose pointers begin at argument `first`."""
-        return OperandArrays(
-            loop_function.builder, self.types, loop_function.pointers[first : first + self.count]
-        )
-
     def onto(self, name: str, stride: ir.Value) -> ir.Function:
         """`void (i64 count, values..., accumulators...)`: combines accumulators with values `stride`
         apart."""
-        loop_function = LoopFunction(self.module, name, 1, 2 * self.count, self.passed)
-        builder = loop_function.builder
-        values, accumulators = self.columns(loop_function, 0), self.columns(loop_function, self.count)
-        (count,) = loop_function.integers
+        function = LoopFunction(self.module, name, 1, 2 * self.count, self.passed)
+        builder = function.builder
+        values, accumulators = function.arrays(self.types, 0), function.arrays(self.types, self.count)
+        (count,) = function.integers
         is_some = builder.icmp_signed(">", count, I64(0))
         with builder.if_then(is_some), Loop(builder, I64(0), count) as index:
             arguments = [*accumulators.load(index), *values.load(builder.mul(index, stride))]
-            accumulators.store(index, self.body.on_scalars(builder, arguments, loop_function.passed))
+            accumulators.store(index, self.body.on_scalars(builder, arguments, function.passed))
         builder.ret_void()
-        return loop_function.compiled_once()
+        return function.compiled_once()
 
     def generate(self) -> ir.Function:
         count = self.count
-        loop_function = LoopFunction(self.module, "row", 1, 3 * count + len(self.passed))
-        builder = loop_function.builder
+        function = LoopFunction(self.module, "row", 1, 3 * count + len(self.passed))
+        builder = function.builder
         *outer_counts, last_count = self.view.num_windows()
-        outer_index = loop_function.integers[0]
+        outer_index = function.integers[0]
         indices: list[ir.Value] = []
         for size in reversed(outer_counts):
             indices.insert(0, builder.urem(outer_index, I64(size)))
             outer_index = builder.udiv(outer_index, I64(size))
-        results = self.columns(loop_function, 2 * count + len(self.passed))
-        results = results.from_index(builder.mul(loop_function.integers[0], I64(last_count)))
+        results = function.arrays(self.types, 2 * count + len(self.passed))
+        results = results.from_index(builder.mul(function.integers[0], I64(last_count)))
         tile = min(_TILE, last_count)
-        scratch_buffers = [loop_function.allocate_scratch(stored_type(type), tile) for type in self.types]
+        scratch_buffers = [function.allocate_scratch(stored_type(type), tile) for type in self.types]
         accumulators, initial = (
             OperandArrays(builder, self.types, scratch_buffers),
-            self.columns(loop_function, count),
+            function.arrays(self.types, count),
         )
         with Loop(builder, I64(0), I64(-(-last_count // tile))) as number:
             first = builder.mul(number, I64(tile))
             width = min_index(builder, I64(tile), builder.sub(I64(last_count), first))
             with Loop(builder, I64(0), width) as index:
                 accumulators.copy(index, initial, I64(0))
-            self.positions(loop_function, indices, first, width, accumulators)
+            self.positions(function, indices, first, width, accumulators)
             with Loop(builder, I64(0), width) as index:
                 results.copy(builder.add(first, index), accumulators, index)
         builder.ret_void()
-        return loop_function.function
+        return function.function
 
     def positions(
         self,
-        loop_function: LoopFunction,
+        function: LoopFunction,
         indices: Sequence[ir.Value],
         first: ir.Value,
         width: ir.Value,
         accumulators: OperandArrays,
     ) -> None:
         """Combine with each position of the windows, in row-major order."""
-        builder, windows = loop_function.builder, self.view.windows
+        builder, windows = function.builder, self.view.windows
         strides = row_major_strides(self.shape)
         with ExitStack() as loops:
             position, inside = I64(0), _TRUE
@@ -175,34 +169,34 @@ class _Windows:
                 offset, is_element = _operand_index(builder, window, size, index, at)
                 inside = builder.and_(inside, is_element)
                 position = builder.add(position, builder.mul(offset, I64(stride)))
-            values = self.columns(loop_function, 0).from_index(builder.select(inside, position, I64(0)))
+            values = function.arrays(self.types, 0).from_index(builder.select(inside, position, I64(0)))
             at = loops.enter_context(Loop(builder, I64(0), I64(windows[-1].size)))
             with builder.if_else(inside) as (elements, padding):
                 with elements:
                     if windows[-1].base_dilation == 1:
-                        self.neighbours(loop_function, values, at, first, width, accumulators)
+                        self.neighbours(function, values, at, first, width, accumulators)
                     else:
-                        self.one_by_one(loop_function, values, at, first, width, accumulators)
+                        self.one_by_one(function, values, at, first, width, accumulators)
                 with padding:
                     self.call(
-                        loop_function, self.pad, width, self.columns(loop_function, self.count), accumulators
+                        function, self.pad, width, function.arrays(self.types, self.count), accumulators
                     )
 
     def call(
         self,
-        loop_function: LoopFunction,
-        function: ir.Function,
+        function: LoopFunction,
+        combine: ir.Function,
         count: ir.Value,
         values: OperandArrays,
         accumulators: OperandArrays,
     ) -> None:
         first = 2 * self.count
-        outside = loop_function.pointers[first : first + len(self.passed)]
-        loop_function.builder.call(function, [count, *values.pointers, *accumulators.pointers, *outside])
+        outside = function.pointers[first : first + len(self.passed)]
+        function.builder.call(combine, [count, *values.pointers, *accumulators.pointers, *outside])
 
     def neighbours(
         self,
-        loop_function: LoopFunction,
+        function: LoopFunction,
         values: OperandArrays,
         at: ir.Value,
         first: ir.Value,
@@ -210,17 +204,17 @@ class _Windows:
         accumulators: OperandArrays,
     ) -> None:
         """Combine a row's windows with a position that is before the operand, within, or after it."""
-        builder, window, size = loop_function.builder, self.view.windows[-1], self.shape[-1]
-        initial = self.columns(loop_function, self.count)
+        builder, window, size = function.builder, self.view.windows[-1], self.shape[-1]
+        initial = function.arrays(self.types, self.count)
         offset, _ = _operand_index(builder, window, size, first, at)
         begin = self.reached(builder, builder.sub(I64(0), offset), width)
         end = self.reached(builder, builder.sub(I64(size), offset), width)
-        self.call(loop_function, self.pad, begin, initial, accumulators)
+        self.call(function, self.pad, begin, initial, accumulators)
         start = builder.add(offset, builder.mul(begin, I64(window.stride)))
         # Without such windows, nothing is read.
         source = values.from_index(builder.select(builder.icmp_signed("<", begin, end), start, I64(0)))
-        self.call(loop_function, self.add, builder.sub(end, begin), source, accumulators.from_index(begin))
-        self.call(loop_function, self.pad, builder.sub(width, end), initial, accumulators.from_index(end))
+        self.call(function, self.add, builder.sub(end, begin), source, accumulators.from_index(begin))
+        self.call(function, self.pad, builder.sub(width, end), initial, accumulators.from_index(end))
 
     def reached(self, builder: ir.IRBuilder, distance: ir.Value, width: ir.Value) -> ir.Value:
         """The first of `width` windows that begins at least `distance` after the first one."""
@@ -231,7 +225,7 @@ class _Windows:
 
     def one_by_one(
         self,
-        loop_function: LoopFunction,
+        function: LoopFunction,
         values: OperandArrays,
         at: ir.Value,
         first: ir.Value,
@@ -239,7 +233,7 @@ class _Windows:
         accumulators: OperandArrays,
     ) -> None:
         """Combine the windows of a row with base dilation, one by one."""
-        builder, initial = loop_function.builder, self.columns(loop_function, self.count)
+        builder, initial = function.builder, function.arrays(self.types, self.count)
         with Loop(builder, I64(0), width) as index:
             offset, inside = _operand_index(
                 builder, self.view.windows[-1], self.shape[-1], builder.add(first, index), at
@@ -247,9 +241,9 @@ class _Windows:
             accumulator = accumulators.from_index(index)
             with builder.if_else(inside) as (element, hole):
                 with element:
-                    self.call(loop_function, self.add, I64(1), values.from_index(offset), accumulator)
+                    self.call(function, self.add, I64(1), values.from_index(offset), accumulator)
                 with hole:
-                    self.call(loop_function, self.pad, I64(1), initial, accumulator)
+                    self.call(function, self.pad, I64(1), initial, accumulator)
 
 
 class _Selections:
