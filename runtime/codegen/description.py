@@ -32,10 +32,10 @@ def operation_description(operation: Operation, captured: Sequence[Value]) -> st
 
 def operations_description(operations: Sequence[Operation]) -> str:
     """Operations that follow on each other, and the types of what they take from others."""
-    made = {result for operation in operations for result in operation.results}
+    results = {result for operation in operations for result in operation.results}
     outer: dict[Value, int] = {}
     for operand in [operand for operation in operations for operand in operation.operands]:
-        if operand not in made:
+        if operand not in results:
             outer.setdefault(operand, len(outer))
     types = ", ".join([str(value.type) for value in outer])
     return "\n".join([types, *_operation_lines(operations, outer, Printer())])

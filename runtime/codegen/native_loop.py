@@ -1,10 +1,10 @@
 """A `while` of scalar work, or of work on small arrays, as one native function.
 
-It has the form `int64 loop(int8 **state, int8 **captured, int64 most_steps)`: `state` points to the memory of
-each carried value, which it reads, and where it leaves the last value of those that steps change; `captured`
-to the values that the regions use from outside, and behind them to the memory of `native_loop_needs`, which
-begins at a cache line. It does at most `max_steps` steps, so that its caller can
-stop it between two calls, and returns 1 while `cond` still holds, otherwise 0.
+The function is `int64 loop(int8 **state, int8 **captured, int64 max_iterations)`. `state` points to the
+memory of each carried value, where the function reads it and leaves its last value. `captured` points to the
+values that the regions use from outside, and then to the workspace of `native_loop_needs`, which begins at a
+cache line. The function runs at most `max_iterations` iterations, so that its caller can stop the loop
+between two calls, and returns 1 while `cond` still holds, otherwise 0.
 
 Source: specification, section "while".
 """
@@ -99,19 +99,20 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
     start = builder.append_basic_block("start")
     builder.branch(start)
     builder.position_at_end(start)
-    state, outside, max_steps = function.args
+    state, outside, max_iterations = function.args
     homes = [_storage(builder, state, k, operand) for k, operand in enumerate(operation.operands)]
     around = [_storage(builder, outside, k, value) for k, value in enumerate(captured)]
     if _scalar_problem(operation, view_of) is None:
         emitter = Emitter(builder, view_of)
     else:
         with builder.goto_entry_block():
-            place = _pointer(builder, outside, len(captured))
-        workspace = Workspace(place, workspace_bytes(operation))
+            address = _pointer(builder, outside, len(captured))
+        workspace = Workspace(address, workspace_bytes(operation))
         emitter = ArrayEmitter(builder, view_of, workspace, updated_in_place(operation))
         emitter.unchanging.update(captured)
     emitter.bound.update(zip(captured, map(emitter.result, around), strict=True))
-    results, goes_on = emit_while(emitter, operation, [emitter.result(home) for home in homes], max_steps)
+    initial = [emitter.result(home) for home in homes]
+    results, goes_on = emit_while(emitter, operation, initial, max_iterations)
     body = operation.regions[1].block
     handed_on = zip(body.terminator.operands, body.arguments, strict=True)
     for home, result, (value, argument) in zip(homes, results, handed_on, strict=True):
@@ -129,5 +130,5 @@ def _storage(builder: ir.IRBuilder, pointers: ir.Value, number: int, value: IrVa
 
 def _pointer(builder: ir.IRBuilder, pointers: ir.Value, number: int) -> ir.Value:
     """An element of an array of pointers."""
-    place = builder.gep(pointers, [I64(number)], inbounds=True, source_etype=POINTER)
-    return builder.load(place, typ=POINTER)
+    address = builder.gep(pointers, [I64(number)], inbounds=True, source_etype=POINTER)
+    return builder.load(address, typ=POINTER)

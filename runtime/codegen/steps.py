@@ -29,26 +29,26 @@ def steps_module(block: Block, view_of: ViewOf) -> ir.Module:
     results = block.terminator.operands
     function = LoopFunction(module, "all", 1, len(block.arguments) + len(results))
     emitter = ArrayEmitter(function.builder, view_of)
-    places = [
+    storages = [
         Storage(_type(value), pointer)
         for value, pointer in zip((*block.arguments, *results), function.pointers, strict=True)
     ]
     count = len(block.arguments)
-    for result, place in zip(results, places[count:], strict=True):
-        value = _made_as(result)
+    for result, storage in zip(results, storages[count:], strict=True):
+        value = _source_of(result)
         if is_array(value.type):
-            emitter.result_storage.setdefault(value, Storage(_type(value), place.pointer))
-    bounds = emitter.emit_block(block, [emitter.result(place) for place in places[:count]])
-    for place, bound in zip(places[count:], bounds, strict=True):
-        if not isinstance(bound, Storage) or bound.pointer is not place.pointer:
-            copy_all(emitter, place, bound)
+            emitter.result_storage.setdefault(value, Storage(_type(value), storage.pointer))
+    bounds = emitter.emit_block(block, [emitter.result(storage) for storage in storages[:count]])
+    for storage, bound in zip(storages[count:], bounds, strict=True):
+        if not isinstance(bound, Storage) or bound.pointer is not storage.pointer:
+            copy_all(emitter, storage, bound)
     function.builder.ret_void()
     define_task(module, NAME, function.function, 1, 1)
     return module
 
 
-def _made_as(value: Value) -> Value:
-    """The value that is made for another one, which has its elements in another shape."""
+def _source_of(value: Value) -> Value:
+    """The value that a value is a reshape of, or itself."""
     while isinstance(value.owner, Operation) and value.owner.name == "stablehlo.reshape":
         value = value.owner.operands[0]
     return value

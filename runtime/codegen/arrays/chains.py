@@ -1,5 +1,7 @@
-"""Chains of elementwise operations: those whose only user reads them element by element are made there, and
-constants whose elements are equal by each user."""
+"""Chains of elementwise operations.
+
+The loop of an operation also computes the operands that no other operation reads, and splat constants.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +11,23 @@ from ...ir import Block, Operation
 from ...ir import Value as IrValue
 
 MAX_OPERATIONS = 24
-"""Operations of a chain: what it computes at a time stays in registers."""
+"""Operations of a chain: all values of an element stay in registers."""
 
 IsElementwise = Callable[[Operation], bool]
-"""Whether an operation makes an array element by element."""
+"""Whether an operation computes an array element by element."""
 
 
 def fused_into_users(block: Block, is_elementwise: IsElementwise, updates: frozenset[str]) -> set[Operation]:
-    """The elementwise operations of a block whose elements the loop of their only user makes.
+    """The elementwise operations of a block whose elements the loop of their only user computes.
 
     Args:
         updates: names of operations that may change arrays.
     """
     users = _users(block)
-    places = {operation: place for place, operation in enumerate(block.operations)}
+    positions = {operation: position for position, operation in enumerate(block.operations)}
     changing = [
-        place
-        for place, operation in enumerate(block.operations)
+        position
+        for position, operation in enumerate(block.operations)
         if operation.name in updates or operation.regions
     ]
     last: dict[Operation, Operation] = {}
@@ -41,7 +43,7 @@ def fused_into_users(block: Block, is_elementwise: IsElementwise, updates: froze
         if user.result.type.shape != operation.result.type.shape:  # type: ignore[union-attr]
             continue
         end = last[user]
-        is_unchanged = not any(places[operation] < place < places[end] for place in changing)
+        is_unchanged = not any(positions[operation] < position < positions[end] for position in changing)
         if is_unchanged and lengths[end] < MAX_OPERATIONS:
             last[operation] = end
             lengths[end] += 1
@@ -49,22 +51,22 @@ def fused_into_users(block: Block, is_elementwise: IsElementwise, updates: froze
 
 
 def chain(operation: Operation, is_made: Callable[[Operation], bool]) -> list[Operation]:
-    """The operations that an operation's loop makes, it last, each behind those that it uses.
+    """The operations that an operation's loop computes, in order of use, the operation itself last.
 
     Args:
-        is_made: tells of each whose result the loop reads whether it makes it.
+        is_made: whether the loop computes an operation whose result it reads.
     """
-    found: dict[Operation, None] = {}
+    ordered: dict[Operation, None] = {}
 
     def enter(operation: Operation) -> None:
         for operand in operation.operands:
             owner = operand.owner
-            if isinstance(owner, Operation) and owner not in found and is_made(owner):
+            if isinstance(owner, Operation) and owner not in ordered and is_made(owner):
                 enter(owner)
-        found[operation] = None
+        ordered[operation] = None
 
     enter(operation)
-    return list(found)
+    return list(ordered)
 
 
 def _users(block: Block) -> dict[IrValue, list[Operation]]:
@@ -74,4 +76,4 @@ def _users(block: Block) -> dict[IrValue, list[Operation]]:
         for inner in operation.walk():
             for operand in inner.operands:
                 users.setdefault(operand, {})[inner] = None
-    return {value: list(found) for value, found in users.items()}
+    return {value: list(ordered) for value, ordered in users.items()}

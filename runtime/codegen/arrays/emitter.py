@@ -130,13 +130,13 @@ class Workspace:
     def __init__(self, pointer: ir.Value, size: int) -> None:
         self.pointer, self.left, self.used = pointer, size, 0
 
-    def taken(self, builder: ir.IRBuilder, type: TensorType) -> ir.Value | None:
+    def allocate(self, builder: ir.IRBuilder, type: TensorType) -> ir.Value | None:
         """Memory for an array; None where it is used up."""
-        size, place = _scratch_bytes(type), self.used
+        size, offset = _scratch_bytes(type), self.used
         if size > self.left:
             return None
-        self.left, self.used = self.left - size, place + size
-        return builder.gep(self.pointer, [I64(place)], inbounds=True, source_etype=ir.IntType(8))
+        self.left, self.used = self.left - size, offset + size
+        return builder.gep(self.pointer, [I64(offset)], inbounds=True, source_etype=ir.IntType(8))
 
 
 class ArrayEmitter(Emitter):
@@ -200,13 +200,13 @@ class ArrayEmitter(Emitter):
         used = [operand for one in operations for operand in one.operands if operand not in computed]
         operands = list(dict.fromkeys(used))
         scratch_buffers = [self.allocate_result(result) for result in operation.results]
-        arguments = [part for value in operands for part in flat(self.bound[value])]
-        arguments += [room.pointer for room in scratch_buffers]
+        arguments = [component for value in operands for component in flat(self.bound[value])]
+        arguments += [buffer.pointer for buffer in scratch_buffers]
         function = self.functions.get(key)
         if function is None:
             function = self.functions[key] = self.function_of(operation, operands, arguments)
         self.builder.call(function, arguments)
-        return [self.result(room) for room in scratch_buffers]
+        return [self.result(buffer) for buffer in scratch_buffers]
 
     def function_of(
         self, operation: Operation, operands: Sequence[IrValue], arguments: Sequence[ir.Value]
@@ -224,12 +224,12 @@ class ArrayEmitter(Emitter):
         start = builder.append_basic_block("start")
         builder.branch(start)
         builder.position_at_end(start)
-        parts = list(function.args)
+        function_args = list(function.args)
         emitter = ArrayEmitter(builder, self.view_of)
         emitter.fused_operations = self.fused_operations
         for value in operands:
-            emitter.bound[value] = self.mode.take(value.type, parts)
-        for result, pointer in zip(operation.results, parts, strict=True):
+            emitter.bound[value] = self.mode.take(value.type, function_args)
+        for result, pointer in zip(operation.results, function_args, strict=True):
             # What is written is memory of its own.
             pointer.add_attribute("noalias")
             emitter.result_storage[result] = Storage(result.type, pointer)  # type: ignore[arg-type]
@@ -249,9 +249,9 @@ class ArrayEmitter(Emitter):
 
     def allocate_scratch(self, type: TensorType) -> Storage:
         with self.builder.goto_entry_block():
-            place = self.workspace.taken(self.builder, type) if self.workspace is not None else None
-        if place is not None:
-            return Storage(type, place)
+            memory = None if self.workspace is None else self.workspace.allocate(self.builder, type)
+        if memory is not None:
+            return Storage(type, memory)
         stored = stored_type(type.element_type)  # type: ignore[arg-type]
         with self.builder.goto_entry_block():
             pointer = opaque(aligned_scratch(self.builder, stored, max(element_count(type), 1)))

@@ -1,7 +1,7 @@
 """Small products of matrices of f32 and f64, in the order of `nimblehlo.ops.contraction.float_matmul`.
 
-A part of each sum is added from the first term to the last by fused multiply-add from 0 on, and the parts one
-after another; for those of vectors see `vector_products`.
+The contracted dimension is cut into blocks. Fused multiply-adds sum up the products of a block in order, from
+0 on, and the sums of the blocks are added in order. `vector_products` has the products with vectors.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from .vector_products import VectorProduct, fused_function
 MAX_ELEMENTS = 1 << 14
 """Elements of an operand that has to be copied to the stack."""
 _ROWS, _FEW_REGISTERS_ROWS = (8, 4, 2, 1), (4, 2, 1)
-"""Rows of tiles: the more, the less often columns are read; but each needs registers for its factors."""
+"""Rows of tiles: more rows read columns less often, but each needs registers for its factors."""
 _FEW_REGISTERS_BYTES = 512
 
 
 class _Sizes(NamedTuple):
-    """A stack of products [rows, terms] by [terms, columns]."""
+    """A stack of products [rows, k] by [k, columns]."""
 
     batch: int
     rows: int
-    terms: int
+    k: int
     columns: int
 
 
@@ -53,8 +53,8 @@ def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     order = view.summation_order
     if order is None:
         return "is left to a library"
-    part, chains = order
-    return "has many products" if chains and _sizes(view).terms > part else None
+    k_block, chains = order
+    return "has many products" if chains and _sizes(view).k > k_block else None
 
 
 def _work(operation: Operation, view_of: ViewOf) -> int:
@@ -79,40 +79,44 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     left = _in_order(emitter, emitter.storage(view.operation.operands[0]), lhs)
     right = _in_order(emitter, emitter.storage(view.operation.operands[1]), rhs)
     result = emitter.allocate_result(operation.result)
-    sizes, (part, chain_bytes) = _sizes(view), view.summation_order
+    sizes, (k_block, chain_bytes) = _sizes(view), view.summation_order
     if not chain_bytes:
-        _Product(emitter, sizes, left, right, result).emit(part)
+        _Product(emitter, sizes, left, right, result).emit(k_block)
     else:
-        # Its terms lie side by side where they are the last dimension.
+        # The contracted dimension is contiguous where it is the last one.
         is_left, chains = sizes.columns == 1, chain_bytes // result.type.dtype.itemsize
         vector, matrix = (right, left) if is_left else (left, right)
-        lines = sizes.rows if is_left else sizes.columns
-        is_along = is_left or rhs[-1:] == view.rhs_contracting_dimensions[-1:] or lines == 1
-        product = VectorProduct(emitter, vector, matrix, result, (sizes.batch, lines, sizes.terms), chains)
+        vectors = sizes.rows if is_left else sizes.columns
+        is_along = is_left or rhs[-1:] == view.rhs_contracting_dimensions[-1:] or vectors == 1
+        product = VectorProduct(emitter, vector, matrix, result, (sizes.batch, vectors, sizes.k), chains)
         product.emit_dots() if is_along else product.emit_columns()
     return [emitter.result(result)]
 
 
 def _orders(view: Any) -> tuple[Sequence[int], Sequence[int]]:
-    """The order of the operands' dimensions as stacks of [row, term] and of [term, column].
+    """The order of the operands' dimensions as stacks of [row, k] and of [k, column].
 
-    The latter is [column, term] where the left matrices are vectors and the right ones lie so.
+    The latter is [column, k] if the left matrices are vectors and the right ones are in that order.
     """
     lhs = (*view.lhs_batching_dimensions, *view.lhs_result_dimensions, *view.lhs_contracting_dimensions)
     rhs = (*view.rhs_batching_dimensions, *view.rhs_contracting_dimensions, *view.rhs_result_dimensions)
-    turned = (*view.rhs_batching_dimensions, *view.rhs_result_dimensions, *view.rhs_contracting_dimensions)
+    transposed = (
+        *view.rhs_batching_dimensions,
+        *view.rhs_result_dimensions,
+        *view.rhs_contracting_dimensions,
+    )
     is_vector = _sizes(view).rows == 1 and not _is_in_order(view.rhs.shape, rhs)
-    return lhs, turned if is_vector and _is_in_order(view.rhs.shape, turned) else rhs
+    return lhs, transposed if is_vector and _is_in_order(view.rhs.shape, transposed) else rhs
 
 
 def _is_in_order(shape: Sequence[int], dimensions: Sequence[int]) -> bool:
-    """Whether the dimensions of an array lie in that order."""
+    """Whether an array has its dimensions in that order."""
     large = [d for d in dimensions if shape[d] > 1]
     return large == sorted(large)
 
 
 def _in_order(emitter: ArrayEmitter, storage: Storage, dimensions: Sequence[int]) -> Storage:
-    """An array whose dimensions lie in that order: a copy, unless they do."""
+    """An array with its dimensions in that order: a copy, unless it has them so."""
     shape = storage.type.shape
     sizes = [shape[d] for d in dimensions]
     kind = storage.type.with_shape(tuple(sizes))
@@ -134,60 +138,65 @@ class _Product:
         self.sizes = sizes
         self.left, self.right, self.result = left, right, result
         self.scalar = stored_type(result.type.element_type)  # type: ignore[arg-type]
-        # Enough sums that they seldom wait for each other, few enough for the registers.
+        # Enough accumulators that additions seldom wait for each other, few enough for the registers.
         self.tile_items = register_bytes() // 2 // self.item
         self.row_sizes = _ROWS if register_bytes() > _FEW_REGISTERS_BYTES else _FEW_REGISTERS_ROWS
 
-    def emit(self, part: int) -> None:
+    def emit(self, k_block: int) -> None:
         builder, sizes = self.builder, self.sizes
         for number in self.emitter.loop(sizes.batch):
-            left = builder.mul(number, I64(sizes.rows * sizes.terms))
-            right = builder.mul(number, I64(sizes.terms * sizes.columns))
+            left = builder.mul(number, I64(sizes.rows * sizes.k))
+            right = builder.mul(number, I64(sizes.k * sizes.columns))
             result = builder.mul(number, I64(sizes.rows * sizes.columns))
             for row, rows, row_tiles in _tiles(sizes.rows, self.row_sizes):
                 for at_row in self.emitter.loop(row_tiles):
                     first_row = builder.add(builder.mul(at_row, I64(rows)), I64(row))
-                    start = builder.add(left, builder.mul(first_row, I64(sizes.terms)))
-                    line = builder.add(result, builder.mul(first_row, I64(sizes.columns)))
+                    start = builder.add(left, builder.mul(first_row, I64(sizes.k)))
+                    row_start = builder.add(result, builder.mul(first_row, I64(sizes.columns)))
                     for column, lanes, tiles in _tiles(sizes.columns, _halves(self.tile_items // rows)):
                         for at in self.emitter.loop(tiles):
                             first = builder.add(builder.mul(at, I64(lanes)), I64(column))
                             self.tile(
-                                rows, lanes, part, start, builder.add(right, first), builder.add(line, first)
+                                rows,
+                                lanes,
+                                k_block,
+                                start,
+                                builder.add(right, first),
+                                builder.add(row_start, first),
                             )
 
     def tile(
-        self, rows: int, lanes: int, part: int, left: ir.Value, right: ir.Value, result: ir.Value
+        self, rows: int, lanes: int, k_block: int, left: ir.Value, right: ir.Value, result: ir.Value
     ) -> None:
-        """Some rows and columns: the terms one after the other."""
+        """A tile of rows and columns, along the contracted dimension in order."""
         builder, sizes = self.builder, self.sizes
         type = ir.VectorType(self.scalar, lanes) if lanes > 1 else self.scalar
         zero = ir.Constant(type, None) if lanes > 1 else ir.Constant(type, 0.0)
         with builder.goto_entry_block():
             sums = [builder.alloca(type) for _ in range(rows)]
         fused = fused_function(builder.module, type)
-        for start in range(0, sizes.terms, part):
-            before = [builder.load(room, typ=type) for room in sums] if start else []
-            for room in sums:
-                builder.store(zero, room)
-            for term in self.emitter.loop(min(start + part, sizes.terms), start):
-                place = builder.add(right, builder.mul(term, I64(sizes.columns)))
-                values = self.load(self.right, place, type)
-                for row, room in enumerate(sums):
-                    at = builder.add(left, builder.add(term, I64(row * sizes.terms)))
+        for start in range(0, sizes.k, k_block):
+            before = [builder.load(accumulator, typ=type) for accumulator in sums] if start else []
+            for accumulator in sums:
+                builder.store(zero, accumulator)
+            for k_index in self.emitter.loop(min(start + k_block, sizes.k), start):
+                offset = builder.add(right, builder.mul(k_index, I64(sizes.columns)))
+                values = self.load(self.right, offset, type)
+                for row, accumulator in enumerate(sums):
+                    at = builder.add(left, builder.add(k_index, I64(row * sizes.k)))
                     factor = _splat(builder, self.load(self.left, at, self.scalar), lanes)
-                    total = builder.call(fused, [factor, values, builder.load(room, typ=type)])
-                    builder.store(total, room)
-            for room, total in zip(sums, before, strict=False):
-                builder.store(builder.fadd(total, builder.load(room, typ=type)), room)
-        for row, room in enumerate(sums):
-            place = builder.add(result, I64(row * sizes.columns))
-            pointer = element_pointer(builder, self.result, place)
-            builder.store(builder.load(room, typ=type), pointer, align=self.item)
+                    total = builder.call(fused, [factor, values, builder.load(accumulator, typ=type)])
+                    builder.store(total, accumulator)
+            for accumulator, total in zip(sums, before, strict=False):
+                builder.store(builder.fadd(total, builder.load(accumulator, typ=type)), accumulator)
+        for row, accumulator in enumerate(sums):
+            offset = builder.add(result, I64(row * sizes.columns))
+            pointer = element_pointer(builder, self.result, offset)
+            builder.store(builder.load(accumulator, typ=type), pointer, align=self.item)
 
     @property
     def item(self) -> int:
-        """Bytes of an element: vectors are aligned no better."""
+        """Bytes of an element, which is the alignment of vectors."""
         return self.result.type.dtype.itemsize
 
     def load(self, storage: Storage, position: ir.Value, type: ir.Type) -> ir.Value:
@@ -201,7 +210,7 @@ def _halves(size: int) -> list[int]:
 
 
 def _tiles(count: int, sizes: Sequence[int]) -> list[tuple[int, int, int]]:
-    """A range cut into tiles, the largest first: where those of a size start, the size, and how many."""
+    """A range cut into tiles, the largest first: (start, size, number) of the tiles of each size."""
     results, start = [], 0
     for size in sizes:
         number = (count - start) // size

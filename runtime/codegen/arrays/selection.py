@@ -1,4 +1,4 @@
-"""`chlo.top_k` of few elements: the greatest so far are kept in order while a row is read."""
+"""`chlo.top_k` of few elements: a sorted list of the k greatest elements is updated while a row is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..llvm.values import I64, Value
 from .emitter import ArrayEmitter
 
 MAX_COMPARISONS = 1 << 15
-"""Elements times those that are kept."""
+"""Elements times k."""
 
 
 def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
@@ -50,7 +50,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
 
 
 class _Selection:
-    """The greatest elements of a row so far, greatest first; of equal ones the first come first."""
+    """The k greatest elements of a row so far, in descending order; equal elements stay in their order."""
 
     def __init__(
         self, emitter: ArrayEmitter, type: ElementType, k: int, indices: Any, first: ir.Value
@@ -64,7 +64,7 @@ class _Selection:
         self.keys: ir.Value | None = None
 
     def take(self, value: Value, index: ir.Value) -> None:
-        """Enter an element where it belongs, behind those that are not less."""
+        """Insert an element behind those that are not less."""
         builder, k = self.builder, I64(self.k)
         key = self.key(value)
         if self.keys is None:
@@ -91,7 +91,7 @@ class _Selection:
         return self.type.category in (FLOAT, SIGNED)
 
     def key(self, value: Value) -> ir.Value:
-        """An integer in whose order elements stand."""
+        """An integer that orders elements."""
         (element,) = value
         return total_order(self.builder, self.type, element) if self.type.category == FLOAT else element
 

@@ -30,22 +30,22 @@ def window(bound: Bound | Target, shape: Sequence[int], first: Index = 0) -> Sid
 def copy(emitter: Emitter, target: Side, source: Side, sizes: Sequence[int]) -> None:
     """Copy a box; a source that is a single element is written to all of it."""
     merged = _merged(target.strides, source.strides, sizes)
-    line = 1
+    run = 1
     to, at = target.bound, source.bound
     if isinstance(to, Storage) and isinstance(at, Storage) and merged and merged[-1][1:] == (1, 1):
-        line = merged.pop()[0]
+        run = merged.pop()[0]
     lengths, targets, sources = zip(*merged, strict=True) if merged else ((), (), ())
     for indices in emitter.box(lengths):
         target_offset = emitter.offset(indices, targets, target.first)
         source_offset = emitter.offset(indices, sources, source.first)
         if isinstance(to, Storage) and isinstance(at, Storage):
-            _copy_line(emitter.builder, to, target_offset, at, source_offset, line)
+            _copy_run(emitter.builder, to, target_offset, at, source_offset, run)
         else:
             assert not isinstance(to, Elements)
             emitter.put(to, target_offset, emitter.at(at, source_offset))
 
 
-def _copy_line(
+def _copy_run(
     builder: ir.IRBuilder,
     target: Storage,
     target_offset: Index,

@@ -100,14 +100,14 @@ def _joined(builder: ir.IRBuilder, column: Sequence[Bound], blocks: Sequence[ir.
         return first
     values: list[Value] = []
     for position in range(len(first.values)):
-        parts = []
-        for part in range(len(first.values[position])):
-            phi = builder.phi(first.values[position][part].type)
+        phis = []
+        for component in range(len(first.values[position])):
+            phi = builder.phi(first.values[position][component].type)
             for bound, block in zip(column, blocks, strict=True):
                 assert isinstance(bound, Elements)
-                phi.add_incoming(bound.values[position][part], block)
-            parts.append(phi)
-        values.append(tuple(parts))
+                phi.add_incoming(bound.values[position][component], block)
+            phis.append(phi)
+        values.append(tuple(phis))
     return Elements(tuple(values))
 
 
@@ -188,9 +188,9 @@ def emit_while(
         (holds,) = emitter.at(condition, 0)
         goes_on(holds if left is None else builder.and_(holds, builder.icmp_signed(">", *left.get(), I64(0))))
         handed_on = emitter.emit_block(body, [one.read() for one in carried])
-        places = [one.now for one in carried]
+        homes = [one.now for one in carried]
         settled = [
-            _kept(emitter, bound, [place for place in places if place is not None and place is not one.now])
+            _kept(emitter, bound, [home for home in homes if home is not None and home is not one.now])
             for one, bound in zip(carried, handed_on, strict=True)
         ]
         for one, bound in zip(carried, settled, strict=True):
@@ -268,9 +268,9 @@ class _Carried:
         """What the last value is bound to: an array's lies in its home."""
         if self.home is None or self.computed is None:
             return self.read()
-        builder, (place, _) = self.emitter.builder, self.turns.get()
-        with builder.if_then(builder.icmp_unsigned("!=", place, self.home.pointer)):
-            copy_all(self.emitter, self.home, Storage(self.home.type, place))
+        builder, (home, _) = self.emitter.builder, self.turns.get()
+        with builder.if_then(builder.icmp_unsigned("!=", home, self.home.pointer)):
+            copy_all(self.emitter, self.home, Storage(self.home.type, home))
         return self.home
 
 

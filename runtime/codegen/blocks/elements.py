@@ -58,7 +58,9 @@ def is_small(type: Type) -> bool:
 
 def flat(bound: Elements | Storage) -> list[ir.Value]:
     """The LLVM values that stand for a tensor: its elements, or where it lies."""
-    return [bound.pointer] if isinstance(bound, Storage) else [part for one in bound.values for part in one]
+    if isinstance(bound, Storage):
+        return [bound.pointer]
+    return [component for value in bound.values for component in value]
 
 
 def element_pointer(builder: ir.IRBuilder, storage: Storage, offset: ir.Value) -> ir.Value:
@@ -96,8 +98,8 @@ def spilled(builder: ir.IRBuilder, type: TensorType, elements: Elements) -> Stor
     kind: Any = type.element_type
     count = len(elements.values)
     with builder.goto_entry_block():
-        room = builder.alloca(ir.ArrayType(stored_type(kind), count))
-    storage = Storage(type, builder.gep(room, [I64(0), I64(0)], inbounds=True))
+        array = builder.alloca(ir.ArrayType(stored_type(kind), count))
+    storage = Storage(type, builder.gep(array, [I64(0), I64(0)], inbounds=True))
     store_elements(builder, storage, elements)
     return storage
 

@@ -238,26 +238,26 @@ class Emitter:
             for others in self.box(sizes[1:]):
                 yield (index, *others)
 
-    def add(self, *terms: Index) -> Index:
+    def add(self, *summands: Index) -> Index:
         """The sum of indices."""
-        constant = sum([term for term in terms if isinstance(term, int)])
+        constant = sum([summand for summand in summands if isinstance(summand, int)])
         total: ir.Value = None
-        for term in terms:
-            if not isinstance(term, int):
-                total = term if total is None else self.builder.add(total, term)
+        for summand in summands:
+            if not isinstance(summand, int):
+                total = summand if total is None else self.builder.add(total, summand)
         if total is None:
             return constant
         return self.builder.add(total, I64(constant)) if constant else total
 
     def offset(self, indices: Sequence[Index], strides: Sequence[int], first: Index = 0) -> Index:
         """`first + sum(index * stride)`."""
-        terms = [first]
+        summands = [first]
         for index, stride in zip(indices, strides, strict=True):
             if isinstance(index, int):
-                terms.append(index * stride)
+                summands.append(index * stride)
             elif stride:
-                terms.append(index if stride == 1 else self.builder.mul(index, I64(stride)))
-        return self.add(*terms)
+                summands.append(index if stride == 1 else self.builder.mul(index, I64(stride)))
+        return self.add(*summands)
 
 
 class Variable:
@@ -266,15 +266,15 @@ class Variable:
     def __init__(self, emitter: Emitter, initial: Value) -> None:
         self.builder = emitter.builder
         with self.builder.goto_entry_block():
-            self.scratch_buffers = [self.builder.alloca(part.type) for part in initial]
+            self.scratch_buffers = [self.builder.alloca(component.type) for component in initial]
         self.set(initial)
 
     def get(self) -> Value:
-        return tuple([self.builder.load(room) for room in self.scratch_buffers])
+        return tuple([self.builder.load(pointer) for pointer in self.scratch_buffers])
 
     def set(self, value: Value) -> None:
-        for room, part in zip(self.scratch_buffers, value, strict=True):
-            self.builder.store(part, room)
+        for pointer, component in zip(self.scratch_buffers, value, strict=True):
+            self.builder.store(component, pointer)
 
 
 def as_value(index: Index) -> ir.Value:

@@ -32,8 +32,8 @@ def _in_f64(function: Callable[..., Pair]) -> Callable[..., Value]:
     """From a function of pairs in f64 to one of the elements in computed form."""
 
     def emit(builder: ir.IRBuilder, *operands: Value) -> Value:
-        wide = [tuple([_widened(Real(builder, part)) for part in operand]) for operand in operands]
-        return tuple([builder.fptrunc(part.value, F32) for part in function(*wide)])
+        wide = [tuple([_widened(Real(builder, component)) for component in operand]) for operand in operands]
+        return tuple([builder.fptrunc(component.value, F32) for component in function(*wide)])
 
     return emit
 
@@ -48,7 +48,7 @@ def _are_finite(x: Real, y: Real) -> ir.Value:
 
 def absolute(builder: ir.IRBuilder, z: Value) -> Value:
     """The modulus, in f32; infinite where either part is."""
-    x, y = (abs(Real(builder, part)) for part in z)
+    x, y = (abs(Real(builder, component)) for component in z)
     greater = where(x.compare(">", y), x, y)
     is_great, is_small = greater.compare(">", 2.0**60), greater.compare("<", 2.0**-60)
     scale = where(is_great, 2.0**-70, where(is_small, 2.0**100, x.like(1.0)))
@@ -101,7 +101,7 @@ def _sqrt(z: Pair) -> Pair:
     nothing = abs(y) * 0.0
     real = where(_is_infinite(x), where(left, nothing, math.inf), real)
     size = where(_is_infinite(x), where(left, math.inf, nothing), size)
-    real, size = (where(_is_infinite(y), math.inf, part) for part in (real, size))
+    real, size = (where(_is_infinite(y), math.inf, component) for component in (real, size))
     return real, size.with_sign_of(y)
 
 

@@ -38,17 +38,17 @@ def converted(builder: ir.IRBuilder, source: ElementType, target: ElementType, v
     if source.dtype == target.dtype:
         return value
     if target.category == COMPLEX:
-        part = _part_type(target)
+        component = _component_type(target)
         if source.category == COMPLEX:
-            return tuple([_scalar(builder, _part_type(source), part, half) for half in value])
+            return tuple([_scalar(builder, _component_type(source), component, half) for half in value])
         (type, _) = value_types(target)
-        return (_scalar(builder, source, part, value[0]), floating(type, 0.0))
+        return (_scalar(builder, source, component, value[0]), floating(type, 0.0))
     if source.category == COMPLEX:
-        source = _part_type(source)
+        source = _component_type(source)
     return (_scalar(builder, source, target, value[0]),)
 
 
-def _part_type(complex_type: ElementType) -> ElementType:
+def _component_type(complex_type: ElementType) -> ElementType:
     return ELEMENT_TYPES[f"f{complex_type.width // 2}"]
 
 

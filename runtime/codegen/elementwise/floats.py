@@ -191,7 +191,7 @@ def imaginary_part(builder: ir.IRBuilder, operand: Value) -> Value:
 def square_complex(builder: ir.IRBuilder, operand: Value) -> Value:
     """operand * operand in f64 as ((x - y) * (x + y), x * y * 2); the factors may overflow beside a zero."""
     narrow = operand[0].type == F32
-    x, y = (builder.fpext(part, F64) for part in operand) if narrow else operand
+    x, y = (builder.fpext(component, F64) for component in operand) if narrow else operand
     equal = builder.fcmp_ordered("==", magnitude(builder, x), magnitude(builder, y))
     balanced = builder.and_(is_finite(builder, x), equal)
     product = builder.fmul(builder.fsub(x, y), builder.fadd(x, y))

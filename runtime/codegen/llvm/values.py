@@ -177,8 +177,8 @@ def to_register(builder: ir.IRBuilder, element_type: ElementType, stored: ir.Val
 def _from_half(builder: ir.IRBuilder, stored: ir.Value) -> ir.Value:
     """A f16. The conversion makes a signalling NaN a quiet one, which is undone."""
     size = builder.and_(stored, integer(I16, 0x7FFF))
-    place = builder.sub(size, integer(I16, 0x7C01))
-    is_signalling = builder.icmp_unsigned("<", place, integer(I16, 0x01FF))
+    distance = builder.sub(size, integer(I16, 0x7C01))
+    is_signalling = builder.icmp_unsigned("<", distance, integer(I16, 0x01FF))
     bits = bits_of(builder, builder.fpext(builder.bitcast(stored, ir.HalfType()), F32))
     return float_of(builder, builder.select(is_signalling, builder.and_(bits, integer(I32, ~_QUIET)), bits))
 
@@ -188,8 +188,8 @@ def _to_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     if isinstance(value, ir.CastInstr) and value.operands[0].type == ir.HalfType():
         return builder.bitcast(value.operands[0], I16)
     size = builder.and_(bits_of(builder, value), integer(I32, _MAGNITUDE))
-    place = builder.sub(size, integer(I32, _EXPONENTS + 1))
-    is_signalling = builder.icmp_unsigned("<", place, integer(I32, _QUIET - 1))
+    distance = builder.sub(size, integer(I32, _EXPONENTS + 1))
+    is_signalling = builder.icmp_unsigned("<", distance, integer(I32, _QUIET - 1))
     half = builder.bitcast(builder.fptrunc(value, ir.HalfType()), I16)
     return builder.select(is_signalling, builder.and_(half, integer(I16, ~(_QUIET >> 13))), half)
 

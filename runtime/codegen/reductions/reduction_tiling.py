@@ -111,7 +111,7 @@ class ReductionTilePlan(NamedTuple):
     def interleaved_rows(self, block: Block) -> int:
         """How many rows along the inner dimensions are interleaved: a power of two."""
         bodies = [operation.regions[0].block for operation in reductions_of(block)]
-        done = [operation for part in (block, *bodies) for operation in part.operations[:-1]]
+        done = [operation for one in (block, *bodies) for operation in one.operations[:-1]]
         work = sum(cost_of(operation) for operation in done if operation.name != "stablehlo.reduce")
         return min(self.block_reduced, interleaved_rows(work))
 

@@ -91,9 +91,8 @@ _waiting_for_numba = StepProfile()
 
 def tierings(implementations: Iterable[Implementation]) -> list[Tiering]:
     """Those implementations, or their constituents, that go on with native code, in order."""
-    return [
-        part for one in implementations for part in one.constituents() if isinstance(part, Tiering)
-    ]
+    constituents = [constituent for one in implementations for constituent in one.constituents()]
+    return [constituent for constituent in constituents if isinstance(constituent, Tiering)]
 
 
 def share_profiles(steps: Iterable[Tiering]) -> None:
