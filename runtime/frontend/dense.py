@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import string
 from typing import Any, Final
 
 import numpy as np
@@ -43,6 +44,9 @@ _STRUCTURE: Final = Pattern(r"[^\[\](),]++")
 _BRACKETS: Final = str.maketrans("[]()", "    ")
 _WIDE_INTEGER: Final = Pattern(r"\d{19}")
 _COMPONENT_TYPES: Final = {"complex<f32>": element_type("f32"), "complex<f64>": element_type("f64")}
+
+_DECODED_DIGITS: Final = 1 << 17
+"""Hexadecimal digits that are decoded at a time: the copy of them stays in the cache."""
 
 
 class DenseParser(LocationParser):
@@ -277,12 +281,17 @@ class DenseParser(LocationParser):
         )
 
     def _decoded(self, start: int, end: int, type: TensorType) -> Array:
-        raw = np.empty((end - start) // 2, np.uint8)
-        from .hexadecimal import decode  # few programs need it
+        import binascii  # few programs need it
 
-        wrong = decode(self.text, start, raw)
-        if wrong >= 0:
-            self.fail("a hexadecimal digit", start + wrong)
+        raw = np.empty((end - start) // 2, np.uint8)
+        target = raw.data
+        for first in range(start, end, _DECODED_DIGITS):
+            digits = self.text[first : min(first + _DECODED_DIGITS, end)]
+            try:
+                target[(first - start) // 2 : (first - start + len(digits)) // 2] = binascii.unhexlify(digits)
+            except ValueError:
+                wrong = next(index for index, digit in enumerate(digits) if digit not in string.hexdigits)
+                self.fail("a hexadecimal digit", first + wrong)
         if type.category == BOOLEAN:
             np.not_equal(raw, 0, out=raw.view(np.bool_))
         elif type.element_type.width < 8:

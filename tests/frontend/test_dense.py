@@ -189,3 +189,14 @@ def test_sizes_beyond_an_empty_dimension_cost_nothing() -> None:
     assert array("dense<[]> : tensor<0x99999999999xi8>").size == 0
     with pytest.raises(ParseError):
         array("dense<[1]> : tensor<0x99999999999xi8>")
+
+
+@pytest.mark.parametrize("count", [1 << 16, (1 << 16) + 1, 200_000])
+def test_long_hexadecimal_constants(count: int) -> None:
+    raw = np.random.default_rng(0).integers(0, 256, count).astype(np.uint8)
+    digits = raw.tobytes().hex()
+    np.testing.assert_array_equal(array(f'dense<"0x{digits}"> : tensor<{count}xui8>'), raw)
+    wrong = digits[:-1] + "é"
+    text = f'module attributes {{a.b = dense<"0x{wrong}"> : tensor<{count}xui8>}} {{}}'
+    with pytest.raises(ParseError, match=rf":1:{text.index('é') + 1}: .*digit"):
+        parse(text)
