@@ -20,7 +20,7 @@ from .utils.cleanup import remove_common_subexpressions, remove_dead_code
 from .utils.constants import Budget
 
 MIN_OUTLINED_OPERATIONS: Final = 250
-"""Operations of a function in which layers are looked for: others are ready in little time."""
+"""Operations of a function in which repeated subgraphs are looked for: smaller ones compile in a few ms."""
 
 
 def entry_function(module: Module, entry: str) -> Function:
@@ -47,7 +47,7 @@ def specialize(
     drops_windows: bool = False,
     outlines_subgraphs: bool = False,
 ) -> Function:
-    """The function `entry` with its calls inlined, sizes and constants known, needless operations removed.
+    """Inline the calls of the function `entry`, propagate sizes and constants, and simplify it.
 
     Args:
         module: a verified module; it is not changed.
@@ -103,7 +103,7 @@ def specialize(
 def bind(
     module: Module, entry: str, argument_types: Sequence[Type] | None = None, budget: Budget | None = None
 ) -> Function:
-    """The function `entry` with its calls inlined, sizes and constants known, and nothing removed.
+    """Inline the calls of the function `entry`, propagate sizes and constants, and remove nothing.
 
     Args:
         module, entry, argument_types: those of `specialize`.
@@ -125,10 +125,10 @@ def bind(
 
 
 def require_targets(region: Region) -> None:
-    """Judge that there are targets for the custom calls that run whatever the arguments are.
+    """Check that the custom calls that run whatever the arguments are have targets.
 
-    Those in branches of a `case` are judged when they run: in a program that JAX exported for several
-    platforms the platform's number decides which branch that is.
+    A custom call in a branch of a `case` is checked when it runs: a program that JAX exported for several
+    platforms has a branch for each platform.
 
     Raises:
         UnsupportedError: there is no target.

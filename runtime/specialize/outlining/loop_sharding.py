@@ -1,7 +1,8 @@
-"""A `while` whose arrays' rows do not depend on each other, cut into parts: each does its rows in all steps.
+"""Shards a `while` along a dimension whose indices do not depend on each other.
 
-So is a recurrent network's loop over time: what becomes of one sequence of a batch depends on no other. Parts
-wait for each other at no step, and each element is computed as it was.
+A recurrent network's loop over time is such a loop: each sequence of a batch depends on no other. A shard
+runs all iterations for its rows. Shards never wait for each other, and sharding changes no element's
+computation.
 """
 
 from __future__ import annotations
@@ -23,26 +24,26 @@ _INDEX: Final = TensorType((), ELEMENT_TYPES["i64"])
 
 
 class CarriedSharding(enum.Enum):
-    """What a part's loop has of a carried value.
+    """How a shard holds a carried value.
 
     Attributes:
-        ROWS: the part's own, which lie side by side.
-        WINDOWS: all of it; each step updates windows that no other part touches, and reads nothing.
-        ALL: all of it; each part computes it.
+        ROWS: only the shard's rows, which are contiguous.
+        WINDOWS: the whole value; each iteration updates windows that no other shard touches, without reads.
+        ALL: the whole value; each shard computes it.
     """
 
     ROWS, WINDOWS, ALL = range(3)
 
 
 class LoopShard(Record):
-    """One part of a `while`.
+    """One shard of a `while`.
 
     Attributes:
-        operation: a `while` like it on one part.
-        carried: what that has of each carried value.
-        first_row: stands in its regions for the index of the part's first row, a tensor<i64>.
-        rows: how many a part has.
-        count: how many parts there are.
+        operation: the `while` on the shard.
+        carried: how the shard holds each carried value.
+        first_row: the index of the shard's first row in its regions, a tensor<i64>.
+        rows: rows of a shard.
+        count: number of shards.
     """
 
     operation: Operation
@@ -53,10 +54,9 @@ class LoopShard(Record):
 
 
 def loop_shard(operation: Operation, max_shards: int) -> LoopShard | None:
-    """One shard of a `while`: the most shards of equal size, at most `max_shards`; None where there are none.
+    """Cut a `while` into the most shards of equal size, at most `max_shards`; None where it cannot be cut.
 
-    A shard has at least two rows: a matrix-vector product adds its terms up in another order than a
-    matrix-matrix product.
+    A shard has at least two rows, since a matrix-vector product sums in another order than a matrix product.
     """
     if not has_no_effect(operation):
         return None
@@ -73,7 +73,7 @@ def loop_shard(operation: Operation, max_shards: int) -> LoopShard | None:
 
 
 def _changed_arrays(operation: Operation, updates: Mapping[int, Operation]) -> dict[int, TensorType]:
-    """The types of the arrays that a body makes anew, by their numbers; `updates` are those of `_updates`."""
+    """The types of the arrays that the body replaces, by their numbers, but for those of `updates`."""
     body = operation.regions[1].block
     pairs = enumerate(zip(body.arguments, body.terminator.operands, strict=True))
     changed = {k: tensor_type(old) for k, (old, new) in pairs if new is not old and k not in updates}
@@ -81,7 +81,7 @@ def _changed_arrays(operation: Operation, updates: Mapping[int, Operation]) -> d
 
 
 def _updates(operation: Operation) -> dict[int, Operation]:
-    """The updates of windows of carried arrays with which a step does nothing else, by their numbers."""
+    """The window updates of carried arrays that an iteration does not use otherwise, by their numbers."""
     cond, body = (region.block for region in operation.regions)
     used = [value for region in operation.regions for inner in region.walk() for value in inner.operands]
     updates: dict[int, Operation] = {}
@@ -96,7 +96,7 @@ def _updates(operation: Operation) -> dict[int, Operation]:
 
 
 def _dimension(type: TensorType) -> int:
-    """The outermost dimension with several indices: parts along it lie side by side."""
+    """The outermost dimension of a size above 1: shards along it are contiguous."""
     return next(d for d, size in enumerate(type.shape) if size > 1)
 
 
@@ -105,17 +105,17 @@ def _length(type: TensorType) -> int:
 
 
 class _ShardingPlan:
-    """What a part of a `while` needs, cut along some carried arrays.
+    """The values that a shard of a `while` needs, some carried arrays being sharded.
 
     Args:
-        updates: those of `_updates`.
-        rows, size: how many rows there are, and how many a part has.
-        numbers: of the carried arrays that are cut.
+        updates: the result of `_updates`.
+        rows, size: rows of the whole, and of a shard.
+        numbers: the numbers of the carried arrays that are sharded.
 
     Attributes:
-        dims: the dimension along which each carried array is cut that is.
-        demands: for each value the dimensions along which a part of it is needed; None: the whole is needed.
-        needs: what the parts of operations' results need that are not cut from the whole.
+        dims: the dimension along which each sharded array is cut.
+        demands: for each value the dimensions along which shards of it are needed; None for the whole value.
+        needs: operand shardings of the operations that are computed on shards, by operation and dimension.
     """
 
     def __init__(
@@ -133,12 +133,12 @@ class _ShardingPlan:
         self.needs: dict[tuple[Operation, int], OperandSharding] = {}
 
     def type(self, type: TensorType, dim: int | None) -> TensorType:
-        """The type of a part."""
+        """The type of a shard."""
         sizes = [self.size if d == dim else size for d, size in enumerate(type.shape)]
         return type.with_shape(sizes)
 
     def is_possible(self) -> bool:
-        """Whether no part needs what another one computes; notes what each needs."""
+        """Whether no shard needs the results of another; records what each shard needs."""
         for k, value in enumerate(self.body.terminator.operands):
             if k not in self.updates:
                 self.demand(value, self.dims.get(k))
@@ -161,7 +161,7 @@ class _ShardingPlan:
         self.demands.setdefault(value, {})[dim] = None
 
     def demand_update(self, operation: Operation) -> bool:
-        """Note what an update of a part's window needs; whether it is of all rows along some dimension."""
+        """Record the needs of a window update; False unless it updates all rows along some dimension."""
         dim = self.update_dimension(operation)
         if dim is not None:
             self.demand(operation.operands[1], dim)
@@ -170,18 +170,18 @@ class _ShardingPlan:
         return dim is not None
 
     def update_dimension(self, operation: Operation) -> int | None:
-        """The dimension along which an update of a window is cut."""
+        """The dimension along which a window update is sharded."""
         shape, window = (tensor_type(operand).shape for operand in operation.operands[:2])
         dims = [d for d, size in enumerate(shape) if size == window[d] == self.rows]
         return dims[0] if dims and self.are_numbered(operation.operands[2]) else None
 
     def are_numbered(self, index: Value) -> bool:
-        """Whether the type of an index has all rows' numbers."""
+        """Whether the type of an index can hold all row numbers."""
         element_type = tensor_type(index).element_type
         return isinstance(element_type, ElementType) and self.rows <= storage_range(element_type)[1]
 
     def demand_operands(self, operation: Operation) -> None:
-        """Note what is needed for what is needed of an operation's results."""
+        """Record the needs of the operands that follow from those of the results."""
         needs_full_value = False
         for dim in self.demanded(operation):
             needed_parts = None if dim is None else self.rule(operation, dim)
@@ -196,18 +196,18 @@ class _ShardingPlan:
                 self.demand(value, None)
 
     def demanded(self, operation: Operation) -> list[int | None]:
-        """The dimensions along which parts of an operation's results are needed; None: the whole."""
+        """The dimensions along which shards of the results are needed; None for the whole results."""
         return list({dim: None for result in operation.results for dim in self.demands.get(result, ())})
 
     def rule(self, operation: Operation, dim: int) -> OperandSharding | None:
-        """What a part of an operation's results needs; None where it is cut from the whole."""
+        """The operand sharding for a shard of the results; None where it is sliced from the whole result."""
         shape, *others = {tensor_type(result).shape for result in operation.results}
         if others or shape[dim] != self.rows:
             return None
         needed_parts = operand_sharding(view_of(operation), dim, self.size)
         if needed_parts is None or operation.name != "stablehlo.dynamic_slice":
             return needed_parts
-        # The elements of a window of the whole are more likely to lie side by side than those of a part's.
+        # A window of the whole array is more often contiguous than a window of a shard.
         is_cut = operation.operands[0] in {self.body.arguments[k] for k in self.dims}
         if is_cut or not self.are_numbered(operation.operands[1]):
             return needed_parts
@@ -215,11 +215,11 @@ class _ShardingPlan:
 
 
 class _Emission:
-    """Makes the part's loop of what it needs.
+    """Emits the loop of a shard.
 
     Attributes:
-        emitted: what stands for a part of a value, or for the whole.
-        outside: its arguments stand for the carried values' first ones, and for the first row's index.
+        emitted: the shard along a dimension, or None for the whole, of each value.
+        outside: a block whose arguments are the initial carried values and the index of the first row.
     """
 
     def __init__(self, plan: _ShardingPlan) -> None:
@@ -258,7 +258,7 @@ class _Emission:
         return LoopShard(loop, carried, first_row, plan.size, plan.rows // plan.size)
 
     def cond(self, types: Sequence[Type]) -> Block:
-        """The condition, which uses none of what is cut."""
+        """The condition, which uses no sharded value."""
         block = Block(types)
         values = dict(zip(self.plan.cond.arguments, block.arguments, strict=True))
         for operation in self.plan.cond.operations:
@@ -271,17 +271,17 @@ class _Emission:
         return CarriedSharding.WINDOWS if number in self.plan.updates else CarriedSharding.ALL
 
     def get(self, value: Value, dim: int | None) -> Value:
-        """A part of a value, or the whole."""
+        """The shard of a value along a dimension, or the whole value for None."""
         value_and_dim = value, dim
         if value_and_dim not in self.emitted:
             self.emitted[value_and_dim] = value if dim is None else self.window(self.get(value, None), dim)
         return self.emitted[value_and_dim]
 
     def window(self, full: Value, dim: int) -> Value:
-        """The part's window of a whole value."""
+        """The shard's window of a whole value."""
         type = tensor_type(full)
         emitted = self.plan.type(type, dim)
-        # Along the other dimensions a window as long as the array begins at 0, wherever it is to begin.
+        # Along the other dimensions the start is clamped to 0, since the window has the size of the array.
         starts = [self.first_row] * type.rank
         sizes = dimensions(slice_sizes=emitted.shape)
         return self.builder.create("stablehlo.dynamic_slice", [full, *starts], [emitted], sizes).result
@@ -292,7 +292,7 @@ class _Emission:
         self.enter(operation, emitted, None)
 
     def emit_shard(self, operation: Operation, dim: int) -> None:
-        """An operation on what a part of its results needs."""
+        """Emit an operation on the shards of its operands."""
         needed_parts = self.plan.needs[operation, dim]
         pairs = zip(operation.operands, needed_parts.dims, strict=True)
         operands = [self.get(value, along) for value, along in pairs]
@@ -309,7 +309,7 @@ class _Emission:
         self.enter(operation, emitted, dim)
 
     def emit_update(self, operation: Operation) -> None:
-        """The update of the part's window."""
+        """Emit the update of the shard's window."""
         dim = self.plan.update_dimension(operation)
         assert dim is not None
         operand, update, *starts = operation.operands
@@ -321,7 +321,7 @@ class _Emission:
         self.enter(operation, emitted, None)
 
     def first_as(self, index: Value) -> Value:
-        """The index of the part's first row, of the type of another index."""
+        """The index of the shard's first row, in the type of another index."""
         if index.type == self.first_row.type:
             return self.first_row
         return self.builder.create("stablehlo.convert", [self.first_row], [index.type]).result

@@ -1,7 +1,7 @@
-"""Puts calls of one function in the place of layers that are equal but for their operands.
+"""Replaces subgraphs that are equal but for their operands, such as layers, by calls of one function.
 
-Constants and moves do not pass from a layer to the next: what takes one makes it again, for rewrites and
-clusters look at what makes an operand.
+Constants and data movement do not cross the boundary of a subgraph: each user rematerializes them, because
+rewrites and fusion look at the operation that defines an operand.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ..utils.cleanup import OperationKeys, remove_dead_code
 from .repeated_subgraphs import RepeatedSubgraph, is_rematerialized, repeated_subgraphs
 
 MAX_FUNCTIONS: Final = 8
-"""Kinds of layers in one program."""
+"""Functions that a program may get."""
 MAX_REMATERIALIZED: Final = 16
-"""How many moves one after the other are made again."""
+"""Longest chain of data-movement operations that is rematerialized."""
 
 
 def outline_repeated_subgraphs(region: Region) -> list[Function]:
-    """Put calls in the place of a function's layers, in place.
+    """Replace repeated subgraphs of a function by calls, in place.
 
     Returns:
         the functions that are called.
@@ -38,7 +38,7 @@ def outline_repeated_subgraphs(region: Region) -> list[Function]:
 
 
 def _replace(block: Block, subgraphs: Sequence[RepeatedSubgraph], name: str) -> Function:
-    """Put calls of one function, which is returned, in the place of layers."""
+    """Replace equal subgraphs by calls of one function, which is returned."""
     callee = _Callee(subgraphs)
     results, movement_ops = _used_outside(block, subgraphs, callee.parameters)
     region = callee.region(results)
@@ -65,7 +65,7 @@ def _rebuild(
     removed: Container[Operation],
     replaced: Mapping[Value, Value],
 ) -> None:
-    """Put operations in the place of others of a block, and let all use what stands for results now."""
+    """Replace operations of a block, and update the operands of all others."""
     block.operations = [
         replacement
         for operation in block.operations
@@ -77,10 +77,10 @@ def _rebuild(
 
 
 class _Callee:
-    """The function that stands for layers.
+    """The function that replaces equal subgraphs.
 
     Attributes:
-        parameters: for each argument the value that each layer gives for it.
+        parameters: for each argument its value in each of the subgraphs.
     """
 
     def __init__(self, subgraphs: Sequence[RepeatedSubgraph]) -> None:
@@ -97,20 +97,20 @@ class _Callee:
             self._builder.copy(operation, self._values)
 
     def region(self, results: Sequence[tuple[int, int]]) -> Region:
-        """Its body, which returns results: each given by the number of its operation, and which one it is."""
+        """The body, which returns the results given as (number of the operation, index of the result)."""
         returned = [self._values[self._operations[number].results[index]] for number, index in results]
         self._builder.create("func.return", returned)
         return Region([self._block])
 
     def _value(self, values: tuple[Value, ...], depth: int) -> Value:
-        """What stands for a value from outside, of which each layer has its own."""
+        """The value in the function for an outside value, given for each subgraph."""
         cached = self._values_of.get(values)
         if cached is None:
             cached = self._values_of[values] = self._rematerialized(values, depth) or self._argument(values)
         return cached
 
     def _rematerialized(self, values: tuple[Value, ...], depth: int) -> Value | None:
-        """The result of the constant or move that makes the value in all layers."""
+        """A copy of the constant or data movement that defines the value in all subgraphs, or None."""
         owners = [value.owner for value in values if is_rematerialized(value)]
         movement_ops = [owner for owner in owners if isinstance(owner, Operation)]
         if (
@@ -136,8 +136,8 @@ class _Callee:
 def _used_outside(
     block: Block, subgraphs: Sequence[RepeatedSubgraph], parameters: Sequence[tuple[Value, ...]]
 ) -> tuple[list[tuple[int, int]], set[Operation]]:
-    """Which results of which operations of a layer are used outside of it, in any of the layers, and the
-    constants and moves in layers that are."""
+    """The results of a subgraph's operations that are used outside of it in any of the subgraphs, and the
+    constants and data-movement operations that are."""
     numbers = {
         operation: number
         for subgraph in subgraphs

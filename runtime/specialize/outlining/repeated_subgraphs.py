@@ -24,35 +24,35 @@ from ..utils.rewriter import is_plain
 
 MIN_REPEATS: Final = 3
 MIN_SUBGRAPH_OPERATIONS: Final = 16
-"""Operations of a layer."""
+"""Operations of a subgraph at least."""
 MIN_SAVED_OPERATIONS: Final = 200
-"""Operations of all layers but one: of fewer, looking at each takes less than a few milliseconds."""
+"""Operations that need not be compiled again, at least: compiling fewer takes a few milliseconds."""
 MIN_PRODUCT_SIZE: Final = 1 << 20
-"""Multiplications, about, of an operation at which a layer may begin."""
+"""Multiplications, about, of a product at which a subgraph may begin."""
 
 MAX_PERIODS: Final = 64
-"""How many operations like the one at which a layer begins are looked at for the next layer's beginning."""
+"""How many later products of the same kind are tried as the beginning of the next subgraph."""
 MAX_COMPARISONS: Final = 4000
-"""How often layers are compared before a program is left as it is."""
+"""Comparisons of subgraphs, after which the search ends."""
 
 _PRODUCTS: Final = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"})
 _REMATERIALIZED: Final = VIEWS | {"stablehlo.constant", "stablehlo.iota"}
 
 
 class RepeatedSubgraph(NamedTuple):
-    """Operations in their order, and the values that they take from outside, in the order of first use."""
+    """Operations in their order, and the outside values that they use, in the order of first use."""
 
     operations: Sequence[Operation]
     outside: Sequence[Value]
 
 
 class _Signature(NamedTuple):
-    """What is the same for layers that are equal but for their operands.
+    """What subgraphs that are equal but for their operands have in common.
 
     Attributes:
-        operands: for each operand of each operation the number of the value: those from outside first seen as
-            that many, those from inside as the number of the result below 0.
-        types: of the values from outside.
+        operands: for each operand of each operation the number of its value: outside values count from 0 in
+            the order of first use, results within the subgraph from -1 downwards.
+        types: of the outside values.
     """
 
     operands: tuple[int, ...]
@@ -60,7 +60,7 @@ class _Signature(NamedTuple):
 
 
 class _RepeatedRun(NamedTuple):
-    """Where operations of the same kinds repeat: from where on, after how many, and up to where."""
+    """A range of operations whose kinds repeat: first operation, operations in a period, and end."""
 
     first: int
     period: int
@@ -68,13 +68,13 @@ class _RepeatedRun(NamedTuple):
 
 
 def is_rematerialized(value: Value) -> bool:
-    """Whether a value is a constant or a move, which what takes it can make for itself."""
+    """Whether a value is defined by a constant or data movement, which each user can repeat."""
     owner = value.owner
     return isinstance(owner, Operation) and owner.name in _REMATERIALIZED and is_plain(owner)
 
 
 def repeated_subgraphs(operations: Sequence[Operation]) -> list[RepeatedSubgraph]:
-    """The first layers in a block that are equal; none where there are none, or where it does not pay."""
+    """The first run of equal subgraphs of a block that is worth a function; empty where there is none."""
     products = [number for number, operation in enumerate(operations) if _is_large_product(operation)]
     if len(products) < MIN_REPEATS:
         return []
@@ -96,7 +96,7 @@ def repeated_subgraphs(operations: Sequence[Operation]) -> list[RepeatedSubgraph
 
 
 def _runs(kinds: Sequence[int], products: Sequence[int]) -> Iterator[_RepeatedRun]:
-    """Where kinds repeat, beginning at a product."""
+    """The ranges, beginning at a product, in which kinds of operations repeat."""
     equal_subgraphs = defaultdict(list)
     for number in products:
         equal_subgraphs[kinds[number]].append(number)
@@ -128,7 +128,7 @@ def _runs(kinds: Sequence[int], products: Sequence[int]) -> Iterator[_RepeatedRu
 
 
 def _pays(subgraphs: int, operations: int) -> bool:
-    """Whether so many layers of so many operations are worth a function."""
+    """Whether that number of subgraphs, of that number of operations each, is worth a function."""
     return subgraphs >= MIN_REPEATS and (subgraphs - 1) * operations >= MIN_SAVED_OPERATIONS
 
 
@@ -137,19 +137,19 @@ def _best_start(
         Value, Value
     ], run: _RepeatedRun, products: Sequence[int]
 ) -> int:
-    """The product of the first period before which the fewest elements lie that are used behind it."""
+    """The product of the first period at which the fewest live elements cross into the next period."""
     changes = [0] * (len(operations) + 1)
     for defined_at, last_used_at, size in _lives(operations, sources):
         changes[defined_at + 1] += size
         changes[last_used_at + 1] -= size
     live = list(itertools.accumulate(changes))
     starts = [product for product in products if run.first <= product < run.first + run.period]
-    # The first layer may stand after what other ones do not have.
+    # The first period may follow operations that no other period has.
     return min(starts, key=lambda product: live[product + run.period])
 
 
 def _lives(operations: Sequence[Operation], sources: Mapping[Value, Value]) -> Iterator[tuple[int, int, int]]:
-    """Where each value is made and used last, and its elements, but for what is made again."""
+    """Definition, last use and elements of each value that is not rematerialized."""
     last: dict[Value, int] = {}
     for number, operation in enumerate(operations):
         for operand in operation.operands:
@@ -161,7 +161,7 @@ def _lives(operations: Sequence[Operation], sources: Mapping[Value, Value]) -> I
 
 
 def _sources(operations: Sequence[Operation]) -> dict[Value, Value]:
-    """What moves of a block move in the end; constants are their own."""
+    """The value whose elements each data movement of a block copies; constants map to themselves."""
     sources: dict[Value, Value] = {}
     for operation in operations:
         if operation.name in _REMATERIALIZED:
@@ -171,7 +171,7 @@ def _sources(operations: Sequence[Operation]) -> dict[Value, Value]:
 
 
 def _is_large_product(operation: Operation) -> bool:
-    """Whether a layer may begin at an operation."""
+    """Whether a subgraph may begin at an operation."""
     if operation.name not in _PRODUCTS or not is_plain(operation):
         return False
     values = (*operation.operands, operation.result)
@@ -180,14 +180,14 @@ def _is_large_product(operation: Operation) -> bool:
 
 
 def _may_be_outlined(operation: Operation) -> bool:
-    """Whether an operation may be part of a layer."""
+    """Whether an operation may be part of an outlined subgraph."""
     if operation.name in CONTROL_FLOW or not (is_plain(operation) and has_no_effect(operation)):
         return False
     return not operation.regions or not captured_values(operation.regions)
 
 
 def _longest_equal_run(subgraphs: Sequence[Sequence[Operation]]) -> list[RepeatedSubgraph]:
-    """The most layers one behind the other that take their operands in the same way."""
+    """The longest run of consecutive subgraphs with equal signatures."""
     runs = [list(run) for _, run in itertools.groupby(map(_signature, subgraphs), key=lambda pair: pair[0])]
     return [subgraph for _, subgraph in max(runs, key=len)]
 
@@ -195,9 +195,10 @@ def _longest_equal_run(subgraphs: Sequence[Sequence[Operation]]) -> list[Repeate
 def _passes_values_to_next(
     operations: Sequence[Operation], sources: Mapping[Value, Value], subgraphs: Sequence[RepeatedSubgraph]
 ) -> bool:
-    """Whether what a layer makes is used by the next layer alone, behind the last one, or returned.
+    """Whether each result of a subgraph is used by the next subgraph alone, after the last one, or returned.
 
-    What is kept for later, as for gradients, is best made where it is used; of that a function knows nothing.
+    Values that are kept for later, such as activations for a gradient, are best computed where they are used,
+    which a call prevents.
     """
     subgraph_of = {
         operation: index for index, subgraph in enumerate(subgraphs) for operation in subgraph.operations

@@ -1,7 +1,7 @@
-"""Which parts of its operands a part of an operation's result needs.
+"""The shards of its operands that a shard of an operation's result needs.
 
-A part has some of the indices along one dimension of its tensor, the same ones in operands and result; of an
-operand that has no such dimension it needs the whole.
+A shard has a range of indices along one dimension, the same range in operands and result. An operand without
+such a dimension is needed whole.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ..utils.rewriter import dimensions, tensor_type
 
 
 class OperandSharding(Record):
-    """What a part of a result needs.
+    """The operands that a shard of a result needs.
 
     Attributes:
-        dims: for each operand the dimension along which it is cut; None: the whole is needed.
-        attributes: those in which the operation on parts differs.
+        dims: for each operand the dimension along which it is sharded; None for the whole operand.
+        attributes: the attributes that differ for the operation on shards.
     """
 
     dims: tuple[int | None, ...]
@@ -35,16 +35,17 @@ class OperandSharding(Record):
 
 
 Rule = Callable[[Any, int, int], OperandSharding | None]
-"""Of an operation's view, the dimension along which its results are cut, and a part's size: what that needs;
-None: the whole result has to be made."""
+"""Maps a view, the sharded dimension of its results and the size of a shard to the sharding of its operands;
+None where the whole result has to be computed."""
 
 
 def operand_sharding(view: Op, dim: int, size: int) -> OperandSharding | None:
-    """What a part of an operation's results needs; None where the whole has to be made.
+    """The operands that a shard of the results needs; None where the whole result has to be computed.
 
     Args:
-        dim: the dimension along which the results are cut.
-        size: how many indices a part has.
+        view: the operation.
+        dim: the dimension along which the results are sharded.
+        size: size of a shard along it.
     """
     rule = _elementwise if isinstance(view, Elementwise) else _RULES.get(view.name)
     return rule(view, dim, size) if rule is not None else None
@@ -55,7 +56,7 @@ def _elementwise(view: Op, dim: int, size: int) -> OperandSharding:
 
 
 def _movement(view: MovementOp, dim: int, size: int) -> OperandSharding | None:
-    """An operand is cut along its dimension that has the same indices as the result's."""
+    """An operand is sharded along its dimension that has the same index as the result's."""
     maps, length = view.movement_maps(), tensor_type(view.operation.result).shape[dim]
     dims: list[int | None] = []
     for one in maps or ():
@@ -71,7 +72,7 @@ def _movement(view: MovementOp, dim: int, size: int) -> OperandSharding | None:
 
 
 def _reshape(view: Reshape, dim: int, size: int) -> OperandSharding | None:
-    """Other dimensions may be merged."""
+    """The other dimensions may be merged or split."""
     for dims, result_dims in view.dimension_groups() or ():
         if result_dims == [dim] and len(dims) == 1:
             return OperandSharding(tuple(dims))
@@ -111,7 +112,7 @@ def _iota(view: Any, dim: int, size: int) -> OperandSharding | None:
 
 
 def _constant(view: Any, dim: int, size: int) -> OperandSharding | None:
-    """All elements are one."""
+    """Only constants all of whose elements are equal."""
     type, value = tensor_type(view.operation.result), view.operation.attributes["value"]
     if not isinstance(value, DenseElementsAttribute) or not value.is_splat:
         return None
