@@ -1,0 +1,232 @@
+"""Write docs/scale.md: what steps of training cost in messages and bytes on a thousand processes.
+
+    python tools/scale.py
+
+Runs the programs on grids of that size in this process, with a transport that counts
+(`nimblehlo.grid.counting`), at a small width, and scales the bytes up to the widths that the document names.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from nimblehlo import Grid, GridExecutable, Options, load
+from nimblehlo.api import Placement, Program
+from nimblehlo.grid.counting import CountingTransport, Traffic
+from nimblehlo.ir import Function
+from nimblehlo.types import TensorType
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs" / "scale.md"
+
+ADD = """({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %s = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    })"""
+CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids"
+
+WIDTH = 4
+"""Width of the models that are run."""
+
+REAL_WIDTH = 8192
+"""Width of the models for which the document states bytes."""
+
+LAYERS = 2
+"""Layers of the models that are run; each has the same traffic."""
+
+
+class Counting(GridExecutable):
+    """A program on a grid whose transport counts."""
+
+    transport: CountingTransport
+
+    def _connect(self) -> CountingTransport:
+        self.transport = CountingTransport(self.grid)
+        return self.transport
+
+    def _lowered(self, function: Function) -> Program:
+        count = len(self.input_types)
+        placement = Placement(count, self.grid, runs_on_grid=True, connect=self._connect)
+        return Program(function, self.options, placement=placement)
+
+
+class Algorithm(NamedTuple):
+    """What an algorithm for `all_reduce` of B bytes over n processes costs one process.
+
+    Attributes:
+        name: what it is called.
+        messages, rounds: numbers of messages that it sends, and of steps one after the other.
+        bytes: bytes that it sends.
+        keeps_bits: whether it combines values by the tree of adjacent pairs.
+    """
+
+    name: str
+    messages: int
+    rounds: int
+    bytes: int
+    keeps_bits: bool
+
+
+def all_reduce_costs(count: int, size: int) -> Iterator[Algorithm]:
+    """The algorithms, for a number of processes that need be no power of two."""
+    levels = (count - 1).bit_length()
+    halves = 2 * size * (count - 1) // count
+    yield Algorithm("ranges, directly (`mpi/transport.py`)", 2 * (count - 1), 2, halves, True)
+    yield Algorithm("ring", 2 * (count - 1), 2 * (count - 1), halves, False)
+    yield Algorithm("recursive halving and doubling of neighbours", 2 * levels, 2 * levels, halves, True)
+    yield Algorithm("tree to one process and back", levels, 2 * levels, levels * size, True)
+
+
+def reduced(value: str, type: str, groups: str, result: str) -> str:
+    """An all_reduce by flattened ids."""
+    return (
+        f'{result} = "stablehlo.all_reduce"({value}) {ADD[:-1]}) '
+        f"{{replica_groups = {groups}, {CHANNEL}}} : ({type}) -> {type}"
+    )
+
+
+def groups_text(rows: np.ndarray[Any, Any]) -> str:
+    """Groups of ids as an attribute."""
+    return f"dense<{rows.tolist()}> : tensor<{rows.shape[0]}x{rows.shape[1]}xi64>"
+
+
+def data_parallel(count: int) -> str:
+    """A step of a perceptron of LAYERS square layers; the gradient of each is summed over all processes."""
+    type, everyone = f"tensor<{WIDTH}x{WIDTH}xf32>", groups_text(np.arange(count)[np.newaxis])
+    lines, value = [], "%x"
+    for layer in range(LAYERS):
+        lines += [
+            f"%h{layer} = stablehlo.dot {value}, %w : ({type}, {type}) -> {type}",
+            reduced(f"%h{layer}", type, everyone, f"%g{layer}"),
+        ]
+        value = f"%h{layer}"
+    body = "\n".join([*lines, f"return %g{LAYERS - 1} : {type}"])
+    return f"func.func @main(%x: {type}, %w: {type}) -> {type} {{\n{body}\n}}"
+
+
+def sharded(data: int, model: int) -> str:
+    """A step of LAYERS transformer layers on a grid of data x model processes.
+
+    Each layer sums activations over the model's processes four times: behind attention and behind the
+    perceptron, forwards and backwards. The gradient of the process's shard of the weights is summed over the
+    data's processes.
+    """
+    ids = np.arange(data * model).reshape(data, model)
+    over_model, over_data = groups_text(ids), groups_text(ids.T)
+    type, shard = f"tensor<{WIDTH}x{WIDTH}xf32>", f"tensor<{12 * WIDTH}x{WIDTH}xf32>"
+    lines, value = [], "%x"
+    for layer in range(LAYERS):
+        for number in range(4):
+            lines.append(reduced(value, type, over_model, f"%h{layer}_{number}"))
+            value = f"%h{layer}_{number}"
+        lines.append(reduced("%w", shard, over_data, f"%g{layer}"))
+    body = "\n".join(lines)
+    return f"func.func @main(%x: {type}, %w: {shard}) -> {type} {{\n{body}\nreturn {value} : {type}\n}}"
+
+
+def count(text: str, grid: Grid) -> Counter[Traffic]:
+    """The traffic of a program, whose inputs are ones."""
+    executable = Counting(load(text), "main", Options(compile="never"), grid)
+    types = [type for type in executable.input_types if isinstance(type, TensorType)]
+    ones = [np.ones(type.shape, type.dtype) for type in types]
+    executable([ones] * grid.size)
+    return executable.transport.traffic
+
+
+def table(traffic: Counter[Traffic], layers: int, scale: int) -> list[str]:
+    """A row for each kind of traffic and algorithm; bytes at the real width."""
+    rows = [
+        "| all_reduce | groups of | a layer | algorithm | messages | rounds | MB sent | bits of the tree |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for kind, times in sorted(traffic.items()):
+        size = kind.operand_bytes * scale
+        for cost in all_reduce_costs(kind.group_size, size):
+            rows.append(
+                f"| {size / 2**20:.0f} MB | {kind.group_size} | {times // layers} groups | {cost.name} "
+                f"| {cost.messages} | {cost.rounds} | {cost.bytes / 2**20:.0f} "
+                f"| {'yes' if cost.keeps_bits else 'no'} |"
+            )
+    return rows
+
+
+TEXT = """# A thousand processes
+
+<!-- Written by tools/scale.py, which runs the programs and counts. -->
+
+What a step of training costs in messages and bytes where each process has a machine of its own: counted
+on grids of {data} and {both} processes in one process, with a transport that counts, at width {width};
+bytes are those at width {real}. The programs hold the collectives of the steps and, of the arithmetic,
+only what gives them operands. Messages, rounds and bytes of the algorithms follow from the counted
+groups and sizes by their formulas; recursive halving takes a little more where the number of processes
+is no power of two. All figures are for one process; *a layer* says how many groups execute the
+operation.
+
+## Data-parallel step, {data} processes
+
+The gradient of each layer's {real} x {real} weights in f32 is summed over all processes.
+
+{first}
+
+## Transformer on {rows} x {columns} processes
+
+Activations of {real} x {real} are summed over {columns} processes four times a layer, and the gradients of a
+process's weights, 12 x {real} x {real} / {columns} of the layer's, over {rows}.
+
+{second}
+
+## Where it bends
+
+- **Messages.** What `nimblehlo.mpi` does, each rank sends its range to each other one, takes two rounds,
+  and as few bytes as any algorithm, but 2 (n - 1) messages a process: good for some tens of ranks on
+  machines with many links, bad for a thousand, where the latency of a message counts {most} times.
+  Recursive halving and doubling takes {few} messages for the same bytes.
+- **Bits.** Recursive halving between neighbours (ranks that differ in the lowest bit first) combines adjacent
+  pairs level by level, which is the stated tree: it would replace the direct algorithm without a change of
+  bits. A ring combines each range in another order, from another process on, so that it is no choice here.
+- **Deadlocks.** Rank 0 hears from every rank each time it has nothing to do. That is one message a rank and
+  wait; at thousands of ranks a tree of ranks would have to gather them.
+- **Groups in the text.** `replica_groups` lists each id. A program of 1,000 processes repeats a thousand
+  numbers in each collective; axes of a mesh (`#stablehlo.replica_group_mesh_axes`) say the same in a line.
+- **One process of the system.** All processes of a grid share one thread: {data} processes take turns. That
+  is for counting and for tests, not for speed.
+"""
+
+
+def main() -> None:
+    """Run, and write the document."""
+    everyone, rows, columns = 1000, 32, 32
+    first = count(data_parallel(everyone), Grid(everyone))
+    second = count(sharded(rows, columns), Grid(rows, columns))
+    scale = (REAL_WIDTH // WIDTH) ** 2
+    # A process holds a shard of the weights, which at the width that is run would be less than a row.
+    shards: Counter[Traffic] = Counter()
+    for kind, times in second.items():
+        is_weights = kind.operand_bytes > 4 * WIDTH**2
+        shards[kind._replace(operand_bytes=kind.operand_bytes // columns) if is_weights else kind] += times
+    text = TEXT.format(
+        data=everyone,
+        both=rows * columns,
+        width=WIDTH,
+        real=REAL_WIDTH,
+        rows=rows,
+        columns=columns,
+        first="\n".join(table(first, LAYERS, scale)),
+        second="\n".join(table(shards, LAYERS, scale)),
+        most=2 * (everyone - 1),
+        few=2 * (everyone - 1).bit_length(),
+    )
+    DOCUMENT.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
