@@ -64,7 +64,6 @@ runtime/codegen/nests/loop_schedule.py:MAX_*
 runtime/codegen/reductions/reduction_tiling.py:MAX_*
 runtime/codegen/reductions/short_rows.py:_MAX_*
 runtime/codegen/nests/nest.py:MAX_CONSTANT_STRIDE
-runtime/plan/implementations/region_kernels.py:_MAX_STACK_BYTES
 runtime/plan/implementations/nests.py:_NARROW
 runtime/plan/implementations/quantized_sums.py:*
 runtime/plan/implementations/region_functions.py:MAX_SMALL_ELEMENTS

@@ -17,7 +17,7 @@ from nimblehlo.patterns import (
     sn_zipmapreduce,
     trace,
 )
-from nimblehlo.patterns.torch_functions import _UFUNCS
+from nimblehlo.patterns.torch_functions import _ALIASES
 from tests.patterns import stand_in
 from tests.running import same_bits
 
@@ -107,5 +107,5 @@ def test_what_is_not_supported(torch: Any) -> None:
 def test_every_name_is_one_of_torch() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     operators = {"truediv", "floordiv", "mod", "pos", "and", "or", "xor", "invert", "lshift", "rshift"}
-    for name in _UFUNCS:
+    for name in _ALIASES:
         assert hasattr(torch, name) or (name in operators and hasattr(torch.Tensor, f"__{name}__")), name

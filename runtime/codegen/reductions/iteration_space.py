@@ -84,9 +84,14 @@ def reducer_name(body: Block) -> str | None:
 
 
 def is_order_independent(body: Block) -> bool:
-    """Whether a reducer gives the same bits in every order."""
+    """Whether a reducer gives the same bits in every order.
+
+    Extremes of complex numbers do not: of equal numbers, and of those with NaNs, the first one wins.
+    """
     kind: Any = body.arguments[0].type
     name = reducer_name(body)
+    if kind.category & COMPLEX:
+        return False
     return name in _ORDER_INDEPENDENT or (
         name in _ORDER_INDEPENDENT_ON_INTEGERS and bool(kind.category & INTEGER)
     )
