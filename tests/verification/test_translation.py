@@ -110,16 +110,16 @@ def test_steps_of_called_layers_and_joined_products_are_followed() -> None:
     """Equal layers become calls of one function, and a product takes the cluster on it into its step."""
     layer = """
       %w{0} = stablehlo.dot_general %x{1}, %m, contracting_dims = [1] x [0]
-        : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
-      %t{0} = stablehlo.tanh %w{0} : tensor<64x64xf32>
-      %u{0} = stablehlo.add %t{0}, %x{1} : tensor<64x64xf32>
-      %x{0} = stablehlo.sine %u{0} : tensor<64x64xf32>
+        : (tensor<4096x64xf32>, tensor<64x64xf32>) -> tensor<4096x64xf32>
+      %t{0} = stablehlo.maximum %w{0}, %x{1} : tensor<4096x64xf32>
+      %u{0} = stablehlo.add %t{0}, %x{1} : tensor<4096x64xf32>
+      %x{0} = stablehlo.multiply %u{0}, %u{0} : tensor<4096x64xf32>
     """
     body = "".join([layer.replace("{0}", str(k + 1)).replace("{1}", str(k)) for k in range(6)])
     text = f"""
-    func.func @main(%x0: tensor<64x64xf32>, %m: tensor<64x64xf32>) -> tensor<64x64xf32> {{
+    func.func @main(%x0: tensor<4096x64xf32>, %m: tensor<64x64xf32>) -> tensor<4096x64xf32> {{
       {body}
-      return %x6 : tensor<64x64xf32>
+      return %x6 : tensor<4096x64xf32>
     }}
     """
     module = parse(text)
