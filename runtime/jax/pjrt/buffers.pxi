@@ -230,7 +230,7 @@ cdef Error *buffer_from_host(FromHostArgs *args) noexcept nogil:
         return shutting_down()
     memory = args.memory if args.memory != NULL else args.device.memories[0]
     done = new_event()
-    error = ended(_take_host_array(args, memory, done))
+    error = _take_host_array(args, memory, done)
     if error != NULL:
         release_event(done)
     else:
@@ -261,7 +261,7 @@ cdef Error *buffer_of_view(ViewArgs *args) noexcept nogil:
     memory = args.device.memories[0]
     if not lacks(args, &args.memory) and args.memory != NULL:
         memory = args.memory
-    return ended(_take_view(args, memory))
+    return _take_view(args, memory)
 
 
 cdef Error *_make_uninitialized(UninitializedBufferArgs *args, Memory *memory) noexcept with gil:
@@ -283,7 +283,7 @@ cdef Error *buffer_uninitialized(UninitializedBufferArgs *args) noexcept nogil:
     if not begin_call():
         return shutting_down()
     memory = args.memory if args.memory != NULL else args.device.memories[0]
-    return ended(_make_uninitialized(args, memory))
+    return _make_uninitialized(args, memory)
 
 
 cdef Error *buffer_of_error(ErrorBufferArgs *args) noexcept nogil:
@@ -514,7 +514,7 @@ cdef Error *_copy_transposed(ToHostArgs *args) noexcept nogil:
         return event_failure(args.buffer.ready)
     if not begin_call():
         return shutting_down()
-    error = ended(_copy_in_layout(args))
+    error = _copy_in_layout(args)
     if error == NULL:
         args.event = &READY
     return error
@@ -582,7 +582,7 @@ cdef Error *_copy_to_memory(Buffer *buffer, Memory *memory, Buffer **copy) noexc
         return event_failure(buffer.ready)
     if not begin_call():
         return shutting_down()
-    return ended(_copy_here(buffer, memory, copy))
+    return _copy_here(buffer, memory, copy)
 
 
 cdef Error *buffer_copy_to_device(CopyArgs *args) noexcept nogil:

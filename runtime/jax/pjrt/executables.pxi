@@ -153,7 +153,7 @@ cdef Error *_compile(
         return short_structure()
     if not begin_call():
         return shutting_down()
-    return ended(_compile_here(program, options, options_size, client, executable))
+    return _compile_here(program, options, options_size, client, executable)
 
 
 cdef Error *client_compile(ClientCompileArgs *args) noexcept nogil:
@@ -199,7 +199,7 @@ cdef Error *executable_deserialize(DeserializeArgs *args) noexcept nogil:
         options = args.options
     if not begin_call():
         return shutting_down()
-    return ended(_deserialize_here(args, options))
+    return _deserialize_here(args, options)
 
 
 # ---- questions about an executable
@@ -264,7 +264,7 @@ cdef Error *_answer_text(StringArgs *args, const char *name) noexcept nogil:
         return short_structure()
     if not begin_call():
         return shutting_down()
-    return ended(_get_text(args, name))
+    return _get_text(args, name)
 
 
 cdef Error *_get_text(StringArgs *args, const char *name) noexcept with gil:
@@ -330,7 +330,7 @@ cdef Error *_answer_bytes(SerializeArgs *args, const char *name) noexcept nogil:
         return short_structure()
     if not begin_call():
         return shutting_down()
-    return ended(_get_bytes(args, name))
+    return _get_bytes(args, name)
 
 
 cdef Error *_get_bytes(SerializeArgs *args, const char *name) noexcept with gil:
@@ -379,7 +379,7 @@ cdef Error *executable_optimized_program(OptimizedProgramArgs *args) noexcept no
         return short_structure()
     if not begin_call():
         return shutting_down()
-    return ended(_get_program_text(args.program, args.executable))
+    return _get_program_text(args.program, args.executable)
 
 
 cdef Error *_get_memory(CompiledMemoryArgs *args) noexcept with gil:
@@ -398,7 +398,7 @@ cdef Error *executable_memory(CompiledMemoryArgs *args) noexcept nogil:
         return short_structure()
     if not begin_call():
         return shutting_down()
-    error = ended(_get_memory(args))
+    error = _get_memory(args)
     args.code = args.host_code = args.host_arguments = args.host_results = 0
     args.host_aliased = args.host_temporaries = 0
     if not lacks(args, &args.peak):

@@ -317,7 +317,7 @@ cdef Error *executable_execute(ExecuteArgs *args) noexcept nogil:
         return short_structure()
     if not begin_call():
         return shutting_down()
-    return ended(_execute(args))
+    return _execute(args)
 
 
 cdef Error *_execute(ExecuteArgs *args) noexcept nogil:

@@ -114,7 +114,7 @@ cdef Error *executable_cost(CountedListArgs *args) noexcept nogil:
     if executable.costs == NULL:
         if not begin_call():
             return shutting_down()
-        error = ended(_fill_cost(executable))
+        error = _fill_cost(executable)
     args.count = executable.cost_count
     args.items = executable.costs
     return error

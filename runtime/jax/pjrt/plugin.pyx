@@ -189,7 +189,7 @@ cdef Error *client_create(ClientCreateArgs *args) noexcept nogil:
         return short_structure()
     if not begin_call():
         return shutting_down()
-    return ended(_create_client(args))
+    return _create_client(args)
 
 
 cdef void _fill_plugin_slots(Api *api) except *:

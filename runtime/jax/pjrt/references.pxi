@@ -7,57 +7,27 @@ cdef Py_ssize_t _dropped_capacity = 0
 cdef bint _is_collection_pending = False
 
 
-cdef bint _is_closing = False
-cdef unsigned long _closing_thread = 0
-cdef Py_ssize_t _calls = 0
-cdef Py_ssize_t _parked = 0
+cdef unsigned long _main_thread = PyThread_get_thread_ident()
 
 
 cdef bint begin_call() noexcept nogil:
-    """Note that a function is about to use Python; `end_call` follows. False if Python is no more.
+    """Whether a function may use Python.
 
-    At exit, calls of other threads than the one that ends the process never return. The interpreter ends a thread
-    that asks for its lock then, and such an end within jaxlib's code would abort the process.
+    While the interpreter is shutting down, calls of other threads than the main one never return: the interpreter
+    ends a thread that asks for its lock then, and such an end within jaxlib's code would abort the process.
     """
-    global _calls
-    if (_is_closing or is_finalizing()) and not _may_still_call():
+    if not is_finalizing():
+        return True
+    if PyThread_get_thread_ident() != _main_thread:
         _park()
-    if is_finalizing():
-        return False
-    take_lock()
-    _calls += 1
-    release_lock()
-    return True
-
-
-cdef void end_call() noexcept nogil:
-    global _calls
-    take_lock()
-    _calls -= 1
-    release_lock()
-
-
-cdef Error *ended(Error *error) noexcept nogil:
-    """Note the end of a call, and give what it returns."""
-    end_call()
-    return error
-
-
-cdef bint _may_still_call() noexcept nogil:
-    """Whether the thread ends the process, or runs a task for which the end waits."""
-    cdef unsigned long thread = PyThread_get_thread_ident()
-    return thread == _closing_thread or is_worker(thread)
+    return False
 
 
 cdef void _park() noexcept nogil:
     """Wait for ever, without Python's lock."""
-    global _parked
     cdef PyThread_type_lock lock = PyThread_allocate_lock()
     if PyGILState_Check():
         PyEval_SaveThread()
-    take_lock()
-    _parked += 1
-    release_lock()
     PyThread_acquire_lock(lock, 1)
     PyThread_acquire_lock(lock, 1)
 

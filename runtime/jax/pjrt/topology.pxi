@@ -20,7 +20,7 @@ cdef Error *_create_topology(int count, Client **topology) noexcept with gil:
 cdef Error *_make_topology(int count, Client **topology) noexcept nogil:
     if not begin_call():
         return shutting_down()
-    return ended(_create_topology(count, topology))
+    return _create_topology(count, topology)
 
 
 cdef Error *topology_create(TopologyCreateArgs *args) noexcept nogil:

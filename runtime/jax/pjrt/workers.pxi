@@ -6,23 +6,20 @@ cdef enum:
     MAX_TASKS = 64
     POLL_MICROSECONDS = 500
     MAX_POLLS = 2000
-    GRACE_MICROSECONDS = 50_000
 """A call waits while there are so many tasks, but not longer than a second: it may come from a function for which
-these tasks wait. At exit other threads get 50 ms to reach a place where they stay."""
+these tasks wait."""
 
 cdef struct Worker:
     PyThread_type_lock signal
-    unsigned long thread
     Task *task
     Worker *next
-    Worker *next_of_all
 
 cdef Worker *_idle = NULL
-cdef Worker *_all_workers = NULL
 cdef Task *_first_queued = NULL
 cdef Task *_last_queued = NULL
 cdef bint _is_queue_served = False
 cdef Py_ssize_t _task_count = 0
+cdef Py_ssize_t _finished_count = 0
 
 
 cdef void _sleep(PyThread_type_lock held) noexcept nogil:
@@ -73,9 +70,10 @@ cdef void count_task() noexcept nogil:
 
 
 cdef void uncount_task() noexcept nogil:
-    global _task_count
+    global _task_count, _finished_count
     take_lock()
     _task_count -= 1
+    _finished_count += 1
     release_lock()
 
 
@@ -143,29 +141,10 @@ cdef void _run_tasks(Task *task) noexcept nogil:
         task = _following(serves_queue)
 
 
-cdef bint is_worker(unsigned long thread) noexcept nogil:
-    """Whether a thread runs tasks."""
-    cdef Worker *worker
-    cdef bint answer = False
-    take_lock()
-    worker = _all_workers
-    while worker != NULL:
-        if worker.thread == thread:
-            answer = True
-        worker = worker.next_of_all
-    release_lock()
-    return answer
-
-
 cdef void _work(void *user) noexcept nogil:
     """What a worker does until the process ends."""
-    global _idle, _all_workers
+    global _idle
     cdef Worker *worker = <Worker *>user
-    worker.thread = PyThread_get_thread_ident()
-    take_lock()
-    worker.next_of_all = _all_workers
-    _all_workers = worker
-    release_lock()
     while True:
         _run_tasks(worker.task)
         take_lock()
@@ -177,13 +156,12 @@ cdef void _work(void *user) noexcept nogil:
 
 cdef void _forget_tasks() noexcept nogil:
     """In the child of a fork: no worker and no task is there any more. Their memory is left."""
-    global LOCK, _idle, _all_workers, _first_queued, _last_queued, _is_queue_served, _task_count, _calls, _parked
+    global LOCK, _idle, _first_queued, _last_queued, _is_queue_served, _task_count
     LOCK = PyThread_allocate_lock()
     _idle = NULL
     _first_queued = _last_queued = NULL
     _is_queue_served = False
-    _all_workers = NULL
-    _task_count = _calls = _parked = 0
+    _task_count = 0
 
 
 def forget_tasks():
@@ -191,28 +169,19 @@ def forget_tasks():
     _forget_tasks()
 
 
-def close():
-    """Wait until every task has run, at the interpreter's exit. Calls of other threads do not return from now on.
-
-    An interrupt ends the wait.
-    """
-    global _is_closing, _closing_thread
+def wait_for_tasks():
+    """Wait, at the interpreter's exit, until as many tasks have run as there are now. An interrupt ends the wait."""
     cdef PyThread_type_lock held = _held_lock()
-    _closing_thread = PyThread_get_thread_ident()
-    _is_closing = True
+    cdef Py_ssize_t last = _finished_count + _task_count
     try:
-        while _task_count or _calls:
+        while _task_count and _finished_count < last:
             with nogil:
                 _sleep(held)
             PyErr_CheckSignals()
-        if _parked:
-            # Other threads call programs. They get the time to come here, where they stay.
-            with nogil:
-                PyThread_acquire_lock_timed(held, GRACE_MICROSECONDS, 0)
     finally:
         _free_held_lock(held)
 
 
-atexit.register(close)
+atexit.register(wait_for_tasks)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=forget_tasks)
