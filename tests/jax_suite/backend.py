@@ -77,7 +77,7 @@ def main() -> int:
             for platform in options.platforms.split(","):
                 _run(options, platform, file)
     outcomes = [one for one in map(FileOutcome.read, [options.output] * len(FILES), FILES) if one.is_complete]
-    text = "\n".join(table(outcomes)) + "\n"
+    text = "\n".join(table(outcomes, options.cases)) + "\n"
     if options.table:
         TABLE.write_text(text)
     print(text)
@@ -118,17 +118,24 @@ class FileOutcome:
 
     Attributes:
         file: its name.
-        here, cpu: the last entry of each test method.
+        share: the part of its test methods that its shards are, those run here.
+        here, cpu: the last entry of each test method that was run on both platforms.
     """
 
     file: str
+    share: float
     here: Entries
     cpu: Entries
 
     @classmethod
     def read(cls, folder: Path, file: str) -> FileOutcome:
         """What the journals of a file hold, those of all shards together."""
-        return cls(file, *(_entries(folder / platform / file) for platform in PLATFORMS))
+        here, cpu = (_entries(folder / platform / file) for platform in PLATFORMS)
+        common = here.keys() & cpu.keys()
+        shards = {path.stem for path in (folder / PLATFORMS[0] / file).glob("journal_*.jsonl")}
+        share = sum(1 / int(name.rpartition("_")[2]) for name in shards)
+        both = ({test: one[test] for test in sorted(common)} for one in (here, cpu))
+        return cls(file, min(1.0, share), *both)
 
     @property
     def is_complete(self) -> bool:
@@ -160,8 +167,13 @@ def _entries(folder: Path) -> Entries:
     return entries
 
 
-def table(outcomes: Sequence[FileOutcome]) -> Iterator[str]:
-    """The lines of docs/jax_tests.md."""
+def table(outcomes: Sequence[FileOutcome], cases: int) -> Iterator[str]:
+    """The lines of docs/jax_tests.md.
+
+    Args:
+        outcomes: what came of each file.
+        cases: the value of `JAX_NUM_GENERATED_CASES` of the campaign.
+    """
     import jax
 
     passing = sum(entry["outcome"] == "passed" for one in outcomes for entry in one.cpu.values())
@@ -173,13 +185,16 @@ def table(outcomes: Sequence[FileOutcome]) -> Iterator[str]:
     yield "on JAX's CPU backend, both with the flag `--jax_test_dut=cpu`, so that both run the same tests."
     yield "`python -m tests.jax_suite.backend` runs them, and `--table` writes this page."
     yield ""
+    yield f"With `JAX_NUM_GENERATED_CASES={cases}`; `share` is the part of a file's tests that was run, and"
+    yield "tests that did not run on both platforms are not counted."
+    yield ""
     yield f"Of {passing} tests that pass on JAX's CPU backend {passing - failing} pass here: {share:.2f} %."
     yield ""
-    yield "| file | passed | failed | skipped | aborted | CPU: passed | failed | skipped | aborted |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    yield "| file | share | passed | failed | skipped | aborted | CPU: passed | failed | skipped | aborted |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for one in outcomes:
         cells = [*one.counts(one.here), *one.counts(one.cpu)]
-        yield f"| {one.file} | {' | '.join(map(str, cells))} |"
+        yield f"| {one.file} | {one.share:.0%} | {' | '.join(map(str, cells))} |"
     yield ""
     yield "## Tests that pass on JAX's CPU backend alone"
     for one in outcomes:
