@@ -42,18 +42,18 @@ def _slice_offsets(
         fiber = (first + done) // length
         coordinate = first + done - fiber * length
         fiber_count = min(length - coordinate, count - done)
-        start_base, place_base = coordinate * operand_stride, coordinate * result_stride
+        operand_base, result_base = coordinate * operand_stride, coordinate * result_stride
         rest = fiber
         for axis in range(inner - 1, -1, -1):
             outer = rest // loops[axis, 0]
             outer_coordinate = rest - outer * loops[axis, 0]
             rest = outer
-            start_base += outer_coordinate * loops[axis, 1]
-            place_base += outer_coordinate * loops[axis, 2]
+            operand_base += outer_coordinate * loops[axis, 1]
+            result_base += outer_coordinate * loops[axis, 2]
         for i in range(fiber_count):
-            operand_offsets[np.uint64(done + i)] = start_base + i * operand_stride
+            operand_offsets[np.uint64(done + i)] = operand_base + i * operand_stride
         for i in range(fiber_count):
-            result_offsets[np.uint64(done + i)] = place_base + i * result_stride
+            result_offsets[np.uint64(done + i)] = result_base + i * result_stride
         for row in range(component_rows.shape[0]):
             index_stride = loops[inner, 3 + row]
             base = coordinate * index_stride

@@ -143,7 +143,7 @@ class PreparedScatter:
             ArrayParam(result, size, storage),
         )
         scratch = [
-            ArrayParam(parameter, *room) for parameter, room in enumerate(launches.scratch, result + 1)
+            ArrayParam(parameter, *array) for parameter, array in enumerate(launches.scratch, result + 1)
         ]
         sizes = [update_size, initial_size] if initial_size else [update_size]
         return prepare_launches(

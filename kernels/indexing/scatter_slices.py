@@ -13,7 +13,6 @@ from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
 from ..simd.monoids import OVERWRITE, WIDENED, Combination, computing_dtype
 from ..simd.vectors import (
-    I32,
     I64,
     apply,
     cgutils,
@@ -22,6 +21,7 @@ from ..simd.vectors import (
     intrinsic,
     literal,
     load_lanes,
+    prefetch_address,
     store_lanes,
 )
 
@@ -156,8 +156,8 @@ class _Row:
         self._step = Combination(kind.element, f"{kind.monoid}:{kind.element}") if is_rounded else kind
         self._lanes = run_lanes(kind.element)
         self._result, self._initial, self._values = data
-        self._place, self._start, self._sources = offset, start, update_offsets
-        self._set_destinations, self._end, self._ahead, self._last = numbers
+        self._offset, self._start, self._update_offsets = offset, start, update_offsets
+        self._begin, self._end, self._prefetch_distance, self._last = numbers
 
     def emit_vectors(self, count: Any, nontemporal: bool) -> None:
         """Emit the code for the elements that fill vectors."""
@@ -185,10 +185,11 @@ class _Row:
             accumulators.append([cgutils.alloca_once_value(builder, component) for component in components])
         one = I64(1)
         with cgutils.for_range_slice(
-            builder, self._set_destinations, self._end, one, intp=I64, inc=True
+            builder, self._begin, self._end, one, intp=I64, inc=True
         ) as (number, _):
-            l2_offset = self._update_offset_after(number, self._ahead)
-            l1_offset = self._update_offset_after(number, builder.sdiv(self._ahead, I64(L1_DISTANCE_DIVISOR)))
+            l2_offset = self._update_offset_after(number, self._prefetch_distance)
+            l1_distance = builder.sdiv(self._prefetch_distance, I64(L1_DISTANCE_DIVISOR))
+            l1_offset = self._update_offset_after(number, l1_distance)
             update_offset = self._update_offset(number)
             for offset, accumulator in zip(columns, accumulators, strict=True):
                 self._fetch(builder.add(l2_offset, offset), _L2_LOCALITY)
@@ -199,11 +200,11 @@ class _Row:
                 for component, accumulator_component in zip(value, accumulator, strict=True):
                     builder.store(component, accumulator_component)
         for offset, accumulator in zip(columns, accumulators, strict=True):
-            result_offset, value = builder.add(self._place, offset), tuple(map(builder.load, accumulator))
+            result_offset, value = builder.add(self._offset, offset), tuple(map(builder.load, accumulator))
             store_lanes(builder, element, self._result, result_offset, value, lanes, nontemporal)
 
     def _update_offset(self, number: Any) -> Any:
-        value = self._builder.load(self._builder.gep(self._sources, [number]))
+        value = self._builder.load(self._builder.gep(self._update_offsets, [number]))
         return value if value.type == I64 else self._builder.sext(value, I64)
 
     def _update_offset_after(self, number: Any, prefetch_distance: Any) -> Any:
@@ -214,7 +215,7 @@ class _Row:
 
     def _fetch(self, offset: Any, locality: int) -> None:
         components = self._builder.mul(offset, I64(component_count(self._kind.element)))
-        _prefetch(self._builder, self._builder.gep(self._values, [components]), locality)
+        prefetch_address(self._builder, self._builder.gep(self._values, [components]), locality)
 
 
 @intrinsic
@@ -300,7 +301,7 @@ def prefetch_cache_lines(
         with cgutils.for_range(builder, arguments[3], intp=I64) as loop:
             byte_offset = builder.mul(loop.index, I64(CACHE_LINE_BYTES))
             for first, locality in zip(addresses, (_L2_LOCALITY, _L1_LOCALITY), strict=True):
-                _prefetch(builder, builder.gep(first, [byte_offset]), locality)
+                prefetch_address(builder, builder.gep(first, [byte_offset]), locality)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, types.intp, types.intp), generate
@@ -313,13 +314,6 @@ def _shorter_vectors(builder: Any, count: Any, lanes: int) -> Iterator[tuple[int
         lanes //= 2
         with builder.if_then(builder.icmp_signed("!=", builder.and_(count, I64(lanes)), I64(0))):
             yield lanes, builder.and_(count, I64(-2 * lanes))
-
-
-def _prefetch(builder: Any, pointer: Any, locality: int) -> None:
-    """Prefetch a cache line for reading."""
-    kind = ir.FunctionType(ir.VoidType(), [_BYTES, I32, I32, I32])
-    function = builder.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
-    builder.call(function, [builder.bitcast(pointer, _BYTES), I32(0), I32(locality), I32(1)])
 
 
 def _private_function(module: Any, name: str, kinds: list[Any], generate: Callable[..., None]) -> Any:

@@ -269,4 +269,4 @@ class ScatterLoops:
             )
             return task_tables.calls(located, tables_scratch, arrays.result, self._seconds)
 
-        return LaunchPlan([task_tables.room], calls)
+        return LaunchPlan([task_tables.scratch], calls)

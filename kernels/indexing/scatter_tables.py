@@ -31,7 +31,7 @@ class Tables:
         self._size = max(1, -(-total // _MAX_TASKS))
         self._tasks = -(-total // self._size)
         self._identity = np.array([_identity(kind)]).view(storage)
-        self.room: Scratch = (self._tasks * self._replicas * self._table_stride, storage)
+        self.scratch: Scratch = (self._tasks * self._replicas * self._table_stride, storage)
         """The scratch memory of the tables."""
 
     def calls(

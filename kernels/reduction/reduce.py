@@ -95,7 +95,7 @@ def prepare(
     result_dtype = dtype if result_dtype is None else result_dtype
     kind = normalized(dtype, monoid, accumulate, result_dtype)
     if not supports_tree(shape, dtype, dimensions, monoid, tree):
-        raise ValueError(f"no kernel folds {monoid} of {np.dtype(dtype).name} by the tree {tree!r}")
+        raise ValueError(f"no kernel reduces {monoid} of {np.dtype(dtype).name} by the tree {tree!r}")
     if tree == "left" and not is_exact(kind):
         return _sequential(kind, shape, dtype, dimensions, result_dtype, threads)
     result_shape = tuple(size for dimension, size in enumerate(shape) if dimension not in dimensions)
@@ -197,13 +197,11 @@ def _rows(kind: Combination, groups: list[Group]) -> LaunchPlan:
     def calls(
         operand: ArrayParam, initial: ArrayParam, result: ArrayParam, partial: ArrayParam, block: ArrayParam
     ) -> list[KernelCall]:
-        shared = (size, rows, blocks, length, *kept_space, operand, initial, partial, result)
-        if is_contiguous:
-            launch = _launch("rows", kind, tasks, shared, rows * length)
-        else:
-            launch = _launch(
-                "fragmented_rows", kind, tasks, (run_length, *run_space, block, *shared), rows * length
-            )
+        arguments = (
+            size, rows, blocks, length, max_values, *kept_space, run_length, *run_space, operand, initial,
+            partial, result, block,
+        )  # fmt: skip
+        launch = _launch("rows", kind, tasks, arguments, rows * length, is_contiguous)
         return [launch, *_finish(kind, rows, blocks, 1, partial, initial, result)]
 
     return LaunchPlan([_block_scratch(kind, rows, blocks, 1), (gathered_items, storage)], calls)
@@ -275,12 +273,12 @@ def _finish(
 
 def _launch(
     name: str, kind: Combination, tasks: int, arguments: Sequence[int | np.ndarray | ArrayParam],
-    elements: int,
+    elements: int, *options: bool,
 ) -> KernelCall:  # fmt: skip
-    """A launch of the kernel `name`, which reads `elements` elements. Imports Numba."""
+    """A launch of the kernel that `name` makes, which reads `elements` elements. Imports Numba."""
     from . import reduce_loops
 
-    loop = getattr(reduce_loops, name)(*kind)
+    loop = getattr(reduce_loops, name)(*kind, *options)
     return KernelCall(
         loop, tasks, arguments, elements * storage_dtype(kind.element).itemsize / BYTES_A_SECOND
     )

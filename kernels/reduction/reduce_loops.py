@@ -5,7 +5,7 @@ from typing import Any
 
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import combine, get, load, put, store
-from ..simd.block_sizes import BATCH, COLUMN_CHUNK, ROW_BLOCK, RUN_BLOCK
+from ..simd.block_sizes import BATCH, COLUMN_CHUNK, ROW_BLOCK
 from ..simd.monoids import computing_dtype
 from .dimension_groups import offset_at
 from .vector_reduce import reduce_block, reduce_rows, store_row
@@ -15,7 +15,6 @@ __all__ = [
     "combined",
     "finish_columns",
     "finish_rows",
-    "fragmented_rows",
     "rows",
     "short_rows",
 ]
@@ -73,37 +72,6 @@ def finish_columns(element: str, monoid: str) -> Kernel:
     return column_chunks
 
 
-@functools.cache
-def rows(element: str, monoid: str) -> Kernel:
-    """Reduce the blocks of contiguous rows."""
-
-    @kernel(parallel=True)
-    def body(
-        task: int,
-        size: int,
-        count: int,
-        blocks: int,
-        length: int,
-        kept_sizes: Any,
-        kept_strides: Any,
-        operand: Any,
-        initial: Any,
-        partial: Any,
-        result: Any,
-    ) -> None:
-        for work_item in range(task * size, min((task + 1) * size, count * blocks)):
-            row = work_item // blocks
-            first = (work_item - row * blocks) * ROW_BLOCK
-            start = offset_at(row, kept_sizes, kept_strides) + first
-            value = reduce_block(element, monoid, operand, start, min(ROW_BLOCK, length - first))
-            if blocks > 1:
-                put(partial, work_item, value)
-            else:
-                store(element, result, row, combine(element, monoid, load(element, initial, 0), value))
-
-    return body
-
-
 @kernel
 def collect(
     block: Any,
@@ -131,35 +99,27 @@ def collect(
 
 
 @functools.cache
-def fragmented_rows(element: str, monoid: str) -> Kernel:
-    """Reduce the blocks of rows that consist of several runs of `run_length` values."""
+def rows(element: str, monoid: str, is_contiguous: bool) -> Kernel:
+    """Reduce the blocks of rows, of at most `max_values` values. A row consists of runs of `run_length`
+    values, which are collected in `block` first, unless it is contiguous."""
 
     @kernel(parallel=True)
     def body(
-        task: int,
-        run_length: int,
-        run_sizes: Any,
-        run_strides: Any,
-        block: Any,
-        size: int,
-        count: int,
-        blocks: int,
-        length: int,
-        kept_sizes: Any,
-        kept_strides: Any,
-        operand: Any,
-        initial: Any,
-        partial: Any,
-        result: Any,
-    ) -> None:
-        at = task * min(length, RUN_BLOCK)
+        task: int, size: int, count: int, blocks: int, length: int, max_values: int, kept_sizes: Any,
+        kept_strides: Any, run_length: int, run_sizes: Any, run_strides: Any, operand: Any, initial: Any,
+        partial: Any, result: Any, block: Any,
+    ) -> None:  # fmt: skip
+        at = task * min(length, max_values)
         for work_item in range(task * size, min((task + 1) * size, count * blocks)):
             row = work_item // blocks
-            first = (work_item - row * blocks) * RUN_BLOCK
-            value_count = min(RUN_BLOCK, length - first)
+            first = (work_item - row * blocks) * max_values
+            value_count = min(max_values, length - first)
             base = offset_at(row, kept_sizes, kept_strides)
-            collect(block, at, value_count, first, run_length, base, run_sizes, run_strides, operand)
-            value = reduce_block(element, monoid, block, at, value_count)
+            if is_contiguous:
+                value = reduce_block(element, monoid, operand, base + first, value_count)
+            else:
+                collect(block, at, value_count, first, run_length, base, run_sizes, run_strides, operand)
+                value = reduce_block(element, monoid, block, at, value_count)
             if blocks > 1:
                 put(partial, work_item, value)
             else:

@@ -147,7 +147,7 @@ def _prepared(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int
     if separable and len(windowed) > 1 and positions >= _MIN_SEPARABLE_POSITIONS:
         return _separable(kind, dtype, axes, windowed, threads)
     if positions > _MAX_POSITIONS:
-        raise ValueError(f"no kernel folds windows of {positions} positions")
+        raise ValueError(f"no kernel reduces windows of {positions} positions")
     return sliding(kind, dtype, axes, threads)
 
 

@@ -90,9 +90,9 @@ def scan_rows(element: str, monoid: str, reverse: bool) -> Kernel:
 def scan_blocks(element: str, monoid: str, reverse: bool) -> Kernel:
     """All rows, SCAN_LANES blocks at a time: a panel.
 
-    Tasks take panels in order. They say in `flags` which of them are folded, and of which they know the
-    carry, the fold of all values of the row up to its end. A task that needs what another one has not folded
-    yet folds it itself, so that none waits.
+    Tasks take panels in order. They say in `flags` which of them are reduced, and for which they have the
+    carry, the total of all values of the row up to its end. A task that needs a panel that another one has
+    not reduced yet reduces it itself, so that none waits.
     """
     combined = ordered_combine(element, monoid, reverse)
     step = -1 if reverse else 1
@@ -119,11 +119,11 @@ def scan_blocks(element: str, monoid: str, reverse: bool) -> Kernel:
                 last, step * 2 * SCAN_PANEL, local, own, totals, panel * SCAN_LANES,
             )  # fmt: skip
             publish(flags, FLAGS + panel, _REDUCED)
-            known = panel
-            while known > start and observe(flags, FLAGS + known - 1) != _CARRIED:
-                known -= 1
-            carry = get(carries, max(known - 1, 0))
-            for before in range(known, panel):
+            carried = panel
+            while carried > start and observe(flags, FLAGS + carried - 1) != _CARRIED:
+                carried -= 1
+            carry = get(carries, max(carried - 1, 0))
+            for before in range(carried, panel):
                 source = before * SCAN_LANES
                 if observe(flags, FLAGS + before) < _REDUCED:
                     source = spare

@@ -109,17 +109,17 @@ def _transpose(builder: Any, rows: Sequence[Any]) -> list[Any]:
     starts = range(0, lanes, _CHUNK_LANES)
 
     def both(a: Any, b: Any, order: Sequence[int]) -> list[Any]:
-        """Two vectors, the pieces of which take these lanes from those of a and, from _PIECE on, of b."""
+        """Two vectors, whose chunks take these lanes from a and, from _CHUNK_LANES on, from b."""
         picked = [
             start + lane % _CHUNK_LANES + lane // _CHUNK_LANES * lanes for start in starts for lane in order
         ]
         return selected(builder, a, picked, b)
 
     def whole(a: Any, b: Any, odd: int) -> Any:
-        """The even or the odd pieces of two vectors."""
-        pieces = range(odd * _CHUNK_LANES, 2 * lanes, 2 * _CHUNK_LANES)
+        """The even or the odd chunks of two vectors."""
+        chunks = range(odd * _CHUNK_LANES, 2 * lanes, 2 * _CHUNK_LANES)
         return selected(
-            builder, a, [lane for start in pieces for lane in range(start, start + _CHUNK_LANES)], b
+            builder, a, [lane for start in chunks for lane in range(start, start + _CHUNK_LANES)], b
         )
 
     low, high, near, far = (0, 4, 1, 5), (2, 6, 3, 7), (0, 1, 4, 5), (2, 3, 6, 7)

@@ -1,4 +1,4 @@
-"""Byte copies and prefetches inside kernels. Importing this module imports Numba."""
+"""Byte copies and a prefetch inside kernels. Importing this module imports Numba."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .block_sizes import CACHE_LINE
+from .vectors import prefetch_address
 
 _INT64 = ir.IntType(64)
-_BYTES = ir.IntType(8).as_pointer()
 _CHUNKS = (64, 32, 16, 8, 4, 2, 1)
 
 
@@ -84,27 +84,13 @@ def item_at(typing_context: Any, sample: Any, address: Any, index: Any) -> Any:
     return sample.dtype(sample, types.intp, types.intp), generate
 
 
-def _fetch(builder: Any, address: Any, is_write: bool) -> None:
-    int32 = ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [address.type, int32, int32, int32])
-    function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
-    builder.call(function, [address, int32(int(is_write)), int32(3), int32(1)])
+@intrinsic
+def prefetch_write(typing_context: Any, array: Any, index: Any) -> Any:
+    """Prefetch the cache line of `array[index]` for a write. The index may lie outside of the array."""
 
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        prefetch_address(builder, builder.gep(data, [arguments[1]]), is_write=True)
+        return context.get_dummy_value()
 
-def _prefetch(is_write: bool) -> Any:
-    @intrinsic
-    def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(array)(context, builder, arguments[0]).data
-            _fetch(builder, builder.bitcast(builder.gep(data, [arguments[1]]), _BYTES), is_write)
-            return context.get_dummy_value()
-
-        return types.void(array, types.intp), generate
-
-    return prefetch
-
-
-prefetch_write = _prefetch(True)
-"""Prefetch the cache line of `array[index]` for a write. The index may lie outside of the array."""
-prefetch_read = _prefetch(False)
-"""Prefetch the cache line of `array[index]` for a read. The index may lie outside of the array."""
+    return types.void(array, types.intp), generate

@@ -58,7 +58,7 @@ def normalized(dtype: Any, monoid: str, accumulate: str = "wide", result_dtype: 
     element = np.dtype(dtype).name
     if result_dtype is not None and np.dtype(result_dtype) != np.dtype(dtype):
         if not supports_result(dtype, result_dtype) or accumulate == "float64":
-            raise ValueError(f"no kernel folds {element} into {np.dtype(result_dtype).name}")
+            raise ValueError(f"no kernel reduces {element} into {np.dtype(result_dtype).name}")
         return Combination(f"{element}>float32", monoid)
     if element in _FLOATS and monoid in ("add", "multiply"):
         wide = "complex128" if element.startswith("complex") else "float64"

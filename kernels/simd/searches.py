@@ -50,12 +50,12 @@ def _first(builder: Any, start: Any, end: Any, lanes: int, test: Test) -> Any:
     function = builder.function
     position = cgutils.alloca_once_value(builder, start)
     for width in (_UNROLL * lanes, lanes, 1):
-        again, look, found = (function.append_basic_block(name) for name in ("again", "look", "found"))
+        again, look, done = (function.append_basic_block(name) for name in ("again", "look", "done"))
         builder.branch(again)
         builder.position_at_end(again)
         now = builder.load(position)
         following = builder.add(now, I64(width))
-        builder.cbranch(builder.icmp_signed("<=", following, end), look, found)
+        builder.cbranch(builder.icmp_signed("<=", following, end), look, done)
         builder.position_at_end(look)
         passed = _which(builder, now, width, lanes, test)
         is_here = builder.icmp_unsigned("!=", passed, passed.type(0))
@@ -63,8 +63,8 @@ def _first(builder: Any, start: Any, end: Any, lanes: int, test: Test) -> Any:
         if width == lanes:
             here = builder.add(now, builder.zext(builder.cttz(passed, ir.IntType(1)(0)), I64))
         builder.store(builder.select(is_here, here, following), position)
-        builder.cbranch(is_here, found, again)
-        builder.position_at_end(found)
+        builder.cbranch(is_here, done, again)
+        builder.position_at_end(done)
     return builder.load(position)
 
 
@@ -165,8 +165,8 @@ def _max_of_groups(total_order: bool) -> Any:
                 builder, _comparable(builder, array, data, start, arguments[3], total_order)
             )
             second, step = builder.add(start, I64(SEARCH_BLOCK)), I64(SEARCH_BLOCK)
-            with cgutils.for_range_slice(builder, second, end, step, intp=I64, inc=True) as (place, _):
-                item = _comparable(builder, array, data, place, arguments[3], total_order)
+            with cgutils.for_range_slice(builder, second, end, step, intp=I64, inc=True) as (position, _):
+                item = _comparable(builder, array, data, position, arguments[3], total_order)
                 held = builder.load(best)
                 builder.store(builder.select(builder.icmp_signed(">", item, held), item, held), best)
             codes = builder.xor(builder.load(best), splat(builder, arguments[4], SEARCH_BLOCK))
@@ -206,7 +206,7 @@ def select_in_range(
     typing_context: Any, keys: Any, count: Any, low_bound: Any, size: Any, first: Any, step: Any, chosen: Any,
     numbers: Any,
 ) -> Any:  # fmt: skip
-    """Select those of the first `count` keys that are in [least, least + size); returns how many.
+    """Select those of the first `count` keys that are in [low_bound, low_bound + size); returns how many.
 
     `chosen` receives the selected keys minus `low_bound`, and `numbers` their numbers: key k has the number
     `first + k * step`. All three arrays have one element type. The last two need `COMPRESS_PADDING` elements

@@ -327,10 +327,15 @@ def prefetch(builder: Any, element: str, data: Any, index: Any, locality: int = 
 
     `locality`: 3 for L1, almost free if the line is there already; 2 for L2.
     """
-    address = builder.bitcast(_address(builder, element, data, index, 1)[0], ir.IntType(8).as_pointer())
+    prefetch_address(builder, _address(builder, element, data, index, 1)[0], locality)
+
+
+def prefetch_address(builder: Any, address: Any, locality: int = 3, is_write: bool = False) -> None:
+    """Prefetch the cache line of an address."""
+    address = builder.bitcast(address, ir.IntType(8).as_pointer())
     kind = ir.FunctionType(ir.VoidType(), [address.type, I32, I32, I32])
     function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
-    builder.call(function, [address, I32(0), I32(locality), I32(1)])
+    builder.call(function, [address, I32(int(is_write)), I32(locality), I32(1)])
 
 
 @contextlib.contextmanager

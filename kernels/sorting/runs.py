@@ -17,9 +17,9 @@ _BYTES_PER_ITEM = 8
 
 
 class Runs(NamedTuple):
-    """Each row consists of `parts` runs, a power of two, of `length` numbers; the last one may have fewer."""
+    """Each row consists of `run_count` runs, a power of two, of `length` numbers; the last may have fewer."""
 
-    parts: int
+    run_count: int
     length: int
 
 

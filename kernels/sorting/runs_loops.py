@@ -97,7 +97,7 @@ class _Merge:
         self.vector = ir.VectorType(data.type.pointee, self.lanes)
         self.scratch = cgutils.alloca_once(builder, self.vector)
         self.positions = [cgutils.alloca_once_value(builder, start) for start in starts]
-        first = [self.next_vector(place, end) for place, end in zip(self.positions, ends, strict=True)]
+        first = [self.next_vector(position, end) for position, end in zip(self.positions, ends, strict=True)]
         self.left, self.right = (cgutils.alloca_once_value(builder, vector) for vector in first)
 
     def next_vector(self, position: Any, end: Any) -> Any:
@@ -145,12 +145,12 @@ class _Merge:
 def merge_twice(
     typing_context: Any, numbers: Any, ends: Any, starts: Any, vectors: Any, target: Any, targets: Any
 ) -> Any:
-    """Merge two runs from two pairs of positions at once, which hides latency: `steps` vectors each.
+    """Merge two runs from two pairs of positions at once, which hides latency: `vectors` vectors each.
 
     Args:
         ends: where the runs end, a pair.
         starts: of the first merge in both runs, and of the second one.
-        places: where in `target` the two merges write.
+        targets: where in `target` the two merges write.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

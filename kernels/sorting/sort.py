@@ -129,13 +129,13 @@ def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | No
         (operand,), (result,) = operands, results
         runs = cut(rows, length, threads)
         address = sort_address(bits)
-        work_items = rows * runs.parts
-        numbers = result if runs.parts == 1 else np.empty(rows * length, bits)
+        work_items = rows * runs.run_count
+        numbers = result if runs.run_count == 1 else np.empty(rows * length, bits)
         mixed = np.zeros(work_items, np.uint8)
         tasks, size = division(work_items, sorting_bytes(runs.length, bits.itemsize))
         arguments = (size, work_items, *runs, length, address, code, operand, numbers, mixed)
         sort_loops.sort_values(tasks, *arguments, threads=threads)
-        if runs.parts > 1:
+        if runs.run_count > 1:
             run, numbers = _merged(numbers, runs.length, length, threads)
             tasks, size = division(rows * length, 2 * bits.itemsize)
             sort_loops.merge_values(tasks, size, length, run, code, numbers, result, threads=threads)
@@ -229,13 +229,13 @@ def _sort_by(
     from . import sort_loops
 
     address, runs = sort_address(np.uint64), cut(rows, length, threads)
-    work_items, code = rows * runs.parts, radix_pass.code.words
+    work_items, code = rows * runs.run_count, radix_pass.code.words
     tasks, size = division(work_items, sorting_bytes(runs.length, 8))
-    packed = np.empty(tasks * length if runs.parts == 1 else rows * length, np.uint64)
+    packed = np.empty(tasks * length if runs.run_count == 1 else rows * length, np.uint64)
     mixed = np.zeros(work_items, np.uint8)
     arguments = (size, work_items, *runs, length, address, code, radix_pass.shift, operand, permutation)
     sort_loops.sort_packed(tasks, *arguments, packed, mixed, positions, values, threads=threads)
-    if runs.parts > 1:
+    if runs.run_count > 1:
         run, packed = _merged(packed, runs.length, length, threads)
         tasks, size = division(rows * length, 16)
         merge_arguments = (

@@ -155,20 +155,20 @@ def pack(
     """Write 32 bits of the key of each element of a row from `start` on, above its position there; whether
     different elements may have one code. `permutation` has their positions before, or is empty."""
     mode, ones, sign, infinity, flip, nan = np.int64(code[0]), code[1], code[2], code[3], code[4], code[5]
-    found = False
+    has_shared_code = False
     if permutation.size == 0:
-        for step in range(count):
-            bits = np.uint64(get(operand, start + step))
+        for index in range(count):
+            bits = np.uint64(get(operand, start + index))
             word = code_of(mode, ones, sign, infinity, flip, nan, bits) >> np.uint64(shift) & _WORD
-            put(packed, at + step, word << _POSITION_BITS | np.uint64(start - row_start + step))
-            found |= shares_code(sign, infinity, ones, bits)
+            put(packed, at + index, word << _POSITION_BITS | np.uint64(start - row_start + index))
+            has_shared_code |= shares_code(sign, infinity, ones, bits)
     else:
-        for step in range(count):
-            bits = np.uint64(get(operand, row_start + np.int64(get(permutation, start + step))))
+        for index in range(count):
+            bits = np.uint64(get(operand, row_start + np.int64(get(permutation, start + index))))
             word = code_of(mode, ones, sign, infinity, flip, nan, bits) >> np.uint64(shift) & _WORD
-            put(packed, at + step, word << _POSITION_BITS | np.uint64(start - row_start + step))
-            found |= shares_code(sign, infinity, ones, bits)
-    return found and mode == CANONICAL
+            put(packed, at + index, word << _POSITION_BITS | np.uint64(start - row_start + index))
+            has_shared_code |= shares_code(sign, infinity, ones, bits)
+    return has_shared_code and mode == CANONICAL
 
 
 @kernel
@@ -176,25 +176,25 @@ def unpack(
     code: Any, is_mixed: bool, packed: Any, at: int, row_start: int, start: int,
     count: int, operand: Any, permutation: Any, positions: Any, values: Any,
 ) -> None:  # fmt: skip
-    """What sorted numbers of `pack` say of the results from `start` on: the elements' positions, where these
-    are wanted, and the key's elements, where these are."""
-    narrow, place = values.dtype.type, positions.dtype.type
+    """Write what sorted numbers of `pack` hold for the results from `start` on: positions and elements of the
+    key, unless their arrays are empty."""
+    narrow, to_position = values.dtype.type, positions.dtype.type
     mode, ones, sign, flip = np.int64(code[0]), code[1], code[2], code[4]
     if permutation.size > 0:
-        for step in range(count):
-            position = np.int64(get(packed, at + step) & _WORD)
-            put(positions, start + step, place(get(permutation, row_start + position)))
+        for index in range(count):
+            position = np.int64(get(packed, at + index) & _WORD)
+            put(positions, start + index, to_position(get(permutation, row_start + position)))
     elif positions.size > 0:
-        for step in range(count):
-            put(positions, start + step, place(get(packed, at + step) & _WORD))
+        for index in range(count):
+            put(positions, start + index, to_position(get(packed, at + index) & _WORD))
     if values.size > 0 and is_mixed:
-        for step in range(count):
-            position = np.int64(get(packed, at + step) & _WORD)
-            put(values, start + step, get(operand, row_start + position))
+        for index in range(count):
+            position = np.int64(get(packed, at + index) & _WORD)
+            put(values, start + index, get(operand, row_start + position))
     elif values.size > 0:
-        for step in range(count):
-            bits = bits_of(mode, ones, sign, flip, get(packed, at + step) >> _POSITION_BITS)
-            put(values, start + step, narrow(bits))
+        for index in range(count):
+            bits = bits_of(mode, ones, sign, flip, get(packed, at + index) >> _POSITION_BITS)
+            put(values, start + index, narrow(bits))
 
 
 @kernel(parallel=True)
@@ -204,7 +204,7 @@ def sort_packed(
 ) -> None:  # fmt: skip
     """Sort the numbers of `pack` of each run of each row; where a run is a row, `unpack` them.
 
-    `packed` has room for a row for each task then, and otherwise for all rows.
+    `packed` holds a row for each task then, and otherwise all rows.
     """
     for work_item in range(task * size, min((task + 1) * size, work_items)):
         row = work_item // runs
@@ -212,16 +212,16 @@ def sort_packed(
         start = row_start + (work_item - row * runs) * run
         count = min(run, row_start + length - start)
         at = task * length if runs == 1 else start
-        found = pack(code, shift, operand, permutation, row_start, start, count, packed, at)
+        has_shared_code = pack(code, shift, operand, permutation, row_start, start, count, packed, at)
         if sort_numbers(address, packed, at, count) != 0:
             raise MemoryError
         if runs == 1:
             unpack(
-                code, found, packed, at, row_start, start, count, operand, permutation,
+                code, has_shared_code, packed, at, row_start, start, count, operand, permutation,
                 positions, values,
             )  # fmt: skip
         else:
-            put(mixed, work_item, np.uint8(found))
+            put(mixed, work_item, np.uint8(has_shared_code))
 
 
 @kernel(parallel=True)
@@ -246,14 +246,14 @@ def merge_packed(
 
 @kernel(parallel=True)
 def move(task: int, size: int, length: int, words: int, positions: Any, source: Any, result: Any) -> None:
-    """To each place of a row, the element at the position that is noted there. Elements have 1 or 2 words."""
+    """Gather each element of a row from its position. Elements have 1 or 2 words."""
     begin, end = task * size, min((task + 1) * size, positions.size)
     row_start = begin // length * length
     for start in range(row_start, end, length):
-        for place in range(max(start, begin), min(start + length, end)):
-            position = start + np.int64(get(positions, place))
+        for target in range(max(start, begin), min(start + length, end)):
+            position = start + np.int64(get(positions, target))
             if words == 1:
-                put(result, place, get(source, position))
+                put(result, target, get(source, position))
             else:
-                put(result, 2 * place, get(source, 2 * position))
-                put(result, 2 * place + 1, get(source, 2 * position + 1))
+                put(result, 2 * target, get(source, 2 * position))
+                put(result, 2 * target + 1, get(source, 2 * position + 1))
