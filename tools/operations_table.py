@@ -34,40 +34,41 @@ GROUPS = {
 DIALECTS = {
     "stablehlo": "",
     "chlo": "",
-    "check": "What programs that check themselves compare with.",
-    "interpreter": "What shows or keeps values on the way.",
+    "check": "Comparisons for programs that test themselves.",
+    "interpreter": "Operations that print or save intermediate values.",
     "func": "",
     "sdy": (
-        "How a program is divided among devices (Shardy). Programs run as a whole, where these operations "
-        "cost nothing: none of them becomes a step, but for a `manual_computation`, whose body runs for each "
-        "device along its axes. The operations that reduce along axes of several devices or make them "
-        "unreduced are an `UnsupportedError` when the program is compiled."
+        "The partitioning of a program among devices (Shardy). Programs run unpartitioned, so these "
+        "operations cost nothing, except `manual_computation`, whose body runs for each device along its "
+        "axes. For operations that reduce along axes of several devices or make them unreduced, compilation "
+        "raises an `UnsupportedError`."
     ),
-    "shape": "What exporters leave in computations of shapes; likewise the next ones.",
+    "shape": "Exporters use this dialect and the next two in computations of shapes.",
     "tensor": "",
     "arith": "",
-    "nimblehlo": "What JAX's custom calls with dynamic sizes become, and what the specializer makes.",
+    "nimblehlo": "Internal operations, for JAX's custom calls with dynamic sizes and for rewritten programs.",
 }
-"""The sections, and what is said about them; a dialect that is not here comes last."""
+"""The sections and their introductions; a dialect that is not here comes last."""
 
 INTRODUCTION = """\
 # Operations
 
-What `python tools/operations_table.py` writes from the declarations in `runtime/ops/`; do not edit it.
+`python tools/operations_table.py` writes this document from the declarations in `runtime/ops/`; do not edit
+it.
 
 An operation runs on the element types of its columns:
 **i1**; **i**: {signed}; **ui**: {unsigned}; **f**: {floats};
 **c**: {complexes}; **q** and **qa**: quantized per tensor and per axis.
 
-In the columns, `x` means that an operand and a result may have such elements, `in` that operands alone may,
-`out` that results alone may. Operands that only hold indices or sizes count too. Constraints say what must
-agree with what; one of them narrows a column: `fft` takes no floats but f32 and f64. A range such as
-`i8..i64` is in the order of the lists above.
+In the columns, `x` means that operands and results may have such elements, `in` that only operands may, and
+`out` that only results may. Operands that are indices or sizes count too. The constraints of an operation say
+which types must be equal; some of them exclude element types of a column: `fft` supports only f32 and f64 of
+the floats. A range such as `i8..i64` is in the order of the lists above.
 
-Each operation runs as a *reference* step: in NumPy, without compilation, unknown sizes included. Where the
-last column names element types, a *kernel* serves some form of the operation on them: with known sizes, and
-where it has a body, a body that is one of the usual ones (a sum, a product, an extreme, a bitwise operation,
-a comparison). All else runs as the reference does.
+Each operation runs as a *reference* step: in NumPy, without compilation, also with unknown sizes. If the last
+column lists element types, there is a *kernel* for these types and for some forms of the operation, namely
+those with known sizes and, if the operation has a body, with a common one (a sum, a product, a minimum or
+maximum, a bitwise operation, a comparison). All other forms run as reference steps.
 """
 
 
