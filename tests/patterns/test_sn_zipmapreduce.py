@@ -272,7 +272,7 @@ BROKEN: dict[str, tuple[Any, str, str]] = {
     ),
     "Z6": (lambda: sn_zipmapreduce(identity, [X], "sum", [2]), "sn_zipmapreduce", "reduce_dims[0] is 2"),
     "Z6, repeated": (lambda: sn_zipmapreduce(identity, [X], "sum", [1, -1]), "sn_zipmapreduce", "not repeat"),
-    "Z7": (lambda: sn_zipmapreduce(identity, [X], "and"), "sn_zipmapreduce", "'and' takes"),
+    "Z7": (lambda: sn_zipmapreduce(identity, [X], "and"), "sn_zipmapreduce", "'and' needs"),
     "I1": (lambda: sn_iteridx(0, None), "sn_iteridx", "attrs is None"),
     "I1, ended": (lambda: sn_iteridx(0, leaked()[0]), "sn_iteridx", "belongs to another call"),
     "I2": (
