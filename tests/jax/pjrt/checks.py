@@ -219,6 +219,16 @@ def check_a_training_step_on_several_devices() -> None:
     np.testing.assert_allclose(gradient, expected, rtol=1e-6)
 
 
+def check_shard_map_and_pmap() -> None:
+    mesh = jax.make_mesh((8,), ("d",), axis_types=(AxisType.Auto,))
+    whole = np.arange(16, dtype=np.float32)
+    summed = jax.shard_map(
+        lambda x: jax.lax.psum(x, "d"), mesh=mesh, in_specs=PartitionSpec("d"), out_specs=PartitionSpec()
+    )
+    np.testing.assert_array_equal(jax.jit(summed)(whole), [whole[::2].sum(), whole[1::2].sum()])
+    np.testing.assert_array_equal(jax.pmap(lambda x: x + 1)(whole[:8]), whole[:8] + 1)
+
+
 def main() -> int:
     """Run every check; the exit status."""
     failed = []
