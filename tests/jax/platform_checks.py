@@ -197,6 +197,11 @@ def check_settings_recompile_and_come_back() -> None:
     assert function(x) == plain and nimblehlo.jax.current() == before
 
 
+def check_options_of_xla_that_programs_set_are_taken() -> None:
+    options = {"xla_embed_ir_in_executable": True, "xla_gpu_auto_spmd_partitioning_memory_budget_ratio": 0.5}
+    assert jax.jit(lambda x: x + 1, compiler_options=options)(1) == 2
+
+
 def check_unknown_options_are_refused() -> None:
     for options in ({"no_such_option": 1}, {"reduction_tree": "sideways"}):
         with pytest.raises(jax.errors.JaxRuntimeError, match=next(iter(options))):

@@ -32,6 +32,7 @@ _XLA_OPTIONS: Final = {
     "xla_dump_max_hlo_modules": int,
     "xla_dump_to": str,
     "xla_embed_ir_in_executable": bool,
+    "xla_gpu_auto_spmd_partitioning_memory_budget_ratio": float,
     "xla_llvm_disable_expensive_passes": bool,
 }
 """Options of XLA that programs set, which change nothing of their results here: they say how XLA compiles."""
