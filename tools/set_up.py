@@ -4,24 +4,31 @@
 
 A stamp in .venv records what it was made from, so that a second run does only what has changed: it installs
 the project and its requirements again after a change of pyproject.toml or setup.py, and builds the extensions
-alone after a change of a Cython source. Another Python, or another place, needs another environment.
-Needs nothing but Python's standard library.
+alone after a change of a Cython source. Another Python or place needs another environment: the extensions are
+compiled then while pip installs what the extras need. Needs nothing but Python's standard library.
 """
 
 import hashlib
 import json
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 import venv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 STAMP = ENVIRONMENT / "nimblehlo-stamp.json"
+# Where setup.py builds the extensions before it copies them into place.
+EDITABLE_BUILD = ROOT / "build" / "editable"
 
 
 @dataclass(frozen=True)
@@ -97,10 +104,50 @@ def pip_install(*arguments: str) -> None:
         sys.exit(f"set-up failed: pip install {' '.join(arguments)}")
 
 
+@contextmanager
+def building_extensions() -> Iterator[None]:
+    """Build the extensions anew meanwhile; a failure ends the program with the compilers' output."""
+    shutil.rmtree(EDITABLE_BUILD, ignore_errors=True)
+    command = [str(environment_python()), "setup.py", "-q", "build_ext", "--inplace"]
+    with tempfile.TemporaryFile() as output:
+        building = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            yield
+        finally:
+            status = building.wait()
+        if status:
+            output.seek(0)
+            sys.exit(f"{output.read().decode(errors='replace')}set-up failed: the extensions were not built")
+
+
+def extra_requirements(project: dict[str, Any], extras: Iterable[str]) -> list[str]:
+    """What extras require of other packages; an extra may name extras of the project itself."""
+    wanted: list[str] = []
+    for extra in extras:
+        for requirement in project["optional-dependencies"][extra]:
+            own = re.fullmatch(rf"{project['name']}\[(.*)\]", requirement)
+            wanted += extra_requirements(project, own[1].split(",")) if own else [requirement]
+    return list(dict.fromkeys(wanted))
+
+
 def install_project(extras: tuple[str, ...], *options: str) -> None:
-    """Build the extensions in place and install the project editable."""
+    """Install the project editable; its extensions are built in place where they are out of date."""
     suffix = f"[{','.join(extras)}]" if extras else ""
     pip_install("--no-build-isolation", *options, "--editable", f".{suffix}")
+
+
+def make_environment(extras: tuple[str, ...]) -> None:
+    """Make the environment anew; the extensions are compiled while pip installs what the extras need.
+
+    They are compiled with the NumPy that the dependencies ask for, which no later installation replaces.
+    """
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    venv.create(ENVIRONMENT, clear=True, with_pip=True)
+    pip_install(*table["build-system"]["requires"], *table["project"]["dependencies"])
+    packages = extra_requirements(table["project"], extras)
+    with building_extensions():
+        if packages:
+            pip_install(*packages)
 
 
 def set_up(extras: Iterable[str]) -> None:
@@ -116,15 +163,13 @@ def set_up(extras: Iterable[str]) -> None:
     STAMP.unlink(missing_ok=True)
     if rebuild:
         print(f"making the virtual environment {ENVIRONMENT.name} with Python {python_version()}", flush=True)
-        venv.create(ENVIRONMENT, clear=True, with_pip=True)
-        build_system = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
-        pip_install(*build_system["requires"])
+        make_environment(wanted.extras)
     only_extensions = (
         recorded is not None
         and not rebuild
         and (recorded.environment, recorded.extras) == (wanted.environment, wanted.extras)
     )
-    print("building the extensions" + ("" if only_extensions else " and installing the project"), flush=True)
+    print("building the extensions" if only_extensions else "installing the project", flush=True)
     install_project(wanted.extras, *(["--no-deps"] if only_extensions else []))
     STAMP.write_text(json.dumps(asdict(wanted)))
     print(f"set-up done in {time.perf_counter() - started:.1f} s", flush=True)
