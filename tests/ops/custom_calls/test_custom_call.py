@@ -188,7 +188,7 @@ def test_an_unknown_target_is_not_supported() -> None:
 )
 def test_annotations_hand_on(target: str) -> None:
     assert nimblehlo.execute(returning(target), [VALUES])[0].tolist() == [1, 2]
-    with pytest.raises(UnsupportedError, match="between different types"):
+    with pytest.raises(UnsupportedError, match="changes the type of a value"):
         nimblehlo.load(returning(target, results="tensor<1xf32>"))
 
 
