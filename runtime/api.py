@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -19,7 +20,7 @@ from .frontend.loader import load_ir
 from .garbage import gc_paused
 from .grid.host import HostQueues
 from .inputs import convert_input
-from .ir import Function, Module
+from .ir import Function, Module, Operation
 from .kernels.launch.native import wake_workers
 from .kernels.launch.poison import POISON
 from .lru_cache import LRUCache
@@ -38,6 +39,7 @@ from .types import FunctionType, TensorType, Type
 
 if TYPE_CHECKING:
     from .grid.transport import Transport
+    from .profiling import Profile, Trace
     from .sanitizer import Finding, Sanitizer
 
 Array = np.ndarray[Any, Any]
@@ -243,18 +245,22 @@ class Executable:
 
     def _program_for(self, arguments: tuple[Any, ...]) -> Program:
         """The program for the arguments' sizes."""
-        key = tuple(
-            [
-                type.with_shape(value.shape) if isinstance(type, TensorType) else type
-                for value, type in zip(arguments, self.input_types, strict=True)
-            ]
-        )
+        key = self._types_of(arguments)
         with self._lock:
             program = self._programs.get(key)
             if program is None:
                 program = self._specialize(key)
                 self._programs.keep(key, program)
             return program
+
+    def _types_of(self, arguments: tuple[Any, ...]) -> tuple[Type, ...]:
+        """The types of the inputs with the sizes of these arguments."""
+        return tuple(
+            [
+                type.with_shape(value.shape) if isinstance(type, TensorType) else type
+                for value, type in zip(arguments, self.input_types, strict=True)
+            ]
+        )
 
     @gc_paused
     def _specialize(self, types: Sequence[Type]) -> Program:
@@ -297,17 +303,85 @@ class Executable:
         """The bytes that a call takes; where sizes are unknown, the most of those combinations met so far."""
         return functools.reduce(Memory.maximum, [one.memory for one in self._cached_programs()], Memory())
 
-    def explain(self, what: Literal["all", "source", "program", "plan"] = "all") -> str:
+    def profile(self, inputs: Sequence[Any] = (), *, calls: int = 1, warm_up: int = 0) -> Profile:
+        """Run it, and tell what each step took.
+
+        Args:
+            inputs: see `execute`.
+            calls: how many calls are profiled, all with these inputs.
+            warm_up: how many calls precede them, so that what is compiled by then is not profiled.
+
+        Raises:
+            ValueError: `calls` is less than 1, or `warm_up` less than 0.
+            ExecutionError: inputs do not fit, or the run failed.
+        """
+        from .profiling import profile
+
+        program, arguments = self._bound(inputs)
+        name = f"@{self._entry} : {program.type}"
+        return profile(program, arguments, name, self.options, calls=calls, warm_up=warm_up)
+
+    def trace(
+        self,
+        inputs: Sequence[Any] = (),
+        *,
+        only: str | Callable[[Operation], bool] | None = None,
+        max_elements: int = 64,
+        max_records: int = 100_000,
+    ) -> Trace:
+        """Run the program as it is written, not optimized, and record the results of each operation.
+
+        Args:
+            inputs: see `execute`.
+            only: which operations are recorded: a pattern of names such as ``"stablehlo.dot*"``, or a
+                predicate.
+            max_elements: elements up to which arrays are recorded; of larger ones, statistics are.
+            max_records: most runs of operations that are recorded.
+
+        Raises:
+            ExecutionError: inputs do not fit, or the run failed.
+        """
+        from .profiling import trace
+
+        arguments = self._arguments(tuple(inputs))
+        return trace(
+            self._module,
+            self._entry,
+            self._types_of(arguments),
+            arguments,
+            self.options,
+            only=only,
+            max_elements=max_elements,
+            max_records=max_records,
+            run=Program,
+        )
+
+    def _bound(self, inputs: Sequence[Any]) -> tuple[Program, tuple[Any, ...]]:
+        """The program for some inputs, and these as its arguments."""
+        arguments = self._arguments(tuple(inputs))
+        return self._only or self._program_for(arguments), arguments
+
+    def explain(
+        self, what: Literal["all", "source", "program", "plan"] = "all", *, html: bool = False
+    ) -> str:
         """How it runs, as text.
 
         Args:
             what: ``"source"``: the module as it was given; ``"program"``: the function after specialization;
                 ``"plan"``: the bytes that a call takes, and each step with its types, its way and why; the
                 last two for each combination of sizes met. ``"all"``: one after the other.
+            html: instead of text, a page of HTML that shows the plan beside the module, whatever `what` is:
+                each step is linked to the operation that it comes from.
 
         Raises:
             ValueError: for another `what`.
         """
+        if html:
+            from .profiling import plan_page
+
+            title = f"@{self._entry} : {FunctionType(self.input_types, self.output_types)}"
+            plans = [(one.function, one.plan, one.memory) for one in self._cached_programs()]
+            return plan_page(title, self._module, plans)
         if what not in ("all", "source", "program", "plan"):
             raise ValueError(f"what is {what!r}, but must be 'all', 'source', 'program' or 'plan'")
         from .explanation import function_text, module_text
@@ -366,8 +440,22 @@ class GridExecutable(Executable):
         Raises:
             ExecutionError: inputs do not fit, a process failed, or no process can go on.
         """
+        program, arguments = self._bound(*(inputs or ((),)))
+        results = program.run(arguments)
+        count = len(self.output_types)
+        return [results[number * count : (number + 1) * count] for number in range(len(self.processes))]
+
+    def trace(self, *inputs: Any, **settings: Any) -> Trace:
+        """Not offered: the processes of a grid run in turn.
+
+        Raises:
+            UnsupportedError: always.
+        """
+        raise UnsupportedError("Executable.trace is not offered for programs on a grid")
+
+    def _bound(self, inputs: Sequence[Any]) -> tuple[Program, tuple[Any, ...]]:
         processes = self.processes
-        (each,) = inputs or ([()] * len(processes),)
+        each = inputs or [()] * len(processes)
         if len(each) != len(processes):
             raise ExecutionError(
                 f"there are inputs for {len(each)} processes, but {len(processes)} run here: "
@@ -383,9 +471,7 @@ class GridExecutable(Executable):
                     raise ExecutionError(
                         f"the inputs of process {id} have other sizes than those of the first"
                     )
-        results = program.run(tuple([value for own in arguments for value in own]))
-        count = len(self.output_types)
-        return [results[number * count : (number + 1) * count] for number in range(len(processes))]
+        return program, tuple([value for own in arguments for value in own])
 
     @property
     def processes(self) -> Sequence[ProcessId]:
@@ -496,7 +582,10 @@ class Program:
             self._types *= processes
         donated = range(count) if options.donate == "all" else options.donate
         self._donated = [count * process + index for process in range(processes) for index in donated]
-        self._has_limits = (options.max_steps, options.max_bytes, options.timeout) != (None, None, None)
+        limits = (options.max_steps, options.timeout, options.max_bytes)
+        self._new_limits: Callable[[], Limits] | None = (
+            None if limits == (None, None, None) else functools.partial(Limits, *limits)
+        )
         needed = (self.memory.results + self.memory.temporaries) * processes
         is_large = needed + self.memory.arguments >= MIN_POOLED_BYTES
         self._handler = RECYCLING if is_large or POISON != "0" else None
@@ -527,15 +616,24 @@ class Program:
         return run_with(handler, self._results, arguments, self._retention)
 
     def _results(self, arguments: tuple[Any, ...]) -> list[Any]:
-        options, limits = self._options, None
-        if self._has_limits:
-            limits = Limits(options.max_steps, options.timeout, options.max_bytes)
+        limits = None if self._new_limits is None else self._new_limits()
         arguments_to_run = with_donations(arguments, self._donated) if self._donated else arguments
         results = self._runner.run(arguments_to_run, limits)
         try:
             return owned(results, self._types, arguments, self._constants)
         except MemoryError as error:
             raise ExecutionError(f"no memory for the results: {error}") from error
+
+    def under(self, new_limits: Callable[[], Limits]) -> Program:
+        """The program, whose runs are under the limits that `new_limits` makes, such as a `Timeline`."""
+        program = copy(self)
+        program._new_limits = new_limits
+        return program
+
+    @property
+    def plan(self) -> Plan:
+        """Its plan."""
+        return self._plan
 
     def explain(self) -> str:
         """Its plan as text."""

@@ -1,4 +1,4 @@
-"""The command line: ``nimblehlo run``, ``check``, ``explore`` and ``cache``."""
+"""The command line: `run`, `check`, `explore`, `cache`; `nimblehlo.commands` has the other commands."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from .api import Executable, compile, load
-from .array_files import load_inputs, random_input, result_lines, save_results
+from .api import compile, load
+from .array_files import result_lines, save_results
+from .commands import profiling
+from .commands.shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of
 from .errors import NimbleError
 from .mpi.environment import launched_ranks
-from .options import OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
 from .progress import Progress
 
 
@@ -54,16 +53,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_schedules(explore)
     for command in (run, explore):
-        _add_program(command)
+        add_program(command)
     run.add_argument(
         "--grid",
         metavar="RxP",
         help="run R x P processes (replicas x partitions); under mpiexec on all ranks (default: one a rank)",
     )
     for command in (run, check, explore):
-        _add_settings(command)
+        add_settings(command)
     for command in (run, check):
-        _add_open_behaviour(command)
+        add_open_behaviour(command)
+    profiling.add(commands)
     _add_cache(commands.add_parser("cache", help="show or remove the compiled code that is kept on disk"))
     return parser
 
@@ -95,68 +95,17 @@ def _add_schedules(command: argparse.ArgumentParser) -> None:
     command.set_defaults(command=_explore, seed=0)
 
 
-def _add_program(command: argparse.ArgumentParser) -> None:
-    """The program and its inputs."""
-    command.add_argument("file", help="text, MLIR bytecode or a portable artifact")
-    command.add_argument(
-        "--entry", default="main", metavar="NAME", help="the function to run (default: main)"
-    )
-    command.add_argument(
-        "--input", nargs="+", action="extend", default=[], metavar="X.npy", help="one for each argument"
-    )
-    command.add_argument("--random", type=int, metavar="SEED", help="draw the inputs at random")
-
-
-def _add_settings(command: argparse.ArgumentParser) -> None:
-    """Options of every command."""
-    command.add_argument("--compile", choices=("auto", "eager", "never"), default="auto", help="see Options")
-    command.add_argument("--threads", type=int, metavar="N", help="most threads (default: all)")
-    command.add_argument("--probe", metavar="FOLDER", help="where interpreter.probe writes to")
-
-
-def _add_open_behaviour(command: argparse.ArgumentParser) -> None:
-    """Options about what the specification leaves open or undefined."""
-    command.add_argument("--seed", type=int, default=0, help="of stablehlo.rng (default: 0)")
-    command.add_argument(
-        "--sanitize", metavar="CHECKS", help="look for undefined behaviour: all, or names and commas"
-    )
-    command.add_argument("--sanitize-action", choices=SANITIZE_ACTIONS, default="raise", help="see Options")
-    command.add_argument("--scatter-out-of-bounds", choices=OUT_OF_BOUNDS, default="auto", help="see Options")
-
-
-def _options(options: argparse.Namespace) -> Options:
-    try:
-        return Options(
-            compile=options.compile,
-            threads=options.threads,
-            seed=options.seed,
-            probe_directory=options.probe,
-            sanitize=_checks(options.sanitize),
-            sanitize_action=options.sanitize_action,
-            scatter_out_of_bounds=options.scatter_out_of_bounds,
-        )
-    except ValueError as error:
-        raise NimbleError(str(error)) from None
-
-
-def _checks(names: str | None) -> bool | list[str]:
-    """What `Options.sanitize` takes, from what the command line says."""
-    if names is None or names == "all":
-        return names is not None
-    return [name.strip() for name in names.split(",")]
-
-
 def _run(options: argparse.Namespace) -> int:
     if options.grid is not None or launched_ranks() > 1:
         from .mpi.command import run_on_grid
 
-        return run_on_grid(options, _options(options))
+        return run_on_grid(options, options_of(options))
     start = time.perf_counter()
     module = load(Path(options.file))
     loaded = time.perf_counter()
-    executable = compile(module, entry=options.entry, options=_options(options))
+    executable = compile(module, entry=options.entry, options=options_of(options))
     compiled = time.perf_counter()
-    inputs = _inputs(executable, options)
+    inputs = inputs_of(executable, options)
     begin = time.perf_counter()
     results = executable(*inputs)
     end = time.perf_counter()
@@ -176,22 +125,13 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-def _inputs(executable: Executable, options: argparse.Namespace) -> list[Any]:
-    """The inputs that the options name."""
-    types = executable.input_types
-    if options.random is not None and not options.input:
-        generator = np.random.default_rng(options.random)
-        return [random_input(type, generator) for type in types]
-    return load_inputs(options.input, types)
-
-
 def _check(options: argparse.Namespace) -> int:
     from .checking import check_files, find_files
 
     files = find_files(options.paths)
     progress = Progress(len(files))
     cases = []
-    for results in check_files(files, options.jobs, _options(options)):
+    for results in check_files(files, options.jobs, options_of(options)):
         progress.advance()
         for case in results:
             cases.append(case)
@@ -213,8 +153,8 @@ def _explore(options: argparse.Namespace) -> int:
     from .explorer import explore
 
     module = load(Path(options.file))
-    plain = _options(options)
-    inputs = _inputs(compile(module, entry=options.entry, options=plain), options)
+    plain = options_of(options)
+    inputs = inputs_of(compile(module, entry=options.entry, options=plain), options)
     try:
         exploration = explore(
             module,

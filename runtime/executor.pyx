@@ -8,7 +8,7 @@ an array to which nothing but its slot refers may be overwritten by the step tha
 cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_GET_ITEM
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
@@ -95,6 +95,14 @@ cdef class Limits:
                 raise self.exceeded(f"takes more than max_steps = {self.max_steps} steps", step)
         return self.look_at_time(step)
 
+    cdef int begin(self, _Step step) except -1:
+        """Note that a step is about to be taken."""
+        return self.count(step, 1)
+
+    cdef int end(self, _Step step, Py_ssize_t index) except -1:
+        """Note that a step was taken, which is the one at `index` of its plan."""
+        return self.look_at_time(step)
+
     cdef int look_at_time(self, _Step step) except -1:
         if self.deadline and perf_counter() > self.deadline:
             raise self.exceeded(f"takes longer than timeout = {self.timeout} seconds", step)
@@ -111,6 +119,9 @@ cdef class Limits:
         return ExecutionError(
             f"the run {reason}", operation=step.plan_step.operation, location=step.plan_step.location
         )
+
+
+include "timeline.pxi"
 
 
 cdef class _Step:
@@ -333,9 +344,9 @@ cdef class Runner:
             else:
                 while index < count:
                     step = <_Step>PyList_GET_ITEM(self.steps, index)
-                    limits.count(step, 1)
+                    limits.begin(step)
                     _run_step(step, frame, limits)
-                    limits.look_at_time(step)
+                    limits.end(step, index)
                     index += 1
                     PyErr_CheckSignals()
         except NimbleError as error:

@@ -12,7 +12,7 @@ MAX_SHOWN_ELEMENTS = 16
 """Maximum number of elements of a constant that are shown."""
 
 
-class _BriefPrinter(Printer):
+class BriefPrinter(Printer):
     """Leaves out the elements of large constants."""
 
     def dense(self, attribute: DenseElementsAttribute) -> str:
@@ -24,14 +24,14 @@ class _BriefPrinter(Printer):
 
 def module_text(module: Module) -> str:
     """A module as text, large constants shortened."""
-    printer = _BriefPrinter()
+    printer = BriefPrinter()
     printer.module(module)
     return "\n".join(printer.lines)
 
 
 def function_text(function: Function) -> str:
     """A function and those that it calls as text, large constants shortened."""
-    printer = _BriefPrinter()
+    printer = BriefPrinter()
     for called in (function, *function.callees):
         printer.function(called)
     return "\n".join(printer.lines)

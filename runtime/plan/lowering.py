@@ -160,6 +160,7 @@ class _Lowering:
                 second.operation,
                 second.location,
                 ([operand.type for operand in operands], second.types[1]),
+                attributes=product.attributes,
             )
         ]
 
@@ -184,6 +185,7 @@ class _Lowering:
             captures=tuple([slots[value] for value in captures]),
             overwrites=_overwrites(implementation, operation),
             control=_CONTROL[type(view)] if runs_in_executor else None,
+            attributes=operation.attributes,
         )
 
     def lower_regions(self, view: Op, captures: Sequence[Value]) -> dict[str, Plan | Sequence[Plan]]:

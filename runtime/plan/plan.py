@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from ..ir.attributes import Attribute
 from ..types import Type
 from .implementation import Implementation, Pairs, Runnable
 
@@ -24,9 +25,11 @@ class Step:
             last arguments.
         operation, location: what it stands for, for messages.
         types: of the operands and of the results, for `Executable.explain`.
+        attributes: those of the operation, for profiles.
     """
 
     __slots__ = (
+        "attributes",
         "captures",
         "control",
         "implementation",
@@ -53,6 +56,7 @@ class Step:
         releases: tuple[int, ...] = (),
         overwrites: Pairs = (),
         control: Literal["while", "if", "case"] | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
         self.implementation = implementation
         self.operands = operands
@@ -65,6 +69,7 @@ class Step:
         self.releases = releases
         self.overwrites = overwrites
         self.control = control
+        self.attributes = attributes or {}
 
     @property
     def function(self) -> Runnable:
@@ -90,7 +95,7 @@ class Step:
         """The step on other slots and for another place, whose slots are not released yet."""
         return Step(
             self.implementation, operands, results, self.operation, location, self.types, self.regions,
-            captures, (), self.overwrites, self.control,
+            captures, (), self.overwrites, self.control, self.attributes,
         )  # fmt: skip
 
     @property

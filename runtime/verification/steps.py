@@ -89,7 +89,10 @@ def _checked(plan: Plan, checked_plans: dict[int, Plan]) -> Plan:
 
 def _checked_step(step: Step, number: int, frames: _Frames, checked_plans: dict[int, Plan]) -> Step:
     checked = copy.copy(step)
-    checked.implementation = Prepared(_CheckedFunction(step, number, frames))
+    implementation = step.implementation
+    checked.implementation = Prepared(
+        _CheckedFunction(step, number, frames), implementation.kind, implementation.reason
+    )
     checked.regions = {
         name: _checked(regions, checked_plans)
         if isinstance(regions, Plan)

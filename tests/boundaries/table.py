@@ -51,6 +51,8 @@ runtime/ops/numerics/special_functions.py:_SPLIT
 runtime/ops/internal/whole_windows.py:FAR_AWAY
 runtime/ops/numerics/element_types.py:_MIN_SCALE
 runtime/plan/implementations/ufunc_programs.py:_ALIGNMENT
+runtime/profiling/chrome_trace.py:*
+runtime/profiling/machine.py:*
 runtime/types.py:*
 """
 """Numbers that decide nothing; names, with `*` for any text."""

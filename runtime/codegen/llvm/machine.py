@@ -23,6 +23,7 @@ from typing import Any
 
 from ...kernels.launch.cache_files import digest, digest_of_sources, folder, has_folder, keep, read
 from ...kernels.launch.processor import has_full_speed_avx512, prefers_scalar_gather
+from ...kernels.launch.spans import span
 from .address_space import require_address_space
 
 Build = Callable[[], str]
@@ -124,7 +125,8 @@ class _Machine:
         path = self.path(key)
         code = read(path) if path else None
         if code is None:
-            code = self.compile(build(), is_brief)
+            with span("compile", f"generated code {key}"):
+                code = self.compile(build(), is_brief)
             if path:
                 keep(path, code)
         return code

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels.launch.spans import span
 from ..implementation import Cost, Implementation, NoCode, Pairs, Replaceable, Runnable
 from .background import BACKGROUND, Job
 from .cost_model import (
@@ -281,7 +282,8 @@ class Tiering(Replaceable):
             return
         if spent >= self.wait_threshold:
             if job is not None:
-                BACKGROUND.finish(job)
+                with span("wait", "native code"):
+                    BACKGROUND.finish(job)
                 self.adopt(operands)
                 return
         elif not self.is_kept():

@@ -1,0 +1,1 @@
+"""Commands of the command line: `add` of each module adds its parsers to those of `nimblehlo.cli`."""

@@ -1,0 +1,68 @@
+"""``nimblehlo profile`` and ``nimblehlo explain``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..api import compile
+from ..errors import NimbleError
+from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of
+
+
+def add(commands: Any) -> None:
+    """Add the parsers of both commands to those of the command line."""
+    profile = commands.add_parser("profile", help="print what each step takes, the slowest first")
+    add_program(profile)
+    profile.add_argument(
+        "--calls", type=int, default=1, metavar="N", help="calls that are profiled (default: 1)"
+    )
+    profile.add_argument(
+        "--warm-up", type=int, default=0, metavar="N", help="calls before these (default: 0)"
+    )
+    profile.add_argument(
+        "--rows", type=int, default=30, metavar="N", help="steps that are shown (default: 30)"
+    )
+    profile.add_argument("--json", metavar="FILE", help="store all figures")
+    profile.add_argument("--perfetto", metavar="FILE", help="store a file that ui.perfetto.dev opens")
+    profile.set_defaults(command=_profile)
+    explain = commands.add_parser("explain", help="print how each operation runs, and why")
+    add_program(explain)
+    explain.add_argument(
+        "--what",
+        choices=("all", "source", "program", "plan"),
+        default="plan",
+        help="see Executable.explain (default: plan)",
+    )
+    explain.add_argument("--html", metavar="FILE", help="store a page: the plan beside the program")
+    explain.set_defaults(command=_explain)
+    for command in (profile, explain):
+        add_settings(command)
+        add_open_behaviour(command)
+
+
+def _profile(options: argparse.Namespace) -> int:
+    executable = compile(Path(options.file), entry=options.entry, options=options_of(options))
+    inputs = inputs_of(executable, options)
+    try:
+        profile = executable.profile(inputs, calls=options.calls, warm_up=options.warm_up)
+    except ValueError as error:
+        raise NimbleError(str(error)) from None
+    print(profile.table(options.rows))
+    if options.json:
+        profile.to_json(options.json)
+    if options.perfetto:
+        profile.to_perfetto(options.perfetto)
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    executable = compile(Path(options.file), entry=options.entry, options=options_of(options))
+    if options.input or options.random is not None:
+        executable(*inputs_of(executable, options))
+    if options.html:
+        Path(options.html).write_text(executable.explain(html=True), encoding="utf-8")
+    else:
+        print(executable.explain(options.what))
+    return 0

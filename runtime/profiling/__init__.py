@@ -1,0 +1,8 @@
+"""What a call does: the time of each step (`profile`) and the results of each operation (`trace`)."""
+
+from .plan_page import plan_page
+from .profile import Profile, StepFigures
+from .recording import profile
+from .trace import Trace, TracedResult, trace
+
+__all__ = ["Profile", "StepFigures", "Trace", "TracedResult", "plan_page", "profile", "trace"]

@@ -1,0 +1,126 @@
+"""Calls a program under a timeline, and makes its profile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from ..executor import Limits, Timeline
+from ..ir import source_line
+from ..kernels.launch.spans import Span, observed
+from ..options import Options
+from ..plan import Plan, Step
+from . import machine, work
+from .numba_spans import numba_compilations
+from .profile import Profile, StepFigures
+
+
+class Program(Protocol):
+    """What is profiled: `nimblehlo.api.Program`."""
+
+    def run(self, arguments: tuple[Any, ...]) -> list[Any]: ...
+    def under(self, new_limits: Callable[[], Limits]) -> Program: ...
+
+
+def profile(
+    program: Program, arguments: tuple[Any, ...], name: str, options: Options, *, calls: int, warm_up: int
+) -> Profile:
+    """Call a program, and note what each of its steps takes.
+
+    Args:
+        program: what is called.
+        arguments: values that fit its arguments.
+        name: of the function, with its type.
+        options: those of the program.
+        calls: how many calls are profiled.
+        warm_up: how many calls precede them.
+
+    Raises:
+        ValueError: `calls` is less than 1, or `warm_up` less than 0.
+        ExecutionError: the run failed.
+    """
+    if calls < 1 or warm_up < 0:
+        raise ValueError(f"calls is {calls} and warm_up {warm_up}, but must be at least 1 and 0")
+    speed = machine.measured(options.threads)
+    for _ in range(warm_up):
+        program.run(_lent(arguments, options))
+    timeline = Timeline(options.max_steps, None, options.max_bytes)
+    recorded = program.under(timeline.start)
+    starts, seconds = [], []
+    spans: list[Span] = []
+    with observed(spans.append), numba_compilations(spans.append):
+        for _ in range(calls):
+            inputs = _lent(arguments, options)
+            start = time.perf_counter()
+            recorded.run(inputs)
+            seconds.append(time.perf_counter() - start)
+            starts.append(start)
+    described = timeline.steps()
+    numbers, times = timeline.kept_intervals()
+    paths = _paths(described)
+    order = sorted(range(len(described)), key=lambda number: paths[number][0])
+    position = {number: index for index, number in enumerate(order)}
+    return Profile(
+        name,
+        starts,
+        seconds,
+        [_figures(described[number], paths[number][1], speed) for number in order],
+        spans,
+        speed,
+        _renumbered(numbers, position),
+        times,
+        threading.get_ident(),
+    )
+
+
+def _lent(arguments: tuple[Any, ...], options: Options) -> tuple[Any, ...]:
+    """The arguments; copies where calls may reuse their memory."""
+    return tuple([value.copy() for value in arguments]) if options.donate else arguments
+
+
+def _renumbered(numbers: Any, position: Mapping[int, int]) -> Any:
+    for index, number in enumerate(numbers.tolist()):
+        numbers[index] = position[number]
+    return numbers
+
+
+def _paths(described: Sequence[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], str]]:
+    """For each step what orders it in the plan, and the text that says which one it is."""
+    paths: dict[int, tuple[tuple[Any, ...], str]] = {}
+
+    def path(number: int) -> tuple[tuple[Any, ...], str]:
+        if number not in paths:
+            step, parent, index = described[number][:3]
+            if parent is None:
+                paths[number] = ((index,), str(index))
+            else:
+                key, text = path(parent)
+                region = _region_of(described[parent][0], step)
+                paths[number] = ((*key, region, index), f"{text}.{region}.{index}")
+        return paths[number]
+
+    return [path(number) for number in range(len(described))]
+
+
+def _region_of(parent: Step, step: Step) -> str:
+    """The region of a step that another step is in."""
+    for name, regions in parent.regions.items():
+        for region in [regions] if isinstance(regions, Plan) else regions:
+            if any(inner is step for inner in region.steps):
+                return name
+    return "region"
+
+
+def _figures(described: tuple[Any, ...], path: str, speed: machine.Machine) -> StepFigures:
+    step: Step = described[0]
+    calls, native_calls, seconds, nested, longest = described[3:]
+    moved, multiplied = work.moved_bytes(step), work.multiplications(step)
+    spent = max(seconds - nested, 1e-9)
+    share = calls * max(moved / speed.bytes_per_second, multiplied / speed.multiplications_per_second) / spent
+    return StepFigures(
+        path, step.operation, step.detail, str(step.location), source_line(step.location),
+        step.implementation.kind, step.implementation.reason, calls, native_calls, seconds, seconds - nested,
+        longest, moved, multiplied, share,
+    )  # fmt: skip

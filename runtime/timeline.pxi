@@ -1,0 +1,210 @@
+# When steps begin and end. `Timeline` takes the place of `Limits` in a run, so that a run without it does nothing.
+
+cdef extern from *:
+    """
+    /* The clocks of Python's time.perf_counter. */
+    #ifdef _WIN32
+    #include <windows.h>
+    static double timeline_seconds(void) {
+        LARGE_INTEGER count, frequency;
+        QueryPerformanceCounter(&count);
+        QueryPerformanceFrequency(&frequency);
+        return (double)count.QuadPart / (double)frequency.QuadPart;
+    }
+    #elif defined(__APPLE__)
+    #include <time.h>
+    static double timeline_seconds(void) { return 1e-9 * (double)clock_gettime_nsec_np(CLOCK_UPTIME_RAW); }
+    #else
+    #include <time.h>
+    static double timeline_seconds(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    }
+    #endif
+    """
+    double timeline_seconds() nogil
+
+cdef enum:
+    MAX_INTERVALS = 1 << 20
+
+cdef struct OpenStep:
+    double start
+    double nested_seconds
+    PyObject *step
+
+cdef struct Interval:
+    PyObject *step
+    PyObject *parent
+    Py_ssize_t index
+    bint is_native
+    double start
+    double seconds
+    double nested_seconds
+
+cdef struct StepTotal:
+    long long calls
+    long long native_calls
+    double seconds
+    double nested_seconds
+    double longest
+
+
+cdef class Timeline(Limits):
+    """Records when each step of runs begins and ends, under their limits.
+
+    The intervals of the first MAX_INTERVALS steps that end are kept; totals count all of them. One thread at a
+    time may run under a timeline.
+
+    Args:
+        max_steps, timeout, max_bytes: see `Limits`; the timeout begins now.
+    """
+
+    cdef Interval *intervals
+    cdef Py_ssize_t recorded, capacity, max_intervals
+    cdef OpenStep *open_steps
+    cdef Py_ssize_t depth, open_capacity
+    cdef StepTotal *totals
+    cdef Py_ssize_t totals_capacity
+    cdef double last_end
+    cdef dict numbers
+    cdef list entries, kept
+
+    def __cinit__(self, max_steps=None, timeout=None, max_bytes=None):
+        self.max_intervals = MAX_INTERVALS
+        self.capacity, self.open_capacity, self.totals_capacity = 1 << 16, 64, 64
+        self.intervals = <Interval *>PyMem_Malloc(self.capacity * sizeof(Interval))
+        self.open_steps = <OpenStep *>PyMem_Malloc(self.open_capacity * sizeof(OpenStep))
+        self.totals = <StepTotal *>PyMem_Malloc(self.totals_capacity * sizeof(StepTotal))
+        if self.intervals == NULL or self.open_steps == NULL or self.totals == NULL:
+            raise MemoryError
+        self.numbers, self.entries, self.kept = {}, [], []
+
+    def __dealloc__(self):
+        PyMem_Free(self.intervals)
+        PyMem_Free(self.open_steps)
+        PyMem_Free(self.totals)
+
+    cdef int begin(self, _Step step) except -1:
+        cdef OpenStep *grown
+        if self.max_steps is not None or self.deadline:
+            Limits.count(self, step, 1)
+        if self.depth == self.open_capacity:
+            grown = <OpenStep *>PyMem_Realloc(self.open_steps, 2 * self.open_capacity * sizeof(OpenStep))
+            if grown == NULL:
+                raise MemoryError
+            self.open_steps = grown
+            self.open_capacity *= 2
+        self.open_steps[self.depth].nested_seconds = 0.0
+        self.open_steps[self.depth].step = <PyObject *>step
+        # Reading the clock takes as long as the shortest steps do: a step begins where the one before it has ended.
+        self.open_steps[self.depth].start = self.last_end if self.last_end else timeline_seconds()
+        self.last_end = 0.0
+        self.depth += 1
+        return 0
+
+    cdef int count(self, _Step step, long long steps) except -1:
+        self.last_end = 0.0
+        return Limits.count(self, step, steps)
+
+    cdef int end(self, _Step step, Py_ssize_t index) except -1:
+        cdef double now = timeline_seconds()
+        cdef Interval *interval
+        if self.recorded == self.capacity:
+            self.add_up()
+        self.depth -= 1
+        interval = &self.intervals[self.recorded]
+        interval.step = <PyObject *>step
+        interval.index = index
+        interval.is_native = step.native is not None
+        interval.start = self.open_steps[self.depth].start
+        interval.seconds = now - interval.start
+        interval.nested_seconds = self.open_steps[self.depth].nested_seconds
+        interval.parent = NULL
+        if self.depth:
+            interval.parent = self.open_steps[self.depth - 1].step
+            self.open_steps[self.depth - 1].nested_seconds += interval.seconds
+        self.recorded += 1
+        self.last_end = now
+        return self.look_at_time(step) if self.deadline else 0
+
+    cdef int add_up(self) except -1:
+        """Add the intervals so far to the totals of their steps, and keep as many of them as there is room for."""
+        cdef Py_ssize_t position, number, kept = min(self.recorded, self.max_intervals)
+        cdef Interval *interval
+        cdef StepTotal *total
+        cdef cnp.ndarray numbers = np.empty(kept, np.int32), times = np.empty((kept, 2))
+        cdef int32_t *kept_numbers = <int32_t *>cnp.PyArray_DATA(numbers)
+        cdef double *kept_times = <double *>cnp.PyArray_DATA(times)
+        for position in range(self.recorded):
+            interval = &self.intervals[position]
+            number = self.number_of(interval)
+            total = &self.totals[number]
+            total.calls += 1
+            total.native_calls += interval.is_native
+            total.seconds += interval.seconds
+            total.nested_seconds += interval.nested_seconds
+            total.longest = max(total.longest, interval.seconds)
+            if position < kept:
+                kept_numbers[position] = <int32_t>number
+                kept_times[2 * position] = interval.start
+                kept_times[2 * position + 1] = interval.seconds
+        if kept:
+            self.kept.append((numbers, times))
+        self.max_intervals -= kept
+        self.recorded = 0
+        return 0
+
+    cdef Py_ssize_t number_of(self, Interval *interval) except -1:
+        """The number of an interval's step, in the order in which steps are first seen to end."""
+        cdef _Step step = <_Step>interval.step
+        cdef StepTotal *grown
+        cdef object number = self.numbers.get(step)
+        if number is not None:
+            return number
+        cdef Py_ssize_t new = len(self.entries)
+        if new == self.totals_capacity:
+            grown = <StepTotal *>PyMem_Realloc(self.totals, 2 * new * sizeof(StepTotal))
+            if grown == NULL:
+                raise MemoryError
+            self.totals = grown
+            self.totals_capacity = 2 * new
+        self.totals[new] = StepTotal(0, 0, 0.0, 0.0, 0.0)
+        self.numbers[step] = new
+        parent = None if interval.parent == NULL else <_Step>interval.parent
+        self.entries.append((step, parent, interval.index))
+        return new
+
+    def start(self):
+        """The timeline itself, at the start of a run."""
+        self.last_end = 0.0
+        self.depth = 0
+        return self
+
+    def steps(self):
+        """Of each step that ran: its `Step`, the number here of the step whose region it is in or None, its index
+        in its plan, calls, calls of native code that replaced another implementation, seconds, seconds of these in
+        steps of its regions, and the seconds of the longest call.
+        """
+        cdef StepTotal total
+        cdef Py_ssize_t number
+        self.add_up()
+        described = []
+        for number in range(len(self.entries)):
+            step, parent, index = self.entries[number]
+            total = self.totals[number]
+            described.append((
+                (<_Step>step).plan_step, self.numbers.get(parent), index, total.calls, total.native_calls,
+                total.seconds, total.nested_seconds, total.longest,
+            ))
+        return described
+
+    def kept_intervals(self):
+        """The step's number, and the start and duration in seconds, of each interval that was kept; in the order of
+        their ends.
+        """
+        self.add_up()
+        if not self.kept:
+            return np.empty(0, np.int32), np.empty((0, 2))
+        numbers, times = zip(*self.kept, strict=True)
+        return np.concatenate(numbers), np.concatenate(times)

@@ -1,0 +1,47 @@
+"""``nimblehlo profile`` and ``nimblehlo explain``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nimblehlo.cli import main
+
+PROGRAM = """
+func.func @main(%x: tensor<60xf32>) -> tensor<60xf32> {
+  %0 = stablehlo.tanh %x : tensor<60xf32>
+  return %0 : tensor<60xf32>
+}
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.mlir"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_profile(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored, trace = tmp_path / "profile.json", tmp_path / "trace.json"
+    files = ["--json", str(stored), "--perfetto", str(trace)]
+    assert main(["profile", str(program), "--random", "0", "--calls", "3", *files]) == 0
+    assert "stablehlo.tanh" in capsys.readouterr().out
+    assert json.loads(stored.read_text())["steps"][0]["calls"] == 3
+    assert json.loads(trace.read_text())["traceEvents"]
+
+
+def test_no_calls(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", str(program), "--random", "0", "--calls", "0"]) == 1
+    assert "must be at least 1" in capsys.readouterr().err
+
+
+def test_explain(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(program)]) == 0
+    shown = capsys.readouterr().out
+    assert "Plan of @main" in shown and "Before specialization" not in shown
+    page = tmp_path / "plan.html"
+    assert main(["explain", str(program), "--html", str(page)]) == 0
+    assert f"{program}:3:8</a>" in page.read_text()
