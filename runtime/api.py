@@ -23,6 +23,7 @@ from .inputs import convert_input
 from .ir import Function, Module, Operation
 from .kernels.launch.native import wake_workers
 from .kernels.launch.poison import POISON
+from .kernels.launch.processor import level as processor_level
 from .lru_cache import LRUCache
 from .memory import MIN_POOLED_BYTES, RECYCLING, Retention, limited, run_with
 from .ops.collectives.process_grid import ONE_PROCESS, Grid, ProcessId
@@ -192,6 +193,7 @@ class Executable:
         self, module: Module, entry: str, options: Options, host: HostQueues | None = None
     ) -> None:
         function = entry_function(module, entry)
+        processor_level()
         inputs = len(function.type.inputs)
         if options.donate != "all" and max(options.donate, default=-1) >= inputs:
             raise ExecutionError(

@@ -63,8 +63,8 @@ def build() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run Python on the copy; its exit status."""
-    compiler = os.environ.get("CC", "cc").split()[0]
-    asked = [compiler, "-print-file-name=libasan.so"]
+    compiler = os.environ.get("CC", "cc").split()
+    asked = [*compiler, "-print-file-name=libasan.so"]
     library = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     environment = {
         **os.environ,

@@ -25,6 +25,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "simd/processor_level.h"
+
 enum {
     CONV_K_BLOCK = 160,               /* products of a block, at most: its panel stays in the L1 cache */
     CONV_MAX_AXES = 16,
@@ -273,10 +275,8 @@ static const ConvLoops conv_loops[][CONV_KINDS] = {
 /* The best level of this processor. */
 static int conv_best_level(void) {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-        return 2;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 1;
+    if (has_avx512()) return 2;
+    if (has_avx2(1)) return 1;
 #endif
     return 0;
 }

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "simd/processor_level.h"
+
 #if defined(_MSC_VER)
 #define GROUPED_INLINE __forceinline
 #else
@@ -75,9 +77,7 @@ typedef void (*grouped_lanes)(
 /* Whether there are vectors of 512 bits. */
 static int grouped_can_be_wide(void) {
 #if GROUPED_HAS_WIDE
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return has_avx512();
 #else
     return 0;
 #endif

@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 
+#include "simd/processor_level.h"
 #include "simd/unroll.h"
 
 enum { FOURIER_COMPLEX, FOURIER_FROM_REAL, FOURIER_TO_REAL };
@@ -118,11 +119,8 @@ typedef struct {
 /* The bytes of a vector; 0 where there is no code for transforms. */
 static int64_t fourier_vector_bytes(void) {
 #ifdef __x86_64__
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return 64;
-    if (__builtin_cpu_supports("avx2")) return 32;
+    if (has_avx512()) return 64;
+    if (has_avx2(0)) return 32;
 #endif
     return 16;
 }

@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from .cache_files import digest_of_sources, folder, keep, read
+from .processor import limit_numba
 
 
 @functools.cache
@@ -25,6 +26,7 @@ def fingerprint() -> str:
     import numpy
     from numba.core.registry import cpu_target
 
+    limit_numba()
     digest = hashlib.sha256(digest_of_sources(pathlib.Path(__file__).parent.parent))
     versions = (sys.version, numba.__version__, llvmlite.__version__, numpy.__version__)
     target = cpu_target.target_context.codegen().magic_tuple()

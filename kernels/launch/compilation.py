@@ -31,6 +31,7 @@ import numpy as np
 from . import native
 from . import threads as _threads
 from .cache import DiskCache
+from .processor import limit_numba
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
 _INTERNAL = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -41,6 +42,7 @@ def _lazy_dispatcher(function: Callable[..., Any], name: str, **options: Any) ->
     """Numba's dispatcher of a function whose machine code is cached on disk under `name`."""
     import numba
 
+    limit_numba()
     dispatcher = numba.njit(_with_unique_name(function, name), **_OPTIONS, **options)
     dispatcher._cache = DiskCache(name)
     return dispatcher

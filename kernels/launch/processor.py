@@ -1,12 +1,23 @@
-"""What this processor does fast, derived from its CPU features.
+"""What the processor that code is made for does fast, derived from its CPU features.
 
-LLVM is asked for the features once, at the first use.
+That is this machine's processor, with all of its features, unless NIMBLEHLO_CPU names a level of x86-64:
+`x86-64-v2` (SSE4.2), `x86-64-v3` (AVX2, FMA) or `x86-64-v4` (AVX-512), as the x86-64 psABI defines them. Code
+then uses the instructions of that level alone, as on a processor that has no others. `native` is the default.
+The variable is read once, at the first use; C code reads it in `simd/processor_level.h`.
+
+LLVM is asked for the features of this machine once, at the first use.
 """
 
 import functools
+import os
+import platform
 
 __all__ = [
+    "ENVIRONMENT_VARIABLE",
+    "LEVELS",
+    "NATIVE",
     "avoids_software_prefetch",
+    "converts_halves",
     "has",
     "has_fast_gather",
     "has_fast_memory_operands",
@@ -14,6 +25,9 @@ __all__ = [
     "has_rsqrt14",
     "has_scalef",
     "has_two_register_permute",
+    "level",
+    "limit_numba",
+    "llvm_target",
     "nontemporal_store_bytes",
     "prefers_scalar_gather",
     "prefetch_distance_bytes",
@@ -24,11 +38,73 @@ __all__ = [
 ]
 
 
+ENVIRONMENT_VARIABLE = "NIMBLEHLO_CPU"
+
+NATIVE = "native"
+
+_V2 = ("cx16", "sahf", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3")
+_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")
+_V4 = (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+
+LEVELS = {"x86-64-v2": _V2, "x86-64-v3": _V3, "x86-64-v4": _V4}
+"""The features of each level of x86-64, by LLVM's names. Source: x86-64 psABI, section 3.1.1."""
+
+
 @functools.cache
-def _features() -> dict[str, bool]:
+def level() -> str:
+    """The level of x86-64 that code is made for, or `native`.
+
+    Raises:
+        ValueError: NIMBLEHLO_CPU is no level, or one that this processor does not have.
+    """
+    name = os.environ.get(ENVIRONMENT_VARIABLE) or NATIVE
+    if name == NATIVE:
+        return name
+    if name not in LEVELS:
+        names = ", ".join((*LEVELS, NATIVE))
+        raise ValueError(f"{ENVIRONMENT_VARIABLE} is {name!r}, but must be one of {names}")
+    missing = [feature for feature in LEVELS[name] if not _machine_features().get(feature)]
+    if missing:
+        raise ValueError(
+            f"{ENVIRONMENT_VARIABLE} is {name!r}, but this processor does not have {', '.join(missing)}"
+        )
+    return name
+
+
+def llvm_target() -> tuple[str, str]:
+    """The name and the features of the processor that code is made for, as LLVM takes them."""
+    import llvmlite.binding as llvm
+
+    name = level()
+    if name == NATIVE:
+        return str(llvm.get_host_cpu_name()), str(llvm.get_host_cpu_features().flatten())
+    return name, ""
+
+
+@functools.cache
+def limit_numba() -> None:
+    """Have Numba make code for `level`, if that is not `native`; called before Numba compiles anything.
+
+    Numba has one target for a process: it makes other libraries' code for this level as well.
+    """
+    name = level()
+    if name != NATIVE:
+        import numba
+
+        numba.config.CPU_NAME, numba.config.CPU_FEATURES = llvm_target()
+
+
+@functools.cache
+def _machine_features() -> dict[str, bool]:
     import llvmlite.binding as llvm
 
     return dict(llvm.get_host_cpu_features())
+
+
+@functools.cache
+def _features() -> dict[str, bool]:
+    name = level()
+    return _machine_features() if name == NATIVE else dict.fromkeys(LEVELS[name], True)
 
 
 def has(feature: str) -> bool:
@@ -69,6 +145,12 @@ def has_rsqrt14() -> bool:
 def has_fast_memory_operands() -> bool:
     """Whether memory operands are as fast as registers, of which there are only 16."""
     return has("avx2") and not has("avx512f")
+
+
+def converts_halves() -> bool:
+    """Whether instructions convert f16 from and to f32; else LLVM calls functions of compiler-rt, which a
+    process need not have."""
+    return platform.machine() not in ("x86_64", "AMD64") or has("f16c")
 
 
 def prefers_scalar_gather() -> bool:

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "real_function_coefficients.h"
+#include "simd/processor_level.h"
 
 #ifdef __GNUC__
 #define REAL_INLINE static inline __attribute__((always_inline))
@@ -31,10 +32,7 @@ enum { PLAIN_LEVEL, FUSED_LEVEL, WIDE_LEVEL };
 /* The best level of this processor. */
 static inline int best_level(void) {
 #if HAS_LEVELS
-    __builtin_cpu_init();
-    int is_fused = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    int is_wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
-    if (is_fused) return is_wide && __builtin_cpu_supports("avx512vl") ? WIDE_LEVEL : FUSED_LEVEL;
+    if (has_avx2(1)) return has_avx512() ? WIDE_LEVEL : FUSED_LEVEL;
 #endif
     return PLAIN_LEVEL;
 }

@@ -84,6 +84,7 @@ static int lowp_has_no_subnormals(const LowpProduct *p) {
 #include <immintrin.h>
 #include <string.h>
 
+#include "simd/processor_level.h"
 #include "simd/unroll.h"
 
 #define LOWP_TARGET "avx512f,avx512bw,avx512vl,avx512bf16,avx512vnni"

@@ -19,6 +19,8 @@
 
 #include <stdint.h>
 
+#include "simd/processor_level.h"
+
 /* K_BLOCK: products of a block of a sum. DIRECT_ROWS: with at most this many rows, columns are read where they are.
    PACKED_COLUMNS: rows whose k is contiguous are copied from this many columns on. */
 enum { PRODUCT_K_BLOCK = 256, PRODUCT_DIRECT_ROWS = 48, PRODUCT_PACKED_COLUMNS = 192 };
@@ -151,11 +153,8 @@ static inline int64_t product_k_block_size(const MatrixProduct *p, int64_t first
 /* The bytes of a vector; 0 without the instructions. */
 static int64_t product_vector_bytes(void) {
 #ifdef __x86_64__
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return 64;
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 32 : 0;
+    if (has_avx512()) return 64;
+    return has_avx2(1) ? 32 : 0;
 #else
     return 16;
 #endif

@@ -20,6 +20,7 @@ enum { AMX_K_TILES = 16 };
 static int amx_is_available(void) {
     enum { PERMIT = 0x1023, TILES = 18, STATES = 0x600E6 };
     unsigned a, b, c, d, low, high;
+    if (!may_use_extensions()) return 0;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return 0;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
     if ((d >> 22 & 0xD) != 0xD || (b >> 30 & 3) != 3 || !(b >> 16 & 1)) return 0;

@@ -15,9 +15,7 @@ enum { DOTS_K_TILES = 8, DOTS_ROWS = 8, DOTS_DWORDS = 16, DOTS_MAX_FUSED_BLOCKS 
 
 /* Whether the processor has the instructions for bf16, or for integers. */
 static int dots_are_available(int of_integers) {
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl"))
-        return 0;
+    if (!may_use_extensions() || !has_avx512()) return 0;
     return of_integers ? __builtin_cpu_supports("avx512vnni") : __builtin_cpu_supports("avx512bf16");
 }
 

@@ -74,11 +74,20 @@ def record(selection: Selection, path: Path) -> None:
 
 
 def compare(path: Path, folder: Path, guard: bool) -> Tally:
-    """Run the recorded cases with poisoned memory. A process that ends is started anew behind its case."""
-    tally, start, variables = Tally(), 0, environment(folder, guard)
+    """Run the recorded cases with poisoned memory."""
+    return compared(["tests.poisoned.worker", "compare", str(path)], environment(folder, guard))
+
+
+def compared(worker: list[str], variables: dict[str, str]) -> Tally:
+    """Run a worker over all recorded cases. A process that ends is started anew behind its case.
+
+    Args:
+        worker: its module and arguments, to which the number of the first case is added.
+        variables: its environment.
+    """
+    tally, start = Tally(), 0
     while True:
-        command = [sys.executable, "-X", "faulthandler", "-m", "tests.poisoned.worker"]
-        command += ["compare", str(path), str(start)]
+        command = [sys.executable, "-X", "faulthandler", "-m", *worker, str(start)]
         process = subprocess.Popen(
             command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -147,7 +147,7 @@ def _significant_bits(type: ElementType) -> int:
     """Bits of a float's significand, the one that is not stored included."""
     if type.name in FORMATS:
         return FORMATS[type.name].mantissa_bits + 1
-    return {"bf16": 8, "f8E8M0FNU": 1, "f16": 11}.get(type.name, 24)
+    return {"bf16": 8, "f8E8M0FNU": 1}.get(type.name, 24)
 
 
 def _in_f32(name: str, type: ElementType) -> Rule:

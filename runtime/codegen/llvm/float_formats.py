@@ -77,8 +77,9 @@ FORMATS: Final = {
     "f8E4M3B11FNUZ": Format(4, 3, 11, "unsigned nan"),
     "f8E5M2": Format(5, 2, 15, "infinities"),
     "f8E5M2FNUZ": Format(5, 2, 16, "unsigned nan"),
+    "f16": Format(5, 10, 15, "infinities"),
 }
-"""The formats of a byte and less that have a sign; f8E8M0FNU, bf16 and f16 have ways of their own."""
+"""The formats with a sign whose exponents are narrower than those of f32. Most processors convert f16."""
 
 
 def has_plain_codes(type: ElementType) -> bool:

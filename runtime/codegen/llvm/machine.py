@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...kernels.launch.cache_files import digest, digest_of_sources, folder, has_folder, keep, read
-from ...kernels.launch.processor import has_full_speed_avx512, prefers_scalar_gather
+from ...kernels.launch.processor import has_full_speed_avx512, llvm_target, prefers_scalar_gather
 from ...kernels.launch.spans import span
 from .address_space import require_address_space
 
@@ -37,8 +37,8 @@ _CODE_MODEL = "small" if _USES_JIT_LINK else "large"
 _FOLDERS = "generated-"
 """What the names of folders of machine code begin with."""
 
-_WIDE = ",-prefer-256-bit"
-_ONE_BY_ONE = ",+prefer-no-gather"
+_WIDE = "-prefer-256-bit"
+_ONE_BY_ONE = "+prefer-no-gather"
 
 
 def key_of(description: str) -> str:
@@ -73,7 +73,8 @@ def may_be_quick() -> bool:
 
 def tuning() -> str:
     """What LLVM is told of this processor beyond its features."""
-    return (_WIDE if has_full_speed_avx512() else "") + (_ONE_BY_ONE if prefers_scalar_gather() else "")
+    wishes = ((_WIDE, has_full_speed_avx512()), (_ONE_BY_ONE, prefers_scalar_gather()))
+    return ",".join(text for text, applies in wishes if applies)
 
 
 class _Machine:
@@ -85,8 +86,8 @@ class _Machine:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self.llvm = llvm
-        cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
-        features = features.flatten() + tuning()
+        cpu, features = llvm_target()
+        features = ",".join(part for part in (features, tuning()) if part)
         target = llvm.Target.from_default_triple()
         self.target_machine = target.create_target_machine(
             cpu=cpu, features=features, opt=_OPTIMISATION_LEVEL, reloc="pic", codemodel=_CODE_MODEL

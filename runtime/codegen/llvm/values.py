@@ -17,6 +17,7 @@ import numpy as np
 from llvmlite import ir
 
 from ...ir import DenseElementsAttribute, Operation
+from ...kernels.launch.processor import converts_halves
 from ...types import BOOLEAN, COMPLEX, FLOAT, SIGNED, UNSIGNED, ElementType, TensorType
 from .float_formats import FORMATS, Format
 
@@ -166,7 +167,7 @@ def to_register(builder: ir.IRBuilder, element_type: ElementType, stored: ir.Val
         return stored
     if element_type.name == "bf16":
         return float_of(builder, builder.shl(builder.zext(stored, I32), integer(I32, 16)))
-    if element_type.name == "f16":
+    if element_type.name == "f16" and converts_halves():
         return _from_half(builder, stored)
     code = builder.zext(stored, I32)
     if element_type.name == "f8E8M0FNU":
@@ -230,13 +231,14 @@ def to_memory(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value)
         return builder.and_(value, integer(value.type, (1 << element_type.width) - 1))
     if element_type.width >= 32:
         return value
-    if element_type.name == "f16":
+    if element_type.name == "f16" and converts_halves():
         return _to_half(builder, value)
     if element_type.name == "bf16":
         return builder.trunc(builder.lshr(bits_of(builder, value), integer(I32, 16)), I16)
     if element_type.name == "f8E8M0FNU":
         return builder.trunc(builder.lshr(bits_of(builder, value), integer(I32, 23)), I8)
-    return builder.trunc(_to_code(builder, FORMATS[element_type.name], value), I8)
+    code = _to_code(builder, FORMATS[element_type.name], value)
+    return builder.trunc(code, I16 if element_type.width == 16 else I8)
 
 
 def _to_code(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.Value:
@@ -277,7 +279,7 @@ def rounded(
         value = (_to_odd_half if element_type.name == "f16" else _to_odd)(builder, value)
     if element_type.name == "bf16":
         return _rounded_bf16(builder, value, any_nan)
-    if element_type.name == "f16":
+    if element_type.name == "f16" and converts_halves():
         return builder.fpext(builder.fptrunc(value, ir.HalfType()), F32)
     if element_type.name == "f8E8M0FNU":
         return _rounded_exponent(builder, value)

@@ -172,8 +172,8 @@ def test_arithmetic_is_not_contracted():
     ("is_wide", "prefers_scalar_gather", "tuned"),
     [
         (False, False, ""),
-        (True, False, ",-prefer-256-bit"),
-        (True, True, ",-prefer-256-bit,+prefer-no-gather"),
+        (True, False, "-prefer-256-bit"),
+        (True, True, "-prefer-256-bit,+prefer-no-gather"),
     ],
 )
 def test_instructions_are_those_that_are_quick(monkeypatch, is_wide, prefers_scalar_gather, tuned):
