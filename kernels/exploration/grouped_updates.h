@@ -1,11 +1,20 @@
-/* Updates grouped by element, applied to many elements at a time. */
+/* Updates grouped by element, applied to many elements at a time; and elements' values under many schedules, compared with
+   those under one. Loops over lanes become vectors, of elements or of schedules. */
 
 #ifndef NIMBLEHLO_GROUPED_UPDATES_H
 #define NIMBLEHLO_GROUPED_UPDATES_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "simd/processor_level.h"
+
+#if defined(__GNUC__) && !defined(__clang__)
+/* Before a loop over lanes: GCC would unroll it instead of making it a vector. */
+#define GROUPED_VECTOR _Pragma("GCC unroll 1")
+#else
+#define GROUPED_VECTOR
+#endif
 
 #if defined(_MSC_VER)
 #define GROUPED_INLINE __forceinline
@@ -41,59 +50,66 @@ struct grouped_updates {
 
 static inline uint64_t grouped_hash_key(uint64_t key) { return key * grouped_factors[1] + 1; }
 
-/* The first position and the stride of an element's `count` updates, by a hash. */
-static inline void grouped_update_order(
-    int32_t element, uint64_t hashed_key, int32_t count, const int32_t *strides, int32_t *position,
-        int32_t *increment) {
+/* The hash of an element and of a seed, by its key. */
+static GROUPED_INLINE uint64_t grouped_hash(int32_t element, uint64_t hashed_key) {
     uint64_t bits = (uint64_t)element * grouped_factors[0] + hashed_key;
     bits = (bits ^ (bits >> 30)) * grouped_factors[2];
     bits = (bits ^ (bits >> 27)) * grouped_factors[3];
-    bits ^= bits >> 31;
-    *position = (int32_t)(((bits & 0xFFFFFFFFu) * (uint64_t)count) >> 32);
-    *increment = strides[bits >> 60];
+    return bits ^ (bits >> 31);
 }
 
-#define GROUPED_VALUE float
-#define GROUPED_NAME(name) name##_f32
-#include "grouped_updates_lanes.h"
-#undef GROUPED_VALUE
-#undef GROUPED_NAME
-#define GROUPED_VALUE double
-#define GROUPED_NAME(name) name##_f64
-#include "grouped_updates_lanes.h"
-#undef GROUPED_VALUE
-#undef GROUPED_NAME
-
-#if defined(__GNUC__) && defined(__x86_64__)
-#include "grouped_updates_wide.h"
-#define GROUPED_HAS_WIDE 1
-#else
-#define GROUPED_HAS_WIDE 0
-#endif
-
-typedef void (*grouped_lanes)(
-    const struct grouped_updates *updates, int64_t first, int32_t count, const int32_t *strides, int lanes);
-
-/* Whether there are vectors of 512 bits. */
-static int grouped_can_be_wide(void) {
-#if GROUPED_HAS_WIDE
-    return has_avx512();
-#else
-    return 0;
-#endif
+/* The first position of `count` updates in an order. */
+static GROUPED_INLINE int32_t grouped_first_position(int order, uint64_t hash, int32_t count) {
+    int32_t shuffled = (int32_t)(((hash & 0xFFFFFFFFu) * (uint64_t)count) >> 32);
+    return order == GROUPED_SHUFFLED ? shuffled : order == GROUPED_REVERSE ? count - 1 : 0;
 }
 
-/* The function for elements with equally many updates. */
-static grouped_lanes grouped_select(int is_double, int is_wide) {
-#if GROUPED_HAS_WIDE
-    if (is_wide) return is_double ? grouped_lanes_f64_wide : grouped_lanes_f32_wide;
-#endif
-    (void)is_wide;
-    return is_double ? grouped_lanes_f64 : grouped_lanes_f32;
+/* The increment from one position to the next one, modulo `count`. */
+static GROUPED_INLINE int32_t grouped_increment(int order, uint64_t hash, int32_t count, const int32_t *strides) {
+    int32_t shuffled = strides[hash >> 60];
+    return order == GROUPED_SHUFFLED ? shuffled : order == GROUPED_REVERSE ? count - 1 : 1;
+}
+
+/* The next position, modulo `count`. */
+static GROUPED_INLINE int32_t grouped_next(int32_t position, int32_t increment, int32_t count) {
+    uint32_t next = (uint32_t)position + (uint32_t)increment, wrapped = next - (uint32_t)count;
+    return (int32_t)(wrapped < next ? wrapped : next);
+}
+
+/* How many schedules are compared at a time. */
+enum { GROUPED_MAX_SCHEDULES = 64, GROUPED_MAX_VECTORS = GROUPED_MAX_SCHEDULES / GROUPED_LANES };
+
+/* The totals of `updates` are the ones to compare with; its result, key and order are not used. `hashed_keys` and `orders`
+   are those of GROUPED_LANES * `vectors` schedules. */
+struct grouped_comparison {
+    struct grouped_updates updates;
+    int64_t vectors;
+    const uint64_t *hashed_keys;
+    const int32_t *orders;
+    void *minimum, *maximum;
+    uint8_t *differs;
+};
+
+/* Indices of the first element that differs and of the one that differs most, and its distance; negative where none
+   differs. */
+struct grouped_extremes {
+    int64_t first, largest;
+    uint64_t distance;
+};
+
+/* The first positions and the increments of an element under GROUPED_LANES schedules. */
+static inline void grouped_schedule_orders(
+    const uint64_t *hashed_keys, const int32_t *orders, int32_t element, int32_t count, const int32_t *strides,
+    int32_t *positions, int32_t *increments) {
+    for (int lane = 0; lane < GROUPED_LANES; lane++) {
+        uint64_t hash = grouped_hash(element, hashed_keys[lane]);
+        positions[lane] = grouped_first_position(orders[lane], hash, count);
+        increments[lane] = grouped_increment(orders[lane], hash, count, strides);
+    }
 }
 
 /* Reduce the strides modulo `count`: division is slow. */
-static void grouped_divide(int32_t count, int32_t *strides) {
+static inline void grouped_divide(int32_t count, int32_t *strides) {
     for (int number = 0; number < GROUPED_STRIDES; number++)
         strides[number] = (int32_t)(grouped_strides[number] % (uint32_t)count);
 }
@@ -112,20 +128,88 @@ static int64_t grouped_chunk_begin(const struct grouped_updates *updates, int64_
     return chunk == chunks ? updates->size : low;
 }
 
-/* Apply the updates of some elements, sorted by their number of updates. */
+#define GROUPED_CODE
+#define GROUPED_ORDERS grouped_schedule_orders
+#define GROUPED_NAME(name) name##_f32
+#define GROUPED_VALUE float
+#define GROUPED_BITS uint32_t
+#include "grouped_updates_kind.h"
+#define GROUPED_NAME(name) name##_f64
+#define GROUPED_VALUE double
+#define GROUPED_BITS uint64_t
+#include "grouped_updates_kind.h"
+#undef GROUPED_CODE
+#undef GROUPED_ORDERS
+
+#if defined(__GNUC__) && defined(__x86_64__)
+#define GROUPED_HAS_WIDE 1
+#define GROUPED_CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+#define GROUPED_ORDERS grouped_store_orders_wide
+#define GROUPED_APPLY_SCHEDULES grouped_apply_schedules_f32_wide
+#include "grouped_updates_wide.h"
+#define GROUPED_NAME(name) name##_f32_wide
+#define GROUPED_VALUE float
+#define GROUPED_BITS uint32_t
+#include "grouped_updates_kind.h"
+#define GROUPED_NAME(name) name##_f64_wide
+#define GROUPED_VALUE double
+#define GROUPED_BITS uint64_t
+#include "grouped_updates_kind.h"
+#undef GROUPED_CODE
+#undef GROUPED_ORDERS
+#else
+#define GROUPED_HAS_WIDE 0
+#endif
+
+/* Whether there are vectors of 512 bits. */
+static int grouped_can_be_wide(void) {
+#if GROUPED_HAS_WIDE
+    return has_avx512();
+#else
+    return 0;
+#endif
+}
+
+/* Apply the updates of some elements of float or double, sorted by their number of updates. */
 static void grouped_apply(
-    const struct grouped_updates *updates, int64_t first, int64_t end, int is_double, int is_wide) {
-    grouped_lanes apply_lanes = grouped_select(is_double, is_wide);
-    int32_t strides[GROUPED_STRIDES], divided_count = 0;
-    while (first < end) {
-        int32_t count = updates->bounds[first + 1] - updates->bounds[first];
-        int lanes = 1;
-        while (lanes < GROUPED_LANES && first + lanes < end &&
-               updates->bounds[first + lanes + 1] - updates->bounds[first + lanes] == count)
-            lanes++;
-        if (count != divided_count) grouped_divide(divided_count = count, strides);
-        apply_lanes(updates, first, count, strides, lanes);
-        first += lanes;
+    const struct grouped_updates *updates, int64_t begin, int64_t end, int is_double, int is_wide) {
+#if GROUPED_HAS_WIDE
+    if (is_wide) {
+        (is_double ? grouped_apply_f64_wide : grouped_apply_f32_wide)(updates, begin, end);
+        return;
+    }
+#endif
+    (void)is_wide;
+    (is_double ? grouped_apply_f64 : grouped_apply_f32)(updates, begin, end);
+}
+
+/* Compare some elements of float or double. */
+static void grouped_compare(
+    const struct grouped_comparison *comparison, int64_t begin, int64_t end, struct grouped_extremes *extremes,
+    int is_double, int is_wide) {
+#if GROUPED_HAS_WIDE
+    if (is_wide) {
+        (is_double ? grouped_compare_f64_wide : grouped_compare_f32_wide)(comparison, begin, end, extremes);
+        return;
+    }
+#endif
+    (void)is_wide;
+    (is_double ? grouped_compare_f64 : grouped_compare_f32)(comparison, begin, end, extremes);
+}
+
+/* Merge the extremes of later elements. */
+static void grouped_merge_extremes(
+    const struct grouped_comparison *comparison, struct grouped_extremes *joined,
+        const struct grouped_extremes *later) {
+    const int32_t *elements = comparison->updates.elements;
+    for (int64_t schedule = 0; schedule < comparison->vectors * GROUPED_LANES; schedule++, joined++, later++) {
+        if (later->first < 0) continue;
+        if (joined->first < 0 || elements[later->first] < elements[joined->first]) joined->first = later->first;
+        if (joined->largest < 0 || later->distance > joined->distance ||
+            (later->distance == joined->distance && elements[later->largest] < elements[joined->largest])) {
+            joined->largest = later->largest;
+            joined->distance = later->distance;
+        }
     }
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..launch.native import run_in_order
 
-cdef extern from "schedule_differences.h":
+cdef extern from "grouped_updates.h":
     enum:
         GROUPED_FORWARD
         GROUPED_REVERSE
@@ -30,14 +30,11 @@ cdef extern from "schedule_differences.h":
         uint64_t hashed_key
         int order, multiplies
 
-    struct grouped_schedules:
-        uint64_t hashed_key[16]
-        int32_t orders[16]
-
     struct grouped_comparison:
         grouped_updates updates
         int64_t vectors
-        grouped_schedules schedules[4]
+        const uint64_t *hashed_keys
+        const int32_t *orders
         void *minimum
         void *maximum
         uint8_t *differs
@@ -144,6 +141,8 @@ def compare_schedules(
         of the first of those that differ most, or -1; and its distance in ulps, 2^64 - 1 if one value is NaN.
     """
     cdef Chunks chunks
+    cdef uint64_t hashed_keys[GROUPED_MAX_SCHEDULES]
+    cdef int32_t orders[GROUPED_MAX_SCHEDULES]
     cdef Py_ssize_t number, chunk, padded = (len(schedules) + GROUPED_LANES - 1) // GROUPED_LANES * GROUPED_LANES
     if combiner not in COMBINERS or not 1 <= len(schedules) <= MAX_SCHEDULES:
         raise ValueError(f"no loop compares {combiner} under {len(schedules)} schedules")
@@ -152,9 +151,8 @@ def compare_schedules(
     for number in range(padded):
         # Vectors are padded with the first schedule.
         name, seed = schedules[number if number < len(schedules) else 0]
-        chunks.comparison.schedules[number // GROUPED_LANES].orders[number % GROUPED_LANES] = _ORDERS[name]
-        chunks.comparison.schedules[number // GROUPED_LANES].hashed_key[number
-            % GROUPED_LANES] = grouped_hash_key(_seed_bits(seed))
+        orders[number], hashed_keys[number] = _ORDERS[name], grouped_hash_key(_seed_bits(seed))
+    chunks.comparison.orders, chunks.comparison.hashed_keys = orders, hashed_keys
     chunks.comparison.differs = &differs[0]
     chunks.comparison.minimum, chunks.comparison.maximum = &minimum[0], &maximum[0]
     results = np.empty((chunks.count, padded, sizeof(grouped_extremes) // 8), np.int64)

@@ -1,10 +1,11 @@
-/* Updates of some elements for grouped_updates.h with AVX-512. */
+/* The first positions of updates, and f32 under some schedules, for grouped_updates.h with AVX-512: up to 128 updates are
+   selected from registers, which takes a quarter of the time of gathers. */
 
 #include <immintrin.h>
 
-#define GROUPED_TARGET "avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"
-#define GROUPED_WIDE static GROUPED_INLINE __attribute__((target(GROUPED_TARGET)))
-#define GROUPED_WIDE_ENTRY static __attribute__((target(GROUPED_TARGET)))
+#include "simd/unroll.h"
+
+#define GROUPED_WIDE static GROUPED_INLINE GROUPED_CODE
 
 /* Truncate 16 integers of 64 bits to 32 bits. */
 GROUPED_WIDE __m512i grouped_truncate(__m512i low, __m512i high) {
@@ -19,7 +20,8 @@ GROUPED_WIDE __m512i grouped_bits_wide(__m512i bits) {
     return _mm512_xor_si512(bits, _mm512_srli_epi64(bits, 31));
 }
 
-/* `grouped_update_order` of 16 numbers: products of elements and their multiplier, plus the hashed key. */
+/* `grouped_first_position` and `grouped_increment` in shuffled order of 16 hashes: products of elements and their
+   multiplier, plus the hashed key. */
 GROUPED_WIDE void grouped_update_order_wide(
     __m512i low, __m512i high, int32_t count, const int32_t *strides, __m512i *positions, __m512i *increments) {
     __m512i wide = _mm512_set1_epi64(count);
@@ -31,82 +33,94 @@ GROUPED_WIDE void grouped_update_order_wide(
         grouped_truncate(_mm512_srli_epi64(low, 60), _mm512_srli_epi64(high, 60)), _mm512_loadu_si512(strides));
 }
 
-/* The products of 8 elements and their multiplier, plus the hashed key. */
-GROUPED_WIDE __m512i grouped_hash_elements_wide(__m256i elements, uint64_t hashed_key) {
-    __m512i factor = _mm512_set1_epi64((long long)grouped_factors[0]);
-    return _mm512_add_epi64(
-        _mm512_mullo_epi64(_mm512_cvtepi32_epi64(elements), factor), _mm512_set1_epi64((long long)hashed_key));
+/* The first positions and the increments of an element under some schedules. */
+GROUPED_WIDE void grouped_schedule_orders_wide(
+    const uint64_t *hashed_keys, const int32_t *orders, int32_t element, int32_t count, const int32_t *strides,
+    __m512i *positions, __m512i *increments) {
+    __m512i number = _mm512_set1_epi64((long long)((uint64_t)element * grouped_factors[0]));
+    __m512i low = _mm512_add_epi64(number, _mm512_loadu_si512(hashed_keys));
+    __m512i high = _mm512_add_epi64(number, _mm512_loadu_si512(hashed_keys + 8));
+    __m512i loaded = _mm512_loadu_si512(orders), last = _mm512_set1_epi32(count - 1);
+    __mmask16 is_reverse = _mm512_cmpeq_epi32_mask(loaded, _mm512_set1_epi32(GROUPED_REVERSE));
+    __mmask16 is_ordered = _mm512_cmpneq_epi32_mask(loaded, _mm512_set1_epi32(GROUPED_SHUFFLED));
+    __m512i ordered_positions = _mm512_maskz_mov_epi32(is_reverse, last);
+    __m512i ordered_increments = _mm512_mask_mov_epi32(_mm512_set1_epi32(1), is_reverse, last);
+    grouped_update_order_wide(low, high, count, strides, positions, increments);
+    *positions = _mm512_mask_mov_epi32(*positions, is_ordered, ordered_positions);
+    *increments = _mm512_mask_mov_epi32(*increments, is_ordered, ordered_increments);
 }
 
-/* The first positions and strides of the updates of 16 elements, in any order. */
-GROUPED_WIDE void grouped_begin_wide(
-    const struct grouped_updates *updates, __m512i elements, int32_t count, const int32_t *strides, __m512i *positions,
-    __m512i *increments) {
-    *positions = _mm512_set1_epi32(updates->order == GROUPED_REVERSE ? count - 1 : 0);
-    *increments = _mm512_set1_epi32(updates->order == GROUPED_REVERSE ? count - 1 : 1);
-    if (updates->order == GROUPED_SHUFFLED) {
-        __m512i low = grouped_hash_elements_wide(_mm512_castsi512_si256(elements), updates->hashed_key);
-        __m512i high = grouped_hash_elements_wide(_mm512_extracti64x4_epi64(elements, 1), updates->hashed_key);
-        grouped_update_order_wide(low, high, count, strides, positions, increments);
-    }
+/* `grouped_schedule_orders` with AVX-512. */
+GROUPED_WIDE void grouped_store_orders_wide(
+    const uint64_t *hashed_keys, const int32_t *orders, int32_t element, int32_t count, const int32_t *strides,
+    int32_t *positions, int32_t *increments) {
+    __m512i first_positions, strides_of_lanes;
+    grouped_schedule_orders_wide(hashed_keys, orders, element, count, strides, &first_positions, &strides_of_lanes);
+    _mm512_storeu_si512(positions, first_positions);
+    _mm512_storeu_si512(increments, strides_of_lanes);
 }
 
-/* `grouped_lanes_f32` with AVX-512. */
-GROUPED_WIDE_ENTRY void grouped_lanes_f32_wide(
-    const struct grouped_updates *updates, int64_t first, int32_t count, const int32_t *strides, int lanes) {
-    __mmask16 mask = (__mmask16)((1u << lanes) - 1);
-    const float *values = updates->values;
-    __m512i elements = _mm512_maskz_loadu_epi32(mask, updates->elements + first), positions, increments;
-    __m512i begins = _mm512_maskz_loadu_epi32(mask, updates->bounds + first), end = _mm512_set1_epi32(count);
-    __m512 zero = _mm512_setzero_ps(), totals = _mm512_maskz_loadu_ps(mask, (const float *)updates->initials + first);
-    grouped_begin_wide(updates, elements, count, strides, &positions, &increments);
-    if (count == 2) { /* The results of both orders are stored. */
-        totals = _mm512_mask_i32gather_ps(zero, mask, _mm512_add_epi32(begins, positions), values, sizeof(float));
-        count = 0;
+/* Select from up to 64 values in registers. */
+GROUPED_WIDE __m512 grouped_pick_64_wide(const __m512 *loaded, __m512i positions) {
+    __mmask16 is_upper = _mm512_test_epi32_mask(positions, _mm512_set1_epi32(32));
+    __m512 lower = _mm512_permutex2var_ps(loaded[0], positions, loaded[1]);
+    return _mm512_mask_mov_ps(lower, is_upper, _mm512_permutex2var_ps(loaded[2], positions, loaded[3]));
+}
+
+/* Select from up to 16 * `registers` values in registers. */
+GROUPED_WIDE __m512 grouped_pick_wide(const __m512 *loaded, __m512i positions, int registers) {
+    if (registers == 1) return _mm512_permutexvar_ps(positions, loaded[0]);
+    if (registers == 2) return _mm512_permutex2var_ps(loaded[0], positions, loaded[1]);
+    if (registers == 4) return grouped_pick_64_wide(loaded, positions);
+    __mmask16 is_upper = _mm512_test_epi32_mask(positions, _mm512_set1_epi32(64));
+    return _mm512_mask_mov_ps(
+        grouped_pick_64_wide(loaded, positions), is_upper, grouped_pick_64_wide(loaded + 4, positions));
+}
+
+/* Combine `count` values with the totals, from `registers`, or from memory if that is 0. */
+GROUPED_WIDE __m512 grouped_total_wide(
+    __m512 totals, const float *values, int32_t count, int multiplies, __m512i positions, __m512i increments,
+        int registers) {
+    __m512 loaded[8];
+    __m512i end = _mm512_set1_epi32(count);
+    UNROLL
+    for (int number = 0; number < registers; number++) {
+        int32_t remaining = count - 16 * number;
+        __mmask16 mask = (__mmask16)(remaining >= 16 ? 0xFFFF : remaining > 0 ? (1 << remaining) - 1 : 0);
+        loaded[number] = _mm512_maskz_loadu_ps(mask, values + 16 * number);
     }
     for (int32_t step = 0; step < count; step++) {
-        __m512i indices = _mm512_add_epi32(begins, positions);
-        __m512 value = _mm512_mask_i32gather_ps(zero, mask, indices, values, sizeof(float));
-        totals = updates->multiplies ? _mm512_mul_ps(totals, value) : _mm512_add_ps(totals, value);
+        __m512 value = registers ? grouped_pick_wide(loaded, positions, registers) : _mm512_i32gather_ps(
+            positions, values, 4);
+        totals = multiplies ? _mm512_mul_ps(totals, value) : _mm512_add_ps(totals, value);
         positions = _mm512_add_epi32(positions, increments);
-        positions = _mm512_mask_sub_epi32(positions, _mm512_cmpge_epi32_mask(positions, end), positions, end);
+        positions = _mm512_min_epu32(positions, _mm512_sub_epi32(positions, end));
     }
-    _mm512_mask_storeu_ps((float *)updates->totals + first, mask, totals);
-    if (updates->result) _mm512_mask_i32scatter_ps(updates->result, mask, elements, totals, sizeof(float));
+    return totals;
 }
 
-/* `grouped_lanes_f64` with AVX-512. */
-GROUPED_WIDE_ENTRY void grouped_lanes_f64_wide(
-    const struct grouped_updates *updates, int64_t first, int32_t count, const int32_t *strides, int lanes) {
-    __mmask16 full_mask = (__mmask16)((1u << lanes) - 1);
-    const double *values = updates->values;
-    __m512i elements = _mm512_maskz_loadu_epi32(full_mask, updates->elements + first), all_positions, all_increments;
-    grouped_begin_wide(updates, elements, count, strides, &all_positions, &all_increments);
-    for (int half = 0; half < 2; half++) {
-        __mmask8 mask = (__mmask8)(full_mask >> (8 * half));
-        int64_t from = first + 8 * half;
-        __m256i begins = _mm256_maskz_loadu_epi32(mask, updates->bounds + from), end = _mm256_set1_epi32(count);
-        __m256i positions = half ? _mm512_extracti64x4_epi64(all_positions, 1) : _mm512_castsi512_si256(all_positions);
-        __m256i increments = half ? _mm512_extracti64x4_epi64(all_increments, 1) : _mm512_castsi512_si256(
-            all_increments);
-        __m512d zero = _mm512_setzero_pd(), totals =
-            _mm512_maskz_loadu_pd(mask, (const double *)updates->initials + from);
-        int32_t remaining_count = count;
-        if (count == 2) { /* The results of both orders are stored. */
-            totals = _mm512_mask_i32gather_pd(zero, mask, _mm256_add_epi32(begins, positions), values, sizeof(double));
-            remaining_count = 0;
-        }
-        for (int32_t step = 0; step < remaining_count; step++) {
-            __m256i indices = _mm256_add_epi32(begins, positions);
-            __m512d value = _mm512_mask_i32gather_pd(zero, mask, indices, values, sizeof(double));
-            totals = updates->multiplies ? _mm512_mul_pd(totals, value) : _mm512_add_pd(totals, value);
-            positions = _mm256_add_epi32(positions, increments);
-            positions = _mm256_mask_sub_epi32(positions, _mm256_cmpge_epi32_mask(positions, end), positions, end);
-        }
-        _mm512_mask_storeu_pd((double *)updates->totals + from, mask, totals);
-        if (updates->result)
-            _mm512_mask_i32scatter_pd(
-                updates->result, mask, _mm256_maskz_loadu_epi32(mask, updates->elements + from), totals,
-                    sizeof(double));
-    }
+/* `grouped_apply_schedules_f32` with AVX-512. */
+GROUPED_WIDE void grouped_apply_schedules_f32_wide(
+    const struct grouped_updates *updates, int64_t number, int32_t count, const uint64_t *hashed_keys,
+    const int32_t *orders, const int32_t *strides, float *totals) {
+    const float *values = (const float *)updates->values + updates->bounds[number];
+    int multiplies = updates->multiplies;
+    __m512i positions, increments;
+    __m512 total = _mm512_set1_ps(((const float *)updates->initials)[number]);
+    grouped_schedule_orders_wide(
+        hashed_keys, orders, updates->elements[number], count, strides, &positions, &increments);
+    if (count == 2) /* The results of both orders are stored. */
+        total = _mm512_mask_blend_ps(
+            _mm512_test_epi32_mask(positions, positions), _mm512_set1_ps(values[0]), _mm512_set1_ps(values[1]));
+    else if (count <= 16)
+        total = grouped_total_wide(total, values, count, multiplies, positions, increments, 1);
+    else if (count <= 32)
+        total = grouped_total_wide(total, values, count, multiplies, positions, increments, 2);
+    else if (count <= 64)
+        total = grouped_total_wide(total, values, count, multiplies, positions, increments, 4);
+    else if (count <= 128)
+        total = grouped_total_wide(total, values, count, multiplies, positions, increments, 8);
+    else
+        total = grouped_total_wide(total, values, count, multiplies, positions, increments, 0);
+    _mm512_storeu_ps(totals, total);
 }
