@@ -1,4 +1,4 @@
-"""A progress bar on the terminal."""
+"""A progress bar, or a line of text about the progress, on the terminal."""
 
 from __future__ import annotations
 
@@ -6,8 +6,29 @@ import sys
 import time
 
 
-class Progress:
-    """A bar on a terminal's standard error, once the work has taken a second.
+class StatusLine:
+    """A line on a terminal's standard error that is rewritten, once the work has taken a second."""
+
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+        self.shown = 0
+        self.terminal = sys.stderr.isatty()
+
+    def show(self, text: str) -> None:
+        """Have a text in place of the last one."""
+        if self.terminal and time.monotonic() - self.start > 1.0:
+            print(f"\r{text.ljust(self.shown)}", end="", file=sys.stderr, flush=True)
+            self.shown = len(text)
+
+    def clear(self) -> None:
+        """Erase the text before a line is printed."""
+        if self.shown:
+            print("\r" + " " * self.shown + "\r", end="", file=sys.stderr, flush=True)
+            self.shown = 0
+
+
+class Progress(StatusLine):
+    """A bar.
 
     Args:
         total: how many parts the work has.
@@ -16,23 +37,12 @@ class Progress:
     WIDTH = 40
 
     def __init__(self, total: int) -> None:
+        super().__init__()
         self.total = total
         self.done = 0
-        self.start = time.monotonic()
-        self.shown = False
-        self.terminal = sys.stderr.isatty()
 
     def advance(self) -> None:
         """Count one more part as done."""
         self.done += 1
-        if self.terminal and time.monotonic() - self.start > 1.0:
-            filled = self.WIDTH * self.done // self.total
-            bar = "#" * filled + "." * (self.WIDTH - filled)
-            print(f"\r[{bar}] {self.done}/{self.total}", end="", file=sys.stderr, flush=True)
-            self.shown = True
-
-    def clear(self) -> None:
-        """Erase the bar before a line is printed."""
-        if self.shown:
-            print("\r" + " " * (self.WIDTH + 24) + "\r", end="", file=sys.stderr, flush=True)
-            self.shown = False
+        filled = self.WIDTH * self.done // self.total
+        self.show(f"[{'#' * filled}{'.' * (self.WIDTH - filled)}] {self.done}/{self.total}")

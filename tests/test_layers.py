@@ -51,6 +51,7 @@ TOP = {
     "explorer",
     "inputs",
     "jax",
+    "minimizer",
     "mpi",
     "patterns",
     "profiling",

@@ -1,0 +1,74 @@
+"""``nimblehlo reduce``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..api import compile, load
+from ..frontend.loader import load_ir
+from ..minimizer import interest, reduce
+from ..minimizer.search import Fails
+from ..progress import StatusLine
+from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of
+
+
+def add(commands: Any) -> None:
+    """Add the command's parser to those of the command line."""
+    command = commands.add_parser("reduce", help="make a program that shows a fault smaller")
+    add_program(command)
+    fault = command.add_mutually_exclusive_group(required=True)
+    fault.add_argument(
+        "--check", metavar="COMMAND", help="shows the fault: status 0; {} stands for the program's file"
+    )
+    fault.add_argument(
+        "--raises", metavar="TEXT", help="shows the fault: a call raises an error with this text"
+    )
+    command.add_argument(
+        "--output", metavar="OUT.mlir", help="where the program goes (default: it is printed)"
+    )
+    command.add_argument(
+        "-j", "--jobs", type=int, default=1, metavar="N", help="programs tried at the same time (default: 1)"
+    )
+    command.add_argument("--timeout", type=float, metavar="S", help="seconds for all trials (default: any)")
+    add_settings(command)
+    add_open_behaviour(command)
+    command.set_defaults(command=_reduce)
+
+
+def _fault(options: argparse.Namespace) -> Fails:
+    if options.check is not None:
+        return interest.by_command(options.check)
+    seed = options.random or 0
+    return interest.by_error(options.raises, entry=options.entry, seed=seed, options=options_of(options))
+
+
+def _reduce(options: argparse.Namespace) -> int:
+    only_valid = options.raises is None
+    module = load(Path(options.file)) if only_valid else load_ir(Path(options.file))
+    inputs = None
+    if options.input or options.random is not None:
+        inputs = inputs_of(compile(module, entry=options.entry, options=options_of(options)), options)
+    line = StatusLine()
+    try:
+        reduced = reduce(
+            module,
+            _fault(options),
+            entry=options.entry,
+            inputs=inputs,
+            jobs=max(1, options.jobs),
+            seconds=options.timeout,
+            only_valid=only_valid,
+            progress=lambda trials, left: line.show(f"{trials} programs tried, {left} operations left"),
+        )
+    finally:
+        line.clear()
+    if options.output:
+        Path(options.output).write_text(str(reduced), encoding="utf-8")
+    else:
+        print(reduced, end="")
+    ending = "" if reduced.is_finished else "; the time was over"
+    summary = f"{reduced.operations_before} operations before, {reduced.operations} after"
+    print(f"// {summary}, {reduced.trials} programs tried in {reduced.seconds:.1f} s{ending}")
+    return 0

@@ -1,0 +1,82 @@
+"""What shows that a program has the fault: a command, an error, or a backend whose results are wrong."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import numpy as np
+
+from ..api import compile
+from ..array_files import random_input
+from ..errors import NimbleError
+from ..ir import Module
+from ..ops.framework.verify import verify
+from ..options import Options
+from ..types import Type
+from .search import Fails
+
+PLACEHOLDER: Final = "{}"
+"""What stands for the program's file in a command."""
+
+
+def by_command(command: str, seconds: float = 60.0) -> Fails:
+    """A program shows the fault where a command ends with status 0.
+
+    Args:
+        command: split as a shell does; the path of the program's file stands in place of ``{}``, or at the
+            end.
+        seconds: after which the command is ended, and the program counts as one without the fault.
+    """
+    words = shlex.split(command)
+    if not any(PLACEHOLDER in word for word in words):
+        words.append(PLACEHOLDER)
+
+    def fails(module: Module) -> bool:
+        with TemporaryDirectory(prefix="nimblehlo-reduce-") as folder:
+            file = Path(folder) / "program.mlir"
+            file.write_text(str(module), encoding="utf-8")
+            run = [word.replace(PLACEHOLDER, str(file)) for word in words]
+            try:
+                ended = subprocess.run(run, capture_output=True, timeout=seconds, check=False)
+            except subprocess.TimeoutExpired:
+                return False
+            except OSError as error:
+                raise NimbleError(f"the command {run[0]!r} cannot be run: {error}") from error
+            return ended.returncode == 0
+
+    return fails
+
+
+def drawn_inputs(types: Sequence[Type], seed: int) -> list[Any]:
+    """Random inputs of some types."""
+    generator = np.random.default_rng(seed)
+    return [random_input(type, generator) for type in types]
+
+
+def by_error(text: str, *, entry: str = "main", seed: int = 0, options: Options | None = None) -> Fails:
+    """A program shows the fault where an error is raised that has a text in ``TypeName: message``.
+
+    The error may come from verifying, compiling or calling the program.
+
+    Args:
+        text: what the error says.
+        entry: the function to call.
+        seed: of the inputs.
+        options: see `compile`.
+    """
+
+    def fails(module: Module) -> bool:
+        try:
+            verify(module)
+            executable = compile(module, entry=entry, options=options)
+            executable(*drawn_inputs(executable.input_types, seed))
+        except NimbleError as error:
+            return text in f"{type(error).__name__}: {error}"
+        return False
+
+    return fails

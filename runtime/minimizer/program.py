@@ -1,0 +1,212 @@
+"""The body of a program without some of its operations: other values stand in for their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from ..ir import Block, Builder, DenseElementsAttribute, Function, Module, Operation, Region, Value
+from ..ir.builder import used_values
+from ..types import PLAIN, TensorType, Type
+
+StandIn = Literal["argument", "value", "zero"]
+"""What stands in for a result: an argument, the value that the operation computed, or zeros."""
+
+MAX_CONSTANT_BYTES: Final = 1 << 20
+"""Bytes of a value that becomes a constant of the program."""
+
+
+class Unsuitable(Exception):
+    """A program cannot be made smaller in this way."""
+
+
+def is_constant(operation: Operation) -> bool:
+    """Whether an operation is a constant: the operations that use it bring it along."""
+    return operation.name == "stablehlo.constant"
+
+
+def is_replaceable(type: Type) -> bool:
+    """Whether other values of a type can be made."""
+    return isinstance(type, TensorType) and type.is_static
+
+
+def counted(block: Block) -> list[Operation]:
+    """The operations of a function's block without constants and terminator."""
+    return [one for one in block.operations[:-1] if not is_constant(one)]
+
+
+def constant(builder: Builder, type: Type, value: Any) -> Value:
+    """A constant, of which `value` has one element or all.
+
+    Raises:
+        Unsuitable: there are no constants of the type.
+    """
+    if not isinstance(type, TensorType) or not type.is_static or not type.category & PLAIN:
+        raise Unsuitable(f"there are no constants of {type}")
+    array = np.broadcast_to(np.asarray(value).astype(type.dtype), type.shape).view()
+    attributes = {"value": DenseElementsAttribute(type, array)}
+    return builder.create("stablehlo.constant", [], [type], attributes).result
+
+
+def entry_of(module: Module, entry: str) -> Block:
+    """The block of the function that is made smaller."""
+    body = module.functions[entry].body
+    assert body is not None
+    return body.block
+
+
+def with_entry(module: Module, entry: str, block: Block) -> Module:
+    """The module with another body of a function, and without the functions that nobody calls."""
+    function = module.functions[entry]
+    region = Region([block])
+    replaced = Function(
+        entry, region.type, region, visibility=function.visibility, location=function.location
+    )
+    items = [replaced if item is function else item for item in module.body]
+    return Module(_called(items, entry), name=module.name, attributes=module.attributes)
+
+
+def _called(items: Sequence[Any], entry: str) -> list[Any]:
+    """The items without the functions that are not reached from `entry`."""
+    functions = {item.name: item for item in items if isinstance(item, Function)}
+    if len(functions) == 1:
+        return list(items)
+    reached, waiting = {entry}, [entry]
+    while waiting:
+        body = functions[waiting.pop()].body
+        for operation in body.walk() if body is not None else ():
+            text = " ".join(str(attribute) for attribute in operation.attributes.values())
+            for name in functions.keys() - reached:
+                if name in text:
+                    reached.add(name)
+                    waiting.append(name)
+    return [item for item in items if not isinstance(item, Function) or item.name in reached]
+
+
+def without(
+    module: Module,
+    entry: str,
+    dropped: Iterable[Operation],
+    stand_in: StandIn,
+    values: Mapping[Value, Any],
+) -> tuple[Module, dict[Value, Any]]:
+    """The program without some operations, and what is known of its values.
+
+    What the operations that stay do not use themselves is returned. Operations whose results nothing can
+    stand in for stay as well.
+
+    Args:
+        module, entry: the program.
+        dropped: operations of the entry function's block.
+        stand_in: what stands in for their results.
+        values: arrays of the program's values, as far as they are known.
+
+    Raises:
+        Unsuitable: nothing can stand in for a result.
+    """
+    old = entry_of(module, entry)
+    kept = _kept(old, set(dropped))
+    used = {value for operation in kept for value in used_values(operation)}
+    block = Block()
+    copying = _Copying(block, values, stand_in)
+    returned = [value for value in old.terminator.operands if isinstance(value.owner, Operation)]
+    had_results = bool(old.terminator.operands)
+    constants = {one: None for one in old.operations if is_constant(one) and one.results[0] in used}
+    kept_set = {*kept, *constants}
+    arguments = [value for value in old.arguments if value in used]
+    arguments += _made_arguments(old, kept_set, used, stand_in)
+    block.arguments = tuple([Value(value.type, block, index) for index, value in enumerate(arguments)])
+    copying.mapping.update(zip(arguments, block.arguments, strict=True))
+    for operation in old.operations[:-1]:
+        if operation in kept_set:
+            copying.copy(operation)
+    results = [value for value in returned if value.owner in kept_set]
+    results += [value for one in kept for value in one.results if value not in used]
+    results = list(dict.fromkeys(results)) if had_results else []
+    copying.builder.create("func.return", [copying.mapping[value] for value in results])
+    renamed = {copying.mapping[value]: array for value, array in values.items() if value in copying.mapping}
+    return with_entry(module, entry, block), renamed
+
+
+def _kept(block: Block, dropped: set[Operation]) -> list[Operation]:
+    """The operations that stay: no constants, and those whose results nothing can stand in for."""
+    needed: set[Value] = set()
+    kept = []
+    for operation in reversed(counted(block)):
+        must_stay = any(value in needed and not is_replaceable(value.type) for value in operation.results)
+        if operation not in dropped or must_stay:
+            kept.append(operation)
+            needed.update(used_values(operation))
+    return kept[::-1]
+
+
+def _made_arguments(block: Block, kept: set[Operation], used: set[Value], stand_in: StandIn) -> list[Value]:
+    """The values in whose place new arguments stand."""
+    if stand_in != "argument":
+        return []
+    missing = [one for one in block.operations[:-1] if one not in kept]
+    return [value for operation in missing for value in operation.results if value in used]
+
+
+class _Copying:
+    """Copies operations to a block, with what stands in for missing operands."""
+
+    def __init__(self, block: Block, values: Mapping[Value, Any], stand_in: StandIn) -> None:
+        self.builder = Builder(block)
+        self.values = values
+        self.stand_in = stand_in
+        self.mapping: dict[Value, Value] = {}
+
+    def copy(self, operation: Operation) -> None:
+        """Append a copy of an operation."""
+        for value in used_values(operation):
+            if value not in self.mapping:
+                self.mapping[value] = self.replacement(value)
+        self.builder.copy(operation, self.mapping)
+
+    def replacement(self, value: Value) -> Value:
+        """What stands in for a value."""
+        if self.stand_in == "zero":
+            return constant(self.builder, value.type, 0)
+        array = self.values.get(value)
+        if array is None or array.nbytes > MAX_CONSTANT_BYTES:
+            raise Unsuitable(f"a value of {value.type} is not known")
+        return constant(self.builder, value.type, array)
+
+
+def with_results(module: Module, entry: str, results: Sequence[Value]) -> Module:
+    """The program that returns these of its values, without the operations that no result needs."""
+    old, needed = entry_of(module, entry), set(results)
+    block = Block([argument.type for argument in old.arguments])
+    mapping = dict(zip(old.arguments, block.arguments, strict=True))
+    builder = Builder(block)
+    kept = []
+    for operation in reversed(old.operations[:-1]):
+        if not operation.results or not needed.isdisjoint(operation.results):
+            kept.append(operation)
+            needed.update(used_values(operation))
+    for operation in reversed(kept):
+        builder.copy(operation, mapping)
+    builder.create("func.return", [mapping[value] for value in results])
+    return with_entry(module, entry, block)
+
+
+def rewritten(
+    module: Module, entry: str, rewrite: Callable[[Operation, Builder, dict[Value, Value]], bool]
+) -> Module:
+    """The program with other operations in place of those for which `rewrite` appends them.
+
+    Args:
+        rewrite: enters what stands for the operation's results in a mapping of values, and returns True; or
+            leaves the operation as it is, and returns False.
+    """
+    old = entry_of(module, entry)
+    block = Block([argument.type for argument in old.arguments])
+    mapping = dict(zip(old.arguments, block.arguments, strict=True))
+    builder = Builder(block)
+    for operation in old.operations:
+        if not rewrite(operation, builder, mapping):
+            builder.copy(operation, mapping)
+    return with_entry(module, entry, block)

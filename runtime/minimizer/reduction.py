@@ -1,0 +1,264 @@
+"""`reduce`: the passes that make a program smaller, until none of them does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from ..api import compile, load
+from ..array_files import random_input
+from ..errors import ExecutionError, NimbleError
+from ..ir import Module, Value
+from ..options import Options
+from ..specialize.inline import inline_calls
+from . import regions, simplification
+from .program import (
+    StandIn,
+    Unsuitable,
+    counted,
+    entry_of,
+    is_replaceable,
+    with_results,
+    without,
+)
+from .search import Fails, Make, OutOfTime, Search
+
+MAX_SIMPLIFIED_OPERATIONS: Final = 40
+"""Operations of programs whose sizes, types, constants and attributes are simplified: each takes a trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """What `reduce` returns.
+
+    Attributes:
+        module: the smallest program that was found.
+        operations: its operations, those in regions included, without constants and terminators.
+        operations_before: the same of the program that was given.
+        trials: how many programs were judged.
+        seconds: time taken.
+        is_finished: whether no pass makes it smaller; False where the time was over.
+    """
+
+    module: Module
+    operations: int
+    operations_before: int
+    trials: int
+    seconds: float
+    is_finished: bool
+
+    def __str__(self) -> str:
+        return str(self.module)
+
+
+def reduce(
+    module: object,
+    fails: Fails,
+    *,
+    entry: str = "main",
+    inputs: Sequence[Any] | None = None,
+    jobs: int = 1,
+    seconds: float | None = None,
+    only_valid: bool = True,
+    progress: Callable[[int, int], object] | None = None,
+) -> Reduced:
+    """Make a program that shows a fault smaller: fewer operations, smaller sizes, simpler types and values.
+
+    Each program that is tried is valid (see `only_valid`). The result does not depend on `jobs`, if `fails`
+    always gives the same answer for the same program and the time is not limited.
+
+    Args:
+        module: what `load` takes.
+        fails: whether a program shows the fault; called from several threads where `jobs` is more than 1. The
+            arguments and results of the entry function are others than those of `module`.
+        entry: the function to make smaller.
+        inputs: for which the fault shows: what operations compute from them becomes constants. None: random
+            ones.
+        jobs: how many programs are judged at the same time.
+        seconds: after which the smallest program so far is returned; None: any time.
+        only_valid: whether programs that break a constraint of the specification are not tried. False: where
+            the fault is that a program is rejected; `module` may be a `Module` that was not verified.
+        progress: called after each trial with the numbers of trials and of operations that are left.
+
+    Raises:
+        NimbleError: what `load` raises; or the program itself does not show the fault.
+    """
+    loaded = load(module)
+    reduction = _Reduction(loaded, entry, fails, jobs, seconds, only_valid, progress or _no_progress)
+    start = time.monotonic()
+    before = reduction.size
+    if not reduction.search.shows_fault(loaded):
+        raise NimbleError("the program does not show the fault")
+    try:
+        reduction.run(inputs)
+        is_finished = True
+    except OutOfTime:
+        is_finished = False
+    finally:
+        reduction.search.close()
+    return Reduced(
+        reduction.module,
+        reduction.size,
+        before,
+        reduction.search.trials,
+        time.monotonic() - start,
+        is_finished,
+    )
+
+
+def _no_progress(trials: int, operations: int) -> None:
+    """What is done after a trial where nobody asks for it."""
+
+
+class _Reduction:
+    """The program as small as it is so far."""
+
+    def __init__(
+        self,
+        module: Module,
+        entry: str,
+        fails: Fails,
+        jobs: int,
+        seconds: float | None,
+        only_valid: bool,
+        progress: Callable[[int, int], object],
+    ) -> None:
+        self.module, self.entry = module, entry
+        self.search = Search(
+            fails, jobs, seconds, only_valid, lambda: progress(self.search.trials, self.size)
+        )
+        self.values: Mapping[Value, Any] = {}
+        self.made: dict[int, Mapping[Value, Any]] = {}
+        has_arguments = bool(module.functions[entry].type.inputs) if entry in module.functions else False
+        self.stand_ins: list[StandIn] = (
+            ["argument", "value", "zero"] if has_arguments else ["value", "argument"]
+        )
+
+    @property
+    def size(self) -> int:
+        """Operations without constants and terminators."""
+        return len(counted(entry_of(self.module, self.entry))) + len(regions.nested(self.module, self.entry))
+
+    def run(self, inputs: Sequence[Any] | None) -> None:
+        """Run all passes until none makes the program smaller.
+
+        Raises:
+            OutOfTime: the time is over.
+        """
+        self.inline_calls()
+        self.values = self.observed(inputs)
+        while True:
+            is_smaller = self.drop_operations()
+            is_smaller |= self.inline_regions()
+            if self.size == 0 or not is_smaller:
+                break
+        if self.search.drop_in_chunks(self.nested, self.without_nested, self.accept):
+            self.values = self.observed(None)
+            self.drop_operations()
+        if self.results():
+            self.search.drop_in_chunks(self.results, self.without_results, self.accept)
+        if self.size <= MAX_SIMPLIFIED_OPERATIONS:
+            self.simplify()
+
+    def accept(self, module: Module) -> None:
+        """Go on with a program."""
+        self.module = module
+        self.values = self.made.pop(id(module), {})
+        self.made.clear()
+
+    def inline_calls(self) -> None:
+        """Have the bodies of callees in place of calls, if the fault shows then."""
+        function = self.module.functions[self.entry]
+        if not any(one.name in ("func.call", "stablehlo.composite") for one in self.module.walk()):
+            return
+        with suppress(NimbleError):
+            inlined = Module([inline_calls(self.module, function)], name=self.module.name)
+            good = self.search.first([lambda: inlined])
+            if good is not None:
+                self.module = inlined
+
+    def observed(self, inputs: Sequence[Any] | None) -> dict[Value, Any]:
+        """The value of each operation's result, as far as the program runs."""
+        block = entry_of(self.module, self.entry)
+        values = [
+            value for operation in counted(block) for value in operation.results if is_replaceable(value.type)
+        ]
+        try:
+            module = with_results(self.module, self.entry, values)
+            executable = compile(module, entry=self.entry, options=Options(compile="never"))
+            types = executable.input_types
+            generator = np.random.default_rng(0)
+            given = [random_input(type, generator) for type in types] if inputs is None else inputs
+            return dict(zip(values, executable(*given), strict=True))
+        except (NimbleError, ExecutionError):
+            return {}
+
+    def drop_operations(self) -> bool:
+        """Drop operations of the entry function; returns whether some were dropped."""
+        return self.search.drop_in_chunks(self.operations, self.without_operations, self.accept)
+
+    def operations(self) -> Sequence[Any]:
+        """The operations of the entry function, the last ones first."""
+        return counted(entry_of(self.module, self.entry))[::-1]
+
+    def without_operations(self, chunk: Sequence[Any]) -> list[Make]:
+        """Candidates without some operations, one for each thing that may stand in for their results."""
+        return [partial(self._without, chunk, stand_in) for stand_in in self.stand_ins]
+
+    def _without(self, chunk: Sequence[Any], stand_in: StandIn) -> Module:
+        module, values = without(self.module, self.entry, chunk, stand_in, self.values)
+        if len(counted(entry_of(module, self.entry))) >= len(self.operations()):
+            raise Unsuitable("no operation can be dropped")
+        self.made[id(module)] = values
+        return module
+
+    def nested(self) -> Sequence[Any]:
+        """The operations in regions."""
+        return regions.nested(self.module, self.entry)[::-1]
+
+    def without_nested(self, chunk: Sequence[Any]) -> list[Make]:
+        """The candidate without some operations in regions."""
+        return [partial(regions.without_nested, self.module, self.entry, chunk)]
+
+    def results(self) -> Sequence[Any]:
+        """What the program returns."""
+        return entry_of(self.module, self.entry).terminator.operands
+
+    def without_results(self, chunk: Sequence[Any]) -> list[Make]:
+        """The candidate that returns less."""
+        dropped = set(chunk)
+        left = [value for value in self.results() if value not in dropped]
+        return [partial(with_results, self.module, self.entry, left)] if left else []
+
+    def inline_regions(self) -> bool:
+        """Have one region in place of each operation of control flow; returns whether there was one."""
+        has_inlined = False
+        while True:
+            pairs = regions.inlinable(self.module, self.entry)
+            good = self.search.first(
+                [partial(regions.with_region_inlined, self.module, self.entry, *pair) for pair in pairs]
+            )
+            if good is None:
+                return has_inlined
+            self.accept(good[1])
+            self.values = self.observed(None)
+            has_inlined = True
+
+    def simplify(self) -> None:
+        """Have simpler constants, sizes, types and attributes, as far as the fault shows with them."""
+        passes: list[Callable[[], Any]] = [
+            lambda: simplification.plain_constants(self.module, self.entry),
+            lambda: simplification.smaller_sizes(self.module),
+            lambda: simplification.common_types(self.module),
+            lambda: simplification.plain_constants(self.module, self.entry),
+            lambda: simplification.fewer_attributes(self.module, self.entry),
+        ]
+        for candidates in passes:
+            while (good := self.search.first(candidates())) is not None:
+                self.accept(good[1])

@@ -1,0 +1,133 @@
+"""The search for smaller programs: candidates are judged side by side, and the first good one is taken."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import TypeVar
+
+from ..errors import NimbleError
+from ..ir import Module
+from ..ops.framework.verify import verify
+from .program import Unsuitable
+
+Item = TypeVar("Item")
+Fails = Callable[[Module], bool]
+Make = Callable[[], Module]
+
+
+class OutOfTime(Exception):
+    """The search has taken as long as it may."""
+
+
+class Search:
+    """Judges candidates.
+
+    Which candidate is taken does not depend on `jobs`: it is the first good one in their order.
+
+    Args:
+        fails: whether a program shows the fault.
+        jobs: how many programs are judged at the same time.
+        seconds: after which no more is tried; None: any time.
+        only_valid: whether programs that break a constraint are not judged.
+        on_trial: called after each judgement.
+
+    Attributes:
+        trials: how many programs were judged.
+    """
+
+    def __init__(
+        self,
+        fails: Fails,
+        jobs: int,
+        seconds: float | None,
+        only_valid: bool,
+        on_trial: Callable[[], object],
+    ) -> None:
+        self.only_valid = only_valid
+        self.fails = fails
+        self.on_trial = on_trial
+        self.jobs = jobs
+        self.trials = 0
+        self.deadline = None if seconds is None else time.monotonic() + seconds
+        self.pool = ThreadPoolExecutor(jobs, "nimblehlo reduce") if jobs > 1 else None
+
+    def close(self) -> None:
+        """End the threads."""
+        if self.pool is not None:
+            self.pool.shutdown()
+
+    def shows_fault(self, module: Module) -> bool:
+        """Whether a program is valid and shows the fault."""
+        if self.only_valid:
+            try:
+                verify(module)
+            except NimbleError:
+                return False
+        return self.fails(module)
+
+    def judged(self, make: Make) -> Module | None:
+        """A candidate, if it can be made, is valid and shows the fault."""
+        try:
+            module = make()
+        except (Unsuitable, NimbleError):
+            return None
+        return module if self.shows_fault(module) else None
+
+    def first(self, candidates: Iterable[Make]) -> tuple[int, Module] | None:
+        """The number of the first good candidate, and that itself.
+
+        Raises:
+            OutOfTime: the time is over.
+        """
+        numbered: Iterator[tuple[int, Make]] = enumerate(candidates)
+        while batch := list(islice(numbered, self.jobs)):
+            if self.deadline is not None and time.monotonic() > self.deadline:
+                raise OutOfTime
+            makes = [make for _, make in batch]
+            results = map(self.judged, makes) if self.pool is None else self.pool.map(self.judged, makes)
+            judged = list(results)
+            self.trials += len(judged)
+            self.on_trial()
+            for (number, _), module in zip(batch, judged, strict=True):
+                if module is not None:
+                    return number, module
+        return None
+
+    def drop_in_chunks(
+        self,
+        items: Callable[[], Sequence[Item]],
+        candidates: Callable[[Sequence[Item]], Sequence[Make]],
+        accept: Callable[[Module], None],
+    ) -> bool:
+        """Drop chunks of items, of half the size once no chunk of a size can be dropped.
+
+        Args:
+            items: what there is, as long as some are dropped.
+            candidates: the programs without some items, of which the first good one is taken.
+            accept: is given each program that is taken.
+
+        Returns:
+            Whether something was dropped.
+
+        Source: A. Zeller and R. Hildebrandt, "Simplifying and isolating failure-inducing input" (2002).
+        """
+        size, has_dropped = max(1, len(items())), False
+        while True:
+            start, is_smaller = 0, False
+            while start < (count := len(items())):
+                starts = range(start, count, size)
+                made = [
+                    (first, make) for first in starts for make in candidates(items()[first : first + size])
+                ]
+                good = self.first([make for _, make in made])
+                if good is None:
+                    break
+                start = made[good[0]][0]
+                accept(good[1])
+                is_smaller = has_dropped = True
+            if size == 1 and not is_smaller:
+                return has_dropped
+            size = max(1, min(size, len(items())) // 2) if size > 1 else 1
