@@ -81,6 +81,8 @@ setup(
     cmdclass={"build_ext": BuildExtensions},
     package_dir=PACKAGE_DIR,
     packages=packages(),
+    # What pytest loads in every project lies outside of the package, which takes 0.1 s to import.
+    py_modules=["nimblehlo_pytest"],
     include_package_data=False,
     package_data={"": ["py.typed", "*.pyi", "*.pxd"]},
     ext_modules=cythonize(

@@ -15,6 +15,7 @@ from typing import Any
 from .api import compile
 from .errors import NimbleError, UnsupportedError
 from .frontend import parse, split
+from .ir import Module
 from .ops.framework.verify import verify
 from .options import Options
 
@@ -67,7 +68,7 @@ def check_file(file: str, options: Options | None = None) -> list[CaseResult]:
         return [CaseResult(file, 0, "failed", str(error), 0.0)]
     results = []
     for part, (line, piece) in enumerate(split(text)):
-        if _is_empty(piece):
+        if is_empty(piece):
             continue
         start = time.perf_counter()
         status, message = "passed", ""
@@ -92,7 +93,7 @@ def _probing(options: Options) -> Iterator[Options]:
         yield replace(options, probe_directory=folder)
 
 
-def _is_empty(text: str) -> bool:
+def is_empty(text: str) -> bool:
     """Whether a text holds nothing but blanks and comments."""
     return all(not line.strip() or line.lstrip().startswith("//") for line in text.splitlines())
 
@@ -100,6 +101,20 @@ def _is_empty(text: str) -> bool:
 def _run_part(text: str, file: str, options: Options) -> None:
     module = parse(text, file)
     verify(module)
+    _check_functions(module, options)
+
+
+def check_program(module: Module, options: Options) -> None:
+    """Run a program that checks itself: ``@main``, or else every public function without arguments.
+
+    Raises:
+        NimbleError: a check failed, or the program cannot be run.
+    """
+    with _probing(options) as ready:
+        _check_functions(module, ready)
+
+
+def _check_functions(module: Module, options: Options) -> None:
     functions = module.functions
     if "main" in functions:
         names = ["main"]

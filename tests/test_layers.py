@@ -57,6 +57,7 @@ TOP = {
     "profiling",
     "progress",
     "sanitizer",
+    "testing",
     "transforms",
     "verification",
 }

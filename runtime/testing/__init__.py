@@ -1,0 +1,5 @@
+"""What test suites use: the pytest plugin, goldens, and the judgement of another implementation's results."""
+
+from .jax_programs import program
+
+__all__ = ["program"]
