@@ -19,8 +19,9 @@ from .garbage import gc_paused, mark_long_lived
 from .options import Options
 
 if TYPE_CHECKING:
-    from . import mpi, patterns
+    from . import backends, mpi, patterns
     from .api import Executable, GridExecutable, compile, execute, load
+    from .error_bounds import Accuracy, accuracy
     from .explorer import Exploration, explore
     from .grid.host import HostQueues
     from .ir import Module
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Accuracy",
     "CacheWarning",
     "Executable",
     "ExecutionError",
@@ -52,6 +54,8 @@ __all__ = [
     "UndefinedBehaviorError",
     "UnsupportedError",
     "VerifyError",
+    "accuracy",
+    "backends",
     "compile",
     "decompose_batching_dims",
     "execute",
@@ -66,6 +70,7 @@ __all__ = [
 ]
 
 _DEFINED_IN = {
+    "Accuracy": "error_bounds",
     "CacheWarning": "kernels.launch.cache_trust",
     "Executable": "api",
     "Exploration": "explorer",
@@ -77,6 +82,8 @@ _DEFINED_IN = {
     "Module": "ir",
     "Refinability": "transforms",
     "SanitizerWarning": "sanitizer",
+    "accuracy": "error_bounds",
+    "backends": "backends",
     "compile": "api",
     "decompose_batching_dims": "transforms",
     "execute": "api",

@@ -6,9 +6,10 @@ import pytest
 pytest.importorskip("jax")
 
 import nimblehlo
+from nimblehlo.error_bounds.ulps import is_inexact
 from tests.models import MODELS, Model
 from tests.running import run_every_way
-from tools.comparison import Array, difference, is_inexact
+from tools.comparison import Array, difference
 
 pytestmark = pytest.mark.models
 

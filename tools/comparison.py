@@ -2,21 +2,11 @@
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from nimblehlo.error_bounds.ulps import is_inexact
+
 Array = np.ndarray[Any, Any]
-
-
-def is_inexact(dtype: np.dtype[Any]) -> bool:
-    """Whether values of the type are rounded: floating-point and complex, those of ml_dtypes too."""
-    if dtype.kind in "fc":
-        return True
-    try:
-        ml_dtypes.finfo(dtype)
-    except ValueError:
-        return False
-    return True
 
 
 def difference(actual: Array, expected: Array, bound: float) -> str | None:

@@ -61,6 +61,7 @@ DONATING_PLATFORMS: Final = PrivateName(_MLIR, "_platforms_with_donation", "the 
 IR: Final = PrivateName("jax._src.lib.mlir", "ir", "composites of CHLO operations")
 FUNC: Final = PrivateName("jax._src.lib.mlir.dialects", "func", "composites of CHLO operations")
 HLO: Final = PrivateName("jax._src.lib.mlir.dialects", "hlo", "composites of CHLO operations")
+XLA_CLIENT: Final = PrivateName("jax._src.lib", "xla_client", "compiling programs for other platforms")
 COMPILE_OPTIONS: Final = PrivateName("jax._src.compiler", "get_compile_options", "settings of programs")
 CONFIG: Final = PrivateName("jax._src.config", "config_ext.Config", "settings of programs")
 

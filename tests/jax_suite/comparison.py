@@ -3,8 +3,8 @@
 Integers and booleans are equal. Floats agree within `ULPS` units in the last place, each element by itself.
 What lies farther apart is a difference unless one of these rules explains it:
 
-- TRUE_VALUE: XLA's results of the program in f64 (`wider.py`) tell the true values, and our results are about
-  as near to them as XLA's.
+- TRUE_VALUE: XLA's results of the program in f64 (`error_bounds.wide_types`) tell the true values, and our
+  results are about as near to them as XLA's.
 - TRUE_DIGITS: the same with 60 digits (`digits.py`), for programs of elementwise operations.
 - CONDITIONING: XLA's own results move by as much when its floating-point inputs move by one unit in the last
   place, and the results of its operations by their accuracy (`perturbation.py`).
@@ -30,13 +30,13 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import Module, NimbleError, Options
-from tools.comparison import is_inexact
+from nimblehlo.error_bounds.ulps import is_inexact
+from nimblehlo.error_bounds.wide_types import narrowest_epsilon, wide_array, widened
 
 from .digits import NotElementwise, evaluated
 from .padding import without_padding
 from .perturbation import perturbed, perturbed_program
 from .truth import xla_program
-from .wider import narrowest_epsilon, wide_array, widened
 
 Array = np.ndarray[Any, Any]
 

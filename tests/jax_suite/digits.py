@@ -10,10 +10,9 @@ import mpmath
 import numpy as np
 from mpmath import mp
 
+from nimblehlo.error_bounds.wide_types import wide_array
 from nimblehlo.ir import Function, Module, Operation, Value
 from nimblehlo.ops import lookup
-
-from .wider import wide_array
 
 Array = np.ndarray[Any, Any]
 

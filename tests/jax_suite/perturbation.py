@@ -7,9 +7,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from nimblehlo.error_bounds.ulps import is_inexact
 from nimblehlo.ir import Block, Builder, DenseElementsAttribute, Function, Module, Operation, Region, Value
 from nimblehlo.types import COMPLEX, FLOAT, TensorType
-from tools.comparison import is_inexact
 
 Array = np.ndarray[Any, Any]
 

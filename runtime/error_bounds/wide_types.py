@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nimblehlo.ir import (
+from ..ir import (
     Block,
     Builder,
     DenseElementsAttribute,
@@ -18,7 +18,7 @@ from nimblehlo.ir import (
     StringAttribute,
     Value,
 )
-from nimblehlo.types import (
+from ..types import (
     COMPLEX,
     ELEMENT_TYPES,
     FLOAT,
@@ -28,7 +28,7 @@ from nimblehlo.types import (
     TupleType,
     Type,
 )
-from tools.comparison import is_inexact
+from .ulps import is_inexact, layout_of
 
 _WIDE = {FLOAT: ELEMENT_TYPES["f64"], COMPLEX: ELEMENT_TYPES["complex<f64>"]}
 _KEEP_TYPES = frozenset({"stablehlo.bitcast_convert", "chlo.next_after", "stablehlo.rng"})
@@ -66,19 +66,17 @@ def widened(module: Module) -> Module:
 
 def narrowest_epsilon(module: Module) -> float:
     """The largest distance from 1 to the next number in the program's float types; 0: it has none."""
-    import ml_dtypes
-
     types = {value.type for operation in module.walk() for value in (*operation.results, *operation.operands)}
     for function in module.functions.values():
         types.update(function.type.inputs)
     dtypes = {
         type.dtype for type in types if isinstance(type, TensorType) and type.category in (FLOAT, COMPLEX)
     }
-    epsilons = [float(ml_dtypes.finfo(dtype).eps) for dtype in dtypes]
-    return max([*epsilons, *map(_algorithm_epsilon, module.walk())], default=0.0)
+    epsilons = [float(layout_of(dtype).eps) for dtype in dtypes]
+    return max([*epsilons, *map(algorithm_epsilon, module.walk())], default=0.0)
 
 
-def _algorithm_epsilon(operation: Operation) -> float:
+def algorithm_epsilon(operation: Operation) -> float:
     """The precision of a product by a stated algorithm, which may split its operands."""
     algorithm: Any = operation.attributes.get("algorithm")
     if operation.name != "stablehlo.dot_general" or algorithm is None:
@@ -114,7 +112,7 @@ def _emit(builder: Builder, operation: Operation, values: dict[Value, Value]) ->
     keeps_types = operation.name in _KEEP_TYPES
     if operation.name == "stablehlo.constant":
         value: Any = attributes["value"]
-        if results[0] != operation.result.type:
+        if isinstance(results[0], TensorType) and results[0] != operation.result.type:
             attributes["value"] = DenseElementsAttribute(
                 results[0], wide_array(value.array).reshape(value.array.shape)
             )

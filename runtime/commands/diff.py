@@ -1,0 +1,52 @@
+"""``nimblehlo diff``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..api import compile, load
+from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of
+
+
+def add(commands: Any) -> None:
+    """Add the command's parser to those of the command line."""
+    command = commands.add_parser("diff", help="find the first operation that a backend computes differently")
+    add_program(command)
+    command.add_argument(
+        "--against",
+        required=True,
+        metavar="BACKEND",
+        help="jax:PLATFORM, pjrt:LIBRARY, interpreter or nimblehlo",
+    )
+    command.add_argument(
+        "--every-operation", action="store_true", help="judge operations although all results are right"
+    )
+    command.add_argument(
+        "--output", metavar="FOLDER", help="store a program of the operation, and its operands"
+    )
+    add_settings(command)
+    add_open_behaviour(command)
+    command.set_defaults(command=_diff)
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from ..backends import IsolatedBackend, backend
+    from ..differences import find_difference
+
+    backend(options.against)
+    module = load(Path(options.file))
+    inputs = inputs_of(compile(module, entry=options.entry, options=options_of(options)), options)
+    report = find_difference(
+        module,
+        inputs,
+        IsolatedBackend(options.against),
+        entry=options.entry,
+        every_operation=options.every_operation,
+    )
+    print(report)
+    if options.output and report.first is not None:
+        report.first.save(Path(options.output))
+        print(f"stored in {options.output}")
+    return 1 if report.differs else 0

@@ -1,0 +1,107 @@
+"""Programs of one operation, of one region, and of a function whose intermediate results are outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..error_bounds.monte_carlo import static_function
+from ..ir import (
+    Block,
+    Builder,
+    DenseElementsAttribute,
+    Function,
+    Module,
+    Operation,
+    Region,
+    Value,
+    captured_values,
+)
+from ..types import PLAIN, FunctionType, TensorType
+
+Array = np.ndarray[Any, Any]
+
+
+def static_program(module: Module, entry: str, inputs: Sequence[Array]) -> Module:
+    """The function `entry` with calls inlined, for the sizes of the inputs."""
+    function = static_function(module, entry, inputs)
+    assert function.body is not None
+    return Module([Function("main", function.type, function.body)])
+
+
+def main_block(module: Module) -> Block:
+    """The body of @main."""
+    body = module.functions["main"].body
+    assert body is not None
+    return body.block
+
+
+def observable_values(module: Module) -> list[Value]:
+    """What the operations of @main compute, in order, apart from constants and what is no plain tensor."""
+    return [
+        result
+        for operation in main_block(module).operations
+        if constant_array(operation) is None
+        for result in operation.results
+        if isinstance(result.type, TensorType) and result.type.category & PLAIN and result.type.is_static
+    ]
+
+
+def constant_array(operation: Operation) -> Array | None:
+    """The array of a constant; None for other operations."""
+    if operation.name != "stablehlo.constant":
+        return None
+    value = operation.attributes.get("value")
+    return np.array(value.array) if isinstance(value, DenseElementsAttribute) else None
+
+
+def returning(module: Module, returned: Sequence[Value]) -> Module:
+    """A copy of a program whose @main returns other values of its block."""
+    block = main_block(module)
+    copied = Block([argument.type for argument in block.arguments])
+    values: dict[Value, Value] = dict(zip(block.arguments, copied.arguments, strict=True))
+    builder = Builder(copied)
+    for operation in block.operations[:-1]:
+        builder.copy(operation, values)
+    return _module(builder, [values[value] for value in returned])
+
+
+def operation_program(operation: Operation, operands: Mapping[Value, Array]) -> tuple[Module, list[Array]]:
+    """A program of one operation, whose arguments are its operands and what its regions use, and its inputs.
+
+    Args:
+        operation: what to extract.
+        operands: arrays of values.
+    """
+    needed = list(dict.fromkeys([*operation.operands, *captured_values(operation.regions)]))
+    block = Block([value.type for value in needed])
+    builder = Builder(block)
+    copied = builder.copy(operation, dict(zip(needed, block.arguments, strict=True)))
+    return _module(builder, copied.results), [operands[value] for value in needed]
+
+
+def region_program(region: Region, captured: Mapping[Value, Array]) -> tuple[Module, list[Array]]:
+    """A program of a region: its arguments, then what it uses from outside; and the inputs for the latter.
+
+    Args:
+        region: of a control-flow operation.
+        captured: arrays of values.
+    """
+    outside = captured_values([region])
+    old = region.block
+    block = Block([value.type for value in (*old.arguments, *outside)])
+    inner = dict(zip((*old.arguments, *outside), block.arguments, strict=True))
+    builder = Builder(block)
+    for operation in old.operations[:-1]:
+        builder.copy(operation, inner)
+    module = _module(builder, [inner[value] for value in old.terminator.operands])
+    return module, [captured[value] for value in outside]
+
+
+def _module(builder: Builder, results: Sequence[Value]) -> Module:
+    builder.create("func.return", results)
+    block = builder.block
+    type = FunctionType([argument.type for argument in block.arguments], [one.type for one in results])
+    return Module([Function("main", type, Region([block]))])

@@ -1,0 +1,365 @@
+"""Finds the first operation whose result departs from ours beyond its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ..api import execute, load
+from ..backends import Backend, BackendError, backend
+from ..backends.backend import Runnable
+from ..error_bounds import Departure, accuracy
+from ..error_bounds.bounds import departure_of
+from ..error_bounds.monte_carlo import SIGMAS, Draw, NoisyProgram, converted, moved
+from ..error_bounds.ulps import distance, is_inexact, ulp
+from ..errors import NimbleError
+from ..ir import Module, Operation, Value, source_line
+from ..ops.testing.array_files import for_file
+from ..options import Options
+from .extraction import (
+    Array,
+    constant_array,
+    main_block,
+    observable_values,
+    operation_program,
+    region_program,
+    returning,
+    static_program,
+)
+
+MAX_ITERATIONS: Final = 10_000
+"""Iterations of a loop in which the first wrong one is looked for."""
+_OPERAND_DRAWS: Final = 6
+"""Runs that tell what an operation's result moves by where its operands are not rounded."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first operation whose result departs.
+
+    Attributes:
+        operation: its name.
+        location: where it stands.
+        source: ``file:line`` of the user's code, or None.
+        within: what it lies in, outermost first: ``"iteration 3 of stablehlo.while at model.mlir:7"``.
+        departure: how its result departs, for the operands that the backend computed.
+        module: a program of this operation alone.
+        inputs: its operands.
+        ours, theirs: the results of the operation here, and the backend's.
+        alone: whether the program of this operation alone departs as well. Otherwise the operations around it
+            are needed, as where the backend fuses them.
+    """
+
+    operation: str
+    location: str
+    source: str | None
+    within: tuple[str, ...]
+    departure: Departure
+    module: Module
+    inputs: Sequence[Array]
+    ours: Sequence[Array]
+    theirs: Sequence[Array]
+    alone: bool
+
+    def __str__(self) -> str:
+        place = "".join(f" in {one}" for one in reversed(self.within))
+        alone = "alone as well" if self.alone else "only together with the operations around it"
+        return f"{self.operation} at {self.source or self.location}{place}, {alone}: {self.departure}"
+
+    def save(self, folder: Path) -> None:
+        """Write ``operation.mlir``, its operands ``operand_0.npy``, ... and ``results.npz`` of both sides."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "operation.mlir").write_text(str(self.module), encoding="utf-8")
+        for index, array in enumerate(self.inputs):
+            np.save(folder / f"operand_{index}.npy", for_file(array))
+        results: dict[str, Any] = {f"ours_{index}": for_file(one) for index, one in enumerate(self.ours)}
+        results |= {f"theirs_{index}": for_file(one) for index, one in enumerate(self.theirs)}
+        np.savez(folder / "results.npz", **results)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `find_difference` found.
+
+    Attributes:
+        backend: the name of the backend.
+        departures: results of the program that lie beyond their bounds.
+        first: the first operation that departs; None where none does, or none was looked for.
+    """
+
+    backend: str
+    departures: Sequence[Departure] = ()
+    first: Difference | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether a result or an operation departs."""
+        return bool(self.departures) or self.first is not None
+
+    def __str__(self) -> str:
+        if not self.differs:
+            return f"{self.backend}: all results lie within their bounds"
+        lines = [f"{self.backend}: {departure}" for departure in self.departures]
+        if self.first is not None:
+            lines.append(f"first: {self.first}")
+        else:
+            lines.append("no operation departs by itself or in a longer part of the program")
+        return "\n".join(lines)
+
+
+def find_difference(
+    module: object,
+    inputs: Sequence[Any],
+    against: str | Backend | Runnable,
+    *,
+    entry: str = "main",
+    every_operation: bool = False,
+) -> Report:
+    """Compare a backend's results with ours, and find the first operation that departs.
+
+    The backend runs the program with all intermediate results as outputs. Each operation is judged on the
+    operands that the backend computed, so that errors before it do not count. Branches are entered, and loops
+    iteration by iteration. Where every operation is right so, because the outputs keep a backend from fusing
+    them, bisection finds the shortest wrong beginning of the program.
+
+    Args:
+        module: what `nimblehlo.load` takes.
+        inputs: what `nimblehlo.execute` takes.
+        against: what `nimblehlo.backends.backend` takes.
+        entry: the function to run.
+        every_operation: whether operations are judged although all results lie within their bounds, each of
+            them also in a program of its own.
+
+    Raises:
+        NimbleError: what `nimblehlo.execute` raises.
+        BackendError: the backend does not run the program.
+    """
+    other = backend(against)
+    loaded = load(module)
+    arguments = converted(loaded, entry, inputs)
+    program = static_program(loaded, entry, arguments)
+    departures = accuracy(program, arguments).departures(other.run(program, arguments))
+    if not departures and not every_operation:
+        return Report(other.name)
+    search = _Search(other, every_operation)
+    first = search.in_program(program, arguments, ())
+    if first is None and departures:
+        first = search.by_bisection(program, arguments)
+    return Report(other.name, departures, first)
+
+
+@dataclass
+class _Judged:
+    """An operation on operands: ours, and how theirs departs."""
+
+    operation: Operation
+    module: Module
+    inputs: Sequence[Array]
+    ours: Sequence[Array]
+    theirs: Sequence[Array]
+    departure: Departure
+    alone: bool = False
+    within: tuple[str, ...] = field(default=())
+
+    def difference(self) -> Difference:
+        operation = self.operation
+        return Difference(
+            operation.name,
+            str(operation.location),
+            source_line(operation.location),
+            self.within,
+            self.departure,
+            self.module,
+            self.inputs,
+            self.ours,
+            self.theirs,
+            self.alone,
+        )
+
+
+class _Search:
+    def __init__(self, other: Backend, isolates: bool) -> None:
+        self._backend = other
+        self._isolates = isolates
+
+    def in_program(
+        self, program: Module, inputs: Sequence[Array], within: tuple[str, ...]
+    ) -> Difference | None:
+        """The first operation of @main that departs."""
+        observed = observable_values(program)
+        isolates = self._isolates
+        values: dict[Value, Array] = dict(zip(main_block(program).arguments, inputs, strict=True))
+        try:
+            theirs = self._backend.run(returning(program, observed), inputs)
+        except BackendError:
+            theirs = [np.asarray(one) for one in execute(returning(program, observed), inputs)]
+            isolates = True
+        values.update(zip(observed, theirs, strict=True))
+        for operation in main_block(program).operations[:-1]:
+            constant = constant_array(operation)
+            if constant is not None:
+                values[operation.result] = constant
+                continue
+            judged = self._judge(operation, values, isolates)
+            if judged is not None:
+                return self._inside(replace(judged, within=within), values)
+        return None
+
+    def _judge(self, operation: Operation, values: Mapping[Value, Array], isolates: bool) -> _Judged | None:
+        """How an operation departs; None where it does not, or cannot be judged."""
+        try:
+            module, inputs = operation_program(operation, values)
+            theirs = [values[result] for result in operation.results]
+        except KeyError:
+            return None
+        try:
+            judged = self._judge_in_program(operation, module, inputs, theirs)
+            if judged is None and not isolates:
+                return None
+            alone = self._judge_alone(operation, module, inputs)
+        except NimbleError:
+            return None
+        if judged is None:
+            return alone
+        return replace(judged, alone=alone is not None)
+
+    def _judge_in_program(
+        self, operation: Operation, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]
+    ) -> _Judged | None:
+        ours = [np.asarray(one) for one in execute(module, inputs)]
+        if all(_same(a, b) for a, b in zip(ours, theirs, strict=True)):
+            return None
+        computed = accuracy(module, inputs)
+        if not computed.departures(theirs):
+            return None
+        moved_by = _operand_errors(operation, module, inputs, ours)
+        bounds = [
+            replace(bound, bound=bound.bound + error, may_vary=bound.may_vary | (error > 0))
+            for bound, error in zip(computed.results, moved_by, strict=True)
+        ]
+        for index, (bound, one) in enumerate(zip(bounds, theirs, strict=True)):
+            departure = departure_of(index, bound, one)
+            if departure is not None:
+                return _Judged(operation, module, inputs, ours, theirs, departure)
+        return None
+
+    def _judge_alone(self, operation: Operation, module: Module, inputs: Sequence[Array]) -> _Judged | None:
+        try:
+            theirs = self._backend.run(module, inputs)
+        except BackendError:
+            return None
+        ours = [np.asarray(one) for one in execute(module, inputs)]
+        if all(_same(a, b) for a, b in zip(ours, theirs, strict=True)):
+            return None
+        departures = accuracy(module, inputs).departures(theirs)
+        if not departures:
+            return None
+        return _Judged(operation, module, inputs, ours, theirs, departures[0], alone=True)
+
+    def _inside(self, judged: _Judged, values: Mapping[Value, Array]) -> Difference:
+        """The operation within a branch or a loop that departs; the operation itself where none does."""
+        operation = judged.operation
+        inner: Difference | None = None
+        name = f"{operation.name} at {source_line(operation.location) or operation.location}"
+        if operation.name in ("stablehlo.if", "stablehlo.case"):
+            inner = self._in_branch(operation, values, (*judged.within, name))
+        elif operation.name == "stablehlo.while":
+            inner = self._in_loop(operation, values, judged.within, name)
+        return inner or judged.difference()
+
+    def _in_branch(
+        self, operation: Operation, values: Mapping[Value, Array], within: tuple[str, ...]
+    ) -> Difference | None:
+        selector = int(values[operation.operands[0]])
+        count = len(operation.regions)
+        branch = 1 - selector if operation.name == "stablehlo.if" else selector
+        region = operation.regions[branch if 0 <= branch < count else count - 1]
+        module, inputs = region_program(region, values)
+        return self.in_program(module, inputs, within)
+
+    def _in_loop(
+        self, operation: Operation, values: Mapping[Value, Array], within: tuple[str, ...], name: str
+    ) -> Difference | None:
+        condition, captured_by_condition = region_program(operation.regions[0], values)
+        body, captured_by_body = region_program(operation.regions[1], values)
+        state = [values[operand] for operand in operation.operands]
+        for iteration in range(MAX_ITERATIONS):
+            place = (*within, f"iteration {iteration} of {name}")
+            for part, captured in ((condition, captured_by_condition), (body, captured_by_body)):
+                inputs = [*state, *captured]
+                ours = [np.asarray(one) for one in execute(part, inputs)]
+                theirs = self._backend.run(part, inputs)
+                same = all(_same(a, b) for a, b in zip(ours, theirs, strict=True))
+                if self._isolates or (not same and accuracy(part, inputs).departures(theirs)):
+                    first = self.in_program(part, inputs, place)
+                    if first is not None:
+                        return first
+                if part is condition and not ours[0]:
+                    return None
+            state = theirs
+        return None
+
+    def by_bisection(self, program: Module, inputs: Sequence[Array]) -> Difference | None:
+        """The operation that ends the shortest beginning of the program whose result departs."""
+        observed = observable_values(program)
+        low, high = 0, len(observed)
+        while low < high:
+            middle = (low + high) // 2
+            if self._beginning(program, inputs, observed[middle]) is None:
+                low = middle + 1
+            else:
+                high = middle
+        judged = self._beginning(program, inputs, observed[low]) if low < len(observed) else None
+        return None if judged is None else judged.difference()
+
+    def _beginning(self, program: Module, inputs: Sequence[Array], value: Value) -> _Judged | None:
+        """How the program that returns one intermediate value departs."""
+        operation = value.owner
+        assert isinstance(operation, Operation)
+        module = returning(program, [value])
+        theirs = self._backend.run(module, inputs)
+        departures = accuracy(module, inputs).departures(theirs)
+        if not departures:
+            return None
+        ours = [np.asarray(one) for one in execute(module, inputs)]
+        return _Judged(operation, module, inputs, ours, theirs, departures[0])
+
+
+def _same(a: Array, b: Array) -> bool:
+    """Whether results have the same type, shape and values, NaN being equal to NaN."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.tobytes() == b.tobytes():
+        return True
+    return is_inexact(a.dtype) and not distance(a, b).any()
+
+
+def _operand_errors(
+    operation: Operation, module: Module, inputs: Sequence[Array], ours: Sequence[Array]
+) -> list[Array]:
+    """What results move by where the operands have digits that the program rounds away.
+
+    A compiler that fuses operations may keep such digits of what it returns rounded. Arguments and constants
+    have none. For integers and booleans: 1 where they change.
+    """
+    names = [one.owner.name if isinstance(one.owner, Operation) else None for one in operation.operands]
+    rounds = [name is not None and name != "stablehlo.constant" for name in names]
+    rounds += [False] * (len(inputs) - len(rounds))
+    errors = [np.zeros(one.shape) for one in ours]
+    if not any(is_inexact(one.dtype) and flag for one, flag in zip(inputs, rounds, strict=False)):
+        return errors
+    random = np.random.default_rng(0)
+    program = NoisyProgram(module, "main", inputs, Options(compile="never"))
+    squares = [np.zeros(one.shape) for one in ours]
+    for _ in range(_OPERAND_DRAWS):
+        changed = [
+            moved(one, ulp(one), random) if flag and is_inexact(one.dtype) else one
+            for one, flag in zip(inputs, rounds, strict=False)
+        ]
+        for square, one, result in zip(squares, ours, program.run(Draw(), changed), strict=True):
+            square += np.square(distance(result, one)) if is_inexact(one.dtype) else result != one
+    return [SIGMAS * np.sqrt(square / _OPERAND_DRAWS) for square in squares]

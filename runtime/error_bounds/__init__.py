@@ -1,0 +1,13 @@
+"""How far a correct implementation's results may lie from NimbleHLO's, computed for a program and its inputs.
+
+`rounding_rules` says of one operation how far its result may be off. `monte_carlo` runs a program many times
+while each operation is off by random amounts within these limits, and under other orders of reductions and
+scatters. `bounds` combines what the runs' results spread over with the error against wider arithmetic.
+
+Monte Carlo arithmetic: D. S. Parker, "Monte Carlo Arithmetic: exploiting randomness in floating-point
+arithmetic", UCLA CSD-970002, 1997.
+"""
+
+from .bounds import Accuracy, Departure, LostDigits, ResultBound, accuracy
+
+__all__ = ["Accuracy", "Departure", "LostDigits", "ResultBound", "accuracy"]

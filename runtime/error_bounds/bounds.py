@@ -1,0 +1,374 @@
+"""Bounds for each element of a program's results, and the comparison of other results with them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from ..api import execute, load
+from ..errors import ExecutionError, NimbleError
+from ..ir import Module, source_line
+from ..options import Options
+from .monte_carlo import SIGMAS, Call, Draw, NoisyProgram, moved
+from .ulps import Array, distance, is_inexact, is_subnormal, ulp, unit_roundoff, wide_dtype
+from .wide_types import narrowest_epsilon, wide_array, widened
+
+DEFAULT_DRAWS: Final = 12
+"""Random runs: the spread of an element is then known to a fifth (its chi-square distribution)."""
+MAX_OF_TRUE_ERROR: Final = 4.0
+"""How many times its error against wider arithmetic a result may be off, where that exceeds the spread."""
+MORE_DRAWS: Final = 48
+"""Random runs that decide on an element beyond its bound, so that a small spread by chance is no alarm."""
+_ORDERS: Final[tuple[tuple[Any, Any], ...]] = (
+    ("reverse", "left"),
+    (("random", 1), "right"),
+    (("random", 2), ("random", 2)),
+)
+"""Schedules of scatter and trees of reductions under which the program runs as well."""
+
+
+@dataclass(frozen=True)
+class LostDigits:
+    """The operation that loses most digits.
+
+    Attributes:
+        operation: its name.
+        location: where it stands.
+        source: ``file:line`` of the user's code, or None.
+        digits: decimal digits by which its result is less accurate than its operands.
+    """
+
+    operation: str
+    location: str
+    source: str | None
+    digits: float
+
+    def __str__(self) -> str:
+        return f"{self.operation} at {self.source or self.location} loses {self.digits:.1f} digits"
+
+
+@dataclass(frozen=True)
+class ResultBound:
+    """How far a result may be off.
+
+    Attributes:
+        value: our result.
+        bound: for each element as f64, how far a correct one may be away; 0: equal; infinite: anything.
+        may_vary: for integers and booleans which elements depend on rounding; all False for floats.
+    """
+
+    value: Array
+    bound: Array
+    may_vary: Array
+
+    @property
+    def ulps(self) -> Array:
+        """The bound in units in the last place of our result; 0 for integers and booleans."""
+        return self.bound / ulp(self.value) if is_inexact(self.value.dtype) else np.zeros(self.value.shape)
+
+
+@dataclass(frozen=True)
+class Departure:
+    """A result that lies beyond its bound.
+
+    Attributes:
+        result: which one.
+        index: the element that is farthest beyond, or None where type or shape differ.
+        reason: what is wrong, with values.
+        elements: how many elements lie beyond.
+        excess: the greatest distance in bounds; infinite where the elements have to be equal.
+    """
+
+    result: int
+    index: tuple[int, ...] | None
+    reason: str
+    elements: int
+    excess: float
+
+    def __str__(self) -> str:
+        return f"result {self.result}: {self.reason}"
+
+
+class Accuracy:
+    """What `accuracy` found out.
+
+    Attributes:
+        results: a bound for each result.
+        true_errors: for each result how far ours is from the result in wider arithmetic, as f64; None where
+            there is no wider arithmetic.
+        lost_digits: the operation that loses most digits; None if none loses a digit.
+        draws: the number of random runs.
+    """
+
+    def __init__(self, estimate: _Estimate) -> None:
+        self._estimate = estimate
+        self.results = estimate.bounds()
+        self.true_errors = estimate.true_errors
+        self.draws = len(estimate.drawn)
+
+    @functools.cached_property
+    def lost_digits(self) -> LostDigits | None:
+        """The operation that loses most digits."""
+        return self._estimate.lost_digits()
+
+    def departures(self, actual: Sequence[Any]) -> list[Departure]:
+        """Which results lie beyond their bounds.
+
+        Args:
+            actual: another implementation's results.
+        """
+        arrays = [np.asarray(one) for one in actual]
+        if len(arrays) != len(self.results):
+            return [Departure(0, None, f"{len(arrays)} results instead of {len(self.results)}", 0, math.inf)]
+        found = _departures(self.results, arrays)
+        if found and self._estimate.is_random and self.draws < DEFAULT_DRAWS + MORE_DRAWS:
+            self._estimate.draw(MORE_DRAWS)
+            self.results, self.draws = self._estimate.bounds(), len(self._estimate.drawn)
+            found = _departures(self.results, arrays)
+        return found
+
+    def __str__(self) -> str:
+        lines = []
+        for index, result in enumerate(self.results):
+            kind = f"result {index}: {result.value.dtype}{list(result.value.shape)}"
+            if not is_inexact(result.value.dtype):
+                varying = int(result.may_vary.sum())
+                lines.append(f"{kind}: {f'{varying} elements depend on rounding' if varying else 'exact'}")
+                continue
+            ulps = result.ulps[np.isfinite(result.ulps)]
+            median = np.median(ulps) if ulps.size else 0.0
+            lines.append(f"{kind}: at most {ulps.max(initial=0.0):.3g} ulp, median {median:.3g}")
+        if self.lost_digits is not None:
+            lines.append(str(self.lost_digits))
+        return "\n".join(lines)
+
+
+def accuracy(
+    module: object,
+    inputs: Sequence[Any] = (),
+    *,
+    entry: str = "main",
+    draws: int = DEFAULT_DRAWS,
+    seed: int = 0,
+    options: Options | None = None,
+) -> Accuracy:
+    """Compute how far the results of a correct implementation may be from ours.
+
+    The program runs `draws` times with random errors within the limits of each operation's rounding rule,
+    under other orders of reductions and scatters, and in f64 where it has narrower types. The bound of an
+    element is six standard deviations of what these runs give. Where one operation alone rounds, the bound is
+    that operation's. Integers, booleans and data movement are exact unless a value that rounds decides.
+
+    Args:
+        module: what `nimblehlo.load` takes.
+        inputs: what `nimblehlo.execute` takes.
+        entry: the function to run.
+        draws: the number of random runs, at least 2.
+        seed: of the random errors.
+        options: of the plain run.
+
+    Raises:
+        NimbleError: what `nimblehlo.execute` raises.
+        ValueError: there are fewer than 2 draws.
+    """
+    if draws < 2:
+        raise ValueError(f"draws is {draws}, but a spread needs at least 2")
+    estimate = _Estimate(load(module), inputs, entry, seed, options or Options())
+    estimate.draw(draws)
+    return Accuracy(estimate)
+
+
+class _Estimate:
+    """The runs of a program, from which bounds follow."""
+
+    def __init__(
+        self, module: Module, inputs: Sequence[Any], entry: str, seed: int, options: Options
+    ) -> None:
+        plain = replace(options, compile="never", sanitize=False)
+        self._module, self._entry, self._options, self._inputs = module, entry, plain, inputs
+        self._random = np.random.default_rng(seed)
+        self._program = NoisyProgram(module, entry, inputs, plain)
+        self.values = [np.asarray(one) for one in execute(module, inputs, entry=entry, options=options)]
+        probe = Draw(np.random.default_rng(seed))
+        self._safe_run(probe)
+        self.is_random = probe.rounding_calls > 0
+        self._is_alone = probe.rounding_calls <= 1
+        self.drawn: list[list[Array]] = []
+        self._ordered = self._orders() if self.is_random else []
+        self.true_errors = self._true_errors() if self.is_random else [None for _ in self.values]
+
+    def draw(self, count: int) -> None:
+        """Add random runs."""
+        for _ in range(count if self.is_random else 0):
+            results = self._safe_run(Draw(self._random, self._is_alone), self._moved_arguments())
+            if results is not None:
+                self.drawn.append(results)
+
+    def _moved_arguments(self) -> list[Array]:
+        """The inputs, subnormal numbers flushed in half of the draws."""
+        zero = [np.zeros(()) for _ in self._program.arguments]
+        return [
+            moved(one, none, self._random) if _is_flushable(one) else one
+            for one, none in zip(self._program.arguments, zero, strict=True)
+        ]
+
+    def _safe_run(self, draw: Draw, arguments: Sequence[Array] | None = None) -> list[Array] | None:
+        """The results; None where the errors make the program fail, as an index that rounds may."""
+        try:
+            return self._program.run(draw, arguments)
+        except ExecutionError:
+            return None
+
+    def _orders(self) -> list[list[Array]]:
+        results = []
+        for schedule, tree in _ORDERS:
+            options = replace(self._options, scatter_schedule=schedule, reduction_tree=tree)
+            try:
+                run = execute(self._module, self._inputs, entry=self._entry, options=options)
+            except NimbleError:
+                continue
+            results.append([np.asarray(one) for one in run])
+        return results
+
+    def _true_errors(self) -> list[Array | None]:
+        unknown: list[Array | None] = [None for _ in self.values]
+        if narrowest_epsilon(self._module) <= np.finfo(np.float64).eps:
+            return unknown
+        try:
+            wide = execute(
+                widened(self._module),
+                [wide_array(one) for one in self._program.arguments],
+                entry=self._entry,
+                options=self._options,
+            )
+        except (NimbleError, AssertionError):
+            return unknown
+        return [
+            distance(wide_array(value), np.asarray(one)) if is_inexact(value.dtype) else None
+            for value, one in zip(self.values, wide, strict=True)
+        ]
+
+    def bounds(self) -> list[ResultBound]:
+        """A bound for each result."""
+        return [self._bound(index, value) for index, value in enumerate(self.values)]
+
+    def _bound(self, index: int, value: Array) -> ResultBound:
+        others = [one[index] for one in (*self.drawn, *self._ordered)]
+        fitting = [one for one in others if one.shape == value.shape]
+        varies = np.zeros(value.shape, np.bool_)
+        if not is_inexact(value.dtype):
+            for one in fitting:
+                varies |= one != value
+            return ResultBound(value, np.zeros(value.shape), varies)
+        distances = [distance(one, value) for one in fitting]
+        with np.errstate(all="ignore"):
+            squares = np.sum([np.square(one) for one in distances], axis=0) if distances else varies * 0.0
+            sigma = np.sqrt(squares / max(len(distances), 1))
+            bound = SIGMAS * sigma
+        true_error = self.true_errors[index]
+        if self._is_alone:
+            bound = np.max(distances, axis=0, initial=0.0) if distances else sigma
+        elif true_error is not None:
+            bound = np.maximum(bound, np.minimum(MAX_OF_TRUE_ERROR * true_error, 4 * bound))
+        bound = np.where(np.isnan(bound), np.inf, bound) + _flushed(value)
+        return ResultBound(value, bound, varies)
+
+    def lost_digits(self) -> LostDigits | None:
+        """The operation whose result is less accurate than its operands by most digits."""
+        plain = Draw(records=True)
+        if not self.is_random or self._safe_run(plain) is None:
+            return None
+        noisy = Draw(np.random.default_rng(1), records=True)
+        self._safe_run(noisy)
+        worst: tuple[float, Call | None] = 0.0, None
+        for call, other in zip(plain.calls, noisy.calls, strict=False):
+            if call.step is not other.step:
+                break
+            lost = _digits_lost(call, other)
+            if lost > worst[0]:
+                worst = lost, call
+        if worst[1] is None or worst[0] < 1:
+            return None
+        operation = worst[1].step.operation
+        return LostDigits(
+            operation.name, str(operation.location), source_line(operation.location), round(worst[0], 2)
+        )
+
+
+def _is_flushable(array: Array) -> bool:
+    return is_inexact(array.dtype) and array.dtype.kind != "c" and bool(is_subnormal(array).any())
+
+
+def _flushed(value: Array) -> Array:
+    """What a subnormal result may be off where it is flushed."""
+    if value.dtype.kind == "c":
+        return np.asarray(np.hypot(_flushed(value.real), _flushed(value.imag)))
+    return np.where(is_subnormal(value), np.abs(value.astype(np.float64)), 0.0)
+
+
+def _digits_lost(call: Call, other: Call) -> float:
+    """Decimal digits by which the results' relative error exceeds that of the operands."""
+    operands = [_relative_error(a, b) for a, b in zip(call.operands, other.operands, strict=False)]
+    results = [_relative_error(a, b) for a, b in zip(call.results, other.results, strict=False)]
+    inexact = [one.dtype for one in (*call.operands, *call.results) if is_inexact(one.dtype)]
+    least = max((unit_roundoff(dtype) for dtype in inexact), default=0.0)
+    if not inexact or not least:
+        return 0.0
+    before, after = max([*operands, least]), max([*results, least])
+    return math.log10(min(after, 1.0) / min(before, 1.0))
+
+
+def _relative_error(a: Array, b: Array) -> float:
+    """The norm of the difference of two arrays by the norm of the first."""
+    if not is_inexact(a.dtype) or a.shape != b.shape or not a.size:
+        return 0.0
+    apart, size = distance(a, b), np.abs(a.astype(wide_dtype(a.dtype)))
+    finite = np.isfinite(apart) & np.isfinite(size)
+    norm = float(np.sqrt(np.sum(np.square(size[finite]))))
+    return float(np.sqrt(np.sum(np.square(apart[finite])))) / norm if norm else 0.0
+
+
+def _departures(bounds: Sequence[ResultBound], arrays: Sequence[Array]) -> list[Departure]:
+    found = []
+    for index, (bound, array) in enumerate(zip(bounds, arrays, strict=True)):
+        departure = departure_of(index, bound, array)
+        if departure is not None:
+            found.append(departure)
+    return found
+
+
+def departure_of(index: int, bound: ResultBound, actual: Array) -> Departure | None:
+    """How a result lies beyond its bound; None where it does not.
+
+    Args:
+        index: which result it is, for the report.
+        bound: ours, and how far another one may be away.
+        actual: the other one.
+    """
+    value = bound.value
+    if actual.dtype != value.dtype or actual.shape != value.shape:
+        forms = f"{actual.dtype}{list(actual.shape)} instead of {value.dtype}{list(value.shape)}"
+        return Departure(index, None, forms, actual.size, math.inf)
+    if not is_inexact(value.dtype):
+        excess = np.where((actual != value) & ~bound.may_vary, np.inf, 0.0)
+    else:
+        apart = distance(actual, value)
+        with np.errstate(all="ignore"):
+            excess = np.where(apart <= bound.bound, 0.0, apart / bound.bound)
+            excess = np.where(np.isnan(excess), np.inf, excess)
+    beyond = excess > 0
+    if not beyond.any():
+        return None
+    worst = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), value.shape))
+    reason = f"{actual[worst]} instead of {value[worst]} at {list(worst)}"
+    if is_inexact(value.dtype):
+        unit = float(ulp(value)[worst])
+        apart_there = float(distance(actual, value)[worst])
+        reason += f", {apart_there / unit:.4g} ulp apart where {bound.bound[worst] / unit:.4g} are allowed"
+    reason += f" ({int(beyond.sum())} of {value.size} elements)"
+    return Departure(index, worst, reason, int(beyond.sum()), float(excess[worst]))

@@ -1,0 +1,105 @@
+"""Sums of the magnitudes of what an operation adds, in f64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..api import Executable, compile
+from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values
+from ..ops.reduction.bodies import monoid
+from ..options import Options
+from ..types import COMPLEX, ELEMENT_TYPES, FunctionType, TensorType, Type
+from .ulps import Array, is_inexact, wide_dtype
+from .wide_types import wide_type, widened
+
+_F64 = ELEMENT_TYPES["f64"]
+
+
+def magnitude_sums(
+    operation: Operation, operands: Sequence[Array], results: Sequence[Array]
+) -> list[Array | None]:
+    """For each result the sums of the magnitudes of its terms; None for integers.
+
+    Args:
+        operation: a product, a convolution, a transform, or a reduction whose body adds or multiplies.
+        operands, results: its arrays.
+    """
+    magnitudes = [np.abs(_wide(one)) if is_inexact(one.dtype) else one for one in operands]
+    if operation.name == "stablehlo.fft":
+        return [_transform_sums(operation, magnitudes[0], result) for result in results]
+    if operation.regions and monoid(operation.regions[-1]) == "multiply":
+        return [np.abs(_wide(result)) if is_inexact(result.dtype) else None for result in results]
+    if captured_values(operation.regions):
+        total = sum(float(np.sum(one)) for one in magnitudes if is_inexact(one.dtype))
+        return [np.full(result.shape, total) if is_inexact(result.dtype) else None for result in results]
+    executable = _executable(operation)
+    types: Any = executable.input_types
+    inputs = [one.astype(type.dtype) for one, type in zip(magnitudes, types, strict=True)]
+    sums = executable(*inputs)
+    return [
+        np.abs(np.asarray(one)).astype(np.float64) if is_inexact(result.dtype) else None
+        for one, result in zip(sums, results, strict=True)
+    ]
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(wide_dtype(array.dtype))
+
+
+def _transform_sums(operation: Operation, magnitudes: Array, result: Array) -> Array:
+    """An element of a transform is a sum over the transformed dimensions, with factors of modulus 1."""
+    lengths: Any = operation.attributes["fft_length"]
+    kind = str(operation.attributes["fft_type"])
+    rank = len(lengths.values)
+    sums = magnitudes.sum(axis=tuple(range(-rank, 0)), keepdims=True)
+    if "IRFFT" in kind:
+        sums = 2 * sums
+    if "IFFT" in kind or "IRFFT" in kind:
+        sums = sums / max(int(np.prod(lengths.values)), 1)
+    return np.broadcast_to(sums, result.shape)
+
+
+@lru_cache(maxsize=256)
+def _executable(operation: Operation) -> Executable:
+    """The operation alone on f64, complex numbers by their moduli."""
+    arguments = [operand.type for operand in operation.operands]
+    block = Block(arguments)
+    builder = Builder(block)
+    copied = builder.copy(operation, dict(zip(operation.operands, block.arguments, strict=True)))
+    builder.create("func.return", copied.results)
+    type = FunctionType(arguments, [result.type for result in copied.results])
+    module = widened(Module([Function("main", type, Region([block]))]))
+    return compile(_real(module), options=Options(compile="never"))
+
+
+def _real(module: Module) -> Module:
+    """A program of f64 in place of complex<f64>."""
+    for function in module.functions.values():
+        assert function.body is not None
+        for block in _blocks(function.body):
+            for argument in block.arguments:
+                argument.type = _real_type(argument.type)
+            for inner in block.operations:
+                for result in inner.results:
+                    result.type = _real_type(result.type)
+        type = function.type
+        function.type = FunctionType([*map(_real_type, type.inputs)], [*map(_real_type, type.results)])
+    return module
+
+
+def _real_type(type: Type) -> Type:
+    if isinstance(type, TensorType) and type.category == COMPLEX:
+        return type.with_element_type(_F64)
+    return wide_type(type)
+
+
+def _blocks(region: Region) -> list[Block]:
+    blocks = list(region.blocks)
+    for operation in region.walk():
+        for inner in operation.regions:
+            blocks += inner.blocks
+    return blocks

@@ -1,0 +1,264 @@
+"""A program as written, whose operations are off by random amounts within what their rounding rules allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from ..api import Program
+from ..errors import ExecutionError
+from ..inputs import convert_input
+from ..ir import Function, Module, Operation
+from ..ops.control.control import Case, If, While
+from ..ops.framework.declaration import Op
+from ..options import Options
+from ..plan import Implementation, Prepared, choose
+from ..specialize import Budget, bind, entry_function
+from ..types import COMPLEX, FLOAT, TensorType
+from .rounding_rules import Rule, is_correctly_rounded, rounding_rule
+from .ulps import Array, is_inexact, is_subnormal, ulp, wide_dtype
+
+SIGMAS: Final = 6.0
+"""Standard deviations of an element's spread that another implementation may be away."""
+NOISE: Final = math.sqrt(3) / SIGMAS
+"""The largest random error by an operation's bound: `SIGMAS` deviations of uniform errors are that bound."""
+MAX_RECORDED_BYTES: Final = 64 << 20
+"""Bytes of intermediate results that are kept for comparing runs operation by operation."""
+
+
+@dataclass
+class Call:
+    """One execution of an operation.
+
+    Attributes:
+        step: the operation's step.
+        operands, results: what it was given, and what it returned with its errors.
+    """
+
+    step: NoisyStep
+    operands: Sequence[Array]
+    results: Sequence[Array]
+
+
+@dataclass
+class Draw:
+    """One run.
+
+    Attributes:
+        random: draws the errors; None: there are none.
+        is_alone: whether one call alone rounds. Its errors are the largest that its rule allows, with random
+            signs. Otherwise errors are uniform with `NOISE` of that, and correctly rounded operations are off
+            too: a compiler that contracts a product and a sum, or computes in a wider type, does not round in
+            between.
+        records: whether calls are recorded.
+        calls: those recorded.
+        rounding_calls: how many calls had an error to draw.
+    """
+
+    random: np.random.Generator | None = None
+    is_alone: bool = False
+    records: bool = False
+    calls: list[Call] = field(default_factory=list)
+    rounding_calls: int = 0
+    recorded_bytes: int = 0
+
+
+class NoisyStep:
+    """An operation, followed by its errors.
+
+    Args:
+        view: the operation.
+        function: runs it.
+        program: holds the current draw.
+    """
+
+    def __init__(self, view: Op, function: Callable[..., Any], program: NoisyProgram) -> None:
+        self.operation: Operation = view.operation
+        self.rule: Rule | None = rounding_rule(view)
+        self.is_basic = is_correctly_rounded(view.operation) and _is_float(view.operation)
+        self._function = function
+        self._program = program
+
+    def __call__(self, *operands: Any, **regions: Any) -> Any:
+        returned = self._function(*operands, **regions)
+        draw = self._program.draw
+        results = returned if isinstance(returned, tuple) else (returned,)
+        if draw.random is not None and (self.rule is not None or self.is_basic):
+            results = self._moved(draw, draw.random, operands, results)
+        if draw.records and draw.recorded_bytes < MAX_RECORDED_BYTES:
+            _record(draw, self, operands, results)
+        return results if isinstance(returned, tuple) else results[0]
+
+    def _moved(
+        self, draw: Draw, random: np.random.Generator, operands: Sequence[Any], results: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        arrays = [np.asarray(result) for result in results]
+        amounts = self.amounts(draw, [np.asarray(operand) for operand in operands], arrays)
+        if any(amount is not None and np.any(amount) for amount in amounts):
+            draw.rounding_calls += 1
+        return tuple(
+            [
+                result if amount is None else moved(array, amount, random, extreme=draw.is_alone)
+                for result, array, amount in zip(results, arrays, amounts, strict=True)
+            ]
+        )
+
+    def amounts(
+        self, draw: Draw, operands: Sequence[Array], results: Sequence[Array]
+    ) -> Sequence[Array | None]:
+        """The largest error of each element."""
+        if self.rule is not None:
+            bounds = self.rule(operands, results)
+            return bounds if draw.is_alone else [None if one is None else NOISE * one for one in bounds]
+        if draw.is_alone:
+            return [None for _ in results]
+        return [_rounded_away(self.operation, operands, results[0])]
+
+
+def _is_float(operation: Operation) -> bool:
+    type = operation.results[0].type
+    return isinstance(type, TensorType) and bool(type.category & (FLOAT | COMPLEX))
+
+
+def _record(draw: Draw, step: NoisyStep, operands: Sequence[Any], results: Sequence[Any]) -> None:
+    arrays = [np.asarray(one) for one in operands], [np.asarray(one) for one in results]
+    draw.recorded_bytes += sum(one.nbytes for one in arrays[1])
+    draw.calls.append(Call(step, *arrays))
+
+
+def _rounded_away(operation: Operation, operands: Sequence[Array], result: Array) -> Array:
+    """One unit in the last place where a correctly rounded operation is not exact, else 0."""
+    function = _EXACTLY.get(operation.name.rpartition(".")[2].removeprefix("broadcast_"))
+    if function is None:
+        return ulp(result)
+    extended = np.clongdouble if result.dtype.kind == "c" else np.longdouble
+    with np.errstate(all="ignore"):
+        try:
+            exact = function(*[_extended(operand, extended) for operand in operands])
+        except ValueError:
+            # Operands that CHLO broadcasts along other dimensions than NumPy.
+            return ulp(result)
+        rounds = exact != _extended(result, extended)
+    return np.where(rounds, ulp(result), 0.0)
+
+
+def _extended(array: Array, extended: Any) -> Any:
+    wide = array.astype(wide_dtype(array.dtype)) if is_inexact(array.dtype) else array
+    return wide.astype(extended)
+
+
+_EXACTLY: Final[dict[str, Callable[..., Any]]] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "sqrt": np.sqrt,
+    "square": np.square,
+    "convert": lambda operand: operand,
+}
+
+
+def moved(array: Array, amount: Array, random: np.random.Generator, *, extreme: bool = False) -> Array:
+    """An array whose elements are moved by random amounts.
+
+    Args:
+        array: of floats or complex numbers.
+        amount: the largest error of each element.
+        random: draws the errors.
+        extreme: whether errors are as large as `amount`, with random signs, and not uniform.
+
+    Subnormal numbers become zero in half of the draws, as on processors that flush them.
+    """
+    if array.dtype.kind == "c":
+        joined = np.empty_like(array)
+        for component in ("real", "imag"):
+            setattr(joined, component, moved(getattr(array, component), amount, random, extreme=extreme))
+        return joined
+    wide = array.astype(np.float64)
+    extended = wide.astype(np.longdouble) if array.dtype == np.float64 else wide
+    with np.errstate(all="ignore"):
+        bounded = np.where(np.isfinite(amount), amount, np.abs(wide))
+        factors = random.uniform(-1, 1, array.shape)
+        shifted = (extended + bounded * (np.sign(factors) if extreme else factors)).astype(array.dtype)
+    result = np.where(np.isfinite(wide) & (amount > 0), shifted, array)
+    if random.random() < 0.5:
+        result = np.where(is_subnormal(result), np.zeros((), array.dtype), result)
+    return np.asarray(result, array.dtype)
+
+
+def converted(module: Module, entry: str, inputs: Sequence[Any]) -> tuple[Array, ...]:
+    """The inputs as arrays of the types of a function's arguments.
+
+    Raises:
+        ExecutionError: they do not fit.
+    """
+    types = entry_function(module, entry).type.inputs
+    if len(types) != len(inputs):
+        raise ExecutionError(f"@{entry} takes {len(types)} inputs, but got {len(inputs)}")
+    return tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])
+
+
+def static_function(module: Module, entry: str, arguments: Sequence[Array]) -> Function:
+    """A function as it is written, with calls inlined, for arguments of these sizes."""
+    types = entry_function(module, entry).type.inputs
+    sizes = [
+        type.with_shape(value.shape) if isinstance(type, TensorType) else type
+        for value, type in zip(arguments, types, strict=True)
+    ]
+    return bind(module, entry, sizes, Budget(evaluate=_on_integers))
+
+
+class NoisyProgram:
+    """A program whose operations run as they are written, each by its reference.
+
+    Args:
+        module: a verified program.
+        entry: the function to run.
+        inputs: tell the sizes.
+        options: those of references that have any, such as seeds and orders.
+
+    Attributes:
+        draw: the current run.
+        arguments: the inputs as arrays of the arguments' types.
+    """
+
+    def __init__(self, module: Module, entry: str, inputs: Sequence[Any], options: Options) -> None:
+        self.draw = Draw()
+        self._inner: set[int] = set()
+        self.arguments = converted(module, entry, inputs)
+        function = static_function(module, entry, self.arguments)
+        self._program = Program(function, options, self._choose)
+
+    def run(self, draw: Draw, arguments: Sequence[Array] | None = None) -> list[Array]:
+        """The results of a run.
+
+        Raises:
+            ExecutionError: the run failed.
+        """
+        self.draw = draw
+        chosen = self.arguments if arguments is None else tuple(arguments)
+        return [np.asarray(result) for result in self._program.run(chosen)]
+
+    def _choose(self, view: Op, options: Options) -> Implementation:
+        choice = choose(view, options)
+        operation = view.operation
+        if isinstance(view, (While, If, Case)) or id(operation) in self._inner:
+            return choice
+        # The rule of an operation with a body covers what the body computes.
+        self._inner.update(id(inner) for region in operation.regions for inner in region.walk())
+        step = NoisyStep(view, choice.function, self)
+        return Prepared(step, choice.kind, choice.reason, choice.takes_regions)
+
+
+def _on_integers(operation: Operation, operands: Sequence[Array]) -> Any:
+    """Constants of integers are folded, so that sizes are known; floats are left to the run."""
+    from ..ops.framework.verify import view_of
+
+    if operation.regions or any(is_inexact(np.asarray(operand).dtype) for operand in operands):
+        return None
+    result = view_of(operation).reference(*operands)
+    return None if is_inexact(np.asarray(result).dtype) else result

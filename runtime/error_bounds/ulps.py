@@ -1,0 +1,92 @@
+"""Units in the last place of all float and complex element types, and distances between arrays."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_FLUSHING_EXPONENTS: Final = (-126, -1022)
+"""Least exponents of the types that the processor's flush-to-zero mode concerns: f32, bf16 and f64."""
+
+
+def layout_of(dtype: np.dtype[Any]) -> Any:
+    """The properties of a float type, of a complex one's components, as `ml_dtypes.finfo` gives them.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    return ml_dtypes.finfo(component_dtype(dtype))  # type: ignore[no-untyped-call]
+
+
+def is_inexact(dtype: np.dtype[Any]) -> bool:
+    """Whether values of the type are rounded: floating-point and complex, those of ml_dtypes too."""
+    if dtype.kind in "fc":
+        return True
+    try:
+        layout_of(dtype)
+    except ValueError:
+        return False
+    return True
+
+
+def component_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of the real part."""
+    return np.zeros((), dtype).real.dtype if dtype.kind == "c" else dtype
+
+
+def wide_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """f64, or c128 for complex types: both hold every value of the narrower types."""
+    return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
+
+
+def ulp(values: Array) -> Array:
+    """The distance of representable numbers at each value, of complex ones at the modulus, as f64.
+
+    Infinities and NaN count as zero.
+    """
+    layout = layout_of(values.dtype)
+    magnitude = np.abs(values.astype(wide_dtype(values.dtype)))
+    exponent = np.frexp(np.where(np.isfinite(magnitude), magnitude, 0.0))[1] - 1
+    exponent = np.where(magnitude == 0, int(layout.minexp), exponent)
+    distances: Array = np.ldexp(1.0, np.maximum(exponent, int(layout.minexp)) - int(layout.nmant))
+    return distances
+
+
+def unit_roundoff(dtype: np.dtype[Any]) -> float:
+    """Half the distance from 1 to the next number."""
+    return float(layout_of(dtype).eps) / 2
+
+
+def is_subnormal(values: Array) -> Array:
+    """Which numbers a processor that flushes subnormal numbers takes for zero."""
+    layout = layout_of(values.dtype)
+    if int(layout.minexp) not in _FLUSHING_EXPONENTS:
+        return np.zeros(values.shape, np.bool_)
+    magnitude = np.abs(values.astype(np.float64))
+    return (magnitude > 0) & (magnitude < float(layout.smallest_normal))
+
+
+def distance(a: Array, b: Array) -> Array:
+    """|a - b| of floats or complex numbers as f64; 0 where both are NaN or equal, else infinite if either is
+    not finite.
+    """
+    wide_a, wide_b = a.astype(wide_dtype(a.dtype)), b.astype(wide_dtype(b.dtype))
+    with np.errstate(all="ignore"):
+        apart = np.abs(wide_a - wide_b)
+    finite = np.isfinite(wide_a) & np.isfinite(wide_b)
+    return np.where(finite, apart, np.where(_same_specials(wide_a, wide_b), 0.0, np.inf))
+
+
+def _same_specials(a: Array, b: Array) -> Array:
+    """Where both are NaN or equal; components of complex numbers are compared one by one.
+
+    C99 and the specification leave open which components of a complex number that is not finite are NaN, so
+    that two numbers that are not finite count as the same.
+    """
+    if a.dtype.kind == "c":
+        return np.asarray((~np.isfinite(a) & ~np.isfinite(b)) | (a == b))
+    return np.asarray((np.isnan(a) & np.isnan(b)) | (a == b))

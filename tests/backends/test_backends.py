@@ -1,0 +1,91 @@
+"""Programs on other implementations of StableHLO."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+import nimblehlo
+from nimblehlo.backends import Backend, BackendError, backend
+from nimblehlo.errors import UnsupportedError
+
+PROGRAM = """
+func.func @main(%a: tensor<2x3xf32>, %b: tensor<i1>, %c: tensor<2xcomplex<f64>>)
+    -> (tensor<3x2xf32>, tensor<i1>, tensor<2xcomplex<f64>>) {
+  %0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %1 = stablehlo.not %b : tensor<i1>
+  %2 = stablehlo.negate %c : tensor<2xcomplex<f64>>
+  return %0, %1, %2 : tensor<3x2xf32>, tensor<i1>, tensor<2xcomplex<f64>>
+}
+"""
+INPUTS = [
+    np.arange(6, dtype=np.float32).reshape(2, 3),
+    np.array(True),
+    np.array([1 + 2j, complex(np.nan, np.inf)]),
+]
+
+
+def plugin_name() -> str:
+    """The name of the project's own plugin, as that of any other one."""
+    (library,) = (Path(nimblehlo.__file__).parent / "jax" / "pjrt").glob("plugin.*.so")
+    return f"pjrt:{library}"
+
+
+@pytest.mark.parametrize("name", ["jax:cpu", "interpreter", "nimblehlo", "pjrt", "callable"])
+def test_a_backend_runs_a_program(name: str) -> None:
+    found: Backend
+    if name == "callable":
+        found = backend(lambda module, inputs: nimblehlo.execute(module, inputs))
+    else:
+        found = backend(plugin_name() if name == "pjrt" else name)
+    module = nimblehlo.load(PROGRAM)
+    for _ in range(2):
+        results = found.run(module, INPUTS)
+        expected = [INPUTS[0].T, np.array(False), -INPUTS[2]]
+        for result, want in zip(results, expected, strict=True):
+            assert result.dtype == want.dtype
+            np.testing.assert_array_equal(result, want)
+
+
+@pytest.mark.parametrize("name", ["jax", "onnx:cpu", "interpreter:x", "", "Nimblehlo"])
+def test_an_unknown_backend_is_an_error(name: str) -> None:
+    with pytest.raises(UnsupportedError, match="there is no backend"):
+        backend(name)
+
+
+@pytest.mark.parametrize("name", ["jax:no_such_platform", "pjrt:/no/such.so", f"pjrt:{__file__}"])
+def test_a_backend_that_cannot_be_used_is_an_error(name: str) -> None:
+    with pytest.raises(BackendError):
+        backend(name)
+
+
+def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UnsupportedError, match=r"nimblehlo\[jax\]"):
+        backend("jax:cpu")
+
+
+@pytest.mark.parametrize("name", ["jax:cpu", "interpreter"])
+def test_a_rejected_program_is_an_error(name: str) -> None:
+    module = nimblehlo.load("""
+        func.func @main() -> tensor<!quant.uniform<i8:f32, 0.5>> {
+          %0 = stablehlo.constant dense<1.0> : tensor<f32>
+          %1 = stablehlo.uniform_quantize %0 : (tensor<f32>) -> tensor<!quant.uniform<i8:f32, 0.5>>
+          %2 = stablehlo.sqrt %1 : tensor<!quant.uniform<i8:f32, 0.5>>
+          return %2 : tensor<!quant.uniform<i8:f32, 0.5>>
+        }""")
+    found = backend(name)
+    with pytest.raises(BackendError):
+        found.run(module, [])
+    # The interpreter's process ended; the next program gets another one.
+    assert len(found.run(nimblehlo.load(PROGRAM), INPUTS)) == 3
+
+
+def test_an_exception_of_a_function_becomes_an_error() -> None:
+    def broken(module: object, inputs: object) -> list[object]:
+        raise KeyError("x")
+
+    with pytest.raises(BackendError, match="broken failed with KeyError"):
+        backend(broken).run(nimblehlo.load(PROGRAM), INPUTS)

@@ -1,0 +1,91 @@
+"""Injects faults into programs, and counts how many `find_difference` finds and names.
+
+``python -m tests.differences.campaign --count N --seed S``: each program is a random one or a model, each
+fault one wrong operation. A fault that changes no bit of the operation's results on its operands is none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import nimblehlo
+from nimblehlo.differences import find_difference
+from nimblehlo.differences.extraction import static_program
+from nimblehlo.errors import NimbleError
+from nimblehlo.ir import Module, Operation
+from tests.differences.faults import Fault, changes_results, faults_of, faulty_backend
+from tests.error_bounds.campaign import model_program, random_module
+from tests.models import MODELS
+
+Array = np.ndarray[Any, Any]
+
+MAX_OPERATIONS = 400
+"""Larger models take minutes to judge operation by operation."""
+
+
+def injections(seed: int) -> Iterator[tuple[str, Module, list[Array], str, Operation, Fault]]:
+    """Programs with a fault each, without end; one of three is a model."""
+    choose = random.Random(seed)
+    names = sorted(name for name in MODELS if not MODELS[name].symbolic and MODELS[name].reference is None)
+    while True:
+        name = choose.choice(names) if choose.random() < 1 / 3 else f"seed {choose.randrange(10**6)}"
+        try:
+            loaded, inputs = model_program(name) if name in MODELS else random_module(int(name[5:]))
+            module = nimblehlo.load(str(static_program(loaded, "main", inputs)))
+        except NimbleError:
+            continue
+        operations = list(module.walk())
+        candidates = [(one, kind, fault) for one in operations for kind, fault in faults_of(one)]
+        if len(operations) > MAX_OPERATIONS or not candidates:
+            continue
+        kind = choose.choice(sorted({kind for _, kind, _ in candidates}))
+        operation, kind, fault = choose.choice([one for one in candidates if one[1] == kind])
+        yield name, module, inputs, kind, operation, fault
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print each fault that is not found or not named, and the counts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    counts, start = Counter[str](), time.monotonic()
+    for name, module, inputs, kind, operation, fault in injections(options.seed):
+        if counts["faults"] == options.count:
+            break
+        if not changes_results(module, inputs, operation, fault):
+            counts["no fault"] += 1
+            continue
+        wrong = faulty_backend(operation.location, fault)
+        try:
+            report = find_difference(module, inputs, wrong, every_operation=True)
+        except NimbleError as error:
+            print(f"{name}: {type(error).__name__}: {error}", flush=True)
+            counts["errors"] += 1
+            continue
+        is_named = report.first is not None and report.first.location == str(operation.location)
+        counts["faults"] += 1
+        counts[f"{kind}: all"] += 1
+        counts["found by results"] += bool(report.departures)
+        counts["found"] += report.differs
+        counts[f"{kind}: found"] += report.differs
+        counts["named"] += is_named
+        if not is_named:
+            first = "nothing" if report.first is None else str(report.first)
+            print(f"{name}: {kind} of {operation.name} at {operation.location}: {first}", flush=True)
+    for key, count in sorted(counts.items()):
+        print(f"{key}: {count}")
+    print(f"{time.monotonic() - start:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""Compares XLA:CPU with the computed bounds: on the models and on random programs.
+
+``python -m tests.error_bounds.campaign --models`` or ``--random COUNT --seed S``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import nimblehlo
+from nimblehlo.backends import Backend, BackendError, IsolatedBackend
+from nimblehlo.error_bounds import Departure, accuracy
+from nimblehlo.errors import NimbleError
+from nimblehlo.ir import Module
+from tests.fuzzing.programs import random_program
+from tests.fuzzing.variants import for_runtime
+from tests.models import MODELS
+
+Array = np.ndarray[Any, Any]
+
+
+def model_program(name: str) -> tuple[Module, list[Array]]:
+    """A model's program and its inputs."""
+    model = MODELS[name]
+    return nimblehlo.load(model.lowered()), model.inputs()
+
+
+def random_module(seed: int) -> tuple[Module, list[Array]]:
+    """A random program, whose constants are its inputs."""
+    program = random_program(seed)
+    module, inputs = for_runtime(program, program.results, {})
+    return nimblehlo.load(str(module)), inputs
+
+
+def outside(module: Module, inputs: Sequence[Array], other: Backend) -> list[Departure]:
+    """Which results of a backend lie outside of the bounds.
+
+    Raises:
+        BackendError: the backend does not run the program.
+    """
+    theirs = other.run(module, inputs)
+    return accuracy(module, inputs).departures(theirs)
+
+
+def programs(options: argparse.Namespace) -> Iterator[tuple[str, Module, list[Array]]]:
+    """The programs that the options name."""
+    if options.models:
+        for name in sorted(MODELS):
+            if MODELS[name].reference is None and not MODELS[name].symbolic:
+                yield (name, *model_program(name))
+    for seed in range(options.seed, options.seed + options.random):
+        yield (f"seed {seed}", *random_module(seed))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print what lies outside; returns 1 if anything does."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", action="store_true")
+    parser.add_argument("--random", type=int, default=0, metavar="COUNT")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--against", default="jax:cpu")
+    options = parser.parse_args(arguments)
+    other, inside, beyond, rejected, start = IsolatedBackend(options.against), 0, 0, 0, time.monotonic()
+    for name, module, inputs in programs(options):
+        try:
+            with contextlib.suppress(BackendError):
+                departures = outside(module, inputs, other)
+                inside, beyond = inside + (not departures), beyond + bool(departures)
+                for departure in departures:
+                    print(f"{name}: {departure}", flush=True)
+                continue
+        except NimbleError as error:
+            print(f"{name}: {type(error).__name__}: {error}", flush=True)
+        rejected += 1
+    seconds = time.monotonic() - start
+    print(f"{inside} inside, {beyond} outside, {rejected} not run, {seconds:.0f} s")
+    return 1 if beyond else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

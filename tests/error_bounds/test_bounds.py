@@ -1,0 +1,150 @@
+"""Bounds on how far a correct implementation's results may lie from ours."""
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import accuracy
+from nimblehlo.error_bounds.ulps import ulp
+
+
+def program(body: str, type: str = "f32", result: str | None = None, size: int = 16) -> str:
+    """A program of two vectors."""
+    tensor, returned = f"tensor<{size}x{type}>", result or f"tensor<{size}x{type}>"
+    text = body.replace("T", tensor)
+    return f"func.func @main(%a: {tensor}, %b: {tensor}) -> {returned} {{\n{text}\nreturn %r : {returned}\n}}"
+
+
+def vectors(dtype: object = np.float32, size: int = 16) -> list[np.ndarray]:
+    """Two vectors of normal numbers."""
+    random = np.random.default_rng(1)
+    return [random.standard_normal(size).astype(dtype) for _ in range(2)]
+
+
+@pytest.mark.parametrize("type", ["f16", "f32", "f64"])
+@pytest.mark.parametrize("name", ["add", "multiply", "divide"])
+def test_one_correctly_rounded_operation_is_exact(name: str, type: str) -> None:
+    inputs = vectors({"f16": np.float16, "f32": np.float32, "f64": np.float64}[type])
+    computed = accuracy(program(f"%r = stablehlo.{name} %a, %b : T", type), inputs)
+    assert not computed.results[0].bound.any()
+
+
+@pytest.mark.parametrize(("type", "ulps"), [("f16", 1), ("f32", 4), ("f64", 4)])
+def test_one_function_has_its_accuracy(type: str, ulps: int) -> None:
+    dtype = {"f16": np.float16, "f32": np.float32, "f64": np.float64}[type]
+    computed = accuracy(program("%r = stablehlo.exponential %a : T", type), vectors(dtype))
+    np.testing.assert_allclose(computed.results[0].ulps, ulps, atol=0.5)
+
+
+@pytest.mark.parametrize(("type", "ulps"), [("f16", 1), ("f32", 0)])
+def test_a_conversion_may_round_twice(type: str, ulps: int) -> None:
+    text = program(f"%r = stablehlo.convert %a : (T) -> tensor<16x{type}>", "f64", f"tensor<16x{type}>")
+    computed = accuracy(text, vectors(np.float64))
+    np.testing.assert_allclose(computed.results[0].ulps, ulps, atol=0.5)
+
+
+def test_data_movement_is_exact() -> None:
+    computed = accuracy(
+        program("%0 = stablehlo.reverse %a, dims = [0] : T\n%r = stablehlo.maximum %0, %b : T"), vectors()
+    )
+    assert not computed.results[0].bound.any()
+
+
+def test_cancellation_widens_the_bound_and_is_named() -> None:
+    text = program(
+        "%0 = stablehlo.multiply %a, %a : T\n%1 = stablehlo.add %0, %b : T\n"
+        "%r = stablehlo.subtract %1, %0 : T"
+    )
+    a, b = vectors()
+    computed = accuracy(text, [1000 * a, b])
+    exact = b.astype(np.float64)
+    (ours,) = nimblehlo.execute(text, [1000 * a, b])
+    assert (np.abs(ours - exact) <= computed.results[0].bound).all()
+    assert np.median(computed.results[0].ulps) > 1e4
+    assert computed.lost_digits is not None
+    assert computed.lost_digits.operation == "stablehlo.subtract"
+    assert computed.lost_digits.digits > 3
+
+
+def test_an_integer_that_hangs_on_rounding_may_vary() -> None:
+    text = program(
+        "%0 = stablehlo.multiply %a, %b : T\n%1 = stablehlo.divide %0, %b : T\n"
+        "%r = stablehlo.convert %1 : (T) -> tensor<16xi32>",
+        result="tensor<16xi32>",
+    )
+    a = np.arange(1, 17, dtype=np.float32)
+    b = np.full(16, np.float32(0.1))
+    a[8:] += np.float32(0.5)
+    computed = accuracy(text, [a, b])
+    assert computed.results[0].may_vary[:8].any()
+    assert not computed.results[0].may_vary[8:].any()
+
+
+def test_sums_in_any_order_are_inside() -> None:
+    text = """
+    func.func @main(%a: tensor<1000xf32>) -> tensor<f32> {
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %r = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0]
+        : (tensor<1000xf32>, tensor<f32>) -> tensor<f32>
+      return %r : tensor<f32>
+    }"""
+    (values, _) = vectors(size=1000)
+    computed = accuracy(text, [values])
+    for order in (values, values[::-1], np.sort(values), np.sort(values)[::-1]):
+        assert not computed.departures([np.cumsum(order, dtype=np.float32)[-1]])
+    wrong = np.float32(values.astype(np.float64).sum() - values[np.argmin(np.abs(values - 0.5))])
+    assert computed.departures([wrong])
+
+
+def test_results_through_bfloat16_are_outside() -> None:
+    import ml_dtypes
+
+    text = program("%0 = stablehlo.multiply %a, %b : T\n%r = stablehlo.tanh %0 : T")
+    inputs = vectors()
+    computed = accuracy(text, inputs)
+    product = (inputs[0] * inputs[1]).astype(ml_dtypes.bfloat16).astype(np.float32)
+    (departure,) = computed.departures([np.tanh(product)])
+    assert departure.elements > 12 and departure.excess > 10
+    assert not computed.departures([np.tanh(inputs[0].astype(np.float64) * inputs[1]).astype(np.float32)])
+
+
+def test_the_error_against_wider_arithmetic_is_reported() -> None:
+    text = program("%0 = stablehlo.multiply %a, %b : T\n%r = stablehlo.exponential %0 : T")
+    computed = accuracy(text, vectors())
+    errors = computed.true_errors[0]
+    assert errors is not None and errors.any()
+    assert (errors <= 4 * ulp(computed.results[0].value)).all()
+    assert accuracy(text.replace("f32", "f64"), vectors(np.float64)).true_errors == [None]
+
+
+def test_bounds_are_reproducible() -> None:
+    text = program("%0 = stablehlo.multiply %a, %b : T\n%r = stablehlo.tanh %0 : T")
+    first, second = (accuracy(text, vectors(), seed=3).results[0].bound for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_too_few_draws_are_an_error() -> None:
+    with pytest.raises(ValueError, match="at least 2"):
+        accuracy(program("%r = stablehlo.add %a, %b : T"), vectors(), draws=1)
+
+
+def test_loops_are_followed() -> None:
+    text = """
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %n = stablehlo.constant dense<10> : tensor<i32>
+      %i = stablehlo.constant dense<0> : tensor<i32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %0:2 = stablehlo.while(%k = %i, %v = %x) : tensor<i32>, tensor<4xf32>
+       cond {
+        %c = stablehlo.compare LT, %k, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      } do {
+        %j = stablehlo.add %k, %one : tensor<i32>
+        %w = stablehlo.sine %v : tensor<4xf32>
+        %u = stablehlo.divide %w, %v : tensor<4xf32>
+        stablehlo.return %j, %u : tensor<i32>, tensor<4xf32>
+      }
+      return %0#1 : tensor<4xf32>
+    }"""
+    (result,) = accuracy(text, [np.array([0.5, 1, 2, 3], np.float32)]).results
+    assert (result.ulps > 0.5).all() and (result.ulps < 200).all()
