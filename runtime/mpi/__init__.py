@@ -4,7 +4,8 @@ The extra ``nimblehlo[mpi]`` brings mpi4py and MPICH; another MPI of the system 
 
 - `launch`: what users call;
 - `transport`: how values get to processes elsewhere, and how a run ends everywhere;
-- `messages`: messages with arrays.
+- `messages`: messages with arrays;
+- `liveness`: notices ranks that have died.
 """
 
 from .launch import MPIExecutable, compile, execute

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..api import GridExecutable, Placement, Program, load
 from ..errors import NimbleError, UnsupportedError
@@ -11,10 +12,15 @@ from ..grid.host import HostQueues
 from ..ir import Function, Module
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..options import Options
+from .liveness import Watch
+from .messages import Messages
 from .transport import MPITransport
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
+
+_PAUSE_SECONDS: Final = 1e-4
+"""Between two looks whether all ranks have come."""
 
 
 def compile(
@@ -93,7 +99,8 @@ class MPIExecutable(GridExecutable):
         communicator: Comm,
     ) -> None:
         self.communicator = communicator
-        self._private: Comm | None = None
+        self._watch = Watch.of(communicator)
+        self._messages: Messages | None = None
         rank, ranks = communicator.Get_rank(), communicator.Get_size()
         bounds = range(grid.size * rank // ranks, grid.size * (rank + 1) // ranks)
         self._own = tuple(grid.process(number) for number in bounds)
@@ -129,14 +136,26 @@ class MPIExecutable(GridExecutable):
         except NimbleError as error:
             transport.fail(error)
             # Messages may still be on their way in it.
-            self._private = None
+            self._messages = None
             raise
 
     def _connect(self) -> MPITransport:
         """The transport of one run."""
-        if self._private is None:
-            self._private = self.communicator.Dup()
-        return MPITransport(self.grid, self._private, self.rank_of)
+        if self._messages is None:
+            self._messages = Messages(self._duplicate(), self._watch)
+        return MPITransport(self.grid, self._messages, self.rank_of)
+
+    def _duplicate(self) -> Comm:
+        """A communicator that nothing else uses.
+
+        Raises:
+            ExecutionError: a rank has ended.
+        """
+        duplicate, request = self.communicator.Idup()
+        while not request.Test():
+            self._watch.check()
+            time.sleep(_PAUSE_SECONDS)
+        return duplicate
 
     def _take_transport(self) -> MPITransport:
         transport, self._transport = self._transport, None

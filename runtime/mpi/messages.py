@@ -1,7 +1,9 @@
 """Messages with arrays between the ranks of an MPI communicator.
 
 A message is a pickled header and the arrays' bytes: behind the header where they are few, otherwise as
-messages of their own from and to the arrays' memory. Messages from one rank to another arrive in order.
+messages of their own from and to the arrays' memory. Messages of one run from one rank to another arrive in
+order. All ranks open the same runs in the same order, so that a run is known by its number; messages of a run
+that is not open here yet wait until it is.
 """
 
 from __future__ import annotations
@@ -13,12 +15,23 @@ from typing import Any, Final
 
 import numpy as np
 
+from .liveness import Watch
+
 Array = np.ndarray[Any, Any]
+ArrayType = tuple[np.dtype[Any], tuple[int, ...]]
+"""Element type and shape of an array."""
+
 Deliver = Callable[[int, Any, tuple[Array, ...]], None]
 """Takes the rank that sent a message, its content and its arrays."""
 
+Allocate = Callable[[int, Any, Sequence[ArrayType]], Sequence[Array]]
+"""Takes the rank, the content and the types of the arrays; returns contiguous arrays that receive them."""
+
 MAX_INLINE_BYTES: Final = 1 << 14
 """Bytes of arrays up to which they travel with the header: MPI itself copies messages of that size."""
+
+MAX_SCRATCH_BYTES: Final = 1 << 28
+"""Bytes of scratch that a communicator keeps between runs."""
 
 _HEADER_TAG: Final = 1
 _ARRAY_TAG: Final = 2
@@ -30,38 +43,61 @@ _GIVEN_UP: Final[list[object]] = []
 class _Incoming:
     """A message whose arrays are on their way."""
 
-    def __init__(
-        self, source: int, content: Any, arrays: tuple[Array, ...], requests: list[Any], counts: bool
-    ) -> None:
+    def __init__(self, source: int, run: int, content: Any, counts: bool) -> None:
         self.source = source
+        self.run = run
         self.content = content
-        self.arrays = arrays
-        self.requests = requests
         self.counts = counts
+        self.arrays: tuple[Array, ...] = ()
+        self.requests: list[Any] = []
 
 
-class Messages:
-    """Sends and receives messages without waiting.
+class Scratch:
+    """Arrays for what comes in and is soon used up, kept for the next time."""
+
+    def __init__(self) -> None:
+        self._free: dict[ArrayType, list[Array]] = {}
+        self._bytes = 0
+
+    def take(self, types: Sequence[ArrayType]) -> list[Array]:
+        """Arrays of these types without contents."""
+        arrays = []
+        for dtype, shape in types:
+            free = self._free.get((dtype, shape))
+            if free:
+                arrays.append(free.pop())
+                self._bytes -= arrays[-1].nbytes
+            else:
+                arrays.append(np.empty(shape, dtype))
+        return arrays
+
+    def give_back(self, arrays: Sequence[Array]) -> None:
+        """Keep arrays that nobody uses any more, up to `MAX_SCRATCH_BYTES`."""
+        for array in arrays:
+            if self._bytes + array.nbytes <= MAX_SCRATCH_BYTES:
+                self._free.setdefault((array.dtype, array.shape), []).append(array)
+                self._bytes += array.nbytes
+
+
+class Mailbox:
+    """One run's end of the messages.
 
     Args:
-        communicator: an ``mpi4py.MPI.Comm`` that nothing else uses.
+        messages: those of the communicator.
+        run: the number of the run.
         deliver: is called for each message that has come in, in the order of each sender.
+        allocate: provides the memory for the arrays of a message.
 
     Attributes:
         sent, received: how many messages, those that `send` is told not to count apart.
-        bytes_sent: bytes of arrays.
     """
 
-    def __init__(self, communicator: Any, deliver: Deliver) -> None:
-        from mpi4py import MPI
-
-        self._mpi = MPI
-        self._communicator = communicator
-        self._deliver = deliver
-        self._status = MPI.Status()
-        self._outgoing: deque[tuple[Any, object]] = deque()
-        self._incoming: list[_Incoming] = []
-        self.sent = self.received = self.bytes_sent = 0
+    def __init__(self, messages: Messages, run: int, deliver: Deliver, allocate: Allocate) -> None:
+        self.messages = messages
+        self.run = run
+        self.deliver = deliver
+        self.allocate = allocate
+        self.sent = self.received = 0
 
     def send(self, target: int, content: Any, arrays: Sequence[Array] = (), *, counts: bool = True) -> None:
         """Send a message; the arrays must not change before it has arrived.
@@ -72,18 +108,71 @@ class Messages:
             arrays: arrays of any element type.
             counts: whether `sent` and, there, `received` count it.
         """
+        self.messages.send(target, self.run, content, arrays, counts)
+        self.sent += counts
+
+    def close(self) -> None:
+        """End the run: what still comes in for it is dropped."""
+        self.messages.mailboxes.pop(self.run, None)
+
+
+class Messages:
+    """Sends and receives the messages of all runs over a communicator, without waiting.
+
+    Args:
+        communicator: an ``mpi4py.MPI.Comm`` that nothing else uses.
+        watch: tells of ranks that have ended.
+
+    Attributes:
+        mailboxes: the open runs by their numbers.
+        scratch: memory for what comes in.
+        bytes_sent: bytes of arrays.
+    """
+
+    def __init__(self, communicator: Any, watch: Watch) -> None:
+        from mpi4py import MPI
+
+        self._mpi = MPI
+        self._communicator = communicator
+        self._status = MPI.Status()
+        self._outgoing: deque[tuple[Any, object]] = deque()
+        self._incoming: list[_Incoming] = []
+        self._opened = 0
+        self.watch = watch
+        self.mailboxes: dict[int, Mailbox] = {}
+        self.scratch = Scratch()
+        self.bytes_sent = 0
+
+    @property
+    def rank(self) -> int:
+        """The number of this rank."""
+        return int(self._communicator.Get_rank())
+
+    @property
+    def rank_count(self) -> int:
+        """The number of ranks."""
+        return int(self._communicator.Get_size())
+
+    def open(self, deliver: Deliver, allocate: Allocate) -> Mailbox:
+        """Begin a run; see `Mailbox`."""
+        self._opened += 1
+        mailbox = Mailbox(self, self._opened, deliver, allocate)
+        self.mailboxes[mailbox.run] = mailbox
+        return mailbox
+
+    def send(self, target: int, run: int, content: Any, arrays: Sequence[Array], counts: bool) -> None:
+        """Send a message; see `Mailbox.send`."""
         payload = [np.ascontiguousarray(array) for array in arrays]
-        forms = [(array.dtype, array.shape) for array in payload]
+        types: list[ArrayType] = [(array.dtype, array.shape) for array in payload]
         size = sum(array.nbytes for array in payload)
         is_inline = size <= MAX_INLINE_BYTES
         inline = [array.tobytes() for array in payload] if is_inline else None
-        header = pickle.dumps((content, forms, inline, counts), pickle.HIGHEST_PROTOCOL)
+        header = pickle.dumps((run, content, types, inline, counts), pickle.HIGHEST_PROTOCOL)
         self._start(header, target, _HEADER_TAG)
         if not is_inline:
             for array in payload:
                 if array.nbytes:
                     self._start(_bytes_of(array), target, _ARRAY_TAG)
-        self.sent += counts
         self.bytes_sent += size
 
     def _start(self, buffer: Any, target: int, tag: int) -> None:
@@ -100,15 +189,22 @@ class Messages:
                 break
             self._receive(message)
         delivered = False
-        waiting: set[int] = set()
+        waiting: set[tuple[int, int]] = set()
         for incoming in list(self._incoming):
-            if incoming.source in waiting or not self._mpi.Request.Testall(incoming.requests):
-                waiting.add(incoming.source)
+            sequence = incoming.source, incoming.run
+            if (
+                incoming.run > self._opened
+                or sequence in waiting
+                or not self._mpi.Request.Testall(incoming.requests)
+            ):
+                waiting.add(sequence)
                 continue
             self._incoming.remove(incoming)
-            self.received += incoming.counts
-            self._deliver(incoming.source, incoming.content, incoming.arrays)
-            delivered = True
+            mailbox = self.mailboxes.get(incoming.run)
+            if mailbox is not None:
+                mailbox.received += incoming.counts
+                mailbox.deliver(incoming.source, incoming.content, incoming.arrays)
+                delivered = True
         return delivered
 
     def _receive(self, message: Any) -> None:
@@ -116,28 +212,42 @@ class Messages:
         source = self._status.Get_source()
         header = bytearray(self._status.Get_count(self._mpi.BYTE))
         message.Recv([header, self._mpi.BYTE])
-        content, forms, inline, counts = pickle.loads(header)
-        if inline is not None:
-            pairs = zip(inline, forms, strict=True)
-            arrays = [np.frombuffer(bytearray(part), dtype).reshape(shape) for part, (dtype, shape) in pairs]
-            requests = []
+        run, content, types, inline, counts = pickle.loads(header)
+        mailbox = self.mailboxes.get(run)
+        incoming = _Incoming(source, run, content, counts)
+        if mailbox is None:
+            incoming.arrays = new_arrays(types)
         else:
-            arrays = [np.empty(shape, dtype) for dtype, shape in forms]
-            requests = [
+            incoming.arrays = tuple(mailbox.allocate(source, content, types))
+        if inline is not None:
+            for array, part in zip(incoming.arrays, inline, strict=True):
+                array[...] = np.frombuffer(part, array.dtype).reshape(array.shape)
+        else:
+            incoming.requests = [
                 self._communicator.Irecv([_bytes_of(array), self._mpi.BYTE], source, _ARRAY_TAG)
-                for array in arrays
+                for array in incoming.arrays
                 if array.nbytes
             ]
-        self._incoming.append(_Incoming(source, content, tuple(arrays), requests, counts))
+        self._incoming.append(incoming)
 
     @property
     def has_outgoing(self) -> bool:
         """Whether messages are on their way of which MPI still needs the memory."""
         return bool(self._outgoing)
 
+    @property
+    def is_transferring(self) -> bool:
+        """Whether arrays are on their way, so that MPI needs frequent calls."""
+        return bool(self._outgoing or any(incoming.requests for incoming in self._incoming))
+
     def give_up(self) -> None:
         """Receive no more; MPI may still use the memory of what is on its way."""
         _GIVEN_UP.append((self._outgoing, self._incoming))
+
+
+def new_arrays(types: Sequence[ArrayType]) -> tuple[Array, ...]:
+    """Arrays without contents."""
+    return tuple([np.empty(shape, dtype) for dtype, shape in types])
 
 
 def _bytes_of(array: Array) -> Array:

@@ -4,8 +4,8 @@ Each rank runs its own processes as a grid within one process of the system does
 on several ranks is executed once all members on a rank have arrived there: the rank sends every other rank
 what that one's members need, receives the same, and computes the results of its own. `all_reduce` of many
 elements cuts them into one range for each rank: each rank combines the values of its range, and sends the
-result to the others. Partial results follow the nodes of the one tree, so that the bits are those of any
-other transport.
+result to the others, which receive it into its place in their results. Partial results follow the nodes of
+the one tree, so that the bits are those of any other transport.
 
 THE END OF A RUN. A rank that has nothing to do tells rank 0 so, with the number of messages that it has sent
 and received. Once all ranks have nothing to do and no message is on its way, rank 0 asks all of them again:
@@ -28,14 +28,22 @@ from ..ir import NameLocation, Operation
 from ..ops.collectives.base import Joint, Member
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..ops.collectives.reduction import AllReduce, Node, own_nodes
-from .messages import Array, Messages
+from .messages import Array, ArrayType, Mailbox, Messages, new_arrays
 
 MIN_RANGED_BYTES: Final = 1 << 16
 """Bytes of an operand from which `all_reduce` cuts it into ranges: below, one round is quicker."""
 
 _MAX_SLEEP_SECONDS: Final = 0.001
+_TRANSFER_SLEEP_SECONDS: Final = 1e-5
+"""Between two looks while arrays are on their way: MPI moves them in such looks alone. Without a sleep, ranks
+that share processors keep them from each other: `all_reduce` of 64 MB over 4 ranks on 2 cores takes 0.05 s,
+with `sched_yield` in its place 0.17 s."""
+
 _SPINS: Final = 100
 """Looks at the network without a pause, before a rank lets others have the processor."""
+
+_LOOKS_BETWEEN_CHECKS: Final = 50
+"""Looks at the network for each look whether a rank has died: 0.05 s at most."""
 
 
 class _Idle(NamedTuple):
@@ -62,6 +70,7 @@ class _Exchange:
         rendezvous: the members that are here.
         positions: for each rank the positions of its members in the group.
         parts: by rank, what it has sent, in each of the rounds.
+        ranges: for each rank its number among those that take part.
         results: of `all_reduce` in ranges: the arrays that are being filled.
     """
 
@@ -69,8 +78,19 @@ class _Exchange:
         self.rendezvous = rendezvous
         self.positions = positions
         self.parts: list[dict[int, Values]] = [{}, {}]
+        self.ranges = {rank: index for index, rank in enumerate(sorted(positions))}
         self.results: list[Array] = []
         self.view: Joint = next(iter(rendezvous.members.values()))[0]
+
+    def range_of(self, rank: int, array: Array) -> Array:
+        """A rank's range of the elements of an array."""
+        index, count = self.ranges[rank], len(self.ranges)
+        size = array.size
+        return array.reshape(-1)[size * index // count : size * (index + 1) // count]
+
+    def ranges_of_results(self, rank: int) -> tuple[Array, ...]:
+        """A rank's ranges of the results."""
+        return tuple([self.range_of(rank, result) for result in self.results])
 
 
 class MPITransport(Transport):
@@ -78,16 +98,17 @@ class MPITransport(Transport):
 
     Args:
         grid: the grid.
-        communicator: an ``mpi4py.MPI.Comm`` for this run alone.
+        messages: those of the communicator; all ranks make the transports of it in the same order.
         rank_of: tells on which rank a process runs.
     """
 
-    def __init__(self, grid: Grid, communicator: Any, rank_of: Callable[[ProcessId], int]) -> None:
+    def __init__(self, grid: Grid, messages: Messages, rank_of: Callable[[ProcessId], int]) -> None:
         super().__init__(grid)
-        self.rank: int = communicator.Get_rank()
-        self.ranks: int = communicator.Get_size()
+        self.rank = messages.rank
+        self.ranks = messages.rank_count
         self.rank_of = rank_of
-        self.messages = Messages(communicator, self._deliver)
+        self.messages = messages
+        self.mailbox: Mailbox = messages.open(self._deliver, self._allocate)
         self._executed: dict[Hashable, int] = {}
         self._exchanges: dict[Hashable, _Exchange] = {}
         self._early: dict[Hashable, list[tuple[int, int, str, Values]]] = {}
@@ -142,7 +163,7 @@ class MPITransport(Transport):
         description = self._described(exchange)
         for rank, arrays in values.items():
             if rank != self.rank:
-                self.messages.send(rank, ("exchange", identity, step, description), arrays)
+                self.mailbox.send(rank, ("exchange", identity, step, description), arrays)
         self._enter(identity, exchange, self.rank, step, description, values[self.rank])
 
     def _send_parts(self, identity: Hashable, exchange: _Exchange) -> None:
@@ -173,11 +194,9 @@ class MPITransport(Transport):
             0,
             {
                 rank: tuple(
-                    array[_range(array.size, index, len(exchange.positions))]
-                    for of_operand in nodes
-                    for array in of_operand.values()
+                    exchange.range_of(rank, array) for of_operand in nodes for array in of_operand.values()
                 )
-                for index, rank in enumerate(sorted(exchange.positions))
+                for rank in exchange.positions
             },
         )
 
@@ -232,7 +251,7 @@ class MPITransport(Transport):
             self._combine_ranges(identity, exchange)
         else:
             del self._exchanges[identity]
-            self._join_ranges(exchange)
+            self._complete(exchange, [tuple(exchange.results)] * len(exchange.positions[self.rank]))
 
     def _combine_parts(self, exchange: _Exchange) -> None:
         """Compute the results of the members here from the parts of all."""
@@ -270,22 +289,32 @@ class MPITransport(Transport):
             names = list(own_nodes(size, positions))
             for of_operand in nodes:
                 of_operand.update({name: next(arrays) for name in names})
-        reduced = [
-            reduction.reduce(of_operand, size)
-            for reduction, of_operand in zip(reductions, nodes, strict=True)
-        ]
-        exchange.parts[0].clear()
-        self._post(identity, exchange, 1, dict.fromkeys(exchange.positions, tuple(reduced)))
-
-    def _join_ranges(self, exchange: _Exchange) -> None:
-        """Put the ranges of all ranks together."""
         operands = self._operands(exchange, exchange.positions[self.rank][0])
-        ranks = sorted(exchange.positions)
-        results = tuple(
-            np.concatenate([exchange.parts[1][rank][number] for rank in ranks]).reshape(operand.shape)
-            for number, operand in enumerate(operands)
+        exchange.results = [
+            np.empty(operand.shape, reduction.body.element_types[0].dtype)
+            for operand, reduction in zip(operands, reductions, strict=True)
+        ]
+        reduced = exchange.ranges_of_results(self.rank)
+        for reduction, of_operand, result in zip(reductions, nodes, reduced, strict=True):
+            reduction.reduce(of_operand, size, out=result)
+        self.messages.scratch.give_back(
+            [array for rank, arrays in exchange.parts[0].items() if rank != self.rank for array in arrays]
         )
-        self._complete(exchange, [results] * len(exchange.positions[self.rank]))
+        exchange.parts[0].clear()
+        self._post(identity, exchange, 1, dict.fromkeys(exchange.positions, reduced))
+
+    def _allocate(self, source: int, content: Any, types: Sequence[ArrayType]) -> Sequence[Array]:
+        """Memory for what comes in: of the ranges of a result their place in it."""
+        if content[0] == "exchange":
+            _, identity, step, _ = content
+            exchange = self._exchanges.get(identity)
+            if step == 0:
+                return self.messages.scratch.take(types)
+            if exchange is not None and exchange.results:
+                ranges = exchange.ranges_of_results(source)
+                if [(array.dtype, array.shape) for array in ranges] == list(types):
+                    return ranges
+        return new_arrays(types)
 
     def send(self, route: Hashable, process: ProcessId, operation: Operation, values: Values) -> None:
         target = self._target(route)
@@ -293,7 +322,7 @@ class MPITransport(Transport):
             super().send(route, process, operation, values)
             return
         content = "values", route, process, operation.name, str(operation.location)
-        self.messages.send(target, content, values)
+        self.mailbox.send(target, content, values)
 
     def _target(self, route: Hashable) -> int:
         """The rank to which a route leads. Host channels without a queue connect processes of one rank."""
@@ -333,6 +362,7 @@ class MPITransport(Transport):
     def close(self) -> None:
         while not self._has_finished or self.messages.has_outgoing:
             self._wait_for_message(None)
+        self.mailbox.close()
 
     def _wait_for_message(self, waits: tuple[str, ...] | None) -> None:
         """Wait until a message has come in, or the run has ended."""
@@ -342,7 +372,11 @@ class MPITransport(Transport):
             if self._has_finished and not self.messages.has_outgoing:
                 return
             looks += 1
-            if looks > _SPINS:
+            if looks % _LOOKS_BETWEEN_CHECKS == 0:
+                self.messages.watch.check()
+            if self.messages.is_transferring:
+                time.sleep(_TRANSFER_SLEEP_SECONDS)
+            elif looks > _SPINS:
                 time.sleep(pause)
                 pause = min(2 * pause, _MAX_SLEEP_SECONDS)
 
@@ -354,12 +388,12 @@ class MPITransport(Transport):
                 self.require_received()
             except ExecutionError as error:
                 unreceived = str(error)
-        idle = _Idle(self.messages.sent, self.messages.received, waits, unreceived, self._question)
+        idle = _Idle(self.mailbox.sent, self.mailbox.received, waits, unreceived, self._question)
         if idle == self._last_told:
             return
         self._last_told = idle
         if self.rank:
-            self.messages.send(0, ("idle", idle), counts=False)
+            self.mailbox.send(0, ("idle", idle), counts=False)
         else:
             self._note(0, idle)
 
@@ -390,7 +424,7 @@ class MPITransport(Transport):
         self._question = self._round
         self._last_told = None
         for rank in range(1, self.ranks):
-            self.messages.send(rank, ("question", self._round), counts=False)
+            self.mailbox.send(rank, ("question", self._round), counts=False)
 
     def _judge(self, everyone: Sequence[_Idle]) -> None:
         """End the run: all ranks have nothing to do, and no message is on its way."""
@@ -402,7 +436,7 @@ class MPITransport(Transport):
             raise ExecutionError(unreceived[0])
         self._has_finished = True
         for rank in range(1, self.ranks):
-            self.messages.send(rank, ("finish",), counts=False)
+            self.mailbox.send(rank, ("finish",), counts=False)
 
     def fail(self, error: NimbleError) -> None:
         if self._has_finished:
@@ -412,10 +446,5 @@ class MPITransport(Transport):
         content = "failure", known, error.reason, error.operation, error.label, error.location
         for rank in range(self.ranks):
             if rank != self.rank:
-                self.messages.send(rank, content, counts=False)
+                self.mailbox.send(rank, content, counts=False)
         self.messages.give_up()
-
-
-def _range(size: int, index: int, count: int) -> slice:
-    """The range of elements of one of `count` ranks."""
-    return slice(size * index // count, size * (index + 1) // count)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import queue
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import nimblehlo
-from nimblehlo import Grid, NimbleError, mpi
+from nimblehlo import Grid, HostQueues, NimbleError, mpi
 from tests.mpi.programs import PROGRAMS, inputs_of
 
 
@@ -41,7 +43,7 @@ def every_program() -> Any:
 def failures() -> Any:
     """For each program that must fail, the error's text and the seconds that it took."""
     told = {}
-    for name in ("deadlock", "check", "unreceived", "inputs"):
+    for name in ("deadlock", "check", "unreceived", "inputs", "mismatch", "full disk"):
         start = time.monotonic()
         try:
             _fail(name)
@@ -64,15 +66,44 @@ def _fail(name: str) -> None:
     inputs = [[np.ones(5, np.float32)]]
     if name == "inputs" and rank() == 1:
         inputs = [[np.ones(4, np.float32)]]
-    mpi.execute(FAILING[name], inputs)
+    text = FAILING[name]
+    if name == "mismatch" and rank() == 1:
+        text = text.replace("stablehlo.add", "stablehlo.maximum").replace("5xf32", "6xf32")
+        inputs = [[np.ones(6, np.float32)]]
+    mpi.execute(text, inputs, host=HostQueues(outfeed=_FullDisk()))
+
+
+class _FullDisk:
+    """An outfeed that writes to a disk without space; one rank's is enough."""
+
+    def put(self, item: Any, /) -> None:
+        if rank() == 1:
+            with open("/dev/full", "wb", buffering=0) as file:
+                file.write(item[0].tobytes())
+
+    def get_nowait(self) -> Any:
+        raise queue.Empty
 
 
 def killed() -> Any:
-    """Ends one rank without a word while the others wait for it."""
+    """Ends one rank without a word while the others wait for it: their error, and the seconds until it."""
+    executable = mpi.compile(PROGRAMS["all_reduce"].text, grid=Grid(8))
+    inputs = _inputs("all_reduce")
+    executable(inputs)
+    executable.communicator.Barrier()
+    for each in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(each, signal.SIG_IGN)  # a launcher may end the others with them
     if rank() == 1:
         os.kill(os.getpid(), 9)
-    mpi.execute(PROGRAMS["all_reduce"].text, _inputs("all_reduce"), grid=Grid(8))
-    return "no error"
+    start = time.monotonic()
+    texts = []
+    for _ in range(2):
+        try:
+            executable(inputs)
+            texts.append("no error")
+        except NimbleError as error:
+            texts.append(f"{type(error).__name__}: {error}")
+    return texts, time.monotonic() - start
 
 
 def speed() -> Any:

@@ -155,5 +155,14 @@ FAILING = {
         V,
     ),
     "inputs": _reducing(V, groups([[0, 1]])),
+    "mismatch": _reducing(V, groups([[0, 1]])),
+    "full disk": function(
+        f"%x: {V}",
+        f"""%t = stablehlo.create_token : {_TOKEN}
+        %u = "stablehlo.outfeed"(%x, %t) : ({V}, {_TOKEN}) -> {_TOKEN}
+        {all_reduce(V, groups([[0, 1]]))}
+        return %r : {V}""",
+        V,
+    ),
 }
 """Programs that fail on two ranks of one process each."""

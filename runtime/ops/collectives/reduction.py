@@ -75,7 +75,9 @@ class ProcessReduction(NamedTuple):
     type: TensorType
     accumulate: str
 
-    def reduce(self, nodes: Mapping[Node, Array], count: int, root: Node | None = None) -> Array:
+    def reduce(
+        self, nodes: Mapping[Node, Array], count: int, root: Node | None = None, out: Array | None = None
+    ) -> Array:
         """Combine nodes of the tree, element by element.
 
         Args:
@@ -84,11 +86,12 @@ class ProcessReduction(NamedTuple):
             count: the number of values in the whole tree.
             root: the node that is asked for, above level 0; its value is not rounded to the result's type
                 yet. None: the result.
+            out: a flat array for the result; None: a new one.
         """
         reducer = self.body.reducer(self.function, self.accumulate)
         size = next(iter(nodes.values())).size
         dtype = self.body.element_types[0].dtype if root is None else reducer.dtypes[0]
-        result = np.empty(size, dtype)
+        result = np.empty(size, dtype) if out is None else out
         top = root or (max(0, (count - 1).bit_length()), 0)
         for start in range(0, size, CHUNK_ELEMENTS):
             chunk = slice(start, start + CHUNK_ELEMENTS)

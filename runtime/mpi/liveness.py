@@ -1,0 +1,198 @@
+"""Notices ranks that end without a word.
+
+MPI says nothing of a rank that has died: to wait for its message never ends. Each rank therefore holds a
+connection to rank 0 on which no values travel. The system closes it with the process, whatever ended that;
+rank 0 sees it and tells the others, and all see the end of rank 0. A rank that is busy is not taken for dead,
+as it would be by a heartbeat. Keep-alive probes of TCP notice a machine that is gone.
+
+Source: RFC 9293, section 3.8.4 (keep-alives); specification of MPI 4.1, section 9.3 (error handling).
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import select
+import socket
+import sys
+import time
+from typing import Any, Final
+
+from ..errors import ExecutionError
+
+CONNECT_SECONDS: Final = 5.0
+"""How long ranks try to connect; ranks that cannot are not watched."""
+
+_KEEPALIVE_SECONDS: Final = 1
+_KEEPALIVE_PROBES: Final = 3
+_TOKEN_BYTES: Final = 16
+_LEAVES: Final = "its program has ended"
+_WATCHES: Final[list[Watch]] = []
+
+
+class Watch:
+    """Tells which rank of a communicator has ended.
+
+    Args:
+        communicator: an ``mpi4py.MPI.Comm``; all its ranks make a watch at the same time.
+
+    Attributes:
+        lost: says which rank has ended; "" while none has.
+        has_died: whether it ended without leaving, so that MPI cannot be finalized.
+    """
+
+    def __init__(self, communicator: Any) -> None:
+        self._rank: int = communicator.Get_rank()
+        self._connections: dict[int, socket.socket] = {}
+        self._poller = select.poll()
+        self._ranks: dict[int, int] = {}
+        self.lost = ""
+        self.has_died = False
+        if communicator.Get_size() > 1:
+            self._connect(communicator)
+        for rank, connection in self._connections.items():
+            _keep_alive(connection)
+            connection.setblocking(False)
+            self._poller.register(connection, select.POLLIN)
+            self._ranks[connection.fileno()] = rank
+        if not _WATCHES:
+            atexit.register(_leave)
+        _WATCHES.append(self)
+
+    @classmethod
+    def of(cls, communicator: Any) -> Watch:
+        """The watch of a communicator; all its ranks ask at the same time."""
+        watch = communicator.Get_attr(_keyval())
+        if watch is None:
+            watch = cls(communicator)
+            communicator.Set_attr(_keyval(), watch)
+        assert isinstance(watch, Watch)
+        return watch
+
+    def _connect(self, communicator: Any) -> None:
+        """Connect each rank with rank 0; no rank keeps a connection where one cannot connect."""
+        hosts = communicator.allgather(socket.gethostname())
+        is_local = len(set(hosts)) == 1
+        listener, address, token = None, None, secrets.token_bytes(_TOKEN_BYTES)
+        if self._rank == 0:
+            try:
+                listener = socket.create_server(("127.0.0.1" if is_local else "", 0), backlog=len(hosts))
+                host = "127.0.0.1" if is_local else socket.gethostbyname(socket.gethostname())
+                address = host, listener.getsockname()[1]
+            except OSError:
+                pass
+        address, token = communicator.bcast((address, token))
+        if listener is not None:
+            with listener:
+                self._connections = _accepted(listener, token, len(hosts) - 1)
+        elif address is not None:
+            try:
+                connection = socket.create_connection(address, CONNECT_SECONDS)
+                connection.sendall(token + self._rank.to_bytes(4, "little"))
+                self._connections = {0: connection}
+            except OSError:
+                pass
+        expected = 1 if self._rank else len(hosts) - 1
+        if not all(communicator.allgather(len(self._connections) == expected)):
+            for connection in self._connections.values():
+                connection.close()
+            self._connections = {}
+
+    def check(self) -> None:
+        """Look whether a rank has ended.
+
+        Raises:
+            ExecutionError: one has; names it.
+        """
+        for file, _ in [] if self.lost else self._poller.poll(0):
+            self._note(self._ranks[file])
+        if self.lost:
+            raise ExecutionError(self.lost)
+
+    def _note(self, rank: int) -> None:
+        """Note what the connection to a rank says."""
+        try:
+            said = self._connections[rank].recv(4096).decode()
+        except BlockingIOError:
+            return
+        except OSError:
+            said = ""
+        news, leaves = said.strip(), said.startswith(_LEAVES)
+        if not news or leaves:
+            reason = _LEAVES if leaves else "its process has died, or its machine is out of reach"
+            news = f"rank {rank} takes no more part: {reason}"
+        self.lost = news
+        self.has_died = _LEAVES not in news
+        if self._rank == 0:
+            self._tell(news)
+
+    def _tell(self, text: str) -> None:
+        for connection in self._connections.values():
+            try:
+                connection.sendall(text.encode())
+            except OSError:
+                continue
+
+    def leave(self) -> None:
+        """Say that this rank takes no more part."""
+        if not self.lost:
+            self._tell(_LEAVES)
+        for connection in self._connections.values():
+            connection.close()
+
+
+def _accepted(listener: socket.socket, token: bytes, count: int) -> dict[int, socket.socket]:
+    """The connections of so many ranks, or of those that come in time."""
+    connections: dict[int, socket.socket] = {}
+    deadline = time.monotonic() + CONNECT_SECONDS
+    while len(connections) < count and time.monotonic() < deadline:
+        listener.settimeout(max(0.01, deadline - time.monotonic()))
+        try:
+            connection, _ = listener.accept()
+            connection.settimeout(CONNECT_SECONDS)
+            greeting = connection.recv(_TOKEN_BYTES + 4, socket.MSG_WAITALL)
+        except OSError:
+            continue
+        if secrets.compare_digest(greeting[:_TOKEN_BYTES], token):
+            connections[int.from_bytes(greeting[_TOKEN_BYTES:], "little")] = connection
+        else:
+            connection.close()
+    return connections
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    """Have TCP ask for signs of life, where the system offers to choose how often."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", _KEEPALIVE_SECONDS),
+        ("TCP_KEEPINTVL", _KEEPALIVE_SECONDS),
+        ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
+    ):
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def _leave() -> None:
+    """At the end of the process: tell the other ranks; end without MPI where a rank has died.
+
+    MPI's own end waits for all ranks, so that it would wait for the dead one.
+    """
+    for watch in _WATCHES:
+        watch.leave()
+    if any(watch.has_died for watch in _WATCHES):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
+
+
+_KEYVALS: Final[list[int]] = []
+
+
+def _keyval() -> int:
+    """MPI's name of the attribute that holds a communicator's watch."""
+    if not _KEYVALS:
+        from mpi4py import MPI
+
+        _KEYVALS.append(MPI.Comm.Create_keyval())
+    return _KEYVALS[0]
