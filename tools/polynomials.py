@@ -113,6 +113,17 @@ def _exponential(degree: int) -> Approximation:
     )
 
 
+def _arctangent(limit: Any, degree: int) -> Approximation:
+    """atan(t), for |t| up to `limit`."""
+    return Approximation(
+        "ATAN",
+        "(atan(t) / t - 1) / z, where z = t^2",
+        _series(lambda z: (mpmath.atan(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 3),
+        (mpf(0), limit**2),
+        degree,
+    )
+
+
 def _power(name: str, steps: int, degree: int) -> Approximation:
     """2 to the power of what is left of a number without whole steps."""
     limit = LOG2 / steps
@@ -196,13 +207,7 @@ with mpmath.workdps(80):
         ),
         SIN,
         COS,
-        Approximation(
-            "ATAN",
-            "(atan(t) / t - 1) / z, where z = t^2",
-            _series(lambda z: (mpmath.atan(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 3),
-            (mpf(0), (mpf(7) / 16) ** 2),
-            11,
-        ),
+        _arctangent(mpf(7) / 16, 11),
         Approximation(
             "ASIN",
             "(asin(t) / t - 1) / z, where z = t^2",
@@ -356,6 +361,14 @@ with mpmath.workdps(80):
             14,
         ),
         INVERSE_CBRT,
+        _arctangent(mpf(1) / 4, 8),
+        Approximation(
+            "EXP_CUBE",
+            "(exp(r) - 1 - r - r^2 / 2) / r^3",
+            _series(lambda r: (mpmath.expm1(r) - r - r**2 / 2) / r**3, mpf(1) / 6),
+            (-LOG2 / 2 - mpf(2) ** -20, LOG2 / 2 + mpf(2) ** -20),
+            10,
+        ),
     )
 
 
@@ -451,6 +464,8 @@ def kernels_numbers() -> list[str]:
         ("MIDDLE_SLOPE", "erf_inv(x) / x, where -log(1 - x^2) = 9,", MIDDLE_SLOPE, None),
         ("FAR_SLOPE", "erf_inv(x) / x, where -log(1 - x^2) = 25,", FAR_SLOPE, None),
         ("TANH_SLOPE", "-1 / 3", -mpf(1) / 3, None),
+        ("ATAN_OF_HALF", "atan(1 / 2)", mpmath.atan(HALF), None),
+        ("ATAN_OF_ONE", "atan(1)", mpmath.atan(1), None),
     ):
         first, rest = parts_of(value, bits)
         lines = [f"/* {text} in two parts. */", f"#define {name} {first!r}", f"#define {name}_REST {rest!r}"]

@@ -37,6 +37,8 @@ static inline int best_level(void) {
     return PLAIN_LEVEL;
 }
 
+#define MIN_NORMAL 0x1p-1022
+
 /* Adding this rounds a number to an integer, which is then in the last bits of the sum. */
 #define ROUND_TO_INTEGER 0x1.8p52
 
@@ -71,6 +73,44 @@ REAL_INLINE double power_of_two(double k) { return double_from_bits(bits_of(k + 
 REAL_INLINE double blend(int is_first, double first, double second) {
     uint64_t mask = -(uint64_t)is_first;
     return double_from_bits((bits_of(first) & mask) | (bits_of(second) & ~mask));
+}
+
+/* An unevaluated sum of two numbers, of which `low` is small: it has about twice the digits of one. */
+typedef struct { double high, low; } Sum;
+
+/* first + second, without an error. */
+REAL_INLINE Sum exact_sum(double first, double second) {
+    double sum = first + second, second_part = sum - first;
+    Sum result = {sum, (first - (sum - second_part)) + (second - second_part)};
+    return result;
+}
+
+/* The same for |first| >= |second|, or first = 0. */
+REAL_INLINE Sum ordered_sum(double first, double second) {
+    double sum = first + second;
+    Sum result = {sum, (first - sum) + second};
+    return result;
+}
+
+REAL_INLINE Sum exact_square(double x) {
+    double square = x * x;
+    Sum result = {square, FUSED_MULTIPLY_ADD(x, x, -square)};
+    return result;
+}
+
+/* dividend / divisor. */
+REAL_INLINE Sum quotient(Sum dividend, Sum divisor) {
+    double high = dividend.high / divisor.high;
+    double rest = FUSED_MULTIPLY_ADD(-high, divisor.high, dividend.high);
+    Sum result = {high, (rest + (dividend.low - high * divisor.low)) / divisor.high};
+    return result;
+}
+
+/* The square root of a sum; 0 if it is 0. */
+REAL_INLINE Sum square_root(Sum square) {
+    double high = sqrt(square.high), rest = FUSED_MULTIPLY_ADD(-high, high, square.high) + square.low;
+    Sum result = {high, blend(high > 0, rest / (2 * high), 0)};
+    return result;
 }
 
 /* Copy items of `itemsize` bytes between strides. */

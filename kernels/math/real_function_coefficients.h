@@ -241,6 +241,30 @@
     TERM(-1.9720591905396232)                         \
     TERM(1.8766297241212762)
 
+/* (atan(t) / t - 1) / z, where z = t^2, in [0.0, 0.0625]: error 2^-54.0. */
+#define ATAN_TERMS(FIRST, TERM)                        \
+    FIRST(-0.041034266985419496, 0.057529943904780285) \
+    TERM(-0.06658687414697743)                         \
+    TERM(0.07692017877237385)                          \
+    TERM(-0.09090902874969416)                         \
+    TERM(0.11111111035986847)                          \
+    TERM(-0.1428571428525851)                          \
+    TERM(0.19999999999998933)                          \
+    TERM(-0.3333333333333333)
+
+/* (exp(r) - 1 - r - r^2 / 2) / r^3, in [-0.346575, 0.346575]: error 2^-54.03. */
+#define EXP_CUBE_TERMS(FIRST, TERM)                      \
+    FIRST(1.6084322963222681e-10, 2.091467958547083e-09) \
+    TERM(2.5052078014151406e-08)                         \
+    TERM(2.755727366084684e-07)                          \
+    TERM(2.755731923994778e-06)                          \
+    TERM(2.480158732553376e-05)                          \
+    TERM(0.00019841269841266418)                         \
+    TERM(0.0013888888888883752)                          \
+    TERM(0.008333333333333333)                           \
+    TERM(0.04166666666666667)                            \
+    TERM(0.16666666666666666)
+
 /* 2 / sqrt(pi) in two parts. */
 #define TWO_OVER_ROOT_PI 1.1283791670955126
 #define TWO_OVER_ROOT_PI_REST 1.533545961316588e-17
@@ -272,6 +296,14 @@
 /* -1 / 3 in two parts. */
 #define TANH_SLOPE -0.3333333333333333
 #define TANH_SLOPE_REST -1.850371707708594e-17
+
+/* atan(1 / 2) in two parts. */
+#define ATAN_OF_HALF 0.4636476090008061
+#define ATAN_OF_HALF_REST 2.2698777452961687e-17
+
+/* atan(1) in two parts. */
+#define ATAN_OF_ONE 0.7853981633974483
+#define ATAN_OF_ONE_REST 3.061616997868383e-17
 
 /* pi / 2 in three parts. */
 #define HALF_PI 1.5707963267948966

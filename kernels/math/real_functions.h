@@ -4,14 +4,17 @@
 #ifndef NIMBLEHLO_REAL_FUNCTIONS_H
 #define NIMBLEHLO_REAL_FUNCTIONS_H
 
+#include "angle_functions.h"
 #include "error_functions.h"
 #include "exponential_functions.h"
+#include "hyperbolic_functions.h"
+#include "logarithm_functions.h"
 #include "root_functions.h"
 #include "single_functions.h"
 #include "trigonometric_functions.h"
 
 /* Elements that are computed at a time, in the L1 cache. */
-enum { REAL_FUNCTION_BLOCK = 256, REAL_FUNCTION_COUNT = 9 };
+enum { REAL_FUNCTION_BLOCK = 256, REAL_FUNCTION_COUNT = 21 };
 
 /* NumPy's signature of an inner loop. */
 typedef void (*RealLoop)(char **pointers, const intptr_t *count, const intptr_t *strides, void *data);
@@ -81,10 +84,26 @@ REAL_COPIES(double)
     SINGLE_LOOPS(logistic, level, code)                                                              \
     SINGLE_LOOPS(tanh, level, code)                                                                  \
     REAL_LOOPS(cbrt, level, code)                                                                    \
+    REAL_LOOPS(logarithm, level, code)                                                               \
+    REAL_LOOPS(log_plus_one, level, code)                                                            \
+    REAL_LOOPS(exponential_minus_one, level, code)                                                   \
+    REAL_LOOPS(tangent, level, code)                                                                 \
+    REAL_LOOPS(sinh, level, code)                                                                    \
+    REAL_LOOPS(cosh, level, code)                                                                    \
+    REAL_LOOPS(asin, level, code)                                                                    \
+    REAL_LOOPS(acos, level, code)                                                                    \
+    REAL_LOOPS(atan, level, code)                                                                    \
+    REAL_LOOPS(asinh, level, code)                                                                   \
+    REAL_LOOPS(acosh, level, code)                                                                   \
+    REAL_LOOPS(atanh, level, code)                                                                   \
     static const RealFunction level##_functions[REAL_FUNCTION_COUNT] = {                             \
         REAL_FUNCTION(erf, level), REAL_FUNCTION(erfc, level), REAL_FUNCTION(erf_inv, level),        \
         REAL_FUNCTION(sine, level), REAL_FUNCTION(cosine, level), REAL_FUNCTION(exponential, level), \
         REAL_FUNCTION(logistic, level), REAL_FUNCTION(tanh, level), REAL_FUNCTION(cbrt, level),      \
+        REAL_FUNCTION(logarithm, level), REAL_FUNCTION(log_plus_one, level), REAL_FUNCTION(exponential_minus_one, level),\
+        REAL_FUNCTION(tangent, level), REAL_FUNCTION(sinh, level), REAL_FUNCTION(cosh, level),       \
+        REAL_FUNCTION(asin, level), REAL_FUNCTION(acos, level), REAL_FUNCTION(atan, level),          \
+        REAL_FUNCTION(asinh, level), REAL_FUNCTION(acosh, level), REAL_FUNCTION(atanh, level),       \
     };
 
 REAL_FUNCTIONS(plain, )

@@ -7,3 +7,17 @@ sine: np.ufunc
 cosine: np.ufunc
 exponential: np.ufunc
 logistic: np.ufunc
+tanh: np.ufunc
+cbrt: np.ufunc
+logarithm: np.ufunc
+log_plus_one: np.ufunc
+exponential_minus_one: np.ufunc
+tangent: np.ufunc
+sinh: np.ufunc
+cosh: np.ufunc
+asin: np.ufunc
+acos: np.ufunc
+atan: np.ufunc
+asinh: np.ufunc
+acosh: np.ufunc
+atanh: np.ufunc

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Ufuncs of f64 that are faster than NumPy's and SciPy's: see `real_functions.h`.
+"""Ufuncs of f64 that have the same bits on every processor: see `real_functions.h`.
 
 On arrays of f32 they give the values of f64, rounded.
 """
@@ -43,3 +43,15 @@ exponential = ufunc(5, "exponential", "e to the power of x of f64.")
 logistic = ufunc(6, "logistic", "1 / (1 + exp(-x)) of f64.")
 tanh = ufunc(7, "tanh", "The hyperbolic tangent of f64.")
 cbrt = ufunc(8, "cbrt", "The cube root of f64.")
+logarithm = ufunc(9, "logarithm", "The natural logarithm of f64.")
+log_plus_one = ufunc(10, "log_plus_one", "log(1 + x) of f64.")
+exponential_minus_one = ufunc(11, "exponential_minus_one", "exp(x) - 1 of f64.")
+tangent = ufunc(12, "tangent", "The tangent of f64.")
+sinh = ufunc(13, "sinh", "The hyperbolic sine of f64.")
+cosh = ufunc(14, "cosh", "The hyperbolic cosine of f64.")
+asin = ufunc(15, "asin", "The inverse sine of f64.")
+acos = ufunc(16, "acos", "The inverse cosine of f64.")
+atan = ufunc(17, "atan", "The inverse tangent of f64.")
+asinh = ufunc(18, "asinh", "The inverse hyperbolic sine of f64.")
+acosh = ufunc(19, "acosh", "The inverse hyperbolic cosine of f64.")
+atanh = ufunc(20, "atanh", "The inverse hyperbolic tangent of f64.")

@@ -10,8 +10,6 @@
 
 #include "real_arithmetic.h"
 
-#define MIN_NORMAL 0x1p-1022
-
 REAL_INLINE double cbrt_of(double x) {
     double magnitude = fabs(x);
     int is_subnormal = magnitude < MIN_NORMAL;

@@ -329,14 +329,18 @@ declare(
         "stablehlo.exponential": {
             "functions": {FLOAT: real_functions.exponential, COMPLEX: special.exp_complex}
         },
-        "stablehlo.exponential_minus_one": {"functions": {FLOAT: np.expm1, COMPLEX: special.expm1_complex}},
-        "stablehlo.log": {"functions": {FLOAT | COMPLEX: np.log}},
-        "stablehlo.log_plus_one": {"functions": {FLOAT: np.log1p, COMPLEX: special.log1p_complex}},
+        "stablehlo.exponential_minus_one": {
+            "functions": {FLOAT: real_functions.exponential_minus_one, COMPLEX: special.expm1_complex}
+        },
+        "stablehlo.log": {"functions": {FLOAT: real_functions.logarithm, COMPLEX: np.log}},
+        "stablehlo.log_plus_one": {
+            "functions": {FLOAT: real_functions.log_plus_one, COMPLEX: special.log1p_complex}
+        },
         "stablehlo.logistic": {
             "functions": {FLOAT: real_functions.logistic, COMPLEX: special.logistic_complex}
         },
         "stablehlo.sine": {"functions": {FLOAT: real_functions.sine, COMPLEX: np.sin}},
-        "stablehlo.tan": {"functions": {FLOAT | COMPLEX: np.tan}},
+        "stablehlo.tan": {"functions": {FLOAT: real_functions.tangent, COMPLEX: np.tan}},
         "stablehlo.tanh": {"functions": {FLOAT: real_functions.tanh, COMPLEX: np.tanh}},
     },
 )

@@ -62,6 +62,9 @@ CUBES = np.concatenate(
         [5e-324, np.nextafter(2.0**-1022, 0), np.finfo(np.float64).max],
     ]
 )
+ABOVE_ONE = 1 + 10 ** RNG.uniform(-16, 1, 700)
+POSITIVE = np.concatenate([np.abs(CUBES), ABOVE_ONE, NEAR_ONE])
+LARGE = 10 ** RNG.uniform(0, 308, 700)
 PARTS = np.concatenate(
     [
         RNG.uniform(-1, 1, 1500),
@@ -84,6 +87,18 @@ FUNCTIONS = {
     "logistic": (real_functions.logistic, lambda x: 1 / (1 + mpmath.exp(-x)), LOGISTIC_EXPONENTS, 2.0),
     "tanh": (real_functions.tanh, mpmath.tanh, TANH_ARGUMENTS, 1.0),
     "cbrt": (real_functions.cbrt, lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)), CUBES, 0.51),
+    "logarithm": (real_functions.logarithm, mpmath.log, POSITIVE, 0.55),
+    "log_plus_one": (real_functions.log_plus_one, mpmath.log1p, np.concatenate([PARTS, np.abs(CUBES)]), 0.55),
+    "exponential_minus_one": (real_functions.exponential_minus_one, mpmath.expm1, EXPONENTS, 0.6),
+    "tangent": (real_functions.tangent, mpmath.tan, ANGLES, 1.0),
+    "sinh": (real_functions.sinh, mpmath.sinh, EXPONENTS, 0.6),
+    "cosh": (real_functions.cosh, mpmath.cosh, EXPONENTS, 0.55),
+    "asin": (real_functions.asin, mpmath.asin, PARTS, 0.6),
+    "acos": (real_functions.acos, mpmath.acos, PARTS, 0.8),
+    "atan": (real_functions.atan, mpmath.atan, np.concatenate([TANH_ARGUMENTS, CUBES]), 0.55),
+    "asinh": (real_functions.asinh, mpmath.asinh, np.concatenate([TANH_ARGUMENTS, CUBES]), 0.6),
+    "acosh": (real_functions.acosh, mpmath.acosh, np.concatenate([ABOVE_ONE, LARGE]), 0.65),
+    "atanh": (real_functions.atanh, mpmath.atanh, PARTS, 0.6),
 }
 """Each function, its true value, arguments, and the greatest error in ulps."""
 
@@ -91,7 +106,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_are_close(name: str) -> None:
     function, true, arguments, most = FUNCTIONS[name]
-    with mpmath.workprec(1200 if name in ("sine", "cosine") else 200):
+    with mpmath.workprec(1200 if name in ("sine", "cosine", "tangent") else 300):
         for x, value in zip(arguments, function(arguments), strict=True):
             exact = true(mpmath.mpf(float(x)))
             assert abs(mpmath.mpf(float(value)) - exact) <= most * np.spacing(abs(float(exact))), x
@@ -133,6 +148,31 @@ def test_special_values_of_tanh() -> None:
     value = real_functions.tanh(np.array([0.0, -0.0, np.inf, -np.inf, np.nan]))
     np.testing.assert_array_equal(value, [0, 0, 1, -1, np.nan])
     assert list(np.signbit(value[:2])) == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    {
+        "logarithm": [-np.inf, -np.inf, 0, np.nan, np.inf, np.nan],
+        "log_plus_one": [0.0, -0.0, np.log(2), -np.inf, np.inf, np.nan],
+        "exponential_minus_one": [0.0, -0.0, np.e - 1, 1 / np.e - 1, np.inf, -1],
+        "tangent": [0.0, -0.0, 1.5574077246549023, -1.5574077246549023, np.nan, np.nan],
+        "sinh": [0.0, -0.0, 1.1752011936438014, -1.1752011936438014, np.inf, -np.inf],
+        "cosh": [1, 1, 1.5430806348152437, 1.5430806348152437, np.inf, np.inf],
+        "asin": [0.0, -0.0, np.pi / 2, -np.pi / 2, np.nan, np.nan],
+        "acos": [np.pi / 2, np.pi / 2, 0.0, np.pi, np.nan, np.nan],
+        "atan": [0.0, -0.0, np.pi / 4, -np.pi / 4, np.pi / 2, -np.pi / 2],
+        "asinh": [0.0, -0.0, 0.881373587019543, -0.881373587019543, np.inf, -np.inf],
+        "acosh": [np.nan, np.nan, 0.0, np.nan, np.inf, np.nan],
+        "atanh": [0.0, -0.0, np.inf, -np.inf, np.nan, np.nan],
+    }.items(),
+)
+def test_special_values_of_functions_and_inverses(name: str, values: list[float]) -> None:
+    with np.errstate(all="ignore"):
+        got = getattr(real_functions, name)(np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan]))
+    np.testing.assert_allclose(got, [*values, np.nan], rtol=1e-15)
+    zeros = got == 0
+    assert list(np.signbit(got[zeros])) == list(np.signbit(np.array([*values, np.nan])[zeros]))
 
 
 def test_special_values_of_cbrt() -> None:
