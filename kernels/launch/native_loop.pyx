@@ -4,6 +4,9 @@
 The code is `int64 loop(void **state, void **captured, int64 max_iterations)`: it updates the carried values in place,
 and returns 1 while iterations are left, otherwise 0. The pointer after the captured values is its workspace. It runs
 the whole loop, or one shard of it.
+
+Code of a whole loop gets the address of a `Monitor` after its workspace. It calls the monitor's function now and then
+in inner loops that may run long, and returns 2 at once if that does not return 0.
 """
 
 cimport numpy as cnp
@@ -25,6 +28,25 @@ cdef enum:
     MAX_POINTERS = 64
 
 cdef int64_t _MAX_ITERATIONS = <int64_t>1 << 40
+
+
+# What inner loops call with the number of iterations that they have run since the last time.
+cdef struct Monitor:
+    int64_t (*check)(Monitor *, int64_t) noexcept nogil
+    void *count_iterations
+    void *errors
+
+
+cdef int64_t check_inner_loop(Monitor *monitor, int64_t iterations) noexcept nogil:
+    """Handle signals and count iterations; returns whether the loop is to stop, with the reason in `errors`."""
+    with gil:
+        try:
+            PyErr_CheckSignals()
+            (<object>monitor.count_iterations)(iterations)
+            return 0
+        except BaseException as error:
+            (<list>monitor.errors).append(error)
+            return 1
 
 
 # The pointers of a shard: carried values, captured values, first row, workspace.
@@ -109,7 +131,8 @@ cdef class LoopFunction:
         cdef void *fixed[MAX_POINTERS]
         cdef void **pointers = fixed
         cdef LoopRun loop_run = LoopRun(self.function, NULL, carried, count + 2, 0, 0)
-        cdef list state = [], temporaries = []
+        cdef list state = [], temporaries = [], errors = []
+        cdef Monitor monitor = Monitor(check_inner_loop, <void *>count_iterations, <void *>errors)
         cdef cnp.ndarray array
         if len(self.is_invariant) != carried:
             raise ValueError(f"carries {len(self.is_invariant)} values, but got {carried}")
@@ -134,10 +157,13 @@ cdef class LoopFunction:
                     temporaries.append(array)
                 pointers[carried + index] = cnp.PyArray_DATA(array)
             pointers[count] = NULL if workspace is None else workspace.memory
+            pointers[count + 1] = &monitor
             if self.shards is not None:
                 self.fill_shard_pointers(pointers, state, count, temporaries)
             loop_run.pointers = pointers
             self.run(&loop_run, count_iterations)
+            if errors:
+                raise errors[0]
         finally:
             if pointers != fixed:
                 PyMem_Free(pointers)
@@ -179,7 +205,7 @@ cdef class LoopFunction:
             else:
                 seconds = self.shards.seconds * loop_run.iterations
                 run_in_order(<size_t>&run_shard, <size_t>loop_run, self.shards.count, seconds, self.shards.threads)
-            if not loop_run.is_unfinished:
+            if loop_run.is_unfinished != 1:
                 return 0
             PyErr_CheckSignals()
             count_iterations(loop_run.iterations)

@@ -60,8 +60,14 @@ def constants_description(values: Sequence[Value]) -> str:
 
 
 def _kept(operation: Operation) -> dict[str, Attribute]:
-    """The attributes that say what an operation does: those of other dialects have a dot in their names."""
+    """The attributes that say what an operation does.
+
+    Those of other dialects, which have a dot in their names, do not, but for custom calls: their targets are
+    defined outside of StableHLO, and JAX gives them their parameters so.
+    """
     attributes = operation.attributes
+    if operation.name == "stablehlo.custom_call":
+        return dict(attributes)
     return {name: value for name, value in attributes.items() if "." not in name} if attributes else {}
 
 

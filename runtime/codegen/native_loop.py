@@ -2,9 +2,10 @@
 
 The function is `int64 loop(int8 **state, int8 **captured, int64 max_iterations)`. `state` points to the
 memory of each carried value, where the function reads it and leaves its last value. `captured` points to the
-values that the regions use from outside, and then to the workspace of `native_loop_needs`, which begins at a
-cache line. The function runs at most `max_iterations` iterations, so that its caller can stop the loop
-between two calls, and returns 1 while `cond` still holds, otherwise 0.
+values that the regions use from outside, then to the workspace of `native_loop_needs`, which begins at a
+cache line, and then to a monitor (`blocks.Interruption`). The function runs at most `max_iterations`
+iterations, so that its caller can stop the loop between two calls, and returns 1 while `cond` still holds,
+otherwise 0; or `STOPPED` where its caller stopped an inner loop.
 
 Source: specification, section "while".
 """
@@ -31,8 +32,10 @@ from .arrays import (
 from .blocks import (
     Elements,
     Emitter,
+    Interruption,
     Storage,
     emit_while,
+    interruption_problem,
     is_plain,
     loop_problem,
     store_elements,
@@ -69,6 +72,20 @@ def _scalar_problem(operation: Operation, view_of: ViewOf) -> str | None:
         return reason
     cond, body = (region.block for region in operation.regions)
     return updates_problem(cond, ()) or updates_problem(body, body.arguments)
+
+
+def operations_within(operation: Operation) -> int:
+    """How many operations the regions of a `while` have."""
+    return sum(1 for one in operation.walk()) - 1
+
+
+def runs_uninterrupted(operation: Operation) -> bool:
+    """Whether an iteration of a `while` comes to its end soon, so that nothing needs to monitor it."""
+    return interruption_problem(_blocks_operations(operation)) is None
+
+
+def _blocks_operations(operation: Operation) -> list[Operation]:
+    return [one for region in operation.regions for one in region.block.operations]
 
 
 def is_plain_loop(operation: Operation) -> bool:
@@ -111,6 +128,9 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
         emitter = ArrayEmitter(builder, view_of, workspace, updated_in_place(operation))
         emitter.unchanging.update(captured)
     emitter.bound.update(zip(captured, map(emitter.result, around), strict=True))
+    if not runs_uninterrupted(operation):
+        monitor = _pointer(builder, outside, len(captured) + 1)
+        emitter.interruption = Interruption(builder, view_of, monitor)
     initial = [emitter.result(home) for home in homes]
     results, goes_on = emit_while(emitter, operation, initial, max_iterations)
     body = operation.regions[1].block

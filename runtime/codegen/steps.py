@@ -12,7 +12,7 @@ from llvmlite import ir
 from ..ir import Block, Operation, Value
 from .arrays import ArrayEmitter, block_problem
 from .arrays.emitter import is_array
-from .blocks import Storage
+from .blocks import Storage, interruption_problem
 from .blocks.boxes import copy_all
 from .coverage import ViewOf
 from .llvm.tasks import define_task
@@ -20,7 +20,10 @@ from .regions.region_function import LoopFunction
 
 NAME = "steps"
 
-steps_problem = block_problem
+
+def steps_problem(block: Block, view_of: ViewOf) -> str | None:
+    """Why a block of small steps cannot be generated, or None where it can."""
+    return interruption_problem(block.operations) or block_problem(block, view_of)
 
 
 def steps_module(block: Block, view_of: ViewOf) -> ir.Module:

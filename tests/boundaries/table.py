@@ -33,6 +33,7 @@ kernels/sorting/sort_encoding.py:POSITION_BITS
 kernels/*.py:_ALIGNMENT
 runtime/codegen/*.py:_ALIGNMENT
 runtime/codegen/arrays/emitter.py:_LINE
+runtime/codegen/blocks/interruption.py:STOPPED
 runtime/mpi/messages.py:_*_TAG
 runtime/ops/collectives/replica_groups.py:_NO_ID
 runtime/codegen/elementwise/complex64.py:_EXP_REACH

@@ -417,3 +417,31 @@ def test_arrays_that_a_step_makes_take_turns() -> None:
     for steps in (9, 10, 25):
         check_body(body, "%p, %p, %x, %s", steps, **arrays)
         check_body(body, "%y, %p, %q, %r", steps, **arrays)
+
+
+@pytest.mark.parametrize(
+    ("shape", "side", "body"),
+    [
+        ((3, 16), "low", "add"),
+        ((3, 5), "high", "maximum"),
+        ((2, 70), "high", "subtract"),
+        ((33, 2), "low", "subtract"),
+        ((256,), "high", "add"),
+    ],
+)
+def test_scans(shape: tuple[int, ...], side: str, body: str) -> None:
+    """Cumulative windows along the longest dimension, of a body that is not associative too."""
+    axis = int(np.argmax(shape))
+    window = [size if d == axis else 1 for d, size in enumerate(shape)]
+    pads = [[0, 0] for _ in shape]
+    pads[axis][side == "high"] = shape[axis] - 1
+    type = type_of(np.zeros(shape, np.float32))
+    text = f"""%init = stablehlo.constant dense<0.3> : tensor<f32>
+      %s = "stablehlo.reduce_window"(%x, %init) ({{
+      ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+        %r = stablehlo.{body} %p, %q : tensor<f32>
+        stablehlo.return %r : tensor<f32>
+      }}) {{window_dimensions = array<i64: {", ".join(map(str, window))}>,
+        padding = dense<{pads}> : tensor<{len(shape)}x2xi64>}} : ({type}, tensor<f32>) -> {type}
+      %y = stablehlo.tanh %s : {type}"""
+    check_body(text, "%y", x=floats(*shape))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import Options
+from nimblehlo import ExecutionError, Options
 from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.plan.implementations import native_loops
 from nimblehlo.plan.tiering import cost_model
@@ -367,9 +367,9 @@ def test_more_values_than_fit_the_stack() -> None:
 
 
 def test_a_loop_of_very_much_code_keeps_its_plan() -> None:
-    body = "\n      ".join(f"%x{k + 1} = stablehlo.tanh %x{k} : tensor<16xf32>" for k in range(1, 420))
+    body = "\n      ".join(f"%x{k + 1} = stablehlo.tanh %x{k} : tensor<16xf32>" for k in range(1, 4020))
     carried = {"x1": ("a", "tensor<16xf32>")}
-    assert "too much code" in str(problem_of(counted(30, body, carried, "%x420")))
+    assert "too much code" in str(problem_of(counted(30, body, carried, "%x4020")))
     assert problem_of(counted(30, "\n".join(body.splitlines()[:3]), carried, "%x4")) is None
 
 
@@ -502,3 +502,86 @@ def test_loops_of_many_steps_are_compiled_first_where_their_plan_would_take_long
     assert function.body is not None
     (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
     assert native_loops.patience(view_of(loop)) > cost_model.LOOP_SECONDS  # type: ignore[arg-type]
+
+
+INNER = """
+  func.func @main(%a: tensor<{size}xf32>, %n: tensor<i32>) -> (tensor<{size}xf32>, tensor<i32>) {{
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %limit = stablehlo.constant dense<20> : tensor<i32>
+    %outer:3 = stablehlo.while(%i = %zero, %x = %a, %total = %zero)
+      : tensor<i32>, tensor<{size}xf32>, tensor<i32>
+    cond {{
+      %go = stablehlo.compare LT, %i, %limit : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %go : tensor<i1>
+    }} do {{
+      %inner:3 = stablehlo.while(%k = %n, %y = %x, %t = %total)
+        : tensor<i32>, tensor<{size}xf32>, tensor<i32>
+      cond {{
+        %more = stablehlo.compare NE, %k, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %more : tensor<i1>
+      }} do {{
+        %less = stablehlo.subtract %k, %one : tensor<i32>
+        %z = stablehlo.sine %y : tensor<{size}xf32>
+        %u = stablehlo.add %t, %one : tensor<i32>
+        stablehlo.return %less, %z, %u : tensor<i32>, tensor<{size}xf32>, tensor<i32>
+      }}
+      %next = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %next, %inner#1, %inner#2 : tensor<i32>, tensor<{size}xf32>, tensor<i32>
+    }}
+    return %outer#1, %outer#2 : tensor<{size}xf32>, tensor<i32>
+  }}
+"""
+"""An inner loop that takes as many iterations as an operand says; for a negative one, billions."""
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_inner_loops_of_unknown_length(size: int) -> None:
+    text = INNER.format(size=size)
+    assert problem_of(text) is None
+    values = np.linspace(-2, 2, size, dtype=np.float32)
+    for count in (0, 1, 300):
+        (_, total) = run_every_way(text, values, np.int32(count))
+        assert total == 20 * count
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_a_signal_or_a_limit_stops_an_endless_inner_loop(size: int) -> None:
+    values, text = np.ones(size, np.float32), INNER.format(size=size)
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        executable(values, np.int32(-1))
+    assert time.perf_counter() - start < 3
+    assert executable(values, np.int32(2))[1] == 40
+    for options in (Options(compile="eager", max_steps=100_000), Options(compile="eager", timeout=0.3)):
+        with pytest.raises(ExecutionError, match=r"max_steps|timeout"):
+            nimblehlo.compile(text, options=options)(values, np.int32(-1))
+
+
+def test_a_loop_of_more_code_than_llvm_unrolls() -> None:
+    body = "\n      ".join(f"%x{k + 1} = stablehlo.negate %x{k} : tensor<20xf32>" for k in range(1, 421))
+    text = counted(30, body, {"x1": ("a", "tensor<20xf32>")}, "%x421")
+    assert problem_of(text) is None
+    values = np.linspace(-1, 1, 20, dtype=np.float32)
+    (result,) = nimblehlo.compile(text, options=Options(compile="eager"))(values)
+    assert result.tobytes() == values.tobytes()
+
+
+def test_a_loop_goes_on_in_native_code_as_soon_as_that_is_there() -> None:
+    """It is compiled beside its first call, which takes long enough."""
+    body = "%y = stablehlo.sine %x : tensor<40xf32>"
+    text = counted(10**6, body, {"x": ("a", "tensor<40xf32>")}, "%y").replace("dense<1000000>", "dense<%n>")
+    text = text.replace("%limit = stablehlo.constant dense<%n> : tensor<i32>", "").replace("%limit", "%n")
+    text = text.replace("@main(", "@main(%n: tensor<i32>, ")
+    values = np.ones(40, np.float32)
+    executable = nimblehlo.compile(text)
+    (result,) = executable(np.int32(300_000), values)
+    (expected,) = nimblehlo.compile(text, options=Options(compile="eager"))(np.int32(300_000), values)
+    assert result.tobytes() == expected.tobytes()
+    (step,) = [
+        one for one in executable._cached_programs()[0]._plan.steps if one.operation == "stablehlo.while"
+    ]
+    assert step.implementation.native is not None

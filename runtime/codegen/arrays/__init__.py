@@ -5,7 +5,7 @@ elements are only read, or updated in place where a loop carries them. `block_pr
 be generated; an `ArrayEmitter` generates it.
 """
 
-from . import products, selection
+from . import products, scans, selection
 from .control import updated_in_place, while_problem, workspace_bytes
 from .emitter import (
     MAX_OPERATIONS,
@@ -15,14 +15,17 @@ from .emitter import (
     products_of,
     step_problem,
 )
+from .library_calls import library_symbols
 
 __all__ = [
     "MAX_OPERATIONS",
     "ArrayEmitter",
     "Workspace",
     "block_problem",
+    "library_symbols",
     "products",
     "products_of",
+    "scans",
     "selection",
     "step_problem",
     "updated_in_place",

@@ -10,7 +10,7 @@ from ...ir import Block, Operation
 from ...ir import Value as IrValue
 from ...types import TensorType, Type
 from .. import blocks
-from ..blocks import Bound, Emitter, Mode, Storage, is_plain
+from ..blocks import Bound, Emitter, Mode, Storage, interruption_problem, is_plain
 from ..blocks.boxes import copy_all
 from ..blocks.elements import element_count, flat, is_large
 from ..blocks.emitter import ELEMENTWISE, EMIT_RULES, emit_rule_of, operation_problem
@@ -28,8 +28,8 @@ MAX_BYTES = 1 << 17
 """Bytes on the stack for the arrays of a block."""
 MAX_WORK = 1 << 15
 """Products that the operations of a block multiply: more are better shared among threads."""
-MAX_OPERATIONS = 400
-"""Operations of a block, those of its regions included: more would take seconds to compile."""
+MAX_OPERATIONS = 4000
+"""Operations of a block, those of its regions included: LLVM takes some 3 s for so many."""
 
 IN_PLACE = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
 """What updates arrays in place, large ones always."""
@@ -92,7 +92,7 @@ def products_of(block: Block, view_of: ViewOf) -> int:
 
 def step_problem(operation: Operation, view_of: ViewOf) -> str | None:
     """Why an operation cannot be generated among others of a block, or None where it can."""
-    reason = operation_problem(operation, view_of, Mode.ARRAYS)
+    reason = interruption_problem([operation]) or operation_problem(operation, view_of, Mode.ARRAYS)
     if reason is None and sum(emit_rule_of(one).work(one, view_of) for one in operation.walk()) > MAX_WORK:
         return "has many products"
     return reason

@@ -7,14 +7,17 @@ generates it.
 
 from . import control, indexing, movement, reductions
 from .arrays import IsArray, updates_problem
-from .control import count_limit, emit_while, loop_problem
+from .control import emit_while, loop_problem
+from .counting import count_limit
 from .elements import Elements, Storage, all_elements, is_plain, is_small, store_elements
 from .emitter import Bound, Emitter, Mode, block_problem
+from .interruption import Interruption, interruption_problem
 
 __all__ = [
     "Bound",
     "Elements",
     "Emitter",
+    "Interruption",
     "IsArray",
     "Mode",
     "Storage",
@@ -24,6 +27,7 @@ __all__ = [
     "count_limit",
     "emit_while",
     "indexing",
+    "interruption_problem",
     "is_plain",
     "is_small",
     "loop_problem",

@@ -7,9 +7,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from ...ir import Block, DenseElementsAttribute, EnumAttribute, Operation, Region, captured_values
+from ...ir import Block, Operation, Region, captured_values
 from ...ir import Value as IrValue
-from ...types import SIGNED, TensorType
 from ..coverage import ViewOf
 from ..llvm.loops import While
 from ..llvm.values import I64, Value
@@ -27,12 +26,10 @@ from .emitter import (
     instructions,
     regions_problem,
 )
+from .interruption import interruption_problem, is_checked
 
 MAX_INSTRUCTIONS = 4000
 """A loop of scalar work with more would take seconds to compile."""
-MAX_INNER_TRIPS = 1 << 12
-"""A loop within a block on arrays that may take more is left to the plan: native code is not interrupted
-there."""
 
 
 def body_problem(region: Region, view_of: ViewOf, mode: Mode) -> str | None:
@@ -47,7 +44,7 @@ def body_problem(region: Region, view_of: ViewOf, mode: Mode) -> str | None:
                 return f"its body has {value.type}"
         if captured_values([region]):
             return "its body uses values from outside"
-    return block_problem(block, view_of)
+    return interruption_problem(block.operations) or block_problem(block, view_of)
 
 
 def _emit_if(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
@@ -123,46 +120,9 @@ def loop_problem(operation: Operation, view_of: ViewOf) -> str | None:
 
 
 def _inner_loop_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    """Native code is not interrupted within a step of the outermost loop: each must come to an end."""
-    limit = count_limit(operation)
-    if limit is None:
-        return "an inner loop has no known number of steps"
     if mode is Mode.SCALARS:
         return loop_problem(operation, view_of)
-    if limit > MAX_INNER_TRIPS:
-        return "an inner loop has a great number of steps"
     return regions_problem(operation, view_of, mode)
-
-
-def count_limit(operation: Operation) -> int | None:
-    """Up to which constant a `while` counts a signed integer by a positive constant; None: it does not."""
-    cond, body = (region.block for region in operation.regions)
-    test = cond.terminator.operands[0].owner
-    if not isinstance(test, Operation) or test.name != "stablehlo.compare":
-        return None
-    direction = test.attributes.get("comparison_direction")
-    counter, limit = test.operands
-    if not isinstance(direction, EnumAttribute) or direction.value not in ("LT", "LE"):
-        return None
-    if counter.owner is not cond:
-        return None
-    argument, step = body.arguments[counter.index], body.terminator.operands[counter.index].owner
-    if not isinstance(step, Operation) or step.name != "stablehlo.add" or argument not in step.operands:
-        return None
-    others = [_integer(operand) for operand in step.operands if operand is not argument]
-    is_positive = len(others) == 1 and others[0] is not None and others[0] > 0
-    return _integer(limit) if is_positive else None
-
-
-def _integer(value: IrValue) -> int | None:
-    """The value of a constant of one signed integer."""
-    operation, type = value.owner, value.type
-    if not isinstance(operation, Operation) or operation.name != "stablehlo.constant":
-        return None
-    attribute = operation.attributes.get("value")
-    if not isinstance(attribute, DenseElementsAttribute) or not isinstance(type, TensorType):
-        return None
-    return int(attribute.array.flat[0]) if type.category == SIGNED and attribute.array.size == 1 else None
 
 
 def emit_while(
@@ -187,6 +147,8 @@ def emit_while(
         (condition,) = emitter.emit_block(cond, [one.read() for one in carried])
         (holds,) = emitter.at(condition, 0)
         goes_on(holds if left is None else builder.and_(holds, builder.icmp_signed(">", *left.get(), I64(0))))
+        if budget is None and emitter.interruption is not None and is_checked(operation):
+            emitter.interruption.emit_check(body)
         handed_on = emitter.emit_block(body, [one.read() for one in carried])
         homes = [one.now for one in carried]
         settled = [

@@ -113,6 +113,13 @@ class Watch(Protocol):
         """A block ends: it hands on the operands of its terminator."""
 
 
+class LoopCheck(Protocol):
+    """Lets the caller of native code stop inner loops."""
+
+    def emit_check(self, body: Block) -> None:
+        """Generate what each iteration of an inner loop with that body begins with."""
+
+
 class Emitter:
     """Generates blocks of scalar work at the place where a builder stands, in a function whose entry block
     ends in a branch; arrays are read where they lie, and updated in place.
@@ -125,6 +132,7 @@ class Emitter:
     Attributes:
         bound: what the values of blocks are bound to.
         result_storage: memory of their own for some results, where they are wanted.
+        interruption: checks inner loops that may run long; None: there are none.
     """
 
     watch: ClassVar[Watch | None] = None
@@ -138,6 +146,7 @@ class Emitter:
         self.view_of = view_of
         self.bound: dict[IrValue, Bound] = dict(environment or {})
         self.result_storage: dict[IrValue, Storage] = {}
+        self.interruption: LoopCheck | None = None
 
     def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
         """Generate a block's operations; returns what its terminator hands on."""

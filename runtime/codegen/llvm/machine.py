@@ -18,7 +18,7 @@ import os
 import pathlib
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...kernels.launch.cache_files import digest, digest_of_sources, folder, has_folder, keep, read
@@ -46,7 +46,9 @@ def key_of(description: str) -> str:
     return digest(description.encode()).hex()[:32]
 
 
-def function_address(key: str, name: str, build: Build, is_brief: bool = False) -> int:
+def function_address(
+    key: str, name: str, build: Build, is_brief: bool = False, symbols: Mapping[str, int] | None = None
+) -> int:
     """The address of the function `name`, valid as long as the process lives.
 
     Args:
@@ -54,11 +56,12 @@ def function_address(key: str, name: str, build: Build, is_brief: bool = False) 
         name: the function's symbol, of external linkage.
         build: called where neither this process nor the disk has the code.
         is_brief: the code's loops are short, so that LLVM should not take long over them.
+        symbols: the addresses of what the code uses from outside; None: nothing.
 
     Raises:
         MemoryError: the process cannot map the code.
     """
-    return _machine().address(key, name, build, is_brief)
+    return _machine().address(key, name, build, is_brief, symbols or {})
 
 
 def is_quick(key: str) -> bool:
@@ -109,7 +112,7 @@ class _Machine:
         version = folder(self.folder) if self.folder else None
         return version / f"{key}.o" if version else None
 
-    def address(self, key: str, name: str, build: Build, is_brief: bool) -> int:
+    def address(self, key: str, name: str, build: Build, is_brief: bool, symbols: Mapping[str, int]) -> int:
         found = self.loaded.get((key, name))
         if found is not None:
             return found
@@ -117,7 +120,8 @@ class _Machine:
             found = self.loaded.get((key, name))
             if found is None:
                 require_address_space()
-                found = self.loaded[key, name] = self.load(self.object_code(key, build, is_brief), name)
+                code = self.object_code(key, build, is_brief)
+                found = self.loaded[key, name] = self.load(code, name, symbols)
                 self.keys.add(key)
             return found
 
@@ -154,15 +158,12 @@ class _Machine:
         vector_variants.define(llvm, module, builder)
         return module
 
-    def load(self, code: bytes, name: str) -> int:
+    def load(self, code: bytes, name: str, symbols: Mapping[str, int]) -> int:
         """Load machine code; returns the address of its function."""
-        library = (
-            self.llvm.JITLibraryBuilder()
-            .add_object_img(code)
-            .add_current_process()
-            .export_symbol(name)
-            .link(self.compiler, f"library{len(self.libraries)}")
-        )
+        loading = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(name)
+        for symbol, address in symbols.items():
+            loading.import_symbol(symbol, address)
+        library = loading.link(self.compiler, f"library{len(self.libraries)}")
         self.libraries.append(library)
         return int(library[name])
 

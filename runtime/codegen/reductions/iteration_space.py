@@ -71,9 +71,9 @@ def reduction_problem(operation: Operation, view_of: ViewOf) -> str | None:
         return "its body has other element types"
     if reducer_name(body.block) is not None and emits(body.block.operations[0]):
         return None
-    from ..blocks import block_problem
+    from ..blocks import block_problem, interruption_problem
 
-    return block_problem(body.block, view_of)
+    return interruption_problem(body.block.operations) or block_problem(body.block, view_of)
 
 
 def reducer_name(body: Block) -> str | None:

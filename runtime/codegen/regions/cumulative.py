@@ -10,7 +10,7 @@ Source: `nimblehlo.ops.reduction.cumulative`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from llvmlite import ir
 
@@ -25,29 +25,13 @@ PADS = "pads"
 SCANS = "scans"
 
 
-class CumulativePlan(NamedTuple):
-    """The layout and blocking of a cumulative reduction.
-
-    Attributes:
-        outer, length, inner: the sizes before, along and after the scanned dimension.
-        is_reverse: whether the scan begins at the last element.
-        group, block: how many values a group and a block have.
-    """
-
-    outer: int
-    length: int
-    inner: int
-    is_reverse: bool
-    group: int
-    block: int
-
-
 def cumulative_module(
-    view: Any, passed: Sequence[IrValue], plan: CumulativePlan, view_of: ViewOf, size: int
+    view: Any, passed: Sequence[IrValue], plan: Any, view_of: ViewOf, size: int
 ) -> ir.Module:
     """The module with the tasks of cumulative windows.
 
     Args:
+        plan: the `ScanLayout` of the view.
         size: how many fibers a task scans.
     """
     module = ir.Module("region_cumulative")
@@ -61,7 +45,7 @@ class _Scans:
     """Generates functions `void (i64 number, pointers...)`."""
 
     def __init__(
-        self, module: ir.Module, view: Any, passed: Sequence[IrValue], plan: CumulativePlan, view_of: ViewOf
+        self, module: ir.Module, view: Any, passed: Sequence[IrValue], plan: Any, view_of: ViewOf
     ) -> None:
         self.module = module
         self.plan = plan

@@ -21,6 +21,7 @@ from ..blocks import (
     Storage,
     all_elements,
     block_problem,
+    interruption_problem,
     is_plain,
     is_small,
     updates_problem,
@@ -48,7 +49,9 @@ def region_problem(region: Region, view_of: ViewOf) -> str | None:
             return f"its body uses {value.type}"
     if instructions(block) > MAX_INSTRUCTIONS:
         return "its body is too much code"
-    reason = block_problem(block, view_of) or updates_problem(block, ())
+    reason = (
+        interruption_problem(block.operations) or block_problem(block, view_of) or updates_problem(block, ())
+    )
     return None if reason is None else f"its body: {reason}"
 
 

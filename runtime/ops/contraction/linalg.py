@@ -18,8 +18,15 @@ from ..framework.attribute_kinds import BOOL, Enum
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
 from ..framework.rules import first, shape_text, shapes_agree, sizes_agree
 from ..numerics.element_types import carrier
-from ..numerics.fortran import Procedure
-from ..numerics.lapack_library import Argument, Library, factors, library_of, solutions
+from ..numerics.fortran import Call, Procedure
+from ..numerics.lapack_library import (
+    Argument,
+    Library,
+    factors,
+    library_of,
+    solutions,
+    solves_without_python,
+)
 
 
 class Transpose(enum.StrEnum):
@@ -137,16 +144,27 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         if 0 in shape:
             return lambda a, b: b
         working, dtype = carrier(self.a.element_type), self.result.dtype
-        library, batch = library_of(working), math.prod(shape[:-2])
-        solve = Procedure(
-            lambda: library.call("trsm", self._arguments(library, shape), batch, [(shape, working)])
-        )
+        solve = Procedure(lambda: self._call(shape))
 
         def run(a: Array, b: Array) -> Array:
             (solved,) = solve(a.astype(working, copy=False), b.astype(working, copy=False))
             return np.asarray(solved.astype(dtype, copy=False))
 
         return run
+
+    def native_call(self) -> Callable[[], Call] | None:
+        """What makes the call that native code can make in place of the reference; None where it cannot."""
+        working, shape = carrier(self.a.element_type), self.b.shape
+        if working != self.result.dtype or DYNAMIC in shape or 0 in shape:
+            return None
+        arguments = self._arguments(library_of(working), shape)
+        is_small = solves_without_python(arguments, 1, working.itemsize)
+        return (lambda: self._call(shape)) if is_small else None
+
+    def _call(self, shape: tuple[int, ...]) -> Call:
+        working = carrier(self.a.element_type)
+        library, batch = library_of(working), math.prod(shape[:-2])
+        return library.call("trsm", self._arguments(library, shape), batch, [(shape, working)])
 
     def _arguments(self, library: Library, shape: tuple[int, ...]) -> list[Argument]:
         return solutions(

@@ -15,6 +15,7 @@ from ..framework.attribute_kinds import (
 )
 from ..framework.declaration import constraint
 from ..framework.rules import first, in_range, types_agree
+from ..numerics.fortran import Call
 from .buffers import aliases_violation
 from .shape_custom_calls import shape_operands, sized
 from .targets import BUILT_IN, Target
@@ -167,6 +168,12 @@ class CustomCall(
         if self.target is None or self.target.bind is None or self.shape_operands:
             return self.reference
         return self.target.bind(self)
+
+    def native_call(self) -> Callable[[], Call] | None:
+        """What makes the call that native code can make in place of the reference; None where it cannot."""
+        if self.target is None or self.target.native_call is None or self.shape_operands:
+            return None
+        return self.target.native_call(self)
 
     def _without_shapes(self, values: Sequence[Any]) -> Sequence[Any]:
         """The values that belong to operands other than result shapes."""

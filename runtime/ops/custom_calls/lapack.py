@@ -30,6 +30,7 @@ from ..numerics.lapack_library import (
     factors,
     information,
     solutions,
+    solves_without_python,
 )
 from .view import CustomCallView
 
@@ -144,20 +145,11 @@ class Routine:
         """The function that solves all problems of a batch; everything that the elements do not affect is
         done here.
         """
-        names = ELEMENTS[self.library.prefix]
-        dtypes = [ELEMENT_TYPES[names[shape.elements]].dtype for shape in self.results]
-        declared = list(zip([type.shape for type in view.results], dtypes, strict=True))
+        declared = self._declared(view)
         if any(type.size == 0 for type in view.inputs):
             return lambda *operands: tuple([np.zeros(shape, dtype) for shape, dtype in declared])
         procedure = Procedure(lambda: self._call(view, declared))
-        enter = [
-            _rereading(_layout(view.operand_layouts, position, type.rank), _columns(type.rank, shape))
-            for position, (type, shape) in enumerate(zip(view.inputs, self.operands, strict=True))
-        ]
-        leave = [
-            _rereading(_columns(type.rank, shape), _layout(view.result_layouts, position, type.rank))
-            for position, (type, shape) in enumerate(zip(view.results, self.results, strict=True))
-        ]
+        enter, leave = self._rereadings(view)
         if self.check is None and not any([*enter, *leave]):
             return procedure
 
@@ -169,7 +161,36 @@ class Routine:
 
         return run
 
-    def _call(self, view: CustomCallView, declared: list[tuple[tuple[int, ...], Any]]) -> Call:
+    def native_call(self, view: CustomCallView) -> Callable[[], Call] | None:
+        """What makes the call that native code can make in place of `run`; None where it cannot."""
+        if self.check is not None or any(type.size == 0 for type in view.inputs):
+            return None
+        _, arguments = self._problem(view)
+        item = max(type.dtype.itemsize for type in view.inputs)
+        enter, leave = self._rereadings(view)
+        if not solves_without_python(arguments, len(self.results), item) or any([*enter, *leave]):
+            return None
+        return lambda: self._call(view, self._declared(view))
+
+    def _declared(self, view: CustomCallView) -> list[tuple[tuple[int, ...], Any]]:
+        """Shape and element type of each result."""
+        names = ELEMENTS[self.library.prefix]
+        dtypes = [ELEMENT_TYPES[names[shape.elements]].dtype for shape in self.results]
+        return list(zip([type.shape for type in view.results], dtypes, strict=True))
+
+    def _rereadings(self, view: CustomCallView) -> tuple[list[Reread | None], list[Reread | None]]:
+        """What gives the operands, and the results, another layout."""
+        enter = [
+            _rereading(_layout(view.operand_layouts, position, type.rank), _columns(type.rank, shape))
+            for position, (type, shape) in enumerate(zip(view.inputs, self.operands, strict=True))
+        ]
+        leave = [
+            _rereading(_columns(type.rank, shape), _layout(view.result_layouts, position, type.rank))
+            for position, (type, shape) in enumerate(zip(view.results, self.results, strict=True))
+        ]
+        return enter, leave
+
+    def _problem(self, view: CustomCallView) -> Problem:
         configuration: Any = view.configuration
         parameters = {
             name: configuration[name] if allowed is None else chr(configuration[name])
@@ -179,8 +200,11 @@ class Routine:
             type.shape[type.rank - len(shape.letters) :]
             for type, shape in zip(view.inputs, self.operands, strict=True)
         ]
-        batch = view.inputs[0].shape[: view.inputs[0].rank - len(problem[0])]
-        name, arguments = self.describe(self.library, parameters, *problem)
+        return self.describe(self.library, parameters, *problem)
+
+    def _call(self, view: CustomCallView, declared: list[tuple[tuple[int, ...], Any]]) -> Call:
+        batch = view.inputs[0].shape[: view.inputs[0].rank - len(self.operands[0].letters)]
+        name, arguments = self._problem(view)
         for argument in arguments:
             if isinstance(argument, Buffer) and argument.result is not None:
                 shape = declared[argument.result][0][len(batch) :]

@@ -16,6 +16,7 @@ from ...ir import StringAttribute
 from ...types import BOOLEAN, INTEGER, TensorType
 from ..framework.declaration import Array
 from ..framework.rules import all_types_agree
+from ..numerics.fortran import Call
 from ..testing.check import (
     Disagreement,
     are_real_or_complex,
@@ -47,12 +48,15 @@ class Target:
         verify: raises a VerifyError or an UnsupportedError for a view that it cannot run.
         pure: whether it has no effect beyond its results.
         bind: gives, for a view, a function of the inputs alone that does the same; None: there is none.
+        native_call: gives, for a view, what makes the call of a routine that native code can make in place of
+            `run`, or None.
     """
 
     run: Callable[..., tuple[Any, ...]]
     verify: Callable[[CustomCallView], None] | None = None
     pure: bool = True
     bind: Callable[[CustomCallView], Callable[..., tuple[Any, ...]]] | None = None
+    native_call: Callable[[CustomCallView], Callable[[], Call] | None] | None = None
 
 
 def _verify_two_inputs(view: CustomCallView) -> None:
@@ -190,7 +194,10 @@ BUILT_IN: Final[dict[str, Target]] = {
     **{name: Target(_nothing, _verify_no_results) for name in ("control_dep", "dce_sink")},
     sparse.TARGET: Target(sparse.run, sparse.verify),
     tridiagonal.TARGET: Target(tridiagonal.run, tridiagonal.verify),
-    **{name: Target(routine.run, routine.verify, bind=routine.bind) for name, routine in ROUTINES.items()},
+    **{
+        name: Target(routine.run, routine.verify, bind=routine.bind, native_call=routine.native_call)
+        for name, routine in ROUTINES.items()
+    },
     **{name: Target(target.run, target.verify) for name, target in REPLACED_TARGETS.items()},
 }
 """The targets of the runtime by name."""

@@ -264,6 +264,14 @@ cdef class Call:
             self.run_all(passed, sources, targets, strides)
         return results
 
+    @property
+    def solver(self):
+        """The address of `void solve(Call, void **operands, void **results)`, which does without Python what a call of
+        this routine does: operands and results are C-contiguous, and apart. None where it needs Python: it enters a
+        context, needs more memory than the stack has, or leaves results as zeros."""
+        is_plain = self.context is None and self.bytes <= ON_STACK and all(self.made)
+        return <uintptr_t> &solve_contiguous if is_plain else None
+
     cdef tuple empty_results(self):
         cdef Py_ssize_t position, axis, rank, count = len(self.shapes)
         cdef cnp.npy_intp shape[MOST_RANK]
@@ -307,6 +315,41 @@ cdef class Call:
                         sources[position] += strides[position][0]
 
 
+cdef void solve_contiguous(Call call, char **operands, char **results) noexcept nogil:
+    """Solve all problems; see `Call.solver`."""
+    cdef uintptr_t passed[MOST_ARGUMENTS]
+    cdef char *sources[MOST_ARGUMENTS]
+    cdef char *targets[MOST_ARGUMENTS]
+    cdef Py_ssize_t strides[MOST_ARGUMENTS][3]
+    cdef char fixed[ON_STACK + ALIGNMENT]
+    cdef char *workspace = fixed + (ALIGNMENT - <uintptr_t> fixed % ALIGNMENT) % ALIGNMENT
+    cdef Py_ssize_t position
+    cdef Part *part
+    memcpy(passed, call.passed, sizeof(passed))
+    for position in range(call.used):
+        if not call.is_part[position]:
+            continue
+        part = &call.parts[position]
+        passed[position] = <uintptr_t> (workspace + part.offset)
+        if part.source >= 0:
+            sources[position] = operands[part.source]
+            contiguous_strides(part, strides[position])
+            if part.place == IN_OPERAND:
+                passed[position] = <uintptr_t> sources[position]
+        if part.result >= 0:
+            targets[position] = results[part.result]
+            if part.place == IN_RESULT:
+                passed[position] = <uintptr_t> targets[position]
+        passed[position] += part.skipped
+    call.run_all(passed, sources, targets, strides)
+
+
+cdef void contiguous_strides(const Part *part, Py_ssize_t *strides) noexcept nogil:
+    """How far in bytes problems, their rows and columns are apart in a C-contiguous array."""
+    strides[1], strides[2] = part.columns * part.item, part.item
+    strides[0] = part.rows * strides[1]
+
+
 cdef void begin(const Part *part, char *memory, const char *source, const Py_ssize_t *strides) noexcept nogil:
     """Give a part the elements that it begins with."""
     if part.is_zero:
@@ -340,8 +383,7 @@ cdef cnp.ndarray _by_problems(cnp.ndarray array, const Part *part, Py_ssize_t *s
         array = np.array(array, order="C")
     if cnp.PyArray_IS_C_CONTIGUOUS(array):
         # Dimensions of size 1 may have any stride.
-        strides[1], strides[2] = part.columns * part.item, part.item
-        strides[0] = part.rows * strides[1]
+        contiguous_strides(part, strides)
     else:
         strides[0] = cnp.PyArray_STRIDE(array, 0) if rank > part.rank else 0
         strides[1] = cnp.PyArray_STRIDE(array, rank - 2) if part.rank == 2 else 0

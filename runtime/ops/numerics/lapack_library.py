@@ -34,6 +34,9 @@ _ON_ONE_THREAD: Final = 1 << 18
 """Maximum number of elements of a matrix for which only the calling thread is used: more threads gain little,
 and they wait for each other for milliseconds while other processes use the processors."""
 
+_MAX_STACK_BYTES: Final = 1 << 14
+"""Bytes of a problem's arrays that lie on the stack; see `fortran.Call`."""
+
 _ALONE: Final = 1 << 10
 """Maximum number of elements of a problem for which the library itself uses only the calling thread."""
 
@@ -79,6 +82,24 @@ def information(result: int | None = None) -> Buffer:
 
 
 Argument = Buffer | Workspace | Array | str | int
+
+
+def solves_without_python(arguments: Sequence[Argument], results: int, item: int) -> bool:
+    """Whether native code can make a call (`fortran.Call.solver`): of small problems, without workspaces.
+
+    Args:
+        arguments: all that the routine takes.
+        results: how many results the operation has.
+        item: most bytes of an element.
+    """
+    if any(isinstance(argument, Workspace) for argument in arguments):
+        return False
+    buffers = [argument for argument in arguments if isinstance(argument, Buffer)]
+    sizes = [math.prod(buffer.shape) for buffer in buffers]
+    # Each array begins at a cache line.
+    fits_stack = sum(size * item + 64 for size in sizes) <= _MAX_STACK_BYTES
+    are_made = {*range(results)} <= {buffer.result for buffer in buffers}
+    return are_made and fits_stack and 0 < max(sizes) <= _ALONE
 
 
 def _numpy_function(name: str) -> Any:

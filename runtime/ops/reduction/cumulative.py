@@ -19,7 +19,7 @@ Source: specification, section "reduce_window".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,23 @@ from .vectorize_region import Arrays, Reducer
 
 SCAN_GROUP: Final = 16
 SCAN_BLOCK: Final = 256
+
+
+class ScanLayout(NamedTuple):
+    """What a scan reduces, and in which blocks.
+
+    Attributes:
+        outer, length, inner: the sizes before, along and after the scanned dimension.
+        is_reverse: whether the scan begins at the last element.
+        group, block: how many values a group and a block have.
+    """
+
+    outer: int
+    length: int
+    inner: int
+    is_reverse: bool
+    group: int = SCAN_GROUP
+    block: int = SCAN_BLOCK
 
 
 def scan(values: Arrays, init_values: Arrays, reducer: Reducer) -> Arrays:

@@ -41,7 +41,7 @@ from ..framework.declaration import (
 )
 from ..framework.rules import function_type_is
 from .bodies import vectorize_region
-from .cumulative import combine_broadcast, is_idempotent, scan
+from .cumulative import ScanLayout, combine_broadcast, is_idempotent, scan
 from .reduce import same_positive_counts
 from .vectorize_region import Arrays, Body, Reducer
 from .window_geometry import Window, cumulative_axis, padding_shape, window_positions
@@ -186,6 +186,16 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
             if not window.is_trivial:
                 array = reduce_elements(array, init_value, window_along_axis, reducer)
         return combine_broadcast((init_value,), (array,), reducer)
+
+    @property
+    def scan_layout(self) -> ScanLayout | None:
+        """How cumulative windows are scanned; None where the windows are others."""
+        shape = self.inputs[0].shape
+        axis = cumulative_axis(self.windows, shape)
+        if axis is None:
+            return None
+        before, after = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+        return ScanLayout(before, shape[axis], after, not self.windows[axis].low)
 
     def _scan(self, inputs: Arrays, init_values: Arrays, reducer: Reducer, axis: int) -> Arrays:
         """Cumulative windows along `axis`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,12 +25,14 @@ class LoweredKernel(NamedTuple):
         launches: for each of its functions, one after the other, the name, the number of tasks, and about how
             many seconds they take.
         scratch: shape and element type of memory that is needed beside operands and results.
+        symbols: gives the addresses of what the code uses from outside.
     """
 
     module: Callable[[], Any]
     size: int
     launches: tuple[tuple[str, int, float], ...]
     scratch: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
+    symbols: Callable[[], Mapping[str, int]] = dict
 
 
 class NativeCode(Implementation):
@@ -87,8 +89,9 @@ class NativeCode(Implementation):
         arrays = sum(map(len, (*self.signature(), lowered.scratch)))
         accesses = tuple([(number, 0) for number in range(arrays)])
         launches = []
+        symbols = lowered.symbols()
         for name, tasks, seconds in lowered.launches:
-            address = function_address(key, name, lambda: str(lowered.module()), is_brief=self.is_brief)
+            address = function_address(key, name, lambda: str(lowered.module()), self.is_brief, symbols)
             launches.append(Launch(address, tasks, accesses, (), seconds))
         return self.launched(launches, lowered.scratch)
 

@@ -26,6 +26,12 @@ class StepCode(LoopCode):
         return Cost(STEP_SECONDS * steps, compile_seconds=seconds)
 
     def lower(self) -> LoweredKernel:
+        from ...codegen.arrays import library_symbols
         from ...codegen.steps import NAME, steps_module
 
-        return LoweredKernel(lambda: steps_module(self.block, view_of), 1, ((NAME, 1, self.seconds()),))
+        return LoweredKernel(
+            lambda: steps_module(self.block, view_of),
+            1,
+            ((NAME, 1, self.seconds()),),
+            symbols=lambda: library_symbols(self.block.operations, view_of),
+        )

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...ops.framework.verify import view_of
-from ...ops.reduction.cumulative import SCAN_BLOCK, SCAN_GROUP
-from ...ops.reduction.window_geometry import cumulative_axis
+from ...ops.reduction.cumulative import ScanLayout
 from ...types import TensorType
 from .native_code import LoweredKernel, division
 from .region_functions import RegionCode, of_types, reduce_problem, with_converted
@@ -17,7 +16,7 @@ from .region_functions import RegionCode, of_types, reduce_problem, with_convert
 
 def window_code(view: Any, threads: int | None) -> RegionCode:
     """The native loops of a `reduce_window` with elements."""
-    is_cumulative = cumulative_axis(view.windows, view.inputs[0].shape) is not None
+    is_cumulative = view.scan_layout is not None
     return (_CumulativeCode if is_cumulative else _WindowCode)(view, threads)
 
 
@@ -42,9 +41,9 @@ class _WindowCode(RegionCode):
         seconds = self.seconds()
         tasks, size = division(window_rows(self.view), seconds)
         return LoweredKernel(
-            lambda: window_module(
-                self.view, self.captured_operands, view_of, size
-            ), size, ((WINDOWS, tasks, seconds),)
+            lambda: window_module(self.view, self.captured_operands, view_of, size),
+            size,
+            ((WINDOWS, tasks, seconds),),
         )
 
     def operations_on_elements(self) -> float:
@@ -66,31 +65,26 @@ class _CumulativeCode(_WindowCode):
     most_small_calls = 1 << 13
 
     @functools.cached_property
-    def sizes(self) -> tuple[int, int, int]:
-        """The sizes before, along and behind the scanned dimension."""
-        shape = self.view.inputs[0].shape
-        axis = cumulative_axis(self.view.windows, shape)
-        assert axis is not None
-        return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    def layout(self) -> ScanLayout:
+        layout: ScanLayout = self.view.scan_layout
+        return layout
 
     def lower(self) -> LoweredKernel:
-        from ...codegen.regions.cumulative import PADS, SCANS, CumulativePlan, cumulative_module
+        from ...codegen.regions.cumulative import PADS, SCANS, cumulative_module
 
-        outer, count, inner = self.sizes
-        is_reverse = not any(window.low for window in self.view.windows)
-        tiling = CumulativePlan(outer, count, inner, is_reverse, SCAN_GROUP, SCAN_BLOCK)
+        layout = self.layout
         seconds = self.seconds()
-        tasks, size = division(outer * inner, seconds)
+        tasks, size = division(layout.outer * layout.inner, seconds)
         return LoweredKernel(
-            lambda: cumulative_module(self.view, self.captured_operands, tiling, view_of, size),
+            lambda: cumulative_module(self.view, self.captured_operands, layout, view_of, size),
             size,
-            ((PADS, 1, seconds / outer), (SCANS, tasks, seconds)),
-            tuple([((count,), result.dtype) for result in self.results]),
+            ((PADS, 1, seconds / layout.outer), (SCANS, tasks, seconds)),
+            tuple([((layout.length,), result.dtype) for result in self.results]),
         )
 
     def passes(self) -> float:
-        _, count, _ = self.sizes
-        return float(min(count, SCAN_GROUP) + count // SCAN_GROUP)
+        length, group = self.layout.length, self.layout.group
+        return float(min(length, group) + length // group)
 
     def native_calls(self) -> float:
         return float(2 * self.view.results[0].size)

@@ -40,6 +40,14 @@ def product_of_mixed(operation: Operation, rewriter: Rewriter) -> Value | None:
     return rewriter.create("stablehlo.convert", [result], types[2])
 
 
+def product_of_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A product whose contracted dimensions have no elements is zero."""
+    lhs, rhs, result = [tensor_type(value) for value in (*operation.operands[:2], operation.result)]
+    if not is_plain(operation) or not result.size or lhs.size or rhs.size:
+        return None
+    return rewriter.constant(result, 0)
+
+
 _MIN_CONVERTED_MULTIPLICATIONS: Final = 1 << 18
 """Multiplications of a product for which operations of their own that convert are worth it."""
 

@@ -60,6 +60,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.dot": (contractions.product_of_mixed,),
     "stablehlo.dot_general": (
         contractions.product_of_mixed,
+        contractions.product_of_nothing,
         contractions.dot_of_narrow,
         _late("dot_algorithms", "dot_of_components", attribute="algorithm"),
     ),

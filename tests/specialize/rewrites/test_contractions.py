@@ -157,3 +157,17 @@ def test_reductions_of_nothing_are_their_initial_values(count: int) -> None:
     assert_becomes(reduction(count, "0x3", "3"), ["broadcast_in_dim"] * count)
     assert_becomes(reduction(count, "0x0", "0"), [])
     assert "reduce" in left(simplified(reduction(count, "2x3", "3")))
+
+
+def test_products_of_nothing_are_zero() -> None:
+    def product(k: int) -> str:
+        return function(
+            f"%a: tensor<4x{k}xf32>, %b: tensor<{k}xf32>",
+            "tensor<4xf32>",
+            f"""%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<4x{k}xf32>, tensor<{k}xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>""",
+        )
+
+    assert_becomes(product(0), [])
+    assert "dot_general" in left(simplified(product(3)))

@@ -1,0 +1,78 @@
+"""Calls of the LAPACK and BLAS routines that references call, for small problems: the same bits.
+
+The code knows a prepared call, and the function that makes it, by their symbols, which are defined when the
+code is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from ...ir import Operation
+from ...kernels.launch.cache_files import digest
+from ..blocks import Bound, Mode
+from ..blocks.emitter import EMIT_RULES, EmitRule
+from ..coverage import ViewOf
+from ..description import operations_description
+from ..llvm.functions import opaque
+from ..llvm.values import I8, I64, POINTER
+from .emitter import ArrayEmitter
+
+_SOLVE = "solve"
+"""The symbol of `void solve(call, operands, results)`."""
+_SOLVE_TYPE = ir.FunctionType(ir.VoidType(), [POINTER] * 3)
+_NAMES = ("stablehlo.custom_call", "stablehlo.triangular_solve")
+
+_calls: dict[str, Any] = {}
+"""The prepared calls by their symbols: loaded code has their addresses."""
+
+
+def library_symbols(operations: Sequence[Operation], view_of: ViewOf) -> dict[str, int]:
+    """The symbols that the code of operations needs, those of their regions included, and their addresses."""
+    symbols: dict[str, int] = {}
+    for operation in [inner for one in operations for inner in one.walk() if inner.name in _NAMES]:
+        symbol = _symbol(operation)
+        call = _calls.get(symbol)
+        if call is None:
+            call = _calls[symbol] = view_of(operation).native_call()()
+        symbols[symbol], symbols[_SOLVE] = id(call), call.solver
+    return symbols
+
+
+def _symbol(operation: Operation) -> str:
+    """The symbol of an operation's call: equal operations share it."""
+    return "call_" + digest(operations_description([operation]).encode()).hex()[:32]
+
+
+def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+    return None if view_of(operation).native_call() is not None else "is not generated"
+
+
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    builder = emitter.builder
+    sources = [emitter.storage(operand).pointer for operand in operation.operands]
+    targets = [emitter.allocate_result(result) for result in operation.results]
+    module = builder.module
+    solve = module.globals.get(_SOLVE) or ir.Function(module, _SOLVE_TYPE, _SOLVE)
+    symbol, type = _symbol(operation), ir.ArrayType(I8, 1)
+    call = module.globals.get(symbol) or ir.GlobalVariable(module, type, symbol)
+    address = opaque(builder.gep(call, [I64(0), I64(0)], inbounds=True))
+    pointers = [_pointers(builder, sources), _pointers(builder, [target.pointer for target in targets])]
+    builder.call(solve, [address, *pointers])
+    return [emitter.result(target) for target in targets]
+
+
+def _pointers(builder: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
+    """An array of pointers on the stack."""
+    with builder.goto_entry_block():
+        array = builder.alloca(ir.ArrayType(I64, len(values)))
+    for index, value in enumerate(values):
+        address = opaque(builder.gep(array, [I64(0), I64(index)], inbounds=True))
+        builder.store(builder.ptrtoint(value, I64), address)
+    return opaque(builder.gep(array, [I64(0), I64(0)], inbounds=True))
+
+
+EMIT_RULES.update(dict.fromkeys(_NAMES, EmitRule(_problem, _emit)))

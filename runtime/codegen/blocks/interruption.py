@@ -1,0 +1,82 @@
+"""Inner loops of native code that may run long: the caller counts their iterations, and can stop them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from ...ir import Block, Operation
+from ..coverage import ViewOf
+from ..llvm.values import I64, POINTER
+from .counting import count_limit
+from .elements import element_count, is_plain
+from .emitter import emit_rule_of
+
+MAX_UNCHECKED_ITERATIONS = 1 << 12
+"""A loop within another one that may take more iterations is checked."""
+MAX_UNCHECKED_WORK = 1 << 22
+"""Elements and products that are computed between two checks: some milliseconds."""
+STOPPED = 2
+"""What native code returns where its caller stopped it."""
+
+_CHECK = ir.FunctionType(I64, [POINTER, I64])
+
+
+def is_checked(loop: Operation) -> bool:
+    """Whether the iterations of a `while` within other native code are counted: it may run long."""
+    limit = count_limit(loop)
+    return limit is None or limit > MAX_UNCHECKED_ITERATIONS
+
+
+def interruption_problem(operations: Sequence[Operation]) -> str | None:
+    """Why operations cannot be generated where nothing interrupts them, or None where they can."""
+    loops = [one for operation in operations for one in operation.walk() if one.name == "stablehlo.while"]
+    return "an inner loop may run long" if any(map(is_checked, loops)) else None
+
+
+class Interruption:
+    """Generates the checks of a function that returns an i64.
+
+    Args:
+        builder: of the function.
+        view_of: gives an operation's view.
+        monitor: the address of a monitor, which begins with the address of its function
+            `int64 check(void *monitor, int64 iterations)`. That returns 0 where the loop goes on.
+    """
+
+    def __init__(self, builder: ir.IRBuilder, view_of: ViewOf, monitor: ir.Value) -> None:
+        self.builder = builder
+        self.view_of = view_of
+        self.monitor = monitor
+        self.stopped = builder.append_basic_block("stopped")
+        ir.IRBuilder(self.stopped).ret(I64(STOPPED))
+
+    def emit_check(self, body: Block) -> None:
+        """Generate what an iteration of a loop with that body does: check, if enough iterations were done."""
+        builder = self.builder
+        work = _work(body, self.view_of)
+        interval = I64(max(1, min(MAX_UNCHECKED_ITERATIONS, MAX_UNCHECKED_WORK // work)))
+        with builder.goto_entry_block():
+            count = builder.alloca(I64)
+            builder.store(interval, count)
+        left = builder.sub(builder.load(count), I64(1))
+        builder.store(left, count)
+        with builder.if_then(builder.icmp_signed("==", left, I64(0)), likely=False):
+            builder.store(interval, count)
+            check = builder.load(self.monitor, typ=_CHECK.as_pointer())
+            outcome = builder.call(check, [self.monitor, interval])
+            goes_on = builder.append_basic_block("goes_on")
+            builder.cbranch(builder.icmp_signed("==", outcome, I64(0)), goes_on, self.stopped)
+            builder.position_at_end(goes_on)
+
+
+def _work(block: Block, view_of: ViewOf) -> int:
+    """About how many elements and products a block computes."""
+    total = 1
+    for operation in block.operations:
+        total += emit_rule_of(operation).work(operation, view_of)
+        total += sum(element_count(value.type) for value in operation.results if is_plain(value.type))
+        inner = sum(_work(region.block, view_of) for region in operation.regions)
+        total += inner * (count_limit(operation) or 1 if operation.name == "stablehlo.while" else 1)
+    return total
