@@ -19,7 +19,7 @@ from .garbage import gc_paused, mark_long_lived
 from .options import Options
 
 if TYPE_CHECKING:
-    from . import backends, mpi, patterns
+    from . import backends, interpreter, mpi, patterns, testing
     from .api import Executable, GridExecutable, compile, execute, load
     from .error_bounds import Accuracy, accuracy
     from .explorer import Exploration, explore
@@ -60,6 +60,7 @@ __all__ = [
     "decompose_batching_dims",
     "execute",
     "explore",
+    "interpreter",
     "is_refinable",
     "load",
     "mpi",
@@ -67,6 +68,7 @@ __all__ = [
     "refine",
     "register_composite",
     "register_custom_call",
+    "testing",
 ]
 
 _DEFINED_IN = {
@@ -88,6 +90,7 @@ _DEFINED_IN = {
     "decompose_batching_dims": "transforms",
     "execute": "api",
     "explore": "explorer",
+    "interpreter": "interpreter",
     "is_refinable": "transforms",
     "load": "api",
     "mpi": "mpi",
@@ -95,6 +98,7 @@ _DEFINED_IN = {
     "refine": "transforms",
     "register_composite": "ops.control.composite",
     "register_custom_call": "ops.custom_calls.custom_call",
+    "testing": "testing",
 }
 
 _TAKEN_BY_MOST = (

@@ -13,7 +13,7 @@ from typing import Any
 from .api import compile, load
 from .array_files import result_lines, save_results
 from .commands import accuracy, diff, profiling, reduce
-from .commands.shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of
+from .commands.shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
 from .errors import NimbleError
 from .mpi.environment import launched_ranks
 from .progress import Progress
@@ -42,6 +42,11 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="run a program and print its results")
     run.add_argument("--output", metavar="OUT.npz", help="store the results as result_0, result_1, ...")
+    run.add_argument("-o", dest="text_output", metavar="FILE", help="where what is printed goes")
+    run.add_argument(
+        "--interpret", action="store_true", help="print results as stablehlo-translate --interpret does"
+    )
+    run.add_argument("--args", metavar="ATTRIBUTES", help="inputs as dense attributes, separated by commas")
     run.set_defaults(command=_run)
     check = commands.add_parser("check", help="run programs that check themselves")
     check.add_argument("paths", nargs="+", metavar="PATH", help="files, or folders with .mlir files")
@@ -104,7 +109,7 @@ def _run(options: argparse.Namespace) -> int:
 
         return run_on_grid(options, options_of(options))
     start = time.perf_counter()
-    module = load(Path(options.file))
+    module = program_of(options)
     loaded = time.perf_counter()
     executable = compile(module, entry=options.entry, options=options_of(options))
     compiled = time.perf_counter()
@@ -112,11 +117,21 @@ def _run(options: argparse.Namespace) -> int:
     begin = time.perf_counter()
     results = executable(*inputs)
     end = time.perf_counter()
-    print("\n".join(result_lines(results, executable.output_types)))
-    print(
-        f"loaded in {_milliseconds(loaded - start)}, compiled in {_milliseconds(compiled - loaded)}, "
-        f"ran in {_milliseconds(end - begin)}"
-    )
+    if options.interpret:
+        from .interpreter import result_text
+
+        lines = list(map(result_text, results, executable.output_types))
+    else:
+        lines = [
+            *result_lines(results, executable.output_types),
+            f"loaded in {_milliseconds(loaded - start)}, compiled in {_milliseconds(compiled - loaded)}, "
+            f"ran in {_milliseconds(end - begin)}",
+        ]
+    text = "".join(f"{line}\n" for line in lines)
+    if options.text_output:
+        Path(options.text_output).write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
     for finding in executable.findings:
         print(f"found: {finding}", file=sys.stderr)
     if options.output:

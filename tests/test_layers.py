@@ -53,6 +53,7 @@ TOP = {
     "explanation",
     "explorer",
     "inputs",
+    "interpreter",
     "jax",
     "minimizer",
     "mpi",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..api import Executable
+from ..api import Executable, load
 from ..array_files import load_inputs, random_input
 from ..errors import NimbleError
+from ..ir import Module
 from ..options import OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
 
 
@@ -25,11 +28,18 @@ def add_program(command: argparse.ArgumentParser) -> None:
     command.add_argument("--random", type=int, metavar="SEED", help="draw the inputs at random")
 
 
+def program_of(options: argparse.Namespace) -> Module:
+    """The program that the options name; ``-`` is standard input."""
+    return load(sys.stdin.buffer.read() if options.file == "-" else Path(options.file))
+
+
 def add_settings(command: argparse.ArgumentParser) -> None:
     """Options of every command."""
     command.add_argument("--compile", choices=("auto", "eager", "never"), default="auto", help="see Options")
     command.add_argument("--threads", type=int, metavar="N", help="most threads (default: all)")
-    command.add_argument("--probe", metavar="FOLDER", help="where interpreter.probe writes to")
+    command.add_argument(
+        "--probe", "--probe-output-dir", metavar="FOLDER", help="where interpreter.probe writes to"
+    )
 
 
 def add_open_behaviour(command: argparse.ArgumentParser) -> None:
@@ -72,6 +82,10 @@ def _checks(names: str | None) -> bool | list[str]:
 def inputs_of(executable: Executable, options: argparse.Namespace) -> list[Any]:
     """The inputs that the options name."""
     types = executable.input_types
+    if getattr(options, "args", None) is not None:
+        from ..interpreter import inputs_from_text
+
+        return inputs_from_text(options.args)
     if options.random is not None and not options.input:
         generator = np.random.default_rng(options.random)
         return [random_input(type, generator) for type in types]

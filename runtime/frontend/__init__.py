@@ -1,6 +1,6 @@
 """Text and bytecode to ir."""
 
 from .lexer import split
-from .parser import parse, parse_type
+from .parser import parse, parse_attributes, parse_type
 
-__all__ = ["parse", "parse_type", "split"]
+__all__ = ["parse", "parse_attributes", "parse_type", "split"]

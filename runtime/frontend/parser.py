@@ -64,6 +64,23 @@ def parse_type(text: str, name: str = "<type>") -> Type:
     return parsed
 
 
+def parse_attributes(text: str, name: str = "<attributes>") -> list[Attribute]:
+    """Parse attributes that commas separate, such as ``dense<1> : tensor<i32>, dense<2.0> : tensor<f32>``.
+
+    Raises:
+        ParseError: the text is malformed.
+    """
+    if not text.isascii():
+        _check_encoding(text, name)
+    parser = Parser(text, name)
+    attributes: list[Attribute] = []
+    while parser.skip() != len(text):
+        if attributes:
+            parser.expect(",")
+        attributes.append(parser.attribute())
+    return attributes
+
+
 def _check_encoding(text: str, name: str) -> None:
     """Raise where the text has characters that no bytes stand for."""
     try:
