@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..api import compile, load
 from ..frontend.loader import load_ir
-from ..minimizer import interest, reduce
-from ..minimizer.search import Fails
 from ..progress import StatusLine
 from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of
+
+if TYPE_CHECKING:
+    from ..minimizer.search import Fails
 
 
 def add(commands: Any) -> None:
@@ -24,6 +25,9 @@ def add(commands: Any) -> None:
     )
     fault.add_argument(
         "--raises", metavar="TEXT", help="shows the fault: a call raises an error with this text"
+    )
+    fault.add_argument(
+        "--against", metavar="BACKEND", help="shows the fault: wrong results of a backend, such as jax:cpu"
     )
     command.add_argument(
         "--output", metavar="OUT.mlir", help="where the program goes (default: it is printed)"
@@ -38,13 +42,21 @@ def add(commands: Any) -> None:
 
 
 def _fault(options: argparse.Namespace) -> Fails:
+    from ..backends import backend
+    from ..minimizer import interest
+
     if options.check is not None:
         return interest.by_command(options.check)
-    seed = options.random or 0
-    return interest.by_error(options.raises, entry=options.entry, seed=seed, options=options_of(options))
+    seed, settings = options.random or 0, options_of(options)
+    if options.against is not None:
+        backend(options.against)
+        return interest.by_backend(options.against, entry=options.entry, seed=seed, options=settings)
+    return interest.by_error(options.raises, entry=options.entry, seed=seed, options=settings)
 
 
 def _reduce(options: argparse.Namespace) -> int:
+    from ..minimizer import reduce
+
     only_valid = options.raises is None
     module = load(Path(options.file)) if only_valid else load_ir(Path(options.file))
     inputs = None

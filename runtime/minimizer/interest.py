@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,8 @@ import numpy as np
 
 from ..api import compile
 from ..array_files import random_input
+from ..backends import IsolatedBackend
+from ..error_bounds import accuracy
 from ..errors import NimbleError
 from ..ir import Module
 from ..ops.framework.verify import verify
@@ -56,6 +59,34 @@ def drawn_inputs(types: Sequence[Type], seed: int) -> list[Any]:
     """Random inputs of some types."""
     generator = np.random.default_rng(seed)
     return [random_input(type, generator) for type in types]
+
+
+def by_backend(against: str, *, entry: str = "main", seed: int = 0, options: Options | None = None) -> Fails:
+    """A program shows the fault where a backend's results lie beyond the bounds of right ones.
+
+    A program that the backend rejects, or that NimbleHLO cannot run, does not show it.
+
+    Args:
+        against: name of the backend (`nimblehlo.backends.backend`), which runs in processes of its own, one
+            for each thread.
+        entry: the function to call.
+        seed: of the inputs.
+        options: of NimbleHLO's runs.
+    """
+
+    local = threading.local()
+
+    def fails(module: Module) -> bool:
+        if not hasattr(local, "backend"):
+            local.backend = IsolatedBackend(against)
+        try:
+            inputs = drawn_inputs(module.functions[entry].type.inputs, seed)
+            results = local.backend.run(module, inputs)
+            return bool(accuracy(module, inputs, entry=entry, options=options).departures(results))
+        except NimbleError:
+            return False
+
+    return fails
 
 
 def by_error(text: str, *, entry: str = "main", seed: int = 0, options: Options | None = None) -> Fails:

@@ -9,7 +9,8 @@ from typing import Any
 from ..api import load
 from ..ir import Module
 from . import goldens
-from .settings import Settings
+from .matching import assert_matches
+from .settings import OWN, Settings
 
 FOLDER = "goldens"
 """Where the goldens of tests in Python are, beside the test file."""
@@ -34,7 +35,9 @@ def judge(settings: Settings, name: str, module: Module, inputs: Sequence[Any], 
     """
     __tracebackhide__ = True
     results = settings.run(name, module, inputs)
-    if golden is not None:
+    if name != OWN:
+        assert_matches(results, module, inputs, options=settings.options)
+    elif golden is not None:
         if settings.updates:
             goldens.write(golden, module, inputs, results)
         types = module.functions["main"].type.results

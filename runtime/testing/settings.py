@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..api import execute
-from ..errors import UnsupportedError
+from ..backends import backend
 from ..ir import Module
 from ..options import Options
 
@@ -61,4 +61,4 @@ class Settings:
         """
         if name == OWN:
             return execute(module, inputs, options=self.options)
-        raise UnsupportedError(f"there is no backend {name!r}")
+        return backend(name).run(module, inputs)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import nimblehlo
 from nimblehlo.cli import main
+from nimblehlo.ir import Module
+from nimblehlo.minimizer import interest, reduce
 from nimblehlo.minimizer.interest import by_command
 
 PROGRAM = """
@@ -60,3 +63,23 @@ def test_a_command_that_is_not_there(program: Path, capsys: pytest.CaptureFixtur
 def test_a_command_that_takes_too_long() -> None:
     sleep = f"{sys.executable} -c 'import time; time.sleep(60)'"
     assert not by_command(sleep, seconds=0.2)(nimblehlo.load(PROGRAM))
+
+
+def test_a_backend_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The backend takes `tanh` for `sine`; the fault is found by the bounds of right results."""
+
+    class Wrong:
+        def __init__(self, name: str) -> None:
+            assert name == "some"
+
+        def run(self, module: Module, inputs: list[Any]) -> list[Any]:
+            return nimblehlo.execute(nimblehlo.load(str(module).replace("tanh", "sine")), inputs)
+
+    monkeypatch.setattr(interest, "IsolatedBackend", Wrong)
+    reduced = reduce(PROGRAM, interest.by_backend("some"))
+    assert reduced.operations == 1 and "tanh" in str(reduced)
+
+
+def test_a_backend_that_is_not_there(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reduce", str(program), "--against", "nowhere"]) == 1
+    assert "there is no backend 'nowhere'" in capsys.readouterr().err

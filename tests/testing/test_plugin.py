@@ -154,6 +154,19 @@ def test_functions_of_jax_and_fixtures(project: Path, run_here: Run) -> None:
     assert status == 1 and "golden of another program" in output and "1 passed" in output
 
 
+def test_other_backends(project: Path, run_here: Run) -> None:
+    """Their results are judged by bounds, and programs that check themselves are skipped."""
+    pytest.importorskip("jax")
+    assert run_here(project, "programs/sine.mlir", "--nimblehlo-update")[0] == 0
+    status, output = run_here(
+        project, "-v", "--nimblehlo-backend", "jax:cpu", "--nimblehlo-backend", "nimblehlo"
+    )
+    assert "sine.mlir::program[jax:cpu] PASSED" in output and "sine.mlir::program[nimblehlo] PASSED" in output
+    assert "checked.mlir::part0[jax:cpu] SKIPPED" in output and status == 1
+    status, output = run_here(project, "--nimblehlo-backend", "nowhere", "programs/sine.mlir")
+    assert status == 1 and "there is no backend 'nowhere'" in output
+
+
 def test_a_project_without_programs_pays_nothing(tmp_path: Path) -> None:
     (tmp_path / "test_nothing.py").write_text(
         "import sys\n"
