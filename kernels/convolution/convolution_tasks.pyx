@@ -190,7 +190,7 @@ cdef class Products:
         """Write the result for arrays with the strides that were prepared."""
         cdef ConvProduct plan = self.plan
         cdef AlignedMemory memory
-        plan.slots = 1 if self.tasks == 1 else min(self.tasks, _threads.driver_and_thread_count(self.threads)[1])
+        plan.slots = 1 if self.tasks == 1 else min(self.tasks, _threads.chosen_threads(self.threads))
         memory = AlignedMemory(self.panel_bytes + plan.slots * (plan.slot_bytes + sizeof(int32_t)))
         plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs) + self.rhs_offset
         plan.result = <char *>cnp.PyArray_DATA(result) + self.result_offset

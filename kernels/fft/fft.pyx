@@ -69,7 +69,7 @@ def serves(sizes):
 
 def thread_count(threads):
     """How many threads transforms use, at most `threads`; None: all."""
-    return _threads.driver_and_thread_count(threads)[1]
+    return _threads.chosen_threads(threads)
 
 
 @functools.lru_cache(1000)

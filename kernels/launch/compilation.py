@@ -10,8 +10,8 @@
     copy_rows(tasks, size, operand, result, threads=threads)    # runs tasks 0 to tasks - 1
 
 Numba compiles a kernel at its first call with arguments of some types (`tasks` = 0 compiles, and runs
-nothing), and the machine code is cached on disk (`cache`). A parallel kernel is compiled as serial code and
-launched by one driver (`parallel_driver`): one task, or one thread, runs the same code on the calling thread.
+nothing), and the machine code is cached on disk (`cache`). A parallel kernel is compiled as serial code that
+loads its arguments from a closure (`closures`), and `native` runs its tasks as it runs generated code.
 Kernels may call kernels, and a function that closes over kernels and plain values may make a kernel.
 Floating-point arithmetic is never reordered, indices are not checked, the GIL is released. A task must write
 only its own range of the results, whatever the number of threads.
@@ -29,7 +29,6 @@ from typing import Any, overload
 import numpy as np
 
 from . import native
-from . import threads as _threads
 from .cache import DiskCache
 from .processor import limit_numba
 
@@ -80,16 +79,6 @@ def native_address(function: Callable[..., Any], signature: str, name: str | Non
 _kept_alive: list[Any] = []
 
 
-def _parallel_driver() -> int:
-    """The address of the driver that runs tasks on the threads of Numba's threading layer."""
-    from .parallel_driver import drive
-
-    return native_address(drive, "void(intp,intp,intp,intp)")
-
-
-_threads.offer_driver(_parallel_driver)
-
-
 class Kernel:
     """A function that Numba compiles at its first call. The module's docstring says how to call it."""
 
@@ -101,7 +90,7 @@ class Kernel:
         self._lock = threading.RLock()
         self._body: Any = None
         self._entry: Any = None
-        self._addresses: dict[Any, int] = {}
+        self.addresses: dict[Any, int] = {}
 
     @property
     def name(self) -> str:
@@ -129,23 +118,29 @@ class Kernel:
         """The dispatcher that Python calls."""
         with self._lock:
             if self._entry is None:
-                prefix, make_entry = ("tasks", _parallel_entry) if self._parallel else ("call", _serial_entry)
-                self._entry = _lazy_dispatcher(make_entry(self.dispatcher), f"{prefix} of {self.name}")
+                self._entry = _lazy_dispatcher(_serial_entry(self.dispatcher), f"call of {self.name}")
             return self._entry
 
     def task_address(self, arguments: Any) -> int:
         """The address of a `void (int64 task, void *closure)` that loads its arguments from the closure
-        (`parallel_driver.closure_task`)."""
-        from .parallel_driver import closure_task
+        (`closures.closure_task`)."""
+        from .closures import closure_task
 
         assert self._parallel
         with self._lock:
-            address = self._addresses.get(arguments)
+            address = self.addresses.get(arguments)
             if address is None:
                 name = f"task of {self.name} from a closure: {arguments}"
                 task = closure_task(self.dispatcher, arguments)
-                address = self._addresses[arguments] = native_address(task, "void(intp, intp)", name)
+                address = self.addresses[arguments] = native_address(task, "void(intp, intp)", name)
             return address
+
+    def address_for(self, key: Any, arguments: tuple[Any, ...]) -> int:
+        """`task_address` for the arguments of a call, stored in `addresses` under `key`."""
+        from .closures import encoded_arguments
+
+        address = self.addresses[key] = self.task_address(encoded_arguments(arguments))
+        return address
 
     def __call__(self, *arguments: Any, threads: int | None = None) -> Any:
         """Call the function; a parallel kernel runs as many tasks as its first argument says.
@@ -153,29 +148,10 @@ class Kernel:
         Raises MemoryError if a task cannot allocate memory, and passes on what a signal handler raises
         meanwhile.
         """
-        entry = self._entry or self._entry_point()
         if not self._parallel:
-            return entry(*arguments)
-        tasks = arguments[0]
-        count = 1 if tasks <= 1 else _threads.chosen_threads(threads)
-        if count == 1:
-            failed = entry(0, 1, *arguments)
-        else:
-            with _threads.launches():
-                failed = entry(_threads.driver(), count, *arguments)
-        if failed:
-            native.raise_failure(failed, self.name)
-        return None
-
-
-def _parallel_entry(body: Any) -> Callable[..., Any]:
-    """A function that runs all tasks of a dispatcher's function."""
-    from .parallel_driver import run_tasks
-
-    def entry(driver, threads, tasks, *arguments):
-        return run_tasks(body, driver, threads, tasks, arguments)
-
-    return entry
+            return (self._entry or self._entry_point())(*arguments)
+        tasks, *others = arguments
+        return native.run_kernel(self, tasks, others, threads)
 
 
 def _serial_entry(body: Any) -> Callable[..., Any]:

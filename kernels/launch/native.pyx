@@ -6,13 +6,13 @@ pointer for each access to an operand or a result, then integers that are fixed 
 """
 
 cimport numpy as cnp
+from cpython.number cimport PyNumber_Index
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 import threading
-from time import perf_counter
 
 import numpy as np
 
@@ -41,20 +41,25 @@ cdef extern from "Python.h":
 
 cnp.import_array()
 
-ctypedef void (*Driver)(int64_t, int64_t, int64_t, int64_t) noexcept nogil
-
 cdef enum:
     MAX_KERNEL_ARGS = 96
     MAX_RANK = 64
-    # The failure code of a launch that a signal stopped.
-    INTERRUPTED = 2
 
 
 # Longer launches wake the pool's threads: two threads save half of the time, and waking costs 0.1 ms.
 cdef double LONG_SECONDS = 3e-4
 # Shorter launches are brief; shorter than BRIEF_SECONDS they run on the caller's thread.
 cdef double SHORT_SECONDS = 3e-5, BRIEF_SECONDS = 1e-5
-cdef double MIN_PARALLEL_SECONDS = BRIEF_SECONDS if pool_is_available() else _threads.MIN_PARALLEL_SECONDS
+# Calls of kernels count as long where they have more than one task.
+cdef double KERNEL_SECONDS = 1.0
+# Where there is no pool, longer work is shared with threads of Python's, which cost 0.1 ms each.
+cdef double MIN_UNPOOLED_SECONDS = 1e-3
+cdef double MIN_PARALLEL_SECONDS = BRIEF_SECONDS if pool_is_available() else MIN_UNPOOLED_SECONDS
+
+
+def has_pool():
+    """Whether the pool runs tasks; otherwise threads of Python's do."""
+    return bool(pool_is_available())
 
 
 def wake_workers():
@@ -96,65 +101,72 @@ cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double second
         seconds: estimated duration of all tasks on one thread.
         threads: the most threads to use; None: all.
     """
-    cdef int64_t driver = 0, count = 1
+    cdef int64_t count = 1
     if tasks > 1 and seconds > MIN_PARALLEL_SECONDS:
-        driver, count = _threads.driver_and_thread_count(threads)
+        count = _threads.chosen_threads(threads)
     if count == 1 or pool_is_available():
         run_pooled(function, closure, tasks, count, seconds, False)
-    elif driver:
-        with _threads.launches(), nogil:
-            (<Driver>driver)(<int64_t>function, <int64_t>closure, tasks, count)
-    elif seconds > _threads.HAND_OFF_SECONDS:
-        start = perf_counter()
-        run_on_python_threads(function, closure, tasks, count)
-        _threads.count_hand_off(perf_counter() - start)
     else:
-        with nogil:
-            run_strided(function, closure, tasks, 0, 1)
+        run_on_python_threads(function, closure, tasks, count)
     return 0
 
 
-# What a signal handler raised while a kernel ran.
-cdef object _raised = None
+def run_kernel(kernel, Py_ssize_t tasks, list arguments, threads):
+    """Run the tasks of a parallel kernel.
+
+    Args:
+        kernel: a `compilation.Kernel`.
+        tasks: how many there are.
+        arguments: integers, C-contiguous arrays, and tuples of these, which follow the task's number.
+        threads: the most threads to use; None: all.
+
+    Raises:
+        ValueError: the arguments are too many or of another kind.
+        MemoryError: a task could not allocate memory.
+    """
+    cdef int64_t closure[MAX_KERNEL_ARGS]
+    cdef Py_ssize_t count = 0
+    cdef list kinds = []
+    for argument in arguments:
+        count = add_argument(argument, closure, count, kinds)
+    key = tuple(kinds)
+    address = kernel.addresses.get(key)
+    if address is None:
+        address = kernel.address_for(key, tuple(arguments))
+    closure[count] = 0
+    # `threads.division` makes several tasks of long work only.
+    run_tasks(<Task><size_t>address, closure, tasks, KERNEL_SECONDS if tasks > 1 else 0, threads)
+    if closure[count]:
+        raise_failure(kernel.name)
 
 
-cdef int check_signals() except -1 with gil:
-    return PyErr_CheckSignals()
+cdef Py_ssize_t add_argument(object value, int64_t *closure, Py_ssize_t count, list kinds) except -1:
+    """Append an argument to a closure and its kind to a list; returns how many values the closure has."""
+    cdef cnp.ndarray array
+    cdef Py_ssize_t axis
+    if type(value) is tuple:
+        kinds.append(len(value))
+        for member in <tuple>value:
+            count = add_argument(member, closure, count, kinds)
+        return count
+    if isinstance(value, np.ndarray):
+        array = value
+        if count + array.ndim + 2 > MAX_KERNEL_ARGS or not cnp.PyArray_IS_C_CONTIGUOUS(array):
+            raise ValueError(f"takes C-contiguous arrays and at most {MAX_KERNEL_ARGS} values")
+        kinds.append((array.dtype, array.ndim, bool(cnp.PyArray_ISWRITEABLE(array))))
+        closure[count] = <int64_t>cnp.PyArray_DATA(array)
+        for axis in range(array.ndim):
+            closure[count + 1 + axis] = array.shape[axis]
+        return count + 1 + array.ndim
+    if count + 2 > MAX_KERNEL_ARGS:
+        raise ValueError(f"takes at most {MAX_KERNEL_ARGS} values")
+    kinds.append(None)
+    closure[count] = PyNumber_Index(value)
+    return count + 1
 
 
-cdef bint records_interrupt() noexcept nogil:
-    """`is_interrupted` for compiled functions: it records the exception, which is raised after they return."""
-    global _raised
-    with gil:
-        try:
-            check_signals()
-        except BaseException as error:
-            _raised = error
-            return True
-    return False
-
-
-cdef void drive(int64_t function, int64_t closure, int64_t tasks, int64_t threads) noexcept nogil:
-    """The driver by which kernels launch tasks; the closure's first integer is set if a signal stops the launch."""
-    if pool_run(<Task>function, <void *>closure, tasks, threads, POOL_LONG, False, records_interrupt):
-        (<int64_t *>closure)[0] = INTERRUPTED
-
-
-def raise_failure(int64_t failure, str kernel):
-    """Raise the reason why a kernel ended early: a signal handler's exception, or MemoryError."""
-    global _raised
-    if failure == INTERRUPTED:
-        error, _raised = _raised, None
-        raise error
+cdef object raise_failure(str kernel):
     raise MemoryError(f"{kernel}: a task could not have its memory")
-
-
-def pool_driver():
-    """The address of a driver (`threads.driver`) that runs tasks by the pool; 0 where there is no pool."""
-    return <size_t>drive if pool_is_available() else 0
-
-
-_threads.set_pool_driver(pool_driver())
 
 
 def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
@@ -167,12 +179,12 @@ def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double secon
     """
     cdef int64_t count = 1
     if seconds > MIN_PARALLEL_SECONDS:
-        count = _threads.driver_and_thread_count(threads)[1]
+        count = _threads.chosen_threads(threads)
     run_pooled(<Task>function, <void *>closure, tasks, count, seconds, True)
 
 
 cdef int run_on_python_threads(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t count) except -1:
-    """Run tasks by Python's threads, while there is no driver."""
+    """Run tasks by Python's threads."""
     cdef Py_ssize_t first
     workers = []
     try:
@@ -273,7 +285,7 @@ cdef class Launch:
             self.fill(data, closure)
             run_tasks(self.function, closure, self.tasks, self.seconds, threads)
             if self.kernel is not None and closure[self.arg_count - 1]:
-                raise_failure(closure[self.arg_count - 1], self.kernel)
+                raise_failure(self.kernel)
         finally:
             if closure != fixed:
                 free(closure)
@@ -323,7 +335,7 @@ cdef class BlockEpilogue:
         self.calls = self.arg_count = 0
         self.seconds = 0
         # Looking this up at each call would take as long as a small launch.
-        self.pool_threads = _threads.driver_and_thread_count(threads)[1] if pool_is_available() else 0
+        self.pool_threads = _threads.chosen_threads(threads) if pool_is_available() else 0
         for block in self.blocks:
             for launch in block:
                 self.calls += 1

@@ -14,7 +14,7 @@ from .compilation import Kernel
 from .native import Launch, NativeFunction
 
 if TYPE_CHECKING:
-    from .parallel_driver import Argument
+    from .closures import Argument
 
 __all__ = [
     "BYTES_A_SECOND",
@@ -118,7 +118,7 @@ def prepare_launches(
 
 
 def _launch(call: KernelCall) -> Launch:
-    """The launch of a kernel call, with a closure laid out as `parallel_driver.closure_task` reads it."""
+    """The launch of a kernel call, with a closure laid out as `closures.closure_task` reads it."""
     closure = _Closure()
     address = call.kernel.task_address(tuple([closure.add(argument) for argument in call.arguments]))
     accesses, values, arrays = tuple(closure.accesses), tuple(closure.values), tuple(closure.arrays)
@@ -142,21 +142,21 @@ class _Closure:
     def _add(self, value: Any) -> "Argument":
         from numba import types
 
-        from .parallel_driver import Argument, Encoding
+        from .closures import Argument, Encoding, array_type
 
         if isinstance(value, AddressTable):
             self.accesses += value.offsets
-            array_type = types.Array(types.int64, 1, "C", readonly=True)
-            return Argument(array_type, Encoding.ADDRESS_TABLE, len(value.offsets))
+            table_type = array_type(np.dtype(np.int64), 1, False)
+            return Argument(table_type, Encoding.ADDRESS_TABLE, len(value.offsets))
         if isinstance(value, ArrayParam):
             self.accesses.append((value.number, value.offset))
             shape = _shape(value.shape)
             self.values += shape
-            return Argument(_array_type(value.dtype, len(shape), value.is_written), Encoding.ARRAY_PARAM, 1)
+            return Argument(array_type(value.dtype, len(shape), value.is_written), Encoding.ARRAY_PARAM, 1)
         if isinstance(value, np.ndarray):
             self.arrays.append(value)
             self.values += [value.ctypes.data, *value.shape]
-            return Argument(_array_type(value.dtype, value.ndim, False), Encoding.CONSTANT_ARRAY)
+            return Argument(array_type(value.dtype, value.ndim, False), Encoding.ARRAY)
         self.values.append(int(value))
         return Argument(types.intp, Encoding.VALUE)
 
@@ -164,8 +164,3 @@ class _Closure:
 def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
     return shape if isinstance(shape, tuple) else (shape,)
 
-
-def _array_type(dtype: np.dtype[Any], rank: int, is_written: bool) -> Any:
-    from numba import from_dtype, types
-
-    return types.Array(from_dtype(dtype), rank, "C", readonly=not is_written)

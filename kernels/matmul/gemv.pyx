@@ -155,7 +155,7 @@ cdef int run(VectorProduct *product, cnp.ndarray result, object threads) except 
 cdef int64_t uncached_columns(VectorProduct *product, object threads) except -1:
     """Columns of a work item where columns are contiguous in a matrix that is read from memory: as many as possible
     with equally many work items for each thread."""
-    cdef int64_t thread_count = _threads.driver_and_thread_count(threads)[1], stacks = product.batch * product.k_blocks
+    cdef int64_t thread_count = _threads.chosen_threads(threads), stacks = product.batch * product.k_blocks
     cdef int64_t blocks = (product.outer_size + VECTOR_PRODUCT_MAX_COLUMNS - 1) // VECTOR_PRODUCT_MAX_COLUMNS
     while (stacks * blocks % thread_count and stacks * blocks < BALANCED_ITEMS * thread_count
            and product.outer_size >= MIN_COLUMNS * (blocks + 1)):

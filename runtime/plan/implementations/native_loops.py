@@ -78,10 +78,10 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
     """
     from ...codegen import native_loop
     from ...codegen.arrays.control import MAX_WORK
-    from ...kernels.launch.threads import driver_and_thread_count
+    from ...kernels.launch.threads import chosen_threads
 
     views, unsharded = views_under(view.ordering), LoopToCompile(view.operation)
-    count = driver_and_thread_count(threads)[1]
+    count = chosen_threads(threads)
     loop = _sharded(unsharded, views, count, MAX_WORK) if count > 1 else None
     if loop is not None:
         return loop

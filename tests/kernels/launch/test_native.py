@@ -1,4 +1,4 @@
-"""Calls of native code: on one thread, on Python's threads, on the driver; at exits and forks."""
+"""Calls of native code: on one thread and on the pool; at exits and forks."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ from nimblehlo.kernels.launch.native import (
     BlockEpilogue,
     Launch,
     NativeFunction,
-    pool_driver,
+    has_pool,
     run_in_order,
     wake_workers,
 )
@@ -45,7 +45,7 @@ def made(total, tasks, seconds=0.0, count=None, **options):
 
 
 @pytest.mark.parametrize("tasks", [1, 3, 7])
-@pytest.mark.parametrize("seconds", [0.0, 1e-4, 1.0], ids=["at once", "by the driver if it is there", "long"])
+@pytest.mark.parametrize("seconds", [0.0, 1e-4, 1.0], ids=["at once", "by the pool", "long"])
 @pytest.mark.parametrize("count", [1, 2, 5, None])
 def test_every_task_runs_once(tasks, seconds, count):
     values = np.arange(100)
@@ -66,7 +66,7 @@ def taken(launch):
     return begun
 
 
-@pytest.mark.skipif(not pool_driver(), reason="there is no pool here")
+@pytest.mark.skipif(not has_pool(), reason="there is no pool here")
 @pytest.mark.skipif(threads.available_threads() < 2, reason="there is one processor")
 @pytest.mark.parametrize("alerts", [0, 1, 3])
 def test_threads_that_were_woken_before_join_short_launches(alerts):
@@ -95,7 +95,7 @@ def test_threads_that_were_woken_for_nothing_sleep_again():
         assert (made(100, 7, 1.0, 2)(values) == 2 * values).all()
 
 
-@pytest.mark.skipif(not pool_driver(), reason="there is no pool")
+@pytest.mark.skipif(not has_pool(), reason="there is no pool")
 def test_threads_begin_with_shares_of_neighbours():
     accesses, values = ((0, 0), (1, 0)), np.arange(1)
     begun = taken(
@@ -312,35 +312,3 @@ def run(code):
     )
     assert child.returncode == 0 and not child.stderr, child.stderr
     return child.stdout.strip()
-
-
-def test_the_driver_is_made_in_the_background():
-    code = """
-        threads.count_hand_off(threads.LOADING_SECONDS / 2)
-        assert threads.driver_and_thread_count(2) == (0, 2) and "numba" not in sys.modules
-        while not threads.driver_and_thread_count(2)[0]:
-            threads.count_hand_off(0.6)
-            time.sleep(0.01)
-        print(threads.driver_and_thread_count(1), threads.driver_and_thread_count(2)[1])
-    """
-    assert run(code) == "(0, 1) 2"
-
-
-def test_an_exit_waits_for_the_background():
-    run("threads.count_hand_off(10)")
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_a_fork_waits_for_the_background():
-    code = """
-        threads.count_hand_off(10)
-        for wait in (0.0, 1.5, 1.5):
-            child = os.fork()
-            if child == 0:
-                import numba
-                os._exit(0)
-            assert os.waitpid(child, 0)[1] == 0
-            time.sleep(wait)
-            threads.count_hand_off(0)
-    """
-    run(code)

@@ -25,7 +25,7 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of little work, whatever they repeat, for four threads wherever these tests run."""
     monkeypatch.setattr(native_loops, "_MIN_SHARD_WORK", 1)
     monkeypatch.setattr(native_loops, "_MAX_REDUNDANT_WORK", 100.0)
-    monkeypatch.setattr(threads, "driver_and_thread_count", lambda most: (0, most or 4))
+    monkeypatch.setattr(threads, "chosen_threads", lambda most: most or 4)
 
 
 def floats(*shape: int) -> Array:
@@ -207,7 +207,7 @@ def test_loops_whose_shards_would_repeat_work_are_not_sharded(monkeypatch: pytes
     assert part_of(text) is not None
     monkeypatch.undo()
     monkeypatch.setattr(native_loops, "_MIN_SHARD_WORK", 1)
-    monkeypatch.setattr(threads, "driver_and_thread_count", lambda most: (0, most or 4))
+    monkeypatch.setattr(threads, "chosen_threads", lambda most: most or 4)
     assert part_of(text) is None
 
 
