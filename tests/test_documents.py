@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from nimblehlo.ops.numerics.result_accuracy import GREATEST_ERROR, greatest_error
+from nimblehlo.ops.numerics.result_accuracy import MAX_ERROR, max_error
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import run_every_way
 from tools.kernel_probes import PROBES, operations_with_kernels, served_element_types
@@ -265,6 +265,6 @@ def test_promised_accuracy_is_kept() -> None:
     """What `result_accuracy` is compared with must not be better than what was measured."""
     header, *_ = re.findall(r"^\| function \| (.*) \|$", _measured(), re.MULTILINE)
     rows = dict(re.findall(r"^\| `(\w+\.\w+)` \| (.*) \|$", _measured(), re.MULTILINE))
-    for function in GREATEST_ERROR:
+    for function in MAX_ERROR:
         for name, stated in zip(header.split(" | "), rows[function].split(" | "), strict=True):
-            assert float(stated) <= greatest_error(function, ELEMENT_TYPES[name]), (function, name)
+            assert float(stated) <= max_error(function, ELEMENT_TYPES[name]), (function, name)

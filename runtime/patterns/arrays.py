@@ -51,11 +51,11 @@ def library_of(operands: Iterable[Any]) -> Any:
     return None
 
 
-def given_to(library: Any, array: Array) -> Any:
+def as_array_of(library: Any, array: Array) -> Any:
     """An array as one of a library; None: as it is."""
     if not hasattr(library, "from_dlpack"):
         return array
-    if _is_known_to_dlpack(array.dtype):
+    if _is_supported_by_dlpack(array.dtype):
         return library.from_dlpack(array)
     if hasattr(library, "__array_api_version__"):
         return library.asarray(array)
@@ -69,7 +69,7 @@ def _as_array(value: Any, what: str, pattern: str) -> Array:
     """
     if str(getattr(value, "dtype", "")).startswith("torch."):
         dtype = element_type_named(value.dtype, pattern).dtype
-        if not _is_known_to_dlpack(dtype):
+        if not _is_supported_by_dlpack(dtype):
             carrier = value.view(getattr(_module_of(value), _carrier(dtype).name))
             return as_array(carrier, what).view(dtype)
     return as_array(value, what)
@@ -79,7 +79,7 @@ def _module_of(value: object) -> Any:
     return sys.modules.get(type(value).__module__.partition(".")[0])
 
 
-def _is_known_to_dlpack(dtype: np.dtype[Any]) -> bool:
+def _is_supported_by_dlpack(dtype: np.dtype[Any]) -> bool:
     """Whether NumPy supports an element type through DLPack, which it does not for those of ml_dtypes."""
     return dtype.isbuiltin == 1
 

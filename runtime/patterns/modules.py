@@ -29,7 +29,7 @@ def module_of(nodes: Sequence[Node], results: Sequence[int]) -> Module:
         if name == INPUT:
             values.append(next(arguments))
             continue
-        attributes, regions = _parts(name, dict(plain), type)
+        attributes, regions = _attributes_and_regions(name, dict(plain), type)
         operation = builder.create(name, [values[index] for index in operands], [type], attributes, regions)
         values.append(operation.result)
     outputs = [values[index] for index in results]
@@ -40,7 +40,9 @@ def module_of(nodes: Sequence[Node], results: Sequence[int]) -> Module:
     return module
 
 
-def _parts(name: str, values: dict[str, Any], type: TensorType) -> tuple[dict[str, Attribute], list[Region]]:
+def _attributes_and_regions(
+    name: str, values: dict[str, Any], type: TensorType
+) -> tuple[dict[str, Attribute], list[Region]]:
     """The attributes and regions of an operation, from plain values."""
     if name == "stablehlo.constant":
         return {"value": _constant(values["value"], type)}, []

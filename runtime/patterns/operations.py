@@ -155,9 +155,9 @@ def reduce(value: Value, name: str, dimensions: tuple[int, ...], *, keep_dims: b
     )
     if not keep_dims:
         return reduced
-    kept_shape = tuple([d for d in range(len(value.shape)) if d not in dimensions])
+    remaining_dims = tuple([d for d in range(len(value.shape)) if d not in dimensions])
     full = tuple([1 if d in dimensions else size for d, size in enumerate(value.shape)])
-    return broadcast_in_dim(reduced, full, kept_shape)
+    return broadcast_in_dim(reduced, full, remaining_dims)
 
 
 def _initial(name: str, element_type: ElementType, pattern: str) -> Array:
@@ -183,7 +183,7 @@ def _all_ones(element_type: ElementType) -> Array:
     return _extreme(element_type, is_minimum=False)
 
 
-def greatest_integer(element_type: ElementType) -> int:
+def max_integer(element_type: ElementType) -> int:
     """The greatest value of an integer type."""
     return storage_range(element_type)[1]
 

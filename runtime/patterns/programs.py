@@ -14,7 +14,7 @@ from ..ir import Module
 from ..lru_cache import LRUCache
 from ..options import Options
 from ..types import ElementType, TensorType
-from .arrays import array_of, given_to, library_of
+from .arrays import array_of, as_array_of, library_of
 from .calls import Calls
 from .element_types import element_type_named, is_number
 from .failures import broken
@@ -106,7 +106,8 @@ def compute(
     program = _of_calls.find(settings, operands, options)
     if program is not None:
         return _results(program, operands)
-    arguments = [_given(operand, name, pattern) for operand, name in zip(operands, names, strict=True)]
+    named_operands = zip(operands, names, strict=True)
+    arguments = [_checked_operand(operand, name, pattern) for operand, name in named_operands]
     arrays = _arrays(arguments)
     if len(arrays) == len(arguments):
         program = _of_calls.find(settings, arrays, options)
@@ -149,11 +150,11 @@ def _results(program: Program, arrays: Sequence[Array], library: Any = None) -> 
     """The results of a pattern as arrays of a library; None: of NumPy."""
     results: list[Any] = program.executable(*arrays)
     if library is not None:
-        results = [given_to(library, array) for array in results]
+        results = [as_array_of(library, array) for array in results]
     return tuple(results) if program.gives_tuple else results[0]
 
 
-def _given(operand: Any, name: str, pattern: str) -> Any:
+def _checked_operand(operand: Any, name: str, pattern: str) -> Any:
     """An operand as an array with an element type of StableHLO; Python's numbers are returned unchanged."""
     if isinstance(operand, Value):
         raise broken(pattern, f"{name} is a value that belongs to another call of a pattern")

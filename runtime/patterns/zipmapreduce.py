@@ -48,7 +48,7 @@ class Attributes:
             element_type = element_type_named(dtype, pattern)
         if not element_type.category & (INTEGER | FLOAT):
             raise broken(pattern, f"dtype is {element_type}, but must be an integer or a float", "I3")
-        if element_type.category & INTEGER and last > ops.greatest_integer(element_type):
+        if element_type.category & INTEGER and last > ops.max_integer(element_type):
             raise broken(pattern, f"dtype is {element_type}, which cannot hold the index {last}", "I3")
         attributes = (("iota_dimension", d),)
         return self._tape.add("stablehlo.iota", (), self.shape, element_type, attributes)

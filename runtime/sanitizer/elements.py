@@ -34,7 +34,7 @@ def number(value: Any) -> Any:
     return int(array) if "int" in array.dtype.name else float(array)
 
 
-def place(index: Sequence[int]) -> str:
+def index_text(index: Sequence[int]) -> str:
     """An index, for messages."""
     return "[" + ", ".join(map(str, index)) + "]"
 
@@ -70,7 +70,7 @@ def division_by_zero(view: Op) -> Inspect | None:
         zero = rhs == 0
         index = first_index(zero)
         value = number(lhs[index]), 0
-        return Violation(index, value, f"{value[0]} is divided by 0 at {place(index)}", int(zero.sum()))
+        return Violation(index, value, f"{value[0]} is divided by 0 at {index_text(index)}", int(zero.sum()))
 
     return inspect
 
@@ -91,7 +91,7 @@ def division_overflow(view: Op) -> Inspect | None:
         if not overflows.any():
             return None
         index = first_index(overflows)
-        message = f"{low}, the least {element_type}, is divided by -1 at {place(index)}"
+        message = f"{low}, the least {element_type}, is divided by -1 at {index_text(index)}"
         return Violation(index, (low, -1), message, int(overflows.sum()))
 
     return inspect
@@ -113,7 +113,7 @@ def shift_amount(view: Op) -> Inspect | None:
         _, rhs = _pair(view, operands[0], operands[1])
         index = first_index(excessive)
         amount = number(rhs[index])
-        message = f"an {element_type} of {width} bits is shifted by {amount} at {place(index)}"
+        message = f"an {element_type} of {width} bits is shifted by {amount} at {index_text(index)}"
         return Violation(index, amount, message, int(excessive.sum()))
 
     return inspect
@@ -141,7 +141,7 @@ def float_to_integer(view: Op) -> Inspect | None:
             return None
         index = first_index(outside)
         value = number(operands[0][index])
-        message = f"{value} at {place(index)} is outside of {target}, which has {low} to {high}"
+        message = f"{value} at {index_text(index)} is outside of {target}, which has {low} to {high}"
         return Violation(index, value, message, int(np.count_nonzero(outside)))
 
     return inspect
@@ -210,5 +210,5 @@ def _saturated(values: Array, type: TensorType) -> Violation | None:
         return None
     index = first_index(outside)
     value, limits = number(values[index]), (element_type.storage_min, element_type.storage_max)
-    message = f"{value} at {place(index)} is stored as {scaled[index]:.0f}, outside of {list(limits)}"
+    message = f"{value} at {index_text(index)} is stored as {scaled[index]:.0f}, outside of {list(limits)}"
     return Violation(index, value, message, int(outside.sum()))

@@ -17,7 +17,7 @@ from ..ops.indexing.scatter import Scatter
 from ..ops.internal.whole_windows import starts_outside
 from ..options import Ordering
 from ..types import TensorType
-from .elements import Inspect, first_index, number, place
+from .elements import Inspect, first_index, index_text, number
 from .findings import Violation
 
 
@@ -68,8 +68,8 @@ def unique_indices(view: Op) -> Inspect | None:
         pair = [_unravel(numbers[one], updates) for one in (first, second)]
         target = _unravel(positions[second], shape)
         message = (
-            f"unique_indices, but the updates at {place(pair[0])} and {place(pair[1])} both go to "
-            f"{place(target)} of inputs"
+            f"unique_indices, but the updates at {index_text(pair[0])} and {index_text(pair[1])} both go to "
+            f"{index_text(target)} of inputs"
         )
         return Violation(pair[1], target, message, len(repeats))
 
@@ -118,7 +118,10 @@ def indices_are_sorted(view: Op) -> Inspect | None:
         at = int(np.argmax(descends)) + 1
         index, value = _unravel(at, batch), tuple([int(row[at]) for row in starts])
         previous = tuple([int(row[at - 1]) for row in starts])
-        message = f"indices_are_sorted, but {place(value)} at {place(index)} comes after {place(previous)}"
+        message = (
+            f"indices_are_sorted, but {index_text(value)} at {index_text(index)} "
+            f"comes after {index_text(previous)}"
+        )
         return Violation(index, value, message, int(np.count_nonzero(descends)))
 
     return _once_for_constants(view, [position], inspect)
@@ -159,7 +162,8 @@ def _clamped_gather(view: GatherRules) -> Inspect:
         at = int(np.argmax(away))
         index = _unravel(at, index_space.batch_sizes(indices.shape, index_vector_dim))
         value, used = vectors[:, at].tolist(), np.clip(vectors[:, at], 0, last[:, 0]).tolist()
-        message = f"the index vector {place(value)} at {place(index)} was clamped to {place(used)}"
+        where = f"{index_text(value)} at {index_text(index)}"
+        message = f"the index vector {where} was clamped to {index_text(used)}"
         return Violation(index, tuple(value), message, int(np.count_nonzero(away)))
 
     return inspect
@@ -176,7 +180,7 @@ def _clamped_slice(view: DynamicSlice | DynamicUpdateSlice) -> Inspect:
         if used == starts:
             return None
         d = next(d for d, start in enumerate(starts) if start != used[d])
-        message = f"the start index {place(starts)} was clamped to {place(used)}"
+        message = f"the start index {index_text(starts)} was clamped to {index_text(used)}"
         return Violation((d,), tuple(starts), message)
 
     return _once_for_constants(view, range(first, len(view.operation.operands)), inspect)
@@ -191,7 +195,7 @@ def _clamped_selection(view: TorchIndexSelect) -> Inspect:
             return None
         at = first_index(outside)
         value = number(index[at])
-        message = f"index {value} at {place(at)} was clamped to {min(max(value, 0), size - 1)}"
+        message = f"index {value} at {index_text(at)} was clamped to {min(max(value, 0), size - 1)}"
         return Violation(at, value, message, int(np.count_nonzero(outside)))
 
     return inspect
@@ -216,7 +220,7 @@ def dropped_updates(view: Op) -> Inspect | None:
         offsets = _first_outside(view, shape, starts, sizes)
         index = tuple(index_space.combine(_unravel(at, batch), offsets, view.update_window_dims))
         value = tuple(vectors[:, at].tolist())
-        message = f"the update at {place(index)} was dropped: its index vector is {place(value)}"
+        message = f"the update at {index_text(index)} was dropped: its index vector is {index_text(value)}"
         return Violation(index, value, message, int(np.count_nonzero(away)))
 
     return _once_for_constants(view, [count], inspect)
@@ -231,9 +235,9 @@ def _first_outside(
     if any(not 0 <= start < shape[d] for d, start in starts.items()):
         return offsets
     # The start is in bounds, so the window exceeds an upper bound, first along the last such dimension.
-    ends = [(place, shape[d] - starts[d]) for place, d in enumerate(kept) if d in starts]
-    place_of_last, offset = max((place, end) for place, end in ends if end < sizes[place])
-    offsets[place_of_last] = offset
+    ends = [(position, shape[d] - starts[d]) for position, d in enumerate(kept) if d in starts]
+    last_window_dim, offset = max((position, end) for position, end in ends if end < sizes[position])
+    offsets[last_window_dim] = offset
     return offsets
 
 

@@ -24,7 +24,7 @@ from ..ops.indexing.scatter import Scatter
 from ..ops.reduction.bodies import overwrites
 from ..ops.shape.dynamic_shapes import ReadsSizes, SetDimensionSize
 from ..ops.shape.tuples import GetTupleElement, Tuple
-from .elements import first_index, number, place
+from .elements import first_index, index_text, number
 from .findings import Violation
 
 _CREATING: Final = frozenset({"AllocateBuffer", "CreateBuffer"})
@@ -123,7 +123,7 @@ class Shadows:
         unwritten = ~written if chosen is None else ~written & chosen
         if unwritten.any():
             index = first_index(unwritten)
-            message = f"reads {place(index)} of {name}, which nothing has written"
+            message = f"reads {index_text(index)} of {name}, which nothing has written"
             reads(Violation(index, number(value[index]), message, int(np.count_nonzero(unwritten))))
 
     def _follow_call(self, view: CustomCall) -> ShadowUpdate | None:

@@ -11,7 +11,7 @@ from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Array, Op
 from ..ops.reduction.bodies import monoid
 from ..types import COMPLEX, FLOAT, TensorType
-from .elements import Inspect, first_index, number, place
+from .elements import Inspect, first_index, index_text, number
 from .findings import Violation
 
 _MOVING: Final = frozenset({
@@ -53,11 +53,11 @@ def non_finite(view: Op) -> Inspect | None:
             finite = np.isfinite(result)
             if np.count_nonzero(finite) == result.size:
                 continue
-            made = _creates_non_finite(
+            created = _creates_non_finite(
                 ~np.asarray(finite), [operands[operand] for operand in floats], is_elementwise
             )
-            if made is not None:
-                return _violation(np.asarray(result), made, position if len(values) > 1 else None)
+            if created is not None:
+                return _violation(np.asarray(result), created, position if len(values) > 1 else None)
         return None
 
     return inspect
@@ -74,12 +74,12 @@ def _creates_non_finite(marked: Array, operands: Sequence[Array], is_elementwise
     return marked if marked.any() else None
 
 
-def _violation(result: Array, made: Array, position: int | None) -> Violation:
-    index = first_index(made)
+def _violation(result: Array, created: Array, position: int | None) -> Violation:
+    index = first_index(created)
     value = number(result[index])
     which = "" if position is None else f" in result {position}"
-    message = f"makes {value} out of finite numbers at {place(index)}{which}"
-    return Violation(index, value, message, int(np.count_nonzero(made)))
+    message = f"makes {value} out of finite numbers at {index_text(index)}{which}"
+    return Violation(index, value, message, int(np.count_nonzero(created)))
 
 
 def _is_float(type: Any) -> bool:

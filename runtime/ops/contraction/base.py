@@ -26,7 +26,7 @@ from ...types import (
 )
 from ..framework import constraints, rules
 from ..framework.declaration import Array, Constraint, Op
-from .float_matmul import contracted, contraction_of, have_threads, part_of
+from .float_matmul import contracted, contraction_of, have_threads, k_block_of
 from .low_precision_matmul import suits
 from .matmul import Multiply, computed_float, is_narrow
 from .mixed_matmul import MixedProduct
@@ -154,9 +154,9 @@ class Contraction(MixedProduct):
 
     @property
     def summation_order(self) -> tuple[int, int] | None:
-        """The order in which terms are added, as `part_of` describes it; None if it is another one."""
+        """The order in which terms are added, as `k_block_of` describes it; None if it is another one."""
         rows, _, columns = self.matrix_sizes
-        return part_of(rows, columns) if self.multiply is contracted else None
+        return k_block_of(rows, columns) if self.multiply is contracted else None
 
     @property
     def is_converted(self) -> bool:

@@ -23,7 +23,7 @@ from .matmul import Multiply, is_narrow
 
 _MIN_OUTPUTS_FOR_MATMUL: Final = 128
 """Minimum number of output features for which low-precision products by copied windows (im2col) pay off."""
-_LEAST_TERMS: Final = 1 << 20
+_MIN_MULTIPLICATIONS: Final = 1 << 20
 """Minimum number of multiplications for which such products are faster than loops, which copy nothing."""
 PATCHES: Final = 1 << 22
 """Maximum number of window elements copied at a time, unless a single row of windows has more."""
@@ -51,7 +51,8 @@ def by_loops(
     outputs = rhs[view.kernel_output_feature_dimension]
     is_copied = not all(window.is_trivial for window in windows)
     prefers_matmul = outputs // view.feature_group_count >= _MIN_OUTPUTS_FOR_MATMUL or not is_copied
-    if prefers_matmul and math.prod(shapes[2]) * math.prod(rhs) >= _LEAST_TERMS * outputs and is_narrow(view):
+    multiplications = math.prod(shapes[2]) * math.prod(rhs)
+    if prefers_matmul and multiplications >= _MIN_MULTIPLICATIONS * outputs and is_narrow(view):
         return None
     groups = view.feature_group_count, view.batch_group_count
     enter_lhs, enter_rhs, leave, computed = view.conversions

@@ -172,7 +172,7 @@ class _Einsum(Op):
         Raises:
             VerifyError: the configuration is malformed, or does not fit the operands.
         """
-        operand_labels, output = self._terms()
+        operand_labels, output = self._subscripts()
         sizes: dict[str, int] = {}
         for labels_text, type in zip(operand_labels, self.operand_types(), strict=True):
             for label, size in zip(_labels(labels_text, type.rank), type.shape, strict=True):
@@ -189,7 +189,7 @@ class _Einsum(Op):
             )
         return tuple([sizes[label] for label in labels])
 
-    def _terms(self) -> tuple[list[str], str]:
+    def _subscripts(self) -> tuple[list[str], str]:
         """The labels of each operand and of the result."""
         config = self.einsum_config.replace(" ", "")
         operands, arrow, output = config.partition("->")

@@ -187,7 +187,7 @@ def _by(library: Any, fft_type: FftType, sizes: Sequence[int], operand: Array, *
     options["axes"] = tuple(range(-len(sizes), 0))
     if fft_type == FftType.FFT:
         if len(sizes) == 1 and _is_real(operand):
-            return _whole(library.rfftn(operand.real, **options), operand.shape[-1])
+            return _full_spectrum(library.rfftn(operand.real, **options), operand.shape[-1])
         return np.asarray(library.fftn(operand, **options))
     if fft_type == FftType.IFFT:
         return np.asarray(library.ifftn(operand, **options))
@@ -206,7 +206,7 @@ def _is_real(operand: Array) -> bool:
     return not (codes[(0,) * (codes.ndim - 1)].any() or codes.any())
 
 
-def _whole(half: Array, size: int) -> Array:
+def _full_spectrum(half: Array, size: int) -> Array:
     """All `size` values of a real signal's transform, from the first half: the others are its conjugates."""
     return np.concatenate([half, np.conj(half[..., (size - 1) // 2 : 0 : -1])], axis=-1)
 

@@ -72,7 +72,7 @@ def _chunk_count(rows: int, k: int, columns: int) -> int:
     return chunks if max(rows, columns) >= chunks * _MIN_CHUNK else 1
 
 
-def in_parts(a: Array, b: Array, threads: int | None = None) -> Array:
+def in_k_blocks(a: Array, b: Array, threads: int | None = None) -> Array:
     """The product of stacks of matrices: sums of K_BLOCK terms each, which are added in order.
 
     Args:
@@ -81,11 +81,11 @@ def in_parts(a: Array, b: Array, threads: int | None = None) -> Array:
     """
     multiply = _tiles()
     if multiply is None:
-        return _in_parts_by_blas(a, b)
+        return _in_k_blocks_by_blas(a, b)
     return multiply(*_equally_stacked(a, b), threads)
 
 
-def _in_parts_by_blas(a: Array, b: Array) -> Array:
+def _in_k_blocks_by_blas(a: Array, b: Array) -> Array:
     if a.shape[-1] <= K_BLOCK:
         return by_blas(a, b)
     total = by_blas(a[..., :K_BLOCK], b[..., :K_BLOCK, :])
@@ -99,7 +99,7 @@ def contracted(a: Array, b: Array, threads: int | None = None) -> Array:
     if 1 in (a.shape[-2], b.shape[-1]):
         multiply = _chains()
         return by_blas(a, b) if multiply is None else multiply(*_equally_stacked(a, b), threads)
-    return in_parts(a, b, threads)
+    return in_k_blocks(a, b, threads)
 
 
 def complex_product(a: Array, b: Array, threads: int | None = None) -> Array:
@@ -135,10 +135,10 @@ def contraction_of(rows: int, k: int, columns: int, threads: int | None = None) 
         return np.matmul if _chunk_count(rows, k, columns) == 1 else by_blas
     if multiply is not None:
         return multiply if threads is None else functools.partial(multiply, threads=threads)
-    return np.matmul if _chunk_count(rows, k, columns) == 1 and k <= K_BLOCK else _in_parts_by_blas
+    return np.matmul if _chunk_count(rows, k, columns) == 1 and k <= K_BLOCK else _in_k_blocks_by_blas
 
 
-def part_of(rows: int, columns: int) -> tuple[int, int] | None:
+def k_block_of(rows: int, columns: int) -> tuple[int, int] | None:
     """The number of terms in a block of the sum, and the bytes of its interleaved chains, 0 without chains.
 
     None where the order is BLAS's.

@@ -22,7 +22,7 @@ from ..numerics.element_types import converter
 _BF16: Final = ELEMENT_TYPES["bf16"]
 _F32: Final = ELEMENT_TYPES["f32"]
 
-_LEAST_TERMS: Final = 1 << 12
+_MIN_MULTIPLICATIONS: Final = 1 << 12
 """Minimum number of multiplications in a matrix product for the matrix unit."""
 _MIN_K_OF_PAIRS: Final = 1 << 10
 """Minimum number of multiplications in a matrix product for instructions that multiply pairs."""
@@ -32,10 +32,10 @@ def are_served(lhs: ElementType, rhs: ElementType, result: ElementType) -> bool:
     """Whether the processor can multiply operands of these element types, for suitable sizes."""
     if not all(type.category == FLOAT for type in (lhs, rhs, result)) or result.width > _F32.width:
         return False
-    return all(type is _BF16 or type.width <= 8 for type in (lhs, rhs)) and way() is not None
+    return all(type is _BF16 or type.width <= 8 for type in (lhs, rhs)) and bf16_implementation() is not None
 
 
-def way() -> str | None:
+def bf16_implementation() -> str | None:
     """The processor's implementation for bf16; None if none is faster than that for f32."""
     from ...kernels.matmul import low_precision_matmul
 
@@ -49,7 +49,7 @@ def has_order_of_f32() -> bool:
     """
     from ...kernels.matmul import low_precision_matmul
 
-    return way() == low_precision_matmul.AVX512_BF16
+    return bf16_implementation() == low_precision_matmul.AVX512_BF16
 
 
 def suits(rows: int, k: int, columns: int) -> bool:
@@ -58,7 +58,7 @@ def suits(rows: int, k: int, columns: int) -> bool:
     """
     if has_order_of_f32():
         return 1 not in (rows, columns) and rows * k * columns >= _MIN_K_OF_PAIRS
-    return rows * k * columns >= _LEAST_TERMS
+    return rows * k * columns >= _MIN_MULTIPLICATIONS
 
 
 def narrow_multiplier(

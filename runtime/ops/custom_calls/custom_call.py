@@ -112,9 +112,9 @@ class CustomCall(
         reason = in_range("operand_index", [operand], 0, len(self.inputs), "the number of inputs")
         if reason is not None:
             return reason
-        source = _part(self.inputs[operand], tuple_indices)
+        source = _tuple_element(self.inputs[operand], tuple_indices)
         result = self.results[0] if len(self.results) == 1 else TupleType(self.results)
-        target = _part(result, outputs)
+        target = _tuple_element(result, outputs)
         if source is None:
             return f"operand_tuple_indices = {list(tuple_indices)} is outside of {self.inputs[operand]}"
         if target is None:
@@ -182,7 +182,7 @@ class CustomCall(
         return [value for position, value in enumerate(values) if position not in self.shape_operands]
 
 
-def _part(type: Type, indices: Sequence[int]) -> Type | None:
+def _tuple_element(type: Type, indices: Sequence[int]) -> Type | None:
     """The component of a nested tuple type at these indices; None if there is none."""
     for index in indices:
         if not isinstance(type, TupleType) or not 0 <= index < len(type.types):

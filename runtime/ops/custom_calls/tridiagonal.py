@@ -150,7 +150,7 @@ def _perturbed(perturbation: Array, pivots: Array, rows: Array) -> tuple[Array, 
     """
     info: Any = np.finfo(pivots.dtype)
     least = max(info.tiny, (1 / info.max) * (1 + info.eps))
-    greatest = 1 / info.dtype.type(least)
+    max_inverse = 1 / info.dtype.type(least)
     least = info.dtype.type(least)
     change = np.copysign(np.maximum(np.abs(perturbation), least), pivots.real)
     largest = np.abs(rows).max(axis=-1, initial=0)
@@ -160,10 +160,10 @@ def _perturbed(perturbation: Array, pivots: Array, rows: Array) -> tuple[Array, 
         size = np.abs(pivots)
         is_tiny = size < least
         overflows = (size == 0) | (largest * least > size)
-        shifted = waiting & np.where(is_tiny, overflows, largest > size * greatest)
+        shifted = waiting & np.where(is_tiny, overflows, largest > size * max_inverse)
         scaled = waiting & is_tiny & ~shifted
-        pivots = np.where(shifted, pivots + change, np.where(scaled, pivots * greatest, pivots))
-        rows = np.where(scaled[:, None], rows * greatest, rows)
+        pivots = np.where(shifted, pivots + change, np.where(scaled, pivots * max_inverse, pivots))
+        rows = np.where(scaled[:, None], rows * max_inverse, rows)
         change = np.where(shifted, change * 2, change)
         waiting = shifted & (np.abs(pivots) < 1)
     return pivots, rows

@@ -39,7 +39,7 @@ from .base import (
 )
 
 
-def real_part_type(view: Abs | Part) -> str | None:
+def real_component_type(view: Abs | Part) -> str | None:
     """baseline_element_type(result) = baseline_element_type(operand), real for complex elements"""
     operand: TensorType = view.operand
     if isinstance(operand.element_type, ElementType):
@@ -56,7 +56,7 @@ class Abs(Unary, name="stablehlo.abs", functions={SIGNED | FLOAT | COMPLEX: np.a
     result = Result(SIGNED | FLOAT | QUANTIZED_PER_TENSOR)
     C1 = constraints.same_shape("operand", "result")
 
-    C2 = Constraint(real_part_type)
+    C2 = Constraint(real_component_type)
 
     @classmethod
     def result_element_type(cls, element_type: ElementType) -> ElementType:
@@ -210,7 +210,7 @@ class Part(Unary):
     result = Result(FLOAT)
     C1 = constraints.same_shape("operand", "result")
 
-    C2 = Constraint(real_part_type)
+    C2 = Constraint(real_component_type)
 
     @classmethod
     def result_element_type(cls, element_type: ElementType) -> ElementType:

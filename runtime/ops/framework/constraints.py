@@ -27,7 +27,7 @@ def named_types(view: Op, names: Sequence[str]) -> list[tuple[str, Any]]:
     """The types of operands and results with their names; those of a variadic one are numbered."""
     named: list[tuple[str, Any]] = []
     for name in names:
-        value = _part(view, name)
+        value = _declared_value(view, name)
         if isinstance(value, list):
             named += [(f"{name}[{index}]", type) for index, type in enumerate(value)]
         else:
@@ -35,7 +35,7 @@ def named_types(view: Op, names: Sequence[str]) -> list[tuple[str, Any]]:
     return named
 
 
-def _part(view: Op, name: str) -> Any:
+def _declared_value(view: Op, name: str) -> Any:
     """The value of a view under a name."""
     variadic, first, _ = name.partition("[0]")
     return getattr(view, variadic)[0] if first else getattr(view, name)
@@ -132,7 +132,7 @@ def dimensions_of(name: str, operand: str) -> Constraint:
 
     def check(view: Op) -> str | None:
         values = view.integers(name) or ()
-        return rules.in_range(name, values, 0, _part(view, operand).rank, f"the rank of {operand}")
+        return rules.in_range(name, values, 0, _declared_value(view, operand).rank, f"the rank of {operand}")
 
     return Constraint(check, f"0 <= {name} < rank({operand})")
 
@@ -149,7 +149,7 @@ def size_is_rank(*names: str, of: str) -> Constraint:
     """Lists, or operands of sizes, must have a value for each dimension of an operand."""
 
     def check(view: Op) -> str | None:
-        rank = _part(view, of).rank
+        rank = _declared_value(view, of).rank
         lengths = [(name, _length(getattr(view, name))) for name in names]
         return rules.first(*(rules.length_is(*named, rank, f"the rank of {of}") for named in lengths))
 
@@ -197,9 +197,8 @@ def within_shape(name: str, operand: str) -> Constraint:
 
     def check(view: Op) -> str | None:
         values = view.integers(name) or ()
-        return rules.first(
-            rules.at_least(0, name, values), rules.at_most(name, values, operand, _part(view, operand).shape)
-        )
+        shape = _declared_value(view, operand).shape
+        return rules.first(rules.at_least(0, name, values), rules.at_most(name, values, operand, shape))
 
     return Constraint(check, f"0 <= {name} <= shape({operand})")
 
@@ -208,7 +207,7 @@ def same_sizes_along(operand: str, dimensions: str, other: str, other_dimensions
     """Two operands must have the same sizes along dimensions that two attributes list."""
 
     def check(view: Op) -> str | None:
-        shape, other_shape = _part(view, operand).shape, _part(view, other).shape
+        shape, other_shape = _declared_value(view, operand).shape, _declared_value(view, other).shape
         for d, d_other in zip(getattr(view, dimensions), getattr(view, other_dimensions), strict=False):
             if 0 <= d < len(shape) and 0 <= d_other < len(other_shape):
                 size, other_size = shape[d], other_shape[d_other]

@@ -148,10 +148,10 @@ class IndexedWindows:
         self.vectors_first = vectors_first if index_vector_dim < rank_of_indices else None
         self.shape = combine(batch_shape, [size for _, size in window], window_dims)
         self.batch_size = math.prod(batch_shape)
-        self.start_steps = np.array([strides[d] for d in start_index_map], np.int64)
-        self.spread_batch = [1] * rank
+        self.start_strides = np.array([strides[d] for d in start_index_map], np.int64)
+        self.broadcast_batch = [1] * rank
         for d, size in zip(batch_dims, batch_shape, strict=True):
-            self.spread_batch[d] = size
+            self.broadcast_batch[d] = size
         self.batching_and_window = np.zeros([1] * rank, np.int64)
         for d_operand, d_start in zip(operand_batching_dims, start_indices_batching_dims, strict=True):
             d = d_start - (0 if d_start < index_vector_dim else 1)
@@ -165,23 +165,24 @@ class IndexedWindows:
 
     def along(self, values: Array, d: int) -> Array:
         """Values for each index along dimension `d` of the space, so that they broadcast to it."""
-        return values.reshape([-1 if other == d else 1 for other in range(len(self.spread_batch))])
+        return values.reshape([-1 if other == d else 1 for other in range(len(self.broadcast_batch))])
 
     def starts(self, indices: Array) -> Array:
         """Index vectors as int64, of shape [size of an index vector, number of index vectors]."""
         if self.vectors_first is not None:
             indices = indices.transpose(self.vectors_first)
-        return as_indices(indices).reshape(len(self.start_steps), self.batch_size)
+        return as_indices(indices).reshape(len(self.start_strides), self.batch_size)
 
     def over_batch(self, values: Array) -> Array:
         """A value for each index vector, so that they broadcast to the space."""
-        return values.reshape(self.spread_batch)
+        return values.reshape(self.broadcast_batch)
 
     def positions(self, starts: Array) -> Array:
         """The position of each element, of shape `shape`, where the windows start at `starts`."""
         # NumPy multiplies matrices of integers slowly.
         scaled = [
-            row if stride == 1 else row * stride for stride, row in zip(self.start_steps, starts, strict=True)
+            row if stride == 1 else row * stride
+            for stride, row in zip(self.start_strides, starts, strict=True)
         ]
         if not scaled:
             # Empty index vectors need no memory, so their number may exceed what an array could hold.

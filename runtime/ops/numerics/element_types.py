@@ -100,7 +100,7 @@ def carried(
         native = _EXACT
     if function in native and result_type is element_type:
         return function
-    given_value = _given(dtype, element_type, result_type)
+    computed_dtype = _computed_dtype(dtype, element_type, result_type)
     if _has_own_cast(result_type):
         cast = _cast(result_type)
 
@@ -109,7 +109,7 @@ def carried(
             return cast(function(*[operand.astype(dtype) for operand in operands]).astype(FLOAT32))
 
         return compute
-    narrow = None if given_value == result_type.dtype else result_type.dtype
+    narrow = None if computed_dtype == result_type.dtype else result_type.dtype
     if dtype == element_type.dtype:
         return function if narrow is None else lambda *operands: function(*operands).astype(narrow)
     if narrow is None:
@@ -147,7 +147,9 @@ def _buffered(function: np.ufunc, narrow: np.dtype[Any], dtype: np.dtype[Any]) -
     )
 
 
-def _given(dtype: np.dtype[Any], element_type: ElementType, result_type: ElementType) -> np.dtype[Any]:
+def _computed_dtype(
+    dtype: np.dtype[Any], element_type: ElementType, result_type: ElementType
+) -> np.dtype[Any]:
     """The NumPy type of the results of a function on arrays of `dtype`."""
     if result_type.category == BOOLEAN:
         return np.dtype(np.bool_)

@@ -1,7 +1,7 @@
 """`result_accuracy`: the accuracy that programs request, and whether the functions here have it.
 
 Each function has one implementation, whatever the mode. HIGHEST and DEFAULT take it as it is; a TOLERANCE is
-compared with its greatest error, and refused where that may be exceeded.
+compared with its maximum error, and refused where that may be exceeded.
 
 Source: specification, sections on the unary functions; StableHLO's definition of the attribute.
 """
@@ -18,7 +18,7 @@ from ...types import FLOAT, ElementType
 from ..framework.attribute_kinds import AttributeKind
 from .element_types import real_type
 
-GREATEST_ERROR: Final = {
+MAX_ERROR: Final = {
     "stablehlo.cbrt": (2, 3),
     "stablehlo.cosine": (2, 3),
     "stablehlo.exponential": (2, 3),
@@ -106,16 +106,16 @@ def unreachable(requested: ResultAccuracy, function: str, element_type: ElementT
     ulp = float(layout.eps)
     is_real = element_type.category == FLOAT
     share = requested.rtol + (requested.atol if is_real and function in _BOUNDED else 0.0)
-    error = greatest_error(function, element_type)
+    error = max_error(function, element_type)
     if requested.ulps + share / ulp >= error:
         return None
     request_text = f"atol = {requested.atol}, rtol = {requested.rtol}, ulps = {requested.ulps}"
     return f"results of {element_type} may be off by {error} ulps, more than {request_text} allows everywhere"
 
 
-def greatest_error(function: str, element_type: ElementType) -> float:
-    """The greatest error in ulps; for complex values in ulps of the modulus."""
-    of_real, of_complex = GREATEST_ERROR[function]
+def max_error(function: str, element_type: ElementType) -> float:
+    """The maximum error in ulps; for complex values in ulps of the modulus."""
+    of_real, of_complex = MAX_ERROR[function]
     is_widest = real_type(element_type).name == "f64"
     if element_type.category == FLOAT:
         return of_real if is_widest else ROUNDED_ONCE

@@ -317,7 +317,7 @@ def lgamma(operand: Array) -> Array:
 
 
 _SERIES_BLOCK = 1 << 12
-_SERIES_FEW = 1 << 8
+_MAX_SMALL_SERIES = 1 << 8
 """Maximum number of elements for which NumPy's call overhead exceeds the computation."""
 
 
@@ -331,7 +331,7 @@ def _lgamma_above_two(distance: Array) -> Array:
         return np.concatenate([_lgamma_above_two(distance[k : k + _SERIES_BLOCK]) for k in starts])
     coefficients = _lgamma_coefficients()
     powers = np.empty((len(coefficients), distance.size))
-    if distance.size > _SERIES_FEW:
+    if distance.size > _MAX_SMALL_SERIES:
         # The same operations as below: `accumulate` needs fewer calls, but more time per element.
         powers[0] = distance
         for lower, higher in itertools.pairwise(powers):

@@ -72,18 +72,18 @@ def overlap(count: int, stride: int, offset: int, size: int, dilation: int) -> t
     common = math.gcd(stride, dilation)
     if offset % common:
         return None
-    window_step = dilation // common
-    first = -offset // common * pow(stride // common, -1, window_step) % window_step
+    window_stride = dilation // common
+    first = -offset // common * pow(stride // common, -1, window_stride) % window_stride
     if stride * first + offset < 0:
-        first += -(-(-offset - stride * first) // (stride * window_step)) * window_step
+        first += -(-(-offset - stride * first) // (stride * window_stride)) * window_stride
     last = min(count - 1, (dilation * (size - 1) - offset) // stride)
     if last < first:
         return None
-    start, solutions = (stride * first + offset) // dilation, (last - first) // window_step + 1
-    input_step = stride // common
+    start, solutions = (stride * first + offset) // dilation, (last - first) // window_stride + 1
+    input_stride = stride // common
     return (
-        slice(first, first + (solutions - 1) * window_step + 1, window_step),
-        slice(start, start + (solutions - 1) * input_step + 1, input_step),
+        slice(first, first + (solutions - 1) * window_stride + 1, window_stride),
+        slice(start, start + (solutions - 1) * input_stride + 1, input_stride),
     )
 
 

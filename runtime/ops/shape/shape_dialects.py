@@ -358,15 +358,15 @@ class Broadcast(Op, name="shape.broadcast", assembly="$shapes attr-dict : types(
     @constraint
     def C1(self) -> str | None:
         """size(result) is the greatest of the sizes of shapes"""
-        return rules.same_shape("result", self.result, "the greatest rank", [self.greatest_rank()])
+        return rules.same_shape("result", self.result, "the greatest rank", [self.max_rank()])
 
-    def greatest_rank(self) -> int:
+    def max_rank(self) -> int:
         """Of the shapes; DYNAMIC where one is unknown."""
         ranks = [type.shape[0] for type in self.shapes]
         return DYNAMIC if DYNAMIC in ranks else max(ranks, default=0)
 
     def infer(self) -> list[Type]:
-        return [self.result.with_shape([self.greatest_rank()])]
+        return [self.result.with_shape([self.max_rank()])]
 
     def reference(self, *shapes: Array) -> Array:
         sizes = [tuple(map(int, shape)) for shape in shapes]

@@ -54,7 +54,7 @@ def require_agreement(
         )
 
 
-def by_parts(disagreement: Disagreement) -> Disagreement:
+def by_components(disagreement: Disagreement) -> Disagreement:
     """A comparison of real values as one that takes complex values too: either part may disagree."""
 
     def compare(actual: Array, expected: Array) -> Array:
@@ -65,7 +65,7 @@ def by_parts(disagreement: Disagreement) -> Disagreement:
     return compare
 
 
-@by_parts
+@by_components
 def unequal(actual: Array, expected: Array) -> Array:
     """Where values differ; -0 equals 0, and NaN equals NaN."""
     return np.asarray((actual != expected) & ((actual == actual) | (expected == expected)))
@@ -74,7 +74,7 @@ def unequal(actual: Array, expected: Array) -> Array:
 def not_almost_equal(tolerance: float) -> Disagreement:
     """Where values differ by more than `tolerance`, or only one is NaN, or an infinity and another value."""
 
-    @by_parts
+    @by_components
     def compare(actual: Array, expected: Array) -> Array:
         difference = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
         return unequal(actual, expected) & ~(difference <= tolerance)
@@ -85,7 +85,7 @@ def not_almost_equal(tolerance: float) -> Disagreement:
 def not_close(min_ulp_difference: int, max_ulp_difference: int) -> Disagreement:
     """Where the distance in ulps is outside of the bounds, which are inclusive."""
 
-    @by_parts
+    @by_components
     def compare(actual: Array, expected: Array) -> Array:
         distance = ulp_difference(actual, expected)
         return (distance < np.uint64(min_ulp_difference)) | (distance > np.uint64(max_ulp_difference))
@@ -102,8 +102,8 @@ def ulp_difference(actual: Array, expected: Array) -> Array:
     actual_bits, expected_bits = _bits(actual), _bits(expected)
     actual_size, actual_sign = _magnitude(actual_bits, element_type)
     expected_size, expected_sign = _magnitude(expected_bits, element_type)
-    apart = np.maximum(actual_size, expected_size) - np.minimum(actual_size, expected_size)
-    distance = np.where(actual_sign == expected_sign, apart, actual_size + expected_size)
+    size_difference = np.maximum(actual_size, expected_size) - np.minimum(actual_size, expected_size)
+    distance = np.where(actual_sign == expected_sign, size_difference, actual_size + expected_size)
     distance = np.where(np.isfinite(actual) & np.isfinite(expected), distance, _INCOMPARABLE)
     same = (actual_bits == expected_bits) | (np.isnan(actual) & np.isnan(expected))
     return np.where(same, np.uint64(0), distance)

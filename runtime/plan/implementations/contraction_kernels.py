@@ -18,7 +18,7 @@ import numpy as np
 
 from ...ops.contraction.base import Contraction
 from ...ops.contraction.float_matmul import complex_product, contraction_of, have_threads
-from ...ops.contraction.low_precision_matmul import way
+from ...ops.contraction.low_precision_matmul import bf16_implementation
 from ...ops.contraction.matmul import is_narrow, multiplier
 from ...ops.framework.declaration import Array
 from ...ops.numerics.element_types import carrier, rounding
@@ -86,7 +86,7 @@ def _low_precision_matmul(view: Any, threads: int | None) -> KernelMatch:
 
         return run
 
-    return Kernel(prepare, str(way()), is_compiled_ahead=True)
+    return Kernel(prepare, str(bf16_implementation()), is_compiled_ahead=True)
 
 
 def _integer_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
@@ -193,7 +193,7 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
         if direct_convolution is not None:
             return Kernel(lambda: direct_convolution, "windows times rhs", is_compiled_ahead=True)
         if is_narrow(view):
-            return Kernel(lambda: run, str(way()), is_compiled_ahead=True)
+            return Kernel(lambda: run, str(bf16_implementation()), is_compiled_ahead=True)
         return "no loops for this processor"
     convert_lhs, convert_rhs, from_accumulator, _ = view.conversions
 

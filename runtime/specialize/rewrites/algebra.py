@@ -42,15 +42,15 @@ def _is_all_ones(value: Value) -> bool:
     element = splat(value)
     if element is None or not _is_integer(value):
         return False
-    return int(element) == (-1 if tensor_type(value).category == SIGNED else _largest(value))
+    return int(element) == (-1 if tensor_type(value).category == SIGNED else _max_value(value))
 
 
-def _largest(value: Value) -> int:
+def _max_value(value: Value) -> int:
     element_type = _element(value)
     return 1 if element_type.category == BOOLEAN else storage_range(element_type)[1]
 
 
-def _least(value: Value) -> int:
+def _min_value(value: Value) -> int:
     element_type = _element(value)
     return 0 if element_type.category == BOOLEAN else storage_range(element_type)[0]
 
@@ -118,9 +118,9 @@ def extreme_of_same(operation: Operation, rewriter: Rewriter) -> Value | None:
             return value
         element = splat(other)
         if element is not None and _is_integer(other):
-            if int(element) == (_least(other) if largest else _largest(other)):
+            if int(element) == (_min_value(other) if largest else _max_value(other)):
                 return value
-            if int(element) == (_largest(other) if largest else _least(other)):
+            if int(element) == (_max_value(other) if largest else _min_value(other)):
                 return other
     return _extreme_in_range(operation, rewriter)
 
@@ -157,7 +157,7 @@ def select_known(operation: Operation, rewriter: Rewriter) -> Value | None:
     return None
 
 
-def select_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
+def select_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A predicate that is one element everywhere is that element."""
     pred, on_true, on_false = operation.operands
     inner = defined_by(pred, "stablehlo.broadcast_in_dim")

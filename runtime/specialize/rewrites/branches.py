@@ -11,7 +11,7 @@ from ..utils.rewriter import Rewriter, splat
 def if_known(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
     """``if`` with a constant predicate is the branch that it takes."""
     pred = splat(operation.operands[0])
-    return None if pred is None else _taken(operation, operation.regions[0 if pred else 1], rewriter)
+    return None if pred is None else _inlined_branch(operation, operation.regions[0 if pred else 1], rewriter)
 
 
 def case_known(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
@@ -20,10 +20,10 @@ def case_known(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | No
     index = splat(operation.operands[0]) if count > 1 else 0
     if index is None:
         return None
-    return _taken(operation, operation.regions[int(index) if 0 <= index < count else -1], rewriter)
+    return _inlined_branch(operation, operation.regions[int(index) if 0 <= index < count else -1], rewriter)
 
 
-def _taken(operation: Operation, branch: Region, rewriter: Rewriter) -> Sequence[Value] | None:
+def _inlined_branch(operation: Operation, branch: Region, rewriter: Rewriter) -> Sequence[Value] | None:
     """Put a branch's operations in the place of the operation."""
     if branch.type.results != tuple([result.type for result in operation.results]):
         return None

@@ -28,7 +28,7 @@ def convert_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
     source, middle, target = [
         _element(value) for value in (inner.operands[0], inner.result, operation.result)
     ]
-    if not _keeps_values(source, middle) or not _is_one_step(source, middle, target):
+    if not _keeps_values(source, middle) or not _converts_at_once(source, middle, target):
         return None
     return rewriter.create(operation.name, inner.operands, operation.result.type)
 
@@ -58,7 +58,7 @@ def _keeps_values(source: ElementType, target: ElementType) -> bool:
     )
 
 
-def _is_one_step(source: ElementType, middle: ElementType, target: ElementType) -> bool:
+def _converts_at_once(source: ElementType, middle: ElementType, target: ElementType) -> bool:
     """Whether converting at once gives what converting by way of `middle` gives.
 
     Floating-point values beyond an integer type's range are converted as they come, so that those ways stay.

@@ -21,7 +21,7 @@ MAX_UNROLLED_ITERATIONS: Final = 8
 MAX_UNROLLED_OPERATIONS: Final = 512
 """Operations of all rounds together."""
 
-_MADE_WHERE_USED: Final = frozenset(
+_REMATERIALIZED: Final = frozenset(
     {
         "stablehlo.broadcast_in_dim",
         "stablehlo.constant",
@@ -232,7 +232,7 @@ class _Outside:
                 self.loop_values.update(operation.results)
                 continue
             self.definitions.update(dict.fromkeys(operation.results, operation))
-            if operation.name not in _MADE_WHERE_USED:
+            if operation.name not in _REMATERIALIZED:
                 self.need(operation)
 
     def need(self, operation: Operation) -> None:

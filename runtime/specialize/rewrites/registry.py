@@ -49,10 +49,10 @@ def _late(
 TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.add": (algebra.add_nothing,),
     "stablehlo.and": (algebra.and_or_known,),
-    "stablehlo.broadcast_in_dim": (reshaping.broadcast_to_same, reshaping.broadcast_of_spread),
+    "stablehlo.broadcast_in_dim": (reshaping.broadcast_to_same, reshaping.broadcast_of_broadcast),
     "stablehlo.clamp": (algebra.clamp_in_range,),
     "stablehlo.compare": (algebra.compare_known, algebra.compare_with_truth),
-    "stablehlo.concatenate": (slicing.concatenate_few,),
+    "stablehlo.concatenate": (slicing.flatten_concatenate,),
     "stablehlo.convert": (conversions.convert_nothing, conversions.convert_twice),
     "stablehlo.divide": (algebra.divide_by_one,),
     "chlo.ragged_dot": (contractions.product_of_mixed,),
@@ -76,19 +76,19 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         contractions.reduce_of_nothing,
         _late("arg_reductions", "reduce_with_iota_positions", operands=4),
     ),
-    "stablehlo.reshape": (reshaping.reshape_twice, reshaping.reshape_of_spread),
+    "stablehlo.reshape": (reshaping.reshape_twice, reshaping.reshape_of_broadcast),
     "stablehlo.reverse": (reshaping.reverse_nothing,),
-    "stablehlo.select": (algebra.select_known, algebra.select_of_spread),
+    "stablehlo.select": (algebra.select_known, algebra.select_of_broadcast),
     "stablehlo.slice": (
         slicing.slice_nothing,
         slicing.slice_of_slice,
-        slicing.slice_of_spread,
+        slicing.slice_of_broadcast,
         slicing.slice_of_concatenate,
         slicing.slice_of_pad,
     ),
     "stablehlo.sort": (_late("arg_reductions", "sort_with_iota_positions"),),
     "stablehlo.subtract": (algebra.subtract_nothing,),
-    "stablehlo.transpose": (reshaping.transpose_nothing, reshaping.transpose_of_moved),
+    "stablehlo.transpose": (reshaping.transpose_nothing, reshaping.transpose_of_layout_op),
 }
 """Asked only where all operands and results are tensors of known sizes that are not quantized."""
 

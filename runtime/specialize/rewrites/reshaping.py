@@ -28,7 +28,7 @@ def reshaped(value: Value, like: Value, rewriter: Rewriter) -> Value:
     return rewriter.create("stablehlo.reshape", [value], like.type)
 
 
-def reshape_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
+def reshape_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A reshape that adds or drops dimensions of size 1 of a broadcast is a broadcast.
 
     Of a broadcast of one element any reshape is one.
@@ -39,15 +39,15 @@ def reshape_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
     (operand,), type = inner.operands, tensor_type(operation.result)
     if tensor_type(operand).rank == 0:
         return broadcast(operand, (), type, rewriter)
-    places = kept_dims(tensor_type(inner.result).shape, type.shape)
-    if places is None:
+    result_dims = kept_dims(tensor_type(inner.result).shape, type.shape)
+    if result_dims is None:
         return None
     source, to = tensor_type(operand), viewed(inner, BroadcastInDim).broadcast_dimensions
-    kept = [d for d in range(source.rank) if to[d] in places]
+    kept = [d for d in range(source.rank) if to[d] in result_dims]
     if len(kept) < source.rank:
         narrow = source.with_shape([source.shape[d] for d in kept])
         operand = rewriter.create("stablehlo.reshape", [operand], narrow)
-    return broadcast(operand, [places[to[d]] for d in kept], type, rewriter)
+    return broadcast(operand, [result_dims[to[d]] for d in kept], type, rewriter)
 
 
 def broadcast(value: Value, to: Sequence[int], type: TensorType, rewriter: Rewriter) -> Value:
@@ -56,7 +56,7 @@ def broadcast(value: Value, to: Sequence[int], type: TensorType, rewriter: Rewri
     return rewriter.create("stablehlo.broadcast_in_dim", [value], type, attributes)
 
 
-def broadcast_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
+def broadcast_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A broadcast of a broadcast is one; so is that of a reshape that adds dimensions of size 1."""
     (operand,) = operation.operands
     inner, type = defining_operation(operand), tensor_type(operation.result)
@@ -69,10 +69,10 @@ def broadcast_of_spread(operation: Operation, rewriter: Rewriter) -> Value | Non
     if inner.name != "stablehlo.reshape":
         return None
     (source,) = inner.operands
-    places = kept_dims(tensor_type(source).shape, tensor_type(operand).shape)
-    if places is None or len(places) < tensor_type(source).rank:
+    result_dims = kept_dims(tensor_type(source).shape, tensor_type(operand).shape)
+    if result_dims is None or len(result_dims) < tensor_type(source).rank:
         return None
-    return broadcast(source, [to[places[d]] for d in range(len(places))], type, rewriter)
+    return broadcast(source, [to[result_dims[d]] for d in range(len(result_dims))], type, rewriter)
 
 
 def broadcast_to_same(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -95,27 +95,27 @@ def transpose_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
     (operand,) = operation.operands
     permutation = viewed(operation, Transpose).permutation
     shape = tensor_type(operand).shape
-    moved = [d for d in permutation if shape[d] != 1]
-    if moved != sorted(moved) and tensor_type(operand).size:
+    moved_dims = [d for d in permutation if shape[d] != 1]
+    if moved_dims != sorted(moved_dims) and tensor_type(operand).size:
         return None
     return reshaped(operand, operation.result, rewriter)
 
 
-def transpose_of_moved(operation: Operation, rewriter: Rewriter) -> Value | None:
+def transpose_of_layout_op(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A transpose of a transpose is one; of a broadcast it is a broadcast."""
     inner = defining_operation(operation.operands[0])
     if inner is None:
         return None
     permutation = viewed(operation, Transpose).permutation
     type = tensor_type(operation.result)
-    places = [permutation.index(d) for d in range(len(permutation))]
+    result_dims = [permutation.index(d) for d in range(len(permutation))]
     if inner.name == "stablehlo.transpose":
         before = viewed(inner, Transpose).permutation
         attributes = dimensions(permutation=[before[d] for d in permutation])
         return rewriter.create(operation.name, inner.operands, type, attributes)
     if inner.name == "stablehlo.broadcast_in_dim":
         to = viewed(inner, BroadcastInDim).broadcast_dimensions
-        return broadcast(inner.operands[0], [places[d] for d in to], type, rewriter)
+        return broadcast(inner.operands[0], [result_dims[d] for d in to], type, rewriter)
     return None
 
 

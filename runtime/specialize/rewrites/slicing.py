@@ -61,7 +61,7 @@ def slice_of_slice(operation: Operation, rewriter: Rewriter) -> Value | None:
     return sliced(inner.operands[0], (starts, limits, strides), rewriter)
 
 
-def slice_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
+def slice_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A slice of a broadcast is a broadcast of a slice of its operand; so for a transpose."""
     inner = defining_operation(operation.operands[0])
     if inner is None:
@@ -159,7 +159,7 @@ def pad_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
     return sliced(operand, (starts, limits, (1,) * len(shape)), rewriter)
 
 
-def concatenate_few(operation: Operation, rewriter: Rewriter) -> Value | None:
+def flatten_concatenate(operation: Operation, rewriter: Rewriter) -> Value | None:
     """Inputs without elements are left out, one is the result, concatenations are taken apart."""
     dimension = viewed(operation, Concatenate).dimension
     inputs: list[Value] = []

@@ -22,12 +22,12 @@ def drop_whole_windows(region: Region) -> None:
         for inner in operation.regions:
             drop_whole_windows(inner)
         if operation.name == "stablehlo.scatter" and may_drop_windows(view_of(operation)):
-            operations.append(_with_moved_indices(operation))
+            operations.append(_with_clipped_indices(operation))
         operations.append(operation)
     region.block.operations = operations
 
 
-def _with_moved_indices(scatter: Operation) -> Operation:
+def _with_clipped_indices(scatter: Operation) -> Operation:
     """Give a scatter the result of a new operation as its indices; returns that."""
     position = len(scatter.operands) // 2
     indices = scatter.operands[position]

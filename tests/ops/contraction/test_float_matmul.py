@@ -62,4 +62,4 @@ def test_without_tiles_blas_adds_as_many_terms_at_a_time(monkeypatch: pytest.Mon
 
 def test_stacks_of_one_matrix_are_repeated() -> None:
     lhs, rhs = np.arange(24.0).reshape(4, 2, 3), np.arange(12.0).reshape(1, 3, 4)
-    assert np.array_equal(float_matmul.in_parts(lhs, rhs), lhs @ rhs)
+    assert np.array_equal(float_matmul.in_k_blocks(lhs, rhs), lhs @ rhs)

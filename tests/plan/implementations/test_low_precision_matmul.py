@@ -24,7 +24,8 @@ needs_amx = pytest.mark.skipif(
     AMX not in low_precision_matmul.available(), reason="this processor has no matrix unit"
 )
 needs_way = pytest.mark.skipif(
-    operation_matmul.way() is None, reason="this processor has no quick instructions for products of bf16"
+    operation_matmul.bf16_implementation() is None,
+    reason="this processor has no quick instructions for products of bf16",
 )
 
 
@@ -310,11 +311,11 @@ def test_vectors_whose_products_are_of_f64(
 
 def test_slow_instructions_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     simulate(monkeypatch, AMX, AVX512_BF16)
-    assert operation_matmul.way() == AMX
+    assert operation_matmul.bf16_implementation() == AMX
     monkeypatch.setattr(low_precision_matmul, "is_fast", lambda way: way != AMX)
-    assert operation_matmul.way() == AVX512_BF16
+    assert operation_matmul.bf16_implementation() == AVX512_BF16
     monkeypatch.setattr(low_precision_matmul, "is_fast", lambda way: False)
-    assert operation_matmul.way() is None
+    assert operation_matmul.bf16_implementation() is None
     operands = [drawn(8, (40, 50), "bf16"), drawn(9, (50, 60), "bf16")]
     assert implementation_of(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32"))) not in (
         AMX,

@@ -32,7 +32,7 @@ def floats(*shape: int) -> Array:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def part_of(text: str, count: int | None = None) -> Any:
+def k_block_of(text: str, count: int | None = None) -> Any:
     """The part of a program's only loop, for so many threads; None where it is not cut."""
     form = loop_to_compile_of(text, count)
     assert isinstance(form, native_loops.LoopToCompile), form
@@ -116,7 +116,7 @@ def test_rows_that_do_not_depend_on_each_other(name: str) -> None:
     text = counted(
         30, ROWS_APART[name], {"x": ("x0", X)}, "%y", more=f"%m : {X}, %w : tensor<6x6xf32>"
     )
-    part = part_of(text)
+    part = k_block_of(text)
     assert part is not None and part.rows == 2
     assert part.carried[1:] == (CarriedSharding.ROWS,)
     check_shards(text, floats(8, 6), floats(8, 6), 0.4 * floats(6, 6))
@@ -149,7 +149,7 @@ ROWS_TOGETHER = {
 @pytest.mark.parametrize("name", ROWS_TOGETHER)
 def test_rows_that_depend_on_each_other(name: str) -> None:
     text = counted(10, ROWS_TOGETHER[name], {"x": ("x0", X)}, "%y")
-    assert part_of(text) is None
+    assert k_block_of(text) is None
     run_every_way(text, floats(8, 6))
 
 
@@ -166,7 +166,7 @@ SCAN = """%a = stablehlo.dynamic_slice %xs, %i, %zero, %zero, sizes = [1, 8, 6]
 def test_scans_update_windows_of_what_they_write() -> None:
     carried = {"x": ("x0", X), "ys": ("ys0", "tensor<9x8x6xf32>")}
     text = counted(9, SCAN, carried, "%y, %z", more="%xs : tensor<9x8x6xf32>")
-    part = part_of(text)
+    part = k_block_of(text)
     assert part is not None and part.carried[1:] == (CarriedSharding.ROWS, CarriedSharding.WINDOWS)
     check_shards(text, floats(8, 6), floats(9, 8, 6), floats(9, 8, 6))
 
@@ -178,7 +178,7 @@ def test_written_arrays_that_are_read_are_not_shared() -> None:
       {body}"""
     carried = {"x": ("x0", X), "ys": ("ys0", "tensor<9x8x6xf32>")}
     text = counted(9, body, carried, "%y, %z", more="%xs : tensor<9x8x6xf32>")
-    assert part_of(text) is None
+    assert k_block_of(text) is None
     run_every_way(text, floats(8, 6), floats(9, 8, 6), floats(9, 8, 6))
 
 
@@ -192,7 +192,7 @@ def test_what_all_rows_share_is_computed_by_each_part() -> None:
       %y = stablehlo.add %d, %c : tensor<8x6xf32>"""
     carried = {"x": ("x0", X), "v": ("v0", "tensor<6xf32>"), "s": ("s0", "tensor<f32>")}
     text = counted(20, body, carried, "%y, %v2, %s2")
-    part = part_of(text)
+    part = k_block_of(text)
     sharding = (CarriedSharding.ROWS, CarriedSharding.ALL, CarriedSharding.ALL)
     assert part is not None and part.carried[1:] == sharding
     check_shards(text, floats(8, 6), floats(6), np.float32(1e-3))
@@ -204,11 +204,11 @@ def test_loops_whose_shards_would_repeat_work_are_not_sharded(monkeypatch: pytes
         : (tensor<24x24xf32>, tensor<24x24xf32>) -> tensor<24x24xf32>
       %y = stablehlo.tanh %x : tensor<8x6xf32>"""
     text = counted(10, body, {"x": ("x0", X), "w": ("w0", "tensor<24x24xf32>")}, "%y, %w2")
-    assert part_of(text) is not None
+    assert k_block_of(text) is not None
     monkeypatch.undo()
     monkeypatch.setattr(native_loops, "_MIN_SHARD_WORK", 1)
     monkeypatch.setattr(threads, "chosen_threads", lambda most: most or 4)
-    assert part_of(text) is None
+    assert k_block_of(text) is None
 
 
 def test_conditions_that_look_at_rows_keep_them_together() -> None:
@@ -229,7 +229,7 @@ def test_conditions_that_look_at_rows_keep_them_together() -> None:
     return %all : tensor<8x6xf32>
   }
 """
-    assert part_of(text) is None
+    assert k_block_of(text) is None
     run_every_way(text, 1 + np.abs(floats(8, 6)))
 
 
@@ -255,7 +255,7 @@ def test_indices_whose_type_does_not_number_all_rows(index: str, is_cut: bool) -
         -> tensor<9x200x3xf32>"""
     carried = {"x": ("x0", "tensor<200x3xf32>"), "ys": ("ys0", "tensor<9x200x3xf32>")}
     text = counted(9, body, carried, "%y, %z2")
-    assert (part_of(text) is not None) == is_cut
+    assert (k_block_of(text) is not None) == is_cut
     check_shards(text, floats(200, 3), floats(9, 200, 3))
 
 
@@ -270,7 +270,7 @@ def test_parts_share_no_array_that_is_copied() -> None:
       %v2 = stablehlo.add %v, %u : tensor<5x6xf32>"""
     carried = {"x": ("x0", X), "ys": ("ys0", "tensor<8x9xf32>"), "v": ("v0", "tensor<5x6xf32>")}
     text = counted(9, body, carried, "%y, %z, %v2", more="%m : tensor<5x6xf32>, %one_row : tensor<1x6xf32>")
-    assert part_of(text) is None
+    assert k_block_of(text) is None
     check_shards(text, floats(8, 6), floats(8, 9), floats(5, 6), floats(5, 6), floats(1, 6))
 
 
@@ -279,13 +279,13 @@ def test_sharded_loops_continue_over_several_runs(monkeypatch: pytest.MonkeyPatc
     body = """%y = stablehlo.sine %x : tensor<8x6xf32>
       %k2 = stablehlo.add %k, %i : tensor<i32>"""
     text = counted(50, body, {"x": ("x0", X), "k": ("k0", "tensor<i32>")}, "%y, %k2")
-    assert part_of(text) is not None
+    assert k_block_of(text) is not None
     check_shards(text, floats(8, 6), np.int32(5))
 
 
 def test_sharded_loops_count_iterations() -> None:
     text = counted(5000, "%y = stablehlo.sine %x : tensor<8x6xf32>", {"x": ("x0", X)}, "%y")
-    assert part_of(text) is not None
+    assert k_block_of(text) is not None
     options = Options(compile="eager", max_steps=1000)
     with pytest.raises(nimblehlo.ExecutionError, match="max_steps"):
         nimblehlo.execute(text, [floats(8, 6)], options=options)
