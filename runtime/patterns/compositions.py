@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -17,13 +16,13 @@ from . import operations as ops
 from .element_types import BOOL
 from .tape import Value
 
-Emit = Callable[..., Any]
+Emit = Callable[..., Value]
 
 
 def operation(name: str) -> Emit:
     """The operation itself."""
 
-    def emit(*values: Value) -> Any:
+    def emit(*values: Value) -> Value:
         first = values[0]
         operands = tuple([value.index for value in values])
         return first.tape.add(name, operands, first.shape, first.element_type)
@@ -45,7 +44,7 @@ def by_category(categories: int, emit: Emit, other: Emit) -> Emit:
 def scaled(factor: float, emit: Emit | None = None) -> Emit:
     """A function, then a multiplication by a number."""
 
-    def scale(value: Value) -> Any:
+    def scale(value: Value) -> Value:
         result = emit(value) if emit else value
         return multiply(result, ops.like(result, factor))
 
@@ -76,22 +75,22 @@ equal = comparison("EQ")
 not_equal = comparison("NE")
 
 
-def identity(value: Value) -> Any:
+def identity(value: Value) -> Value:
     """The value itself."""
     return value
 
 
-def zero(value: Value) -> Any:
+def zero(value: Value) -> Value:
     """Zeros like a value."""
     return ops.like(value, 0)
 
 
-def is_nan(value: Value) -> Any:
+def is_nan(value: Value) -> Value:
     """Whether elements differ from themselves."""
     return not_equal(value, value)
 
 
-def is_number(value: Value) -> Any:
+def is_number(value: Value) -> Value:
     """Whether elements equal themselves."""
     return equal(value, value)
 
@@ -145,17 +144,17 @@ is_finite = by_category(
 conjugate = by_category(COMPLEX, operation("chlo.conj"), identity)
 
 
-def square(value: Value) -> Any:
+def square(value: Value) -> Value:
     """The product with itself."""
     return multiply(value, value)
 
 
-def reciprocal(value: Value) -> Any:
+def reciprocal(value: Value) -> Value:
     """1 divided by it."""
     return divide(ops.like(value, 1), value)
 
 
-def exp2(value: Value) -> Any:
+def exp2(value: Value) -> Value:
     """2 to the power."""
     return plain_power(ops.like(value, 2), value)
 
@@ -164,7 +163,7 @@ log2 = scaled(1 / math.log(2), log)
 log10 = scaled(1 / math.log(10), log)
 
 
-def floored_remainder(a: Value, b: Value) -> Any:
+def floored_remainder(a: Value, b: Value) -> Value:
     """The remainder with the divisor's sign."""
     left = remainder(a, b)
     if a.element_type.category == UNSIGNED:
@@ -178,7 +177,7 @@ def floored_remainder(a: Value, b: Value) -> Any:
     return ops.select(equal(left, none), signed_zero, result)
 
 
-def floor_divide(a: Value, b: Value) -> Any:
+def floor_divide(a: Value, b: Value) -> Value:
     """The greatest integer that is not above the quotient."""
     if a.element_type.category == UNSIGNED:
         return divide(a, b)
@@ -190,7 +189,7 @@ def floor_divide(a: Value, b: Value) -> Any:
     return ops.select(differs, subtract(quotient, ops.like(a, 1)), quotient)
 
 
-def _floor_divide_floats(a: Value, b: Value) -> Any:
+def _floor_divide_floats(a: Value, b: Value) -> Value:
     """From the remainder, which is exact where the quotient is not."""
     none, one = zero(a), ops.like(a, 1)
     left, plain = remainder(a, b), divide(a, b)
@@ -204,7 +203,7 @@ def _floor_divide_floats(a: Value, b: Value) -> Any:
     return ops.select(equal(b, none), plain, quotient_floor)
 
 
-def power(base: Value, exponent: Value) -> Any:
+def power(base: Value, exponent: Value) -> Value:
     """A power; a square where the exponent is the constant 2."""
     *_, attributes = exponent.tape.nodes[exponent.index]
     two = (("value", np.array(2).astype(base.element_type.dtype).tobytes()),)
@@ -214,13 +213,13 @@ def power(base: Value, exponent: Value) -> Any:
 def number_of(pick: Emit) -> Emit:
     """The greater or the lesser of two elements; of a NaN and a number, the number."""
 
-    def choose(a: Value, b: Value) -> Any:
+    def choose(a: Value, b: Value) -> Value:
         return ops.select(is_nan(a), b, ops.select(is_nan(b), a, pick(a, b)))
 
     return choose
 
 
-def log_add_exp(a: Value, b: Value) -> Any:
+def log_add_exp(a: Value, b: Value) -> Value:
     """log(exp(a) + exp(b)), which does not overflow."""
     distance = subtract(a, b)
     small = log_plus_one(exp(negate(absolute(distance))))
@@ -228,6 +227,6 @@ def log_add_exp(a: Value, b: Value) -> Any:
     return ops.select(equal(a, b), add(a, ops.like(a, math.log(2))), add(maximum(a, b), small))
 
 
-def rectified(value: Value) -> Any:
+def rectified(value: Value) -> Value:
     """The maximum of a number and zero; a NaN stays."""
     return maximum(value, zero(value))

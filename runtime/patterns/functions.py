@@ -21,7 +21,7 @@ from .tape import Value
 from .ufuncs import FUNCTIONS, IMAGINARY_PART, REAL_PART, apply
 
 
-def where(condition: Any, x: Any, y: Any, *, name: str = "numpy.where", label: str | None = None) -> Any:
+def where(condition: Any, x: Any, y: Any, *, name: str = "numpy.where", label: str | None = None) -> Value:
     """Elements of `x` where `condition` is not zero, elsewhere of `y`; the three broadcast.
 
     Raises:
@@ -56,7 +56,7 @@ def _is_beyond(bound: Any, a: Any, compare: Callable[[Any, Any], bool]) -> bool:
     return compare(bound, low if compare is operator.lt else high)
 
 
-def astype(x: Any, dtype: Any, *, name: str = "numpy.astype") -> Any:
+def astype(x: Any, dtype: Any, *, name: str = "numpy.astype") -> Value:
     """The elements converted to another element type."""
     tape, _ = as_traced((x,), name)
     return ops.convert(value_of(tape, x, name), element_type_named(dtype, name))
@@ -64,7 +64,7 @@ def astype(x: Any, dtype: Any, *, name: str = "numpy.astype") -> Any:
 
 def reduction(
     reduce_name: str, value: Any, axis: Any, keepdims: Any, name: str, ufunc: np.ufunc | None = None
-) -> Any:
+) -> Value:
     """A reduction with NumPy's semantics.
 
     Args:
@@ -103,21 +103,21 @@ def accumulation_type(ufunc: np.ufunc, element_type: ElementType) -> ElementType
         return element_type
 
 
-def _reduction(reduce_name: str, name: str, ufunc: np.ufunc | None = None) -> Callable[..., Any]:
-    def reduce(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+def _reduction(reduce_name: str, name: str, ufunc: np.ufunc | None = None) -> Callable[..., Value]:
+    def reduce(a: Any, axis: Any = None, *, keepdims: Any = False) -> Value:
         return reduction(reduce_name, a, axis, keepdims, name, ufunc)
 
     return reduce
 
 
-def _truth(reduce_name: str, name: str) -> Callable[..., Any]:
-    def reduce(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+def _truth(reduce_name: str, name: str) -> Callable[..., Value]:
+    def reduce(a: Any, axis: Any = None, *, keepdims: Any = False) -> Value:
         return reduction(reduce_name, astype(a, BOOL, name=name), axis, keepdims, name)
 
     return reduce
 
 
-def mean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+def mean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Value:
     """The sum divided by how many there are."""
     name = "numpy.mean"
     tape, _ = as_traced((a,), name)
@@ -127,7 +127,7 @@ def mean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     return apply(FUNCTIONS[np.true_divide], reduction("sum", total, axis, keepdims, name), count)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Value:
     """A constant in the shape of a value."""
     name = "numpy.full_like"
     tape, values = as_traced((a, fill_value), name)

@@ -105,7 +105,7 @@ def sn_scatter(
     return compute(record, operands, names, settings, "sn_scatter", options)
 
 
-def _gather(table: Value, indices: Value, gather_dims: Any, gather_lengths: Any) -> Any:
+def _gather(table: Value, indices: Value, gather_dims: Any, gather_lengths: Any) -> Value:
     pattern, rank = "sn_gather", len(table.shape)
     dims = dimensions(gather_dims, rank, "gather_dims", pattern, "G3")
     lengths = integers(gather_lengths, "gather_lengths", pattern, "G4")
@@ -139,7 +139,7 @@ def _gather(table: Value, indices: Value, gather_dims: Any, gather_lengths: Any)
 
 def _scatter(
     target: Value, update: Value, indices: Value, scatter_dims: Any, rmw_op: str, unique_indices: bool
-) -> Any:
+) -> Value:
     pattern, rank = "sn_scatter", len(target.shape)
     dims = dimensions(scatter_dims, rank, "scatter_dims", pattern, "S3")
     _check_indices(indices, len(dims), "scatter_dims", pattern, "S")
@@ -166,7 +166,7 @@ def _scatter(
     return target.tape.add("stablehlo.scatter", operands, target.shape, target.element_type, attributes)
 
 
-def _on_one_tape(pattern: str, *operands: Any) -> list[Any]:
+def _on_one_tape(pattern: str, *operands: Any) -> list[Value]:
     """Operands as values; Python's numbers are arrays of rank 0."""
     tape = next((operand.tape for operand in operands if isinstance(operand, Value)), None)
     if tape is None:

@@ -16,7 +16,7 @@ from .operands import as_traced, fitted, shape_of, value_of
 from .tape import Value
 
 
-def reshape(value: Any, shape: Any, name: str = "numpy.reshape") -> Any:
+def reshape(value: Any, shape: Any, name: str = "numpy.reshape") -> Value:
     """The same elements in another shape; -1 is the remaining size."""
     value = _value(value, name)
     sizes = list(integers(shape if _is_list(shape) else (shape,), "shape", name))
@@ -29,20 +29,20 @@ def reshape(value: Any, shape: Any, name: str = "numpy.reshape") -> Any:
     return ops.reshape(value, tuple(sizes))
 
 
-def transpose(value: Any, axes: Any = None, name: str = "numpy.transpose") -> Any:
+def transpose(value: Any, axes: Any = None, name: str = "numpy.transpose") -> Value:
     """Permuted dimensions; None: reversed."""
-    value = _value(value, name)
-    rank = len(value.shape)
+    operand = _value(value, name)
+    rank = len(operand.shape)
     order = tuple(reversed(range(rank))) if axes is None else dimensions(axes, rank, "axes", name)
     if len(order) != rank:
         raise broken(name, f"axes is {axes}, but must name all {rank} dimensions")
-    shape = tuple([value.shape[d] for d in order])
-    return value.tape.add(
-        "stablehlo.transpose", (value.index,), shape, value.element_type, (("permutation", order),)
+    shape = tuple([operand.shape[d] for d in order])
+    return operand.tape.add(
+        "stablehlo.transpose", (operand.index,), shape, operand.element_type, (("permutation", order),)
     )
 
 
-def swapaxes(value: Any, axis1: Any, axis2: Any) -> Any:
+def swapaxes(value: Any, axis1: Any, axis2: Any) -> Value:
     """Two dimensions exchanged."""
     name = "numpy.swapaxes"
     value = _value(value, name)
@@ -53,7 +53,7 @@ def swapaxes(value: Any, axis1: Any, axis2: Any) -> Any:
     return transpose(value, order, name)
 
 
-def broadcast_to(value: Any, shape: Any) -> Any:
+def broadcast_to(value: Any, shape: Any) -> Value:
     """A value repeated to a shape."""
     name = "numpy.broadcast_to"
     value = _value(value, name)
@@ -63,7 +63,7 @@ def broadcast_to(value: Any, shape: Any) -> Any:
     return ops.broadcast_to(value, sizes)
 
 
-def expand_dims(value: Any, axis: Any) -> Any:
+def expand_dims(value: Any, axis: Any) -> Value:
     """New dimensions of size 1, at places in the result."""
     name = "numpy.expand_dims"
     value = _value(value, name)
@@ -74,7 +74,7 @@ def expand_dims(value: Any, axis: Any) -> Any:
     return ops.reshape(value, tuple([1 if d in new else next(sizes) for d in range(rank)]))
 
 
-def squeeze(value: Any, axis: Any = None) -> Any:
+def squeeze(value: Any, axis: Any = None) -> Value:
     """Without the dimensions of size 1, or some of them."""
     name = "numpy.squeeze"
     value = _value(value, name)
@@ -89,7 +89,7 @@ def squeeze(value: Any, axis: Any = None) -> Any:
     return ops.reshape(value, tuple([size for d, size in enumerate(value.shape) if d not in dropped]))
 
 
-def concatenate(values: Sequence[Any], axis: Any = 0, name: str = "numpy.concatenate") -> Any:
+def concatenate(values: Sequence[Any], axis: Any = 0, name: str = "numpy.concatenate") -> Value:
     """Values behind each other along a dimension."""
     if not values:
         raise broken(name, "needs at least one operand")
@@ -109,7 +109,7 @@ def concatenate(values: Sequence[Any], axis: Any = 0, name: str = "numpy.concate
     return tape.add("stablehlo.concatenate", indices, shape, element_type, (("dimension", d),))
 
 
-def stack(values: Sequence[Any], axis: Any = 0) -> Any:
+def stack(values: Sequence[Any], axis: Any = 0) -> Value:
     """Values of one shape along a new dimension."""
     name = "numpy.stack"
     if not values:
@@ -118,25 +118,25 @@ def stack(values: Sequence[Any], axis: Any = 0) -> Any:
     return concatenate([expand_dims(value_of(tape, value, name), axis) for value in values], axis, name)
 
 
-def roll(value: Any, shift: Any, axis: Any) -> Any:
+def roll(value: Any, shift: Any, axis: Any) -> Value:
     """Elements shifted cyclically along a dimension."""
     name = "numpy.roll"
-    value = _value(value, name)
+    operand = _value(value, name)
     (amount,) = integers((shift,), "shift", name)
-    d = dimension(axis, len(value.shape), "axis", name)
-    size = value.shape[d]
+    d = dimension(axis, len(operand.shape), "axis", name)
+    size = operand.shape[d]
     cut = (size - amount) % size if size else 0
     if not cut:
-        return value
-    full_ranges = [(0, n, 1) for n in value.shape]
+        return operand
+    full_ranges = [(0, n, 1) for n in operand.shape]
     slices = []
     for start, limit in ((cut, size), (0, cut)):
         full_ranges[d] = (start, limit, 1)
-        slices.append(_slice(value, full_ranges))
+        slices.append(_slice(operand, full_ranges))
     return concatenate(slices, d, name)
 
 
-def index(value: Value, key: Any) -> Any:
+def index(value: Value, key: Any) -> Value:
     """Basic indexing: integers, slices, ``None`` and ``...``.
 
     Raises:
@@ -187,7 +187,7 @@ def _slice_range(item: slice, size: int) -> tuple[int, int, int]:
     return positions.start, positions.step, len(positions)
 
 
-def _slice(value: Any, bounds: Sequence[tuple[int, int, int]]) -> Any:
+def _slice(value: Value, bounds: Sequence[tuple[int, int, int]]) -> Value:
     """The elements from start to limit by stride, in each dimension."""
     starts, limits, strides = zip(*bounds, strict=True) if bounds else ((), (), ())
     shape = tuple([-(-(limit - start) // stride) for start, limit, stride in bounds])
@@ -197,11 +197,11 @@ def _slice(value: Any, bounds: Sequence[tuple[int, int, int]]) -> Any:
     return value.tape.add("stablehlo.slice", (value.index,), shape, value.element_type, attributes)
 
 
-def _value(operand: Any, name: str) -> Any:
+def _value(operand: Any, name: str) -> Value:
     """An operand as a value."""
     tape, _ = as_traced((operand,), name)
     return value_of(tape, operand, name)
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, (list, tuple))

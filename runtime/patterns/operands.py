@@ -44,10 +44,10 @@ def to_traced(tape: Tape, operand: Any, pattern: str) -> Any:
     return tape.capture(array if isinstance(operand, (list, tuple)) else operand, array)
 
 
-def value_of(tape: Tape, operand: Any, pattern: str) -> Any:
+def value_of(tape: Tape, operand: Any, pattern: str) -> Value:
     """An operand as a value on a tape; a Python number as a constant of NumPy's type for it."""
     value = to_traced(tape, operand, pattern)
-    if not is_number(value):
+    if isinstance(value, Value):
         return value
     array = array_of(value, "an operand", pattern)
     return ops.filled(tape, array, (), element_type_of(array.dtype))
@@ -58,7 +58,7 @@ def shape_of(value: Any) -> Shape:
     return value.shape if isinstance(value, Value) else ()
 
 
-def fitted(tape: Tape, value: Any, shape: Shape, element_type: ElementType, pattern: str) -> Any:
+def fitted(tape: Tape, value: Any, shape: Shape, element_type: ElementType, pattern: str) -> Value:
     """A value or Python number in another element type, broadcast."""
     if isinstance(value, Value):
         return ops.broadcast_to(ops.convert(value, element_type), shape)

@@ -29,19 +29,19 @@ _WIDE_FLOATS: Final = frozenset(ELEMENT_TYPES[name] for name in ("f32", "f64", "
 _SMALL: Final = 1 << 53
 
 
-def select(condition: Value, a: Value, b: Value) -> Any:
+def select(condition: Value, a: Value, b: Value) -> Value:
     """Elements of `a` where `condition`, booleans of the same shape, is true, and of `b` elsewhere."""
     return a.tape.add("stablehlo.select", (condition.index, a.index, b.index), a.shape, a.element_type)
 
 
-def convert(value: Value, element_type: ElementType) -> Any:
+def convert(value: Value, element_type: ElementType) -> Value:
     """The elements converted to another element type; as booleans, numbers except zero are true."""
     if value.element_type is element_type:
         return value
     return value.tape.add("stablehlo.convert", (value.index,), value.shape, element_type)
 
 
-def constant(tape: Tape, number: complex, shape: Shape, element_type: ElementType, pattern: str) -> Any:
+def constant(tape: Tape, number: complex, shape: Shape, element_type: ElementType, pattern: str) -> Value:
     """A Python number, broadcast.
 
     Raises:
@@ -71,25 +71,25 @@ def number_as(number: complex, element_type: ElementType, pattern: str, label: s
         raise broken(pattern, f"{element_type} cannot represent {number!r}", label) from None
 
 
-def filled(tape: Tape, element: Array, shape: Shape, element_type: ElementType) -> Any:
+def filled(tape: Tape, element: Array, shape: Shape, element_type: ElementType) -> Value:
     """An array of rank 0, broadcast."""
     return tape.add("stablehlo.constant", (), shape, element_type, (("value", element.tobytes()),))
 
 
-def like(value: Value, number: float) -> Any:
+def like(value: Value, number: float) -> Value:
     """A number that all floats and integers can represent, in a value's type."""
     return filled(
         value.tape, np.array(number).astype(value.element_type.dtype), value.shape, value.element_type
     )
 
 
-def broadcast_in_dim(value: Value, shape: Shape, dimensions: tuple[int, ...]) -> Any:
+def broadcast_in_dim(value: Value, shape: Shape, dimensions: tuple[int, ...]) -> Value:
     """A value broadcast to `shape`, with its dimension d at ``dimensions[d]``."""
     attributes = (("broadcast_dimensions", dimensions),)
     return value.tape.add("stablehlo.broadcast_in_dim", (value.index,), shape, value.element_type, attributes)
 
 
-def broadcast_to(value: Value, shape: Shape) -> Any:
+def broadcast_to(value: Value, shape: Shape) -> Value:
     """A value broadcast to a shape, its last dimensions aligned."""
     if value.shape == shape:
         return value
@@ -112,7 +112,7 @@ def broadcast_shape(shapes: Sequence[Shape], pattern: str, label: str | None = N
         raise broken(pattern, f"operands have the shapes {names}, which do not broadcast", label) from None
 
 
-def reshape(value: Value, shape: Shape) -> Any:
+def reshape(value: Value, shape: Shape) -> Value:
     """The same elements in another shape."""
     if value.shape == shape:
         return value
@@ -130,7 +130,7 @@ REDUCTIONS: Final = {
 """The operation that combines two values, for each reduction."""
 
 
-def reduce(value: Value, name: str, dimensions: tuple[int, ...], *, keep_dims: bool, pattern: str) -> Any:
+def reduce(value: Value, name: str, dimensions: tuple[int, ...], *, keep_dims: bool, pattern: str) -> Value:
     """A value reduced along dimensions.
 
     Args:

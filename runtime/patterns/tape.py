@@ -66,12 +66,12 @@ class Tape:
         is_open: whether its function is still running.
     """
 
-    def __init__(self, make: Callable[..., Any] = Value, *, keeps_arrays: bool = False) -> None:
+    def __init__(self, make: Callable[..., Value] = Value, *, keeps_arrays: bool = False) -> None:
         self.nodes: list[Node] = []
         self.arrays: list[Array] = []
         self._make = make
         self._keeps_arrays = keeps_arrays
-        self._captured: dict[int, tuple[object, Any]] = {}
+        self._captured: dict[int, tuple[object, Value]] = {}
         self.is_open = True
 
     def add(
@@ -81,22 +81,22 @@ class Tape:
         shape: Shape,
         element_type: ElementType,
         attributes: tuple[tuple[str, Hashable], ...] = (),
-    ) -> Any:
+    ) -> Value:
         """Append a node and return its value."""
         nodes = self.nodes
         nodes.append((name, operands, shape, element_type, attributes))
         return self._make(self, len(nodes) - 1, shape, element_type)
 
-    def argument(self, shape: Shape, element_type: ElementType) -> Any:
+    def argument(self, shape: Shape, element_type: ElementType) -> Value:
         """A new input of a type."""
         return self.add(INPUT, (), shape, element_type)
 
-    def array(self, array: Array) -> Any:
+    def array(self, array: Array) -> Value:
         """A new input that is `array`."""
         self.arrays.append(array)
         return self.argument(array.shape, element_type_of(array.dtype))
 
-    def capture(self, owner: object, array: Array) -> Any:
+    def capture(self, owner: object, array: Array) -> Value:
         """The value of an array that a function reads from its environment.
 
         Args:
@@ -109,7 +109,7 @@ class Tape:
         self._captured[id(owner)] = (owner, value)
         return value
 
-    def constant(self, array: Array) -> Any:
+    def constant(self, array: Array) -> Value:
         """A constant with an array's values."""
         element_type = element_type_of(array.dtype)
         attribute = DenseElementsAttribute(TensorType(array.shape, element_type), array.copy())

@@ -39,11 +39,11 @@ class Function(NamedTuple):
 
     name: str
     categories: int
-    emit: Callable[..., Any]
+    emit: Callable[..., Value]
     ufunc: np.ufunc | None
 
 
-def apply(function: Function, *operands: Any) -> Any:
+def apply(function: Function, *operands: Any) -> Value:
     """Apply a function to traced values, arrays and numbers, which are broadcast.
 
     Raises:
@@ -109,7 +109,7 @@ def _of_scipy(ufunc: np.ufunc) -> Function | None:
     return SPECIAL.get(name) if getattr(special, name, None) is ufunc else None
 
 
-def _table(*rows: tuple[np.ufunc, int, Callable[..., Any]]) -> dict[np.ufunc, Function]:
+def _table(*rows: tuple[np.ufunc, int, Callable[..., Value]]) -> dict[np.ufunc, Function]:
     return {
         ufunc: Function(f"numpy.{ufunc.__name__}", categories, emit, ufunc)
         for ufunc, categories, emit in rows

@@ -17,7 +17,7 @@ from .failures import broken
 from .functions import accumulation_type, where
 from .operands import shape_of, value_of
 from .programs import compute
-from .tape import Shape, Tape, active_tape
+from .tape import Shape, Tape, Value, active_tape
 
 PATTERN = "sn_zipmapreduce"
 
@@ -35,7 +35,7 @@ class Attributes:
         self._tape = tape
         self.shape = shape
 
-    def indices(self, dim: Any, dtype: Any) -> Any:
+    def indices(self, dim: Any, dtype: Any) -> Value:
         """See `sn_iteridx`."""
         pattern = "sn_iteridx"
         if active_tape() is not self._tape:
@@ -112,7 +112,7 @@ def _names(count: int) -> tuple[str, ...]:
     return tuple([f"operands[{position}]" for position in range(count)])
 
 
-def _mapped(tape: Tape, result: Any, shape: Shape) -> Any:
+def _mapped(tape: Tape, result: Any, shape: Shape) -> Value:
     """A lambda's result for every element of the space."""
     if result is None:
         raise broken(PATTERN, "function returns None, but must return a value", "Z3")
@@ -124,7 +124,7 @@ def _mapped(tape: Tape, result: Any, shape: Shape) -> Any:
     return ops.broadcast_to(value, shape)
 
 
-def _reduced(value: Any, reduce_op: str | None, reduce_dims: Any, keep_dims: bool) -> Any:
+def _reduced(value: Value, reduce_op: str | None, reduce_dims: Any, keep_dims: bool) -> Value:
     if reduce_op is None:
         if reduce_dims is not None:
             raise broken(PATTERN, "reduce_dims is given without reduce_op", "Z5")
