@@ -1,4 +1,4 @@
-"""The kernels' entry points say what each argument is."""
+"""Docstrings describe every argument of the kernels' entry points, and no argument that is missing."""
 
 from __future__ import annotations
 
@@ -45,3 +45,58 @@ def test_an_argument_without_a_word_is_found() -> None:
     (function,) = ast.parse(text).body
     assert isinstance(function, ast.FunctionDef)
     assert undocumented(function) == ["threads"]
+
+
+def described(docstring: str) -> list[str]:
+    """The names before the colons of the section "Args"."""
+    _, _, section = docstring.partition("Args:\n")
+    section = re.split(r"\n\n|\n(?=\S)", section)[0]
+    entries = re.findall(r"^    (\w[\w, *]*):", section, re.M)
+    return [name.strip(" *") for entry in entries for name in entry.split(",")]
+
+
+def parameters(function: ast.FunctionDef) -> set[str]:
+    """The names of a function's parameters."""
+    names = function.args
+    listed = [*names.posonlyargs, *names.args, *names.kwonlyargs, names.vararg, names.kwarg]
+    return {each.arg for each in listed if each is not None}
+
+
+def unknown_arguments(tree: ast.Module) -> Iterator[str]:
+    """The described arguments that a function, or the constructor of a class, does not have."""
+    for node in ast.walk(tree):
+        function: ast.AST | None = node
+        if isinstance(node, ast.ClassDef):
+            function = next(
+                (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"),
+                None,
+            )
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and isinstance(function, ast.FunctionDef):
+            for name in described(ast.get_docstring(node) or ""):
+                if name not in parameters(function):
+                    yield f"{node.name}: {name}"
+
+
+def test_described_arguments_exist(project_root: Path) -> None:
+    paths = [*(project_root / "runtime").rglob("*.py"), *(project_root / "kernels").rglob("*.py")]
+    assert len(paths) > 300
+    unknown = {str(path): list(unknown_arguments(ast.parse(path.read_text()))) for path in paths}
+    assert not {name: names for name, names in unknown.items() if names}
+
+
+def test_an_argument_that_is_not_there_is_found() -> None:
+    text = '''class Recording:
+    """Records calls.
+
+    Args:
+        most_bytes: the memory.
+        calls, *rest: others.
+
+    Attributes:
+        state: what there is.
+    """
+
+    def __init__(self, max_bytes, calls, *rest):
+        pass
+'''
+    assert list(unknown_arguments(ast.parse(text))) == ["Recording: most_bytes"]

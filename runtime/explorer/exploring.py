@@ -120,13 +120,13 @@ class _Explorer:
         start: when it began.
         seconds: duration of the plain run.
         schedules: those to run, the first one being the plain run's.
-        spreads: the differences and ranges of each result.
+        results_seen: the differences and ranges of each result.
         failures: runs that failed.
-        recorded: the calls of explored steps in the plain run; None if that would take too much memory.
-        made: results of the plain run, as in `Run`.
-        alone: the result's differences under schedules for which only the explored step was repeated.
-        is_probed: whether each run writes what it is asked to observe.
-        workers: how many runs there are at a time.
+        recorded_calls: the calls of explored steps in the plain run; None if they take too much memory.
+        grouped_results: results of the plain run, as in `Run`.
+        replayed: the result's differences under schedules for which only the explored step was repeated.
+        is_probed: whether each run stores values of probes.
+        workers: the number of concurrent runs.
     """
 
     def __init__(self, module: Any, inputs: tuple[Any, ...], entry: str, options: Options) -> None:

@@ -87,7 +87,7 @@ _EXPLORED: Final = _WITH_TREES | {Scatter.name}
 
 
 def max_updates(function: Function) -> int:
-    """The greatest number of updates that a scatter has; where sizes are unknown they count as 1."""
+    """The largest number of updates of a scatter; unknown sizes count as 1."""
     sizes = [0]
     for operation in function.body.walk() if function.body else ():
         if operation.name == Scatter.name:
@@ -98,7 +98,7 @@ def max_updates(function: Function) -> int:
 
 
 def unexplored(function: Function) -> dict[str, int]:
-    """How many operations there are, by name, whose freedom no option reaches."""
+    """The number of operations, by name, whose order is open but has no option."""
     counts: dict[str, int] = {}
     for operation in function.body.walk() if function.body else ():
         if _is_unexplored(operation):

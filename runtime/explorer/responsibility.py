@@ -66,7 +66,7 @@ class Recording:
     """An observer that records the calls of a run until they need too much memory.
 
     Args:
-        most_bytes: of operands and results; once there are more, nothing is kept.
+        max_bytes: the memory for operands and results; a run that needs more is not recorded.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -93,9 +93,9 @@ def find_local_differences(
 
     Args:
         schedules: the first one is the plain run's.
-        recorded: the calls of the plain run; None: it is run again.
-        made: what is known of results of the plain run, as in `Run`.
-        alone: how the one result of the only recorded call differs under some schedules, where that is known.
+        recorded_calls: the calls of the plain run; None: the program is run again.
+        grouped: results of the plain run that scatters of grouped updates computed, as in `Run`.
+        replayed: the differences of the only recorded call under the schedules for which it was repeated.
     """
     differences: dict[int, LocalDifference] = {}
 

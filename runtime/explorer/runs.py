@@ -74,7 +74,7 @@ class ExploredStep:
     Attributes:
         number: its position among the explored steps of the program.
         view: the operation.
-        knob: the option that decides its order.
+        order_option: the option that decides its order.
         base: the schedule of a plain run.
     """
 
@@ -151,10 +151,9 @@ class ExploredExecutable(Executable):
 
     Attributes:
         steps: those operations, by number.
-        unexplored: names and numbers of operations whose freedom no option reaches.
-        most_updates: of any scatter.
-        only_returns: whether there is one such operation, whose one result is returned and nothing else, in a
-            program without effects.
+        unexplored: the number of operations, by name, whose order is open but has no option.
+        max_updates: the largest number of updates of a scatter.
+        only_returns: whether the program has no effects and only returns the result of one explored step.
     """
 
     _outlines_subgraphs = False

@@ -46,7 +46,7 @@ def draw_schedules(base: Schedule, count: int, seed: int, max_updates: int) -> l
     """The first `count` schedules of a seed; the first one is `base`.
 
     Args:
-        most_updates: of any scatter of the program.
+        max_updates: the largest number of updates of a scatter of the program.
     """
     kind = "random" if max_updates < MAX_PERMUTED_UPDATES else "shuffled"
     seeds = np.random.Generator(np.random.PCG64(seed)).integers(0, 2**31, count)

@@ -190,7 +190,7 @@ def apply_numpy(function: Any, args: Sequence[Any], settings: Mapping[str, Any])
     """Implement ``__array_function__`` for traced values.
 
     Raises:
-        UnsupportedError: there is nothing for it here, or not with these arguments.
+        UnsupportedError: the function, or these arguments of it, are not supported.
     """
     name = f"numpy.{getattr(function, '__name__', function)}"
     implementation = NUMPY.get(function)

@@ -30,8 +30,8 @@ def as_traced(operands: Sequence[Any], pattern: str) -> tuple[Tape, list[Any]]:
 def to_traced(tape: Tape, operand: Any, pattern: str) -> Any:
     """An operand as a value on a tape; a Python number as it is.
 
-    Arrays are captured: the tape knows them again by what the user gave, unless that is a list, which
-    may change.
+    Arrays are captured: the same object is captured once. Lists are captured at each use, because they may
+    change.
     """
     if isinstance(operand, Value):
         tape.check(operand, pattern)

@@ -38,7 +38,7 @@ class Program(NamedTuple):
     Attributes:
         executable: from arrays to results.
         gives_tuple: whether the pattern returns a tuple.
-        snapshot: of what decided it; what that holds has to live as long as the program is found by it.
+        snapshot: the key of everything that affects tracing; it keeps alive the objects that the key names.
     """
 
     executable: Executable

@@ -121,7 +121,7 @@ def apply_torch(function: Any, args: Sequence[Any], settings: Mapping[str, Any])
     Element types meet as NumPy's do.
 
     Raises:
-        UnsupportedError: there is nothing for it here, or not with these arguments.
+        UnsupportedError: the function, or these arguments of it, are not supported.
     """
     name = str(getattr(function, "__name__", function))
     label = f"torch.{name}"

@@ -1,7 +1,7 @@
 """NumPy's universal functions of traced values, as operations of StableHLO and CHLO.
 
-Each function is stated once: which elements it computes in, and what it is composed of. Operands of other
-elements are converted as NumPy converts them.
+A table row states the element types in which a function computes and the operations that compose it. Operands
+of other types are converted as NumPy converts them.
 """
 
 from __future__ import annotations

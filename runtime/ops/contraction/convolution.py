@@ -129,7 +129,7 @@ class _Convolution(ConvolutionRules):
         return np.asarray(leave(scaled(enter_lhs(lhs), enter_rhs(rhs), windows, counts)))
 
     def _multiplied_by(self, threads: int | None) -> Multiply:
-        """The product of stacks of matrices, on at most so many threads if it takes a number of threads."""
+        """The product of stacks of matrices, on at most `threads` threads; None: all."""
         multiply = self.multiply
         assert multiply is not None
         if not is_narrow(self):

@@ -19,8 +19,8 @@ from ..framework.rules import same_shape, shape_text, shapes_agree, sizes_agree
 from ..numerics.element_types import complex_type, real_type
 
 SMALL_TRANSFORM: Final = 1 << 14
-"""Up to so many elements one thread transforms, and sizes that `kernels.fft` does not serve are NumPy's:
-SciPy's transform is faster, but its import takes 0.2 s."""
+"""Maximum number of elements that one thread transforms. If `kernels.fft` does not support the sizes, NumPy
+transforms them: SciPy is faster, but its import takes 0.2 s."""
 
 
 class FftType(enum.StrEnum):

@@ -33,7 +33,7 @@ def _inlined_branch(operation: Operation, branch: Region, rewriter: Rewriter) ->
 
 
 def element_of_tuple(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """An element of what ``tuple`` put together."""
+    """An element of the result of ``tuple`` is the operand at that index."""
     inner, index = operation.operands[0].owner, operation.attributes.get("index")
     if not isinstance(inner, Operation) or inner.name != "stablehlo.tuple":
         return None

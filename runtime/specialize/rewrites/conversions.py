@@ -21,7 +21,7 @@ def convert_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def convert_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A conversion of what was converted without loss is one conversion, where its steps cannot differ."""
+    """Two conversions, the first of which loses nothing, become one where it gives the same values."""
     inner = defined_by(operation.operands[0], "stablehlo.convert")
     if inner is None:
         return None

@@ -54,7 +54,7 @@ class Counter:
 
     Attributes:
         index: which of the carried values is the counter.
-        limit: what it is compared with; the loop runs while it is smaller.
+        limit: the loop runs while the counter is less than this.
         inclusive: whether the loop also runs while it is equal.
         increment: what each round adds, more than 0.
     """

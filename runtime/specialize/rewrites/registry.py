@@ -30,8 +30,8 @@ def _late(
 
     Args:
         module, name: the module of this package, and the function there.
-        operands: try it only on what has so many.
-        attribute: try it only on what has an attribute of that name.
+        operands: the number of operands of the operations to which it applies; None: any.
+        attribute: the name of an attribute of the operations to which it applies; empty: any.
     """
 
     LATE.append((module, name))

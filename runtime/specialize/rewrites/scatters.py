@@ -1,4 +1,4 @@
-"""Rewrites of scatter by what its indices are: components of index vectors, and those of one window."""
+"""Rewrites of scatter: separate index components, and a single window as dynamic_update_slice."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from .reshaping import broadcast
 Ranges = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
 MAX_INPUTS: Final = 64
-"""Concatenations of concatenations are made one up to so many inputs."""
+"""Maximum number of inputs of a concatenation that absorbs others."""
 
 
 def sliced(value: Value, ranges: Ranges, rewriter: Rewriter) -> Value:

@@ -53,7 +53,8 @@ class Budget:
             with regions as well. None: references are taken.
 
     Attributes:
-        folded: by the identity of what `fold` found them from: that itself, which is kept so, and the result.
+        folded: results by keys that contain identities, each with the object that its key names, to keep it
+            alive.
     """
 
     def __init__(self, work: int = MAX_WORK, evaluate: Evaluate | None = None) -> None:
@@ -149,7 +150,7 @@ def _is_one_element(constant: DenseElementsAttribute) -> bool:
 
 
 def _splat(constant: DenseElementsAttribute, type: TensorType) -> DenseElementsAttribute | None:
-    """A constant of that type whose elements are all the one that another holds, where there is one."""
+    """A constant of the type that repeats the only element of another; None if NumPy has no such array."""
     if constant.array.dtype != type.dtype:
         return None
     # As bytes: the elements of ml_dtypes have no buffers. This takes a tenth of the time of `broadcast_to`.

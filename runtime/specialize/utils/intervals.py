@@ -44,7 +44,7 @@ class Intervals:
         self._cache: dict[Value, Interval] = {}
 
     def declare(self, value: Value, interval: Interval) -> None:
-        """Say what is known of a value."""
+        """Record the bounds of a value."""
         self._cache[value] = interval
 
     def of(self, value: Value, depth: int = 0) -> Interval | None:

@@ -23,7 +23,7 @@ from .effects import has_no_effect
 from .intervals import Interval, Intervals
 
 MAX_NESTED: Final = 40
-"""How deep rewrites of what rewrites created may nest: a bound on what a pair of rewrites could undo."""
+"""Maximum nesting of rewrites of created operations, so that two rewrites that undo each other end."""
 
 Rewrite = Callable[[Operation, "Rewriter"], "Value | Sequence[Value] | None"]
 Preparation = Callable[[Operation, "Rewriter"], None]
@@ -42,7 +42,7 @@ class Rewriter:
 
     Attributes:
         known_constants: the constants in sight.
-        intervals: what is known of the values of integers.
+        intervals: bounds of the values of integers.
         rewrite_count: how many operations a rewrite has replaced.
     """
 
