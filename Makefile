@@ -30,7 +30,7 @@ dashboard:
 
 docs:
 	@$(SET_UP) docs
-	@$(VENV_PYTHON) -m sphinx -W --keep-going -b html docs build/docs
+	@$(VENV_PYTHON) -m sphinx -j auto -W --keep-going -b html docs build/docs
 	@echo "look at it: build/docs/index.html"
 
 clean:

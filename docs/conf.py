@@ -8,8 +8,10 @@ version = release = nimblehlo.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
 myst_heading_anchors = 3
-html_theme = "alabaster"
-html_theme_options = {"page_width": "70em"}
+html_theme = "furo"
+html_title = f"NimbleHLO {nimblehlo.__version__}"
+# Pages are readable without a network: no fonts, scripts or pictures come from elsewhere.
+html_theme_options = {"navigation_with_keys": True}
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 default_role = "code"

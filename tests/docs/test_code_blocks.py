@@ -6,16 +6,22 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^(?P<indent> *)```python\n(?P<code>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
+"""A block of code; one of an item of a list is indented."""
+TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OF_PLATFORM = ROOT / "docs" / "jax.md"
 """The page whose blocks run with NimbleHLO as JAX's platform, which a process chooses when it starts."""
 PAGES = [page for page in TEXTS if page != OF_PLATFORM and BLOCK.search(page.read_text())]
+
+
+def code_of(block: re.Match[str]) -> str:
+    return textwrap.dedent(block["code"])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -25,8 +31,8 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     if "import jax" in text:
         pytest.importorskip("jax")
     for block in BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start(1))
-        exec(compile("\n" * line + block[1], str(page), "exec"), namespace)
+        line = text.count("\n", 0, block.start("code"))
+        exec(compile("\n" * line + code_of(block), str(page), "exec"), namespace)
 
 
 def test_blocks_run_on_the_platform(tmp_path: Path) -> None:
@@ -35,8 +41,8 @@ def test_blocks_run_on_the_platform(tmp_path: Path) -> None:
     text, script = OF_PLATFORM.read_text(), tmp_path / "train.py"
     lines = [""] * text.count("\n")
     for block in BLOCK.finditer(text):
-        start = text.count("\n", 0, block.start(1))
-        lines[start : start + block[1].count("\n")] = block[1].splitlines()
+        start = text.count("\n", 0, block.start("code"))
+        lines[start : start + block["code"].count("\n")] = code_of(block).splitlines()
     script.write_text("\n".join(lines))
     environment = {**os.environ, "JAX_PLATFORMS": "nimblehlo"}
     done = subprocess.run(
@@ -56,6 +62,6 @@ def test_what_an_exploration_prints(capsys: pytest.CaptureFixture[str]) -> None:
     shown = re.search(r"^```\n(\d+ of \d+ results depend.*?)^```$", text, re.MULTILINE | re.DOTALL)
     block = BLOCK.search(text)
     assert shown and block
-    exec(compile(block[1], str(page), "exec"), {"__name__": "__main__"})
+    exec(compile(code_of(block), str(page), "exec"), {"__name__": "__main__"})
     without_time = [re.sub(r"\d+\.\d+ s$", "", line) for line in capsys.readouterr().out.splitlines()]
     assert without_time == [re.sub(r"\d+\.\d+ s$", "", line) for line in shown[1].splitlines()]
