@@ -46,7 +46,7 @@ def order_option_of(view: Op) -> OrderOption | None:
     return None
 
 
-def _is_ordered(view: Any) -> bool:
+def _is_ordered(view: Scatter) -> bool:
     """Whether a scatter cannot update an element twice, because it has at most one window."""
     windows = batch_sizes(view.scatter_indices.shape, view.index_vector_dim)
     return DYNAMIC not in windows and int(np.prod(windows, dtype=object)) <= 1

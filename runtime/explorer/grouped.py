@@ -12,6 +12,7 @@ from ..ir.record import Distinct
 from ..kernels.exploration import grouped_updates, update_groups
 from ..kernels.launch.scratch import borrow_scratch
 from ..ops.indexing.scatter import Scatter
+from ..options import Schedule as ScatterOrder
 from ..types import TensorType
 from .differences import Comparison, compare
 
@@ -135,13 +136,13 @@ class GroupedScatter:
         sizes = (view.inputs[0].size, view.updates[0].size)
         return cls(view, threads) if min(sizes) > 0 and max(sizes) <= update_groups.MAX_COUNT else None
 
-    def supports(self, scatter_schedule: Any) -> bool:
+    def supports(self, scatter_schedule: ScatterOrder) -> bool:
         """Whether it knows that schedule."""
         name = scatter_schedule[0] if isinstance(scatter_schedule, tuple) else scatter_schedule
         return name in grouped_updates.SCHEDULES
 
     def __call__(
-        self, scatter_schedule: Any, operands: tuple[Array, Array, Array], with_result: bool = True
+        self, scatter_schedule: ScatterOrder, operands: tuple[Array, ...], with_result: bool = True
     ) -> GroupedResult:
         """Scatter the updates; `with_result` selects whether the full result is computed."""
         groups = self._grouped(*operands)
@@ -154,7 +155,7 @@ class GroupedScatter:
         )
         return GroupedResult(groups, totals, result)
 
-    def compare(self, plain: GroupedResult, scatter_schedules: Sequence[Any]) -> GroupedComparisons:
+    def compare(self, plain: GroupedResult, scatter_schedules: Sequence[ScatterOrder]) -> GroupedComparisons:
         """How its results under schedules that it serves differ from one of them."""
         groups, max_schedules = plain.groups, grouped_updates.MAX_SCHEDULES
         group_arrays = _group_arrays(groups)
@@ -205,7 +206,7 @@ class GroupedScatter:
             return update_groups.settle(self._combiner, *groups, settled, self._threads, scratch)
 
 
-def _order(scatter_schedule: Any) -> tuple[str, int]:
+def _order(scatter_schedule: ScatterOrder) -> tuple[str, int]:
     """The name and the seed of a schedule."""
     return scatter_schedule if isinstance(scatter_schedule, tuple) else (scatter_schedule, 0)
 

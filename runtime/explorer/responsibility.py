@@ -17,8 +17,8 @@ from ..errors import NimbleError
 from ..ir import Block, Builder, Function, Module, Operation, Region, Value, captured_values
 from ..ir.record import Distinct
 from ..ops.framework.verify import verify
-from ..types import FunctionType, TensorType
-from .differences import Difference, Extremes, compare, difference_at
+from ..types import FunctionType, TensorType, Type
+from .differences import Array, Difference, Extremes, compare, difference_at
 from .grouped import GroupedResult, compare_grouped_results
 from .runs import ExploredExecutable, ExploredStep, Run
 from .schedules import Schedule
@@ -48,8 +48,8 @@ class LocalDifference:
     result: int
     first: Difference
     greatest: Difference
-    operands: tuple[Any, ...]
-    captures: tuple[Any, ...]
+    operands: tuple[Array, ...]
+    captures: tuple[Array, ...]
     schedules: list[Schedule] = field(default_factory=list)
 
 
@@ -57,9 +57,9 @@ class Call(Distinct):
     """One call of an explored step in the plain run."""
 
     step: ExploredStep
-    operands: tuple[Any, ...]
+    operands: tuple[Array, ...]
     regions: Mapping[str, Any]
-    results: tuple[Any, ...]
+    results: tuple[Array, ...]
 
 
 class Recording:
@@ -173,10 +173,10 @@ def _local(
 
 
 def find_affected_results(
-    run: Callable[[Run], Sequence[Any]],
+    run: Callable[[Run], Sequence[Array]],
     local: LocalDifference,
     schedules: Sequence[Schedule],
-    plain: Sequence[tuple[Any, TensorType]],
+    plain: Sequence[tuple[Array, TensorType]],
     wanted: set[int],
 ) -> set[int]:
     """The results, among the wanted ones, that change if only one operation follows another schedule.
@@ -204,15 +204,15 @@ def find_affected_results(
     return affected_results & wanted
 
 
-def leaves(values: Sequence[Any]) -> list[Any]:
+def leaves(values: Sequence[Any]) -> list[Array]:
     """The arrays among results, those in tuples too."""
-    arrays: list[Any] = []
+    arrays: list[Array] = []
     for value in values:
         arrays += leaves(value) if isinstance(value, tuple) else [value]
     return arrays
 
 
-def shrink(local: LocalDifference) -> tuple[Module, list[Any]]:
+def shrink(local: LocalDifference) -> tuple[Module, list[Array]]:
     """A program of one operation, and operands for which it depends on the schedule."""
     operation = local.step.view.operation
     captured = captured_values(operation.regions)
@@ -226,13 +226,13 @@ def shrink(local: LocalDifference) -> tuple[Module, list[Any]]:
     return module, arrays
 
 
-def _static_type(value: Value, array: Any) -> Any:
+def _static_type(value: Value, array: Array) -> Type:
     """A value's type, with the sizes that it has."""
     type = value.type
     return type.with_shape(array.shape) if isinstance(type, TensorType) and not type.is_static else type
 
 
-def _module_of(operation: Operation, values: Sequence[Value], types: Sequence[Any]) -> Module:
+def _module_of(operation: Operation, values: Sequence[Value], types: Sequence[Type]) -> Module:
     block = Block(types)
     builder = Builder(block)
     # A value that occurs several times has an argument for each; regions capture the last one.

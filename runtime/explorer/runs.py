@@ -22,6 +22,7 @@ from ..ops.indexing.scatter import Scatter
 from ..options import Options
 from ..plan import Implementation, Prepared, choose
 from ..specialize.utils.effects import has_no_effect
+from .differences import Array
 from .freedom import OrderOption, contains_open_order, max_updates, order_option_of, unexplored
 from .grouped import GroupedComparisons, GroupedResult, GroupedScatter
 from .schedules import Schedule
@@ -29,7 +30,7 @@ from .schedules import Schedule
 MAX_IMPLEMENTATIONS: Final = 4
 """Maximum number of implementations that a step caches: drawn schedules may take memory."""
 
-Observer = Callable[["ExploredStep", tuple[Any, ...], Mapping[str, Any], tuple[Any, ...]], None]
+Observer = Callable[["ExploredStep", tuple[Array, ...], Mapping[str, Any], tuple[Array, ...]], None]
 """Called after each call of an explored step with the step, its operands, regions and results."""
 
 
@@ -88,7 +89,7 @@ class ExploredStep:
         self._lock = threading.Lock()
         self._functions: OrderedDict[Any, tuple[Callable[..., Any], bool]] = OrderedDict()
 
-    def __call__(self, *operands: Any, **regions: Any) -> tuple[Any, ...]:
+    def __call__(self, *operands: Array, **regions: Any) -> tuple[Array, ...]:
         run: Run | None = getattr(_CURRENT, "run", None)
         schedule = self.base if run is None else run.schedule_of(self)
         results = self.results(schedule, operands, regions, run)
@@ -99,13 +100,14 @@ class ExploredStep:
     def results(
         self,
         schedule: Schedule,
-        operands: tuple[Any, ...],
+        operands: tuple[Array, ...],
         regions: Mapping[str, Any],
         run: Run | None = None,
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Array, ...]:
         """The results of the operation under a schedule; a grouped result is recorded in the run."""
         grouped = self.grouped_result(schedule, operands, with_result=True)
         if grouped is not None:
+            assert grouped.result is not None
             if run is not None:
                 run.grouped_results[id(grouped.result)] = grouped
             return (grouped.result,)
@@ -114,7 +116,7 @@ class ExploredStep:
         return returned if type(returned) is tuple else (returned,)
 
     def grouped_result(
-        self, schedule: Schedule, operands: tuple[Any, ...], with_result: bool
+        self, schedule: Schedule, operands: tuple[Array, ...], with_result: bool
     ) -> GroupedResult | None:
         """The result of a scatter that groups its updates under a schedule; None if it does not."""
         if self._grouped is None or not self.groups(schedule):

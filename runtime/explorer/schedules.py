@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from ..options import Options
+from ..options import Options, Tree
+from ..options import Schedule as ScatterOrder
 
 MAX_PERMUTED_UPDATES: Final = 1 << 16
 """Scatters with fewer updates draw from all permutations; others use shuffled schedules."""
 
-_NAMED: Final = (("reverse", "right"), (None, "left"), (None, "balanced"))
+_NAMED: Final[tuple[tuple[ScatterOrder | None, Tree], ...]] = (
+    ("reverse", "right"),
+    (None, "left"),
+    (None, "balanced"),
+)
 """What is tried first: schedules of scatter (None: a random one) and trees of reductions."""
 
 
@@ -23,8 +28,8 @@ class Schedule(NamedTuple):
         scatter_schedule, reduction_tree: values of the options of these names.
     """
 
-    scatter_schedule: Any
-    reduction_tree: Any
+    scatter_schedule: ScatterOrder
+    reduction_tree: Tree
 
     def options(self, options: Options | None = None) -> Options:
         """Options under which `compile` and `execute` run a program so."""
@@ -36,7 +41,7 @@ class Schedule(NamedTuple):
         return f"scatter_schedule={_text(self.scatter_schedule)}, reduction_tree={_text(self.reduction_tree)}"
 
 
-def _text(choice: Any) -> str:
+def _text(choice: object) -> str:
     if isinstance(choice, tuple) and len(choice) > 8:
         return f"a permutation of {len(choice)}"
     return repr(choice)
@@ -48,11 +53,12 @@ def draw_schedules(base: Schedule, count: int, seed: int, max_updates: int) -> l
     Args:
         max_updates: the largest number of updates of a scatter of the program.
     """
-    kind = "random" if max_updates < MAX_PERMUTED_UPDATES else "shuffled"
+    kind: Literal["random", "shuffled"] = "random" if max_updates < MAX_PERMUTED_UPDATES else "shuffled"
     seeds = np.random.Generator(np.random.PCG64(seed)).integers(0, 2**31, count)
     schedules = [base]
     for number in range(1, count):
         drawn = int(seeds[number])
-        scatter, tree = _NAMED[number - 1] if number <= len(_NAMED) else (None, ("random", drawn))
+        random: tuple[ScatterOrder | None, Tree] = (None, ("random", drawn))
+        scatter, tree = _NAMED[number - 1] if number <= len(_NAMED) else random
         schedules.append(Schedule(scatter or (kind, drawn), tree))
     return schedules
