@@ -12,7 +12,7 @@ from typing import Any
 
 from .api import compile, load
 from .array_files import result_lines, save_results
-from .commands import accuracy, diff, profiling, reduce
+from .commands import accuracy, diff, fuzz, profiling, reduce
 from .commands.shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of, program_of
 from .errors import NimbleError
 from .mpi.environment import launched_ranks
@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     reduce.add(commands)
     accuracy.add(commands)
     diff.add(commands)
+    fuzz.add(commands)
     _add_cache(commands.add_parser("cache", help="show or remove the compiled code that is kept on disk"))
     return parser
 

@@ -52,6 +52,7 @@ TOP = {
     "error_bounds",
     "explanation",
     "explorer",
+    "fuzzing",
     "inputs",
     "interpreter",
     "jax",

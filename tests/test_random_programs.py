@@ -13,15 +13,15 @@ pytest.importorskip("jaxlib")
 
 from nimblehlo import ExecutionError
 from nimblehlo import compile as compile_program
+from nimblehlo.fuzzing.generator import Generator, Program, is_constant
+from nimblehlo.fuzzing.programs import random_program
 from nimblehlo.ir import Operation, Value
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 from tests.fuzzing import campaign as campaign_module
 from tests.fuzzing import thresholds
 from tests.fuzzing.campaign import Campaign, run
-from tests.fuzzing.generator import Generator, Program, is_constant
 from tests.fuzzing.long_campaign import LongCampaign
 from tests.fuzzing.long_programs import long_program
-from tests.fuzzing.programs import random_program
 from tests.fuzzing.shrink import shrunk
 from tests.fuzzing.variants import observed_values, text_of
 from tests.internal_errors import internal_error
@@ -200,7 +200,7 @@ def test_random_programs_around_thresholds() -> None:
 
 
 def test_programs_around_thresholds_have_views_of_sizes_of_decisions() -> None:
-    programs = [random_program(seed, large=True, at_thresholds=True) for seed in range(30)]
+    programs = [random_program(seed, large=True, sizes=thresholds.sizes()) for seed in range(30)]
     operations = [operation for program in programs for operation in program.block.operations]
     names = collections.Counter(operation.name.removeprefix("stablehlo.") for operation in operations)
     assert min(names["transpose"], names["slice"], names["reverse"], names["broadcast_in_dim"]) > 3

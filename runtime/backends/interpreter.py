@@ -12,9 +12,10 @@ from jaxlib.mlir.dialects import stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
 from ..api import load
-from ..ir import Block, Builder, DenseElementsAttribute, Function, Module, Region, Value
-from ..types import COMPLEX, ELEMENT_TYPES, FunctionType, TensorType
+from ..ir import Builder, Module, Value
+from ..types import COMPLEX, ELEMENT_TYPES, TensorType
 from .backend import Array, Backend, BackendError
+from .constant_inputs import with_constant_inputs
 
 
 class InProcessInterpreter(Backend):
@@ -24,7 +25,9 @@ class InProcessInterpreter(Backend):
 
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run`."""
-        closed, types = _closed(module, inputs)
+        types = module.functions["main"].type.results
+        # Attributes of complex numbers cannot be printed where a component is not finite.
+        closed = with_constant_inputs(module, inputs, _all_components)
         texts = _evaluated(str(closed))
         constants = "".join(f"%{index} = stablehlo.constant {text}\n" for index, text in enumerate(texts))
         function = load(f"func.func @main() {{\n{constants}return\n}}").functions["main"]
@@ -48,32 +51,8 @@ def _evaluated(text: str) -> list[str]:
         return [str(value) for value in stablehlo.eval_module(module, [])]
 
 
-def _closed(module: Module, inputs: Sequence[Array]) -> tuple[Module, Sequence[Any]]:
-    """A program without arguments that calls @main on constants and returns components of complex results.
-
-    The interpreter's attributes of complex numbers cannot be printed where a component is not finite.
-    """
-    main = module.functions["main"]
-    block = Block()
-    builder = Builder(block)
-    operands = []
-    for type, array in zip(main.type.inputs, inputs, strict=True):
-        if not isinstance(type, TensorType):
-            raise BackendError(f"the interpreter takes no argument of type {type}")
-        constant = {"value": DenseElementsAttribute(type, np.asarray(array))}
-        operands.append(builder.create("stablehlo.constant", [], [type], constant).result)
-    values: dict[Value, Value] = {}
-    assert main.body is not None
-    old = main.body.block
-    values.update(zip(old.arguments, operands, strict=True))
-    for operation in old.operations[:-1]:
-        builder.copy(operation, values)
-    returned = [values[operand] for operand in old.terminator.operands]
-    results = [part for value in returned for part in _components(builder, value)]
-    builder.create("func.return", results)
-    entry = Function("main", FunctionType([], [value.type for value in results]), Region([block]))
-    others = [item for item in module.body if item is not main]
-    return Module([*others, entry], attributes=module.attributes), main.type.results
+def _all_components(builder: Builder, values: Sequence[Value]) -> list[Value]:
+    return [component for value in values for component in _components(builder, value)]
 
 
 def _components(builder: Builder, value: Value) -> list[Value]:

@@ -10,6 +10,7 @@ import numpy as np
 import nimblehlo
 from nimblehlo.backends import CallableBackend
 from nimblehlo.differences.extraction import main_block, returning
+from nimblehlo.fuzzing.generator import encoded
 from nimblehlo.ir import (
     Block,
     Builder,
@@ -23,7 +24,6 @@ from nimblehlo.ir import (
 )
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 from tests.fuzzing.equivalents import attribute
-from tests.fuzzing.generator import encoded
 
 Array = np.ndarray[Any, Any]
 Fault = Callable[[Builder, Operation, dict[Value, Value]], None]

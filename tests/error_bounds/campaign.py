@@ -18,9 +18,8 @@ import nimblehlo
 from nimblehlo.backends import Backend, BackendError, IsolatedBackend
 from nimblehlo.error_bounds import Departure, accuracy
 from nimblehlo.errors import NimbleError
+from nimblehlo.fuzzing.campaign import random_module
 from nimblehlo.ir import Module
-from tests.fuzzing.programs import random_program
-from tests.fuzzing.variants import for_runtime
 from tests.models import MODELS
 
 Array = np.ndarray[Any, Any]
@@ -30,13 +29,6 @@ def model_program(name: str) -> tuple[Module, list[Array]]:
     """A model's program and its inputs."""
     model = MODELS[name]
     return nimblehlo.load(model.lowered()), model.inputs()
-
-
-def random_module(seed: int) -> tuple[Module, list[Array]]:
-    """A random program, whose constants are its inputs."""
-    program = random_program(seed)
-    module, inputs = for_runtime(program, program.results, {})
-    return nimblehlo.load(str(module)), inputs
 
 
 def outside(module: Module, inputs: Sequence[Array], other: Backend) -> list[Departure]:

@@ -12,6 +12,8 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import NimbleError, Options
+from nimblehlo.fuzzing.generator import Program, is_constant
+from nimblehlo.fuzzing.programs import random_program
 from nimblehlo.ir import Operation, Value, captured_values
 from nimblehlo.types import TensorType
 from tests.internal_errors import internal_error
@@ -19,8 +21,6 @@ from tests.reference_interpreter import NoAnswer, ReferenceInterpreter
 
 from . import rules, thresholds
 from .equivalents import lacks
-from .generator import Program, is_constant
-from .programs import random_program
 from .shrink import shrunk
 from .variants import (
     concatenated_components,
@@ -94,6 +94,7 @@ class Campaign:
         self.eager_share = eager_share
         self.large = large
         self.at_thresholds = at_thresholds
+        self.sizes = thresholds.sizes() if at_thresholds else ()
         self.interpreter = ReferenceInterpreter()
         self.tally = Tally()
 
@@ -101,7 +102,7 @@ class Campaign:
         """Judge the programs of these seeds."""
         for start in range(0, len(seeds), BATCH):
             chosen = seeds[start : start + BATCH]
-            programs = [random_program(seed, self.large, self.at_thresholds) for seed in chosen]
+            programs = [random_program(seed, self.large, self.sizes) for seed in chosen]
             self.judge_all(chosen, programs)
         return self.tally
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from nimblehlo.fuzzing.generator import encoded
 from nimblehlo.ir import (
     Block,
     Builder,
@@ -32,8 +33,6 @@ from nimblehlo.ops import lookup
 from nimblehlo.ops.chlo.broadcast import BroadcastBinary
 from nimblehlo.ops.elementwise.base import Elementwise
 from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, UNSIGNED, ElementType, TensorType, Type
-
-from .generator import encoded
 
 Values = dict[Value, Value]
 _I64 = ELEMENT_TYPES["i64"]

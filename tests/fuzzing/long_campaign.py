@@ -11,6 +11,7 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.fuzzing.generator import Program, is_constant
 from nimblehlo.ir import Block, Builder, Value
 from nimblehlo.plan import lowering
 from nimblehlo.plan.tiering import cost_model
@@ -21,7 +22,6 @@ from tests.internal_errors import internal_error
 from . import rules
 from .campaign import Failure, Tally
 from .equivalents import constant
-from .generator import Program, is_constant
 from .long_programs import long_program
 from .shrink_long import shrunk_in_chunks
 from .variants import constant_array, constants, module_of, observed_values

@@ -16,11 +16,11 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from nimblehlo.fuzzing.generator import Program, Unsuitable, is_constant
 from nimblehlo.ir import Value
 from nimblehlo.ops.elementwise.comparison import ComparisonDirection
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 
-from .generator import Program, Unsuitable, is_constant
 from .long_values import SIZES, LongGenerator
 
 _PRED, _INDEX = TensorType((), ELEMENT_TYPES["i1"]), TensorType((), ELEMENT_TYPES["i32"])

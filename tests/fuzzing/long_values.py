@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from nimblehlo.fuzzing.generator import Generator, Unsuitable
 from nimblehlo.ir import Value
 from nimblehlo.types import ELEMENT_TYPES, TensorType
-
-from .generator import Generator, Unsuitable
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 8, 12, 16, 16, 17, 24, 31, 32, 32, 33, 48, 64, 64, 65, 96, 128)
 MOST_ELEMENTS = (1 << 10, 1 << 14, 1 << 14, 1 << 16)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from nimblehlo.fuzzing.generator import Program, is_constant, uses
 from nimblehlo.ir import Block, Builder, Operation, Value
 from nimblehlo.types import PLAIN, TensorType
 
 from .equivalents import constant
-from .generator import Program, is_constant, uses
 
 Array = np.ndarray[Any, Any]
 Values = dict[Value, Array]

@@ -14,10 +14,10 @@ import numpy as np
 
 from nimblehlo.ir import Value
 from nimblehlo.ops.framework.verify import view_of
-from nimblehlo.types import COMPLEX, FLOAT, ElementType, TensorType
+from nimblehlo.types import COMPLEX, FLOAT, ElementType
 
 if TYPE_CHECKING:
-    from .generator import Generator, Program
+    from nimblehlo.fuzzing.generator import Program
 
 Array = np.ndarray[Any, Any]
 
@@ -36,35 +36,6 @@ def sizes() -> tuple[int, ...]:
         if 2 < decision.value <= LARGEST and table.crossings().get(name) != "fixed"
     }
     return (1, 2, 2, 3, *sorted({number + step for number in numbers for step in (-1, 0, 1)}))
-
-
-def as_view(g: Generator, type: TensorType) -> Value | None:
-    """A tensor of a type that another one is moved to; None of rank 0, and of quantized types."""
-    rank = type.rank
-    if not rank or not isinstance(type.element_type, ElementType):
-        return None
-    kind = g.random.choice(("transpose", "slice", "reverse", "broadcast"))
-    if kind == "transpose":
-        order = g.random.sample(range(rank), rank)
-        source = [0] * rank
-        for dimension, taken in enumerate(order):
-            source[taken] = type.shape[dimension]
-        operand = g.constant(type.with_shape(source))
-        return g.add("stablehlo.transpose", [operand], [type], permutation=tuple(order))[0]
-    if kind == "slice":
-        steps = [g.random.choice((1, 1, 2, 3)) for _ in type.shape]
-        starts = [g.random.choice((0, 1, 2)) for _ in type.shape]
-        limits = [start + max(size - 1, 0) * step + (size > 0) for start, size, step
-                  in zip(starts, type.shape, steps, strict=True)]  # fmt: skip
-        operand = g.constant(type.with_shape([limit + g.random.choice((0, 1)) for limit in limits]))
-        bounds = {"start_indices": tuple(starts), "limit_indices": tuple(limits), "strides": tuple(steps)}
-        return g.add("stablehlo.slice", [operand], [type], **bounds)[0]
-    if kind == "reverse":
-        dimensions = tuple(g.random.sample(range(rank), g.random.randrange(1, rank + 1)))
-        return g.add("stablehlo.reverse", [g.constant(type)], [type], dimensions=dimensions)[0]
-    kept = sorted(g.random.sample(range(rank), g.random.randrange(rank)))
-    operand = g.constant(type.with_shape([type.shape[dimension] for dimension in kept]))
-    return g.add("stablehlo.broadcast_in_dim", [operand], [type], broadcast_dimensions=tuple(kept))[0]
 
 
 def wrong_product(program: Program, values: Mapping[Value, Array]) -> tuple[str, str] | None:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from nimblehlo.fuzzing.generator import Generator, Program, is_constant
 from nimblehlo.ir import Block, Builder, Function, Module, Operation, Region, Value, captured_values
 from nimblehlo.ops import lookup
 from nimblehlo.types import COMPLEX, FunctionType, TensorType
 
 from .equivalents import constant, emit, emit_function
-from .generator import Generator, Program, is_constant
 
 Array = np.ndarray[Any, Any]
 

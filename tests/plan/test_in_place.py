@@ -11,8 +11,8 @@ pytest.importorskip("jaxlib")
 
 import nimblehlo
 from nimblehlo import NimbleError, Options
+from nimblehlo.fuzzing.programs import random_program
 from nimblehlo.plan import all_steps, lowering
-from tests.fuzzing.programs import random_program
 from tests.fuzzing.variants import for_runtime
 from tests.running import run_every_way
 

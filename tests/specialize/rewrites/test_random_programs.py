@@ -11,10 +11,10 @@ pytest.importorskip("jaxlib")
 
 import nimblehlo
 from nimblehlo.errors import NimbleError
+from nimblehlo.fuzzing.programs import random_program
 from nimblehlo.ops.framework.verify import TERMINATORS, view_of
 from nimblehlo.specialize import specialize
 from tests.fuzzing import rules
-from tests.fuzzing.programs import random_program
 from tests.fuzzing.variants import for_runtime, text_of
 from tests.specialize.simplified import INTERNAL, run
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nimblehlo.ir import Function, Value
-from nimblehlo.ops.elementwise.comparison import ComparisonDirection
-from nimblehlo.types import ELEMENT_TYPES, FunctionType, TensorType, TupleType
-
+from ..ir import Function
+from ..ops.elementwise.comparison import ComparisonDirection
+from ..types import ELEMENT_TYPES, FunctionType, TensorType, TupleType
 from .elementwise import EXACT_BINARY, EXACT_UNARY, scalar_expression
 from .generator import Generator, Unsuitable
+from .tensor_values import TensorValue as Value
 
 _PRED = TensorType((), ELEMENT_TYPES["i1"])
 _INDEX = TensorType((), ELEMENT_TYPES["i32"])
@@ -129,7 +129,7 @@ def call(g: Generator) -> None:
         name = f"f{len(g.program.functions)}"
         function = Function(name, FunctionType(inputs, results), region, visibility="private")
         g.program.functions.append(function)
-    operands = [g.operand(type) for type in function.type.inputs]
+    operands = [g.operand(type) for type in function.type.inputs if isinstance(type, TensorType)]
     if g.chance(0.3):
         g.add(
             "stablehlo.composite",

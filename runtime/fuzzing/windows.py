@@ -8,14 +8,24 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from nimblehlo.ir import EnumAttribute, Region, Value
-from nimblehlo.ops.elementwise.comparison import ComparisonDirection, ComparisonType
-from nimblehlo.ops.reduction.window_geometry import Window
-from nimblehlo.types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, PLAIN, TensorType, storage_range
-
+from ..ir import EnumAttribute, Region
+from ..ops.elementwise.comparison import ComparisonDirection, ComparisonType
+from ..ops.reduction.window_geometry import Window
+from ..types import (
+    BOOLEAN,
+    COMPLEX,
+    ELEMENT_TYPES,
+    FLOAT,
+    INTEGER,
+    PLAIN,
+    ElementType,
+    TensorType,
+    storage_range,
+)
 from .elementwise import EXACT_BINARY, scalar_expression
 from .generator import Generator, Unsuitable
 from .indexing import promoted
+from .tensor_values import TensorValue as Value
 
 MONOIDS = ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
 _PRED = TensorType((), ELEMENT_TYPES["i1"])
@@ -203,9 +213,10 @@ def _extremes(scalar: TensorType) -> tuple[Any, Any]:
     if scalar.category == BOOLEAN:
         return True, False
     if scalar.category == FLOAT:
-        layout: Any = ml_dtypes.finfo(scalar.dtype)
+        layout: Any = ml_dtypes.finfo(scalar.dtype)  # type: ignore[no-untyped-call]
         infinity = np.array(np.inf).astype(scalar.dtype).astype(np.float64)
         return (np.inf, -np.inf) if np.isinf(infinity) else (float(layout.max), float(layout.min))
+    assert isinstance(scalar.element_type, ElementType)
     least, greatest = storage_range(scalar.element_type)
     return greatest, least
 

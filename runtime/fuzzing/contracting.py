@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nimblehlo.ops.contraction.fft import FftType
-from nimblehlo.ops.contraction.linalg import Transpose
-from nimblehlo.ops.reduction.window_geometry import Window
-from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, PLAIN, ElementType, TensorType
-
+from ..ops.contraction.fft import FftType
+from ..ops.contraction.linalg import Transpose
+from ..ops.reduction.window_geometry import Window
+from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, PLAIN, ElementType, TensorType
 from .generator import Generator, Unsuitable
 from .indexing import promoted
 

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from nimblehlo.ir import FloatAttribute, IntegerAttribute, Value
-from nimblehlo.ops import Op, declarations, lookup
-from nimblehlo.ops.chlo.broadcast import BroadcastBinary
-from nimblehlo.ops.elementwise.base import Elementwise
-from nimblehlo.ops.elementwise.comparison import ComparisonDirection, ComparisonType
-from nimblehlo.types import (
+import numpy as np
+
+from ..ir import FloatAttribute, IntegerAttribute
+from ..ops import Op, declarations, lookup
+from ..ops.chlo.broadcast import BroadcastBinary
+from ..ops.elementwise.base import Elementwise
+from ..ops.elementwise.comparison import ComparisonDirection, ComparisonType
+from ..types import (
     BOOLEAN,
     COMPLEX,
     ELEMENT_TYPES,
@@ -23,13 +25,13 @@ from nimblehlo.types import (
     ElementType,
     TensorType,
 )
-
 from .generator import Generator, Unsuitable
+from .tensor_values import TensorValue as Value
 
 _BOOLEAN_TYPE = ELEMENT_TYPES["i1"]
 _WIDTHS: dict[int, list[ElementType]] = {}
-for _declared in ELEMENT_TYPES.values():
-    _WIDTHS.setdefault(_declared.width, []).append(_declared)
+for _element_type in ELEMENT_TYPES.values():
+    _WIDTHS.setdefault(_element_type.width, []).append(_element_type)
 
 EXACT_UNARY = {
     "abs": SIGNED | FLOAT,
@@ -104,7 +106,7 @@ def apply(g: Generator, name: str, first: Value | None = None) -> Value:
 def _nonzero(g: Generator, value: Value) -> Value:
     """A divisor without zeros: dividing by zero ends the reference interpreter."""
     one = g.constant(value.type, g.numbers.integers(0, 1, value.type.shape).astype("i1") + 1)
-    zero = g.constant(value.type, one.owner.attributes["value"].array.astype("i1") * 0)
+    zero = g.constant(value.type, np.zeros(value.type.shape, np.int8))
     pred_type = value.type.with_element_type(_BOOLEAN_TYPE)
     (is_zero,) = g.add(
         "stablehlo.compare", [value, zero], [pred_type], comparison_direction=ComparisonDirection.EQ

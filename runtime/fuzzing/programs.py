@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from . import contracting, control, elementwise, indexing, movement, others, quantized, windows
@@ -16,9 +17,9 @@ _LARGE_PRODUCERS = [*_PRODUCERS, *quantized.PRODUCERS, *others.PRODUCERS]
 """With those that the interpreter does not run."""
 
 
-def random_program(seed: int, large: bool = False, at_thresholds: bool = False) -> Program:
+def random_program(seed: int, large: bool = False, sizes: Sequence[int] = ()) -> Program:
     """A program of one to twelve operations and what they need; `large` and so on as `Generator` has it."""
-    g = Generator(seed, large, at_thresholds)
+    g = Generator(seed, large, sizes)
     g.anything = lambda: _append(g)
     for _ in range(g.random.choice((1, 2, 3, 4, 6, 8, 12))):
         _append(g)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from nimblehlo.ir import Value
-from nimblehlo.ops.shape.random import RngAlgorithm
-from nimblehlo.types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, PLAIN, TensorType
-
+from ..ops.shape.random import RngAlgorithm
+from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, PLAIN, TensorType
 from .elementwise import scalar_expression
 from .generator import Generator, Unsuitable
 from .movement import index_constant
+from .tensor_values import TensorValue as Value
 
 
 def batch_norm(g: Generator) -> None:
@@ -23,7 +23,10 @@ def batch_norm(g: Generator) -> None:
         raise Unsuitable("no features")
     feature_index = g.random.randrange(type.rank)
     vector = type.with_shape((type.shape[feature_index],))
-    attributes = {"epsilon": g.random.choice((0.0, 1e-5, 0.001)), "feature_index": feature_index}
+    attributes: dict[str, Any] = {
+        "epsilon": g.random.choice((0.0, 1e-5, 0.001)),
+        "feature_index": feature_index,
+    }
     kind = g.random.choice(("inference", "training", "grad"))
     if kind == "grad":
         operands = [operand, *[g.operand(vector) for _ in range(3)], g.operand(type)]

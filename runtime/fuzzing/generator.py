@@ -10,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from nimblehlo.errors import UnsupportedError
-from nimblehlo.ir import (
+from .. import ir
+from ..errors import UnsupportedError
+from ..ir import (
     Block,
     Builder,
     DenseElementsAttribute,
     Function,
+    Module,
     Operation,
     Region,
     StructAttribute,
-    Value,
 )
-from nimblehlo.ops import lookup
-from nimblehlo.ops.framework.memory_limit import is_addressable
-from nimblehlo.types import (
+from ..ops import lookup
+from ..ops.framework.memory_limit import is_addressable
+from ..types import (
     BOOLEAN,
     COMPLEX,
     ELEMENT_TYPES,
@@ -31,12 +32,13 @@ from nimblehlo.types import (
     INTEGER,
     PLAIN,
     ElementType,
+    FunctionType,
     TensorType,
     Type,
 )
-from tests.ops.oracles import float_values, integer_values
-
-from . import thresholds
+from .edge_values import float_values, integer_values
+from .tensor_values import TensorValue as Value
+from .tensor_values import tensor_values
 
 Array = np.ndarray[Any, Any]
 
@@ -84,10 +86,26 @@ class Program:
         if self.returned:
             return self.returned
         used = {operand for operation in self.block.operations for operand in uses(operation)}
-        tensors = [value for operation in self.block.operations for value in operation.results]
+        tensors = [value for operation in self.block.operations for value in tensor_values(operation.results)]
         tensors = [value for value in tensors if isinstance(value.type, TensorType)]
         unused = [value for value in tensors if value not in used and not is_constant(value)]
         return unused or tensors[-1:]
+
+    def with_arguments(self) -> tuple[Module, list[Array]]:
+        """A module whose @main takes the constants of the program, and these."""
+        defined = tensor_values(value for one in self.block.operations for value in one.results)
+        constants = [value for value in defined if is_constant(value)]
+        block = Block([value.type for value in constants])
+        builder = Builder(block)
+        values: dict[ir.Value, ir.Value] = dict(zip(constants, block.arguments, strict=True))
+        for operation in self.block.operations:
+            if not operation.results or operation.results[0] not in values:
+                builder.copy(operation, values)
+        results = [values[value] for value in self.results]
+        builder.create("func.return", results)
+        type = FunctionType([value.type for value in constants], [value.type for value in results])
+        main = Function("main", type, Region([block]))
+        return Module([*self.functions, main]), [_constant_array(value) for value in constants]
 
 
 def is_constant(value: Value) -> bool:
@@ -95,9 +113,16 @@ def is_constant(value: Value) -> bool:
     return isinstance(value.owner, Operation) and value.owner.name == "stablehlo.constant"
 
 
+def _constant_array(value: ir.Value) -> Array:
+    assert isinstance(value.owner, Operation)
+    attribute = value.owner.attributes["value"]
+    assert isinstance(attribute, DenseElementsAttribute)
+    return np.array(attribute.array)
+
+
 def uses(operation: Operation) -> list[Value]:
     """The operands of an operation and of those in its regions."""
-    return [operand for inner in operation.walk() for operand in inner.operands]
+    return tensor_values(operand for inner in operation.walk() for operand in inner.operands)
 
 
 class Generator:
@@ -111,14 +136,14 @@ class Generator:
         visible: the values that the current block may use.
         in_region: whether the current block is that of a region.
         large: whether tensors are large and bodies any expressions, for comparing ways of running alone.
-        at_thresholds: whether sizes and operands are often those on which fast paths hang (`thresholds`).
+        sizes: dimension sizes that are often drawn; with any, operands are often views.
         largest: most elements of a tensor.
         anything: appends any operation.
     """
 
-    def __init__(self, seed: int, large: bool = False, at_thresholds: bool = False) -> None:
+    def __init__(self, seed: int, large: bool = False, sizes: Sequence[int] = ()) -> None:
         self.large = large
-        self.at_thresholds = at_thresholds
+        self.sizes = sizes
         self.largest = LARGEST_OF_LARGE if large else LARGEST
         self.anything: Callable[[], None] = lambda: None
         self.random = random.Random(seed)
@@ -138,8 +163,8 @@ class Generator:
 
     def size(self) -> int:
         """A dimension size; rarely 0."""
-        if self.at_thresholds and self.chance(0.6):
-            return self.random.choice(thresholds.sizes())
+        if self.sizes and self.chance(0.6):
+            return self.random.choice(self.sizes)
         return self.random.choice(_LARGE_SIZES if self.large else _SIZES) if self.chance(0.97) else 0
 
     def shape(self, rank: int | None = None, largest: int | None = None) -> tuple[int, ...]:
@@ -227,8 +252,8 @@ class Generator:
 
     def operand(self, type: TensorType) -> Value:
         """A tensor of a type: one that is there, or is made of such a one, or a new constant."""
-        if self.at_thresholds and not self.in_region and self.chance(0.4):
-            view = thresholds.as_view(self, type)
+        if self.sizes and not self.in_region and self.chance(0.4):
+            view = _as_view(self, type)
             if view is not None:
                 return view
         alike = [value for value in self.visible if value.type == type]
@@ -283,8 +308,9 @@ class Generator:
         except UnsupportedError as error:
             raise Unsuitable(str(error)) from None
         self.builder.block.operations.append(operation)
-        self.visible.extend(operation.results)
-        return list(operation.results)
+        results = tensor_values(operation.results)
+        self.visible.extend(results)
+        return results
 
     def region(
         self,
@@ -310,11 +336,44 @@ class Generator:
     def _within(self, block: Block, captures: bool) -> Any:
         outer = self.builder, self.visible, self.in_region
         self.builder, self.in_region = Builder(block), True
-        self.visible = [*(self.visible if captures else []), *block.arguments]
+        self.visible = [*(self.visible if captures else []), *tensor_values(block.arguments)]
         try:
             yield
         finally:
             self.builder, self.visible, self.in_region = outer
+
+
+def _as_view(g: Generator, type: TensorType) -> Value | None:
+    """A tensor of a type that another one is moved to; None of rank 0, and of quantized types."""
+    rank = type.rank
+    if not rank or not isinstance(type.element_type, ElementType):
+        return None
+    kind = g.random.choice(("transpose", "slice", "reverse", "broadcast"))
+    if kind == "transpose":
+        order = g.random.sample(range(rank), rank)
+        source = [0] * rank
+        for dimension, taken in enumerate(order):
+            source[taken] = type.shape[dimension]
+        operand = g.constant(type.with_shape(source))
+        return g.add("stablehlo.transpose", [operand], [type], permutation=tuple(order))[0]
+    if kind == "slice":
+        steps = [g.random.choice((1, 1, 2, 3)) for _ in type.shape]
+        starts = [g.random.choice((0, 1, 2)) for _ in type.shape]
+        limits = [start + max(size - 1, 0) * step + (size > 0) for start, size, step
+                  in zip(starts, type.shape, steps, strict=True)]  # fmt: skip
+        operand = g.constant(type.with_shape([limit + g.random.choice((0, 1)) for limit in limits]))
+        bounds: dict[str, Any] = {
+            "start_indices": tuple(starts),
+            "limit_indices": tuple(limits),
+            "strides": tuple(steps),
+        }
+        return g.add("stablehlo.slice", [operand], [type], **bounds)[0]
+    if kind == "reverse":
+        dimensions = tuple(g.random.sample(range(rank), g.random.randrange(1, rank + 1)))
+        return g.add("stablehlo.reverse", [g.constant(type)], [type], dimensions=dimensions)[0]
+    kept = sorted(g.random.sample(range(rank), g.random.randrange(rank)))
+    operand = g.constant(type.with_shape([type.shape[dimension] for dimension in kept]))
+    return g.add("stablehlo.broadcast_in_dim", [operand], [type], broadcast_dimensions=tuple(kept))[0]
 
 
 def encoded(name: str, attributes: dict[str, Any]) -> dict[str, Any]:

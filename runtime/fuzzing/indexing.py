@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nimblehlo.ir import Value
-from nimblehlo.types import ELEMENT_TYPES, INTEGER, ElementType, TensorType, storage_range
-
+from ..types import ELEMENT_TYPES, INTEGER, ElementType, TensorType, storage_range
 from .elementwise import EXACT_BINARY, scalar_expression
 from .generator import Generator, Unsuitable
+from .tensor_values import TensorValue as Value
 
 _INDEX_TYPES = ("i8", "i16", "i32", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "i4", "ui4")
 
@@ -82,12 +81,13 @@ def dimensions(g: Generator, shape: Sequence[int]) -> Dimensions:
 
 def _indices(g: Generator, shape: Sequence[int]) -> Value:
     """Indices near zero, with duplicates and some outside, or any integers."""
-    type = TensorType(shape, ELEMENT_TYPES[g.random.choice(_INDEX_TYPES)])
+    element_type = ELEMENT_TYPES[g.random.choice(_INDEX_TYPES)]
+    type = TensorType(shape, element_type)
     if g.chance(0.2):
         return g.operand(type)
-    low = 0 if type.element_type.name.startswith("ui") else -1
+    low = 0 if element_type.name.startswith("ui") else -1
     values = g.numbers.integers(low, g.pick((6,), (6, 40, 127)), tuple(shape))
-    values = np.minimum(values, min(storage_range(type.element_type)[1], 127))
+    values = np.minimum(values, min(storage_range(element_type)[1], 127))
     return g.constant(type, values.astype(np.int64).astype(type.dtype))
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from nimblehlo.ir import Value
-from nimblehlo.ops.shape.slicing import padded_size
-from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, TensorType
-
+from ..ops.shape.slicing import padded_size
+from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, TensorType
 from .generator import Generator, Unsuitable
+from .tensor_values import TensorValue as Value
 
 _INDEX_TYPES = ("i8", "i32", "i64", "ui8", "ui32", "ui64")
 
@@ -33,7 +33,7 @@ def broadcast_in_dim(g: Generator) -> None:
         if size != 1 or g.chance(0.3):
             shape[dimension] = size
     small(g, shape)
-    attributes = {"broadcast_dimensions": tuple(dimensions)}
+    attributes: dict[str, Any] = {"broadcast_dimensions": tuple(dimensions)}
     result = operand.type.with_shape(shape)
     if g.chance(0.2):
         sizes = index_constant(g, shape)
@@ -42,7 +42,7 @@ def broadcast_in_dim(g: Generator) -> None:
         g.add("stablehlo.broadcast_in_dim", [operand], [result], **attributes)
 
 
-def small(g: Generator, shape: object) -> None:
+def small(g: Generator, shape: Sequence[int]) -> None:
     """Draw something else where a result has too many elements."""
     if np.prod(shape) > 2 * g.largest:
         raise Unsuitable("large")

@@ -1,0 +1,46 @@
+"""Programs whose inputs are constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..errors import UnsupportedError
+from ..ir import Block, Builder, DenseElementsAttribute, Function, Module, Region, Value
+from ..types import FunctionType, TensorType
+from .backend import Array
+
+MakeResults = Callable[[Builder, Sequence[Value]], Sequence[Value]]
+
+
+def with_constant_inputs(
+    module: Module, inputs: Sequence[Array], make_results: MakeResults = lambda _, values: values
+) -> Module:
+    """A program whose @main takes nothing, and has constants in place of its arguments.
+
+    Args:
+        module: the program.
+        inputs: an array for each argument of @main.
+        make_results: appends operations and returns what @main returns; takes what it returned.
+
+    Raises:
+        UnsupportedError: an argument is no tensor.
+    """
+    main = module.functions["main"]
+    assert main.body is not None
+    old, block = main.body.block, Block()
+    builder = Builder(block)
+    values: dict[Value, Value] = {}
+    for argument, array in zip(old.arguments, inputs, strict=True):
+        if not isinstance(argument.type, TensorType):
+            raise UnsupportedError(f"an argument of type {argument.type} cannot be a constant")
+        constant = {"value": DenseElementsAttribute(argument.type, np.asarray(array))}
+        values[argument] = builder.create("stablehlo.constant", [], [argument.type], constant).result
+    for operation in old.operations[:-1]:
+        builder.copy(operation, values)
+    results = make_results(builder, [values[operand] for operand in old.terminator.operands])
+    builder.create("func.return", results)
+    entry = Function("main", FunctionType([], [value.type for value in results]), Region([block]))
+    others = [item for item in module.body if item is not main]
+    return Module([*others, entry], attributes=module.attributes)

@@ -1,0 +1,48 @@
+"""``nimblehlo fuzz``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add(commands: Any) -> None:
+    """Add the command's parser to those of the command line."""
+    command = commands.add_parser("fuzz", help="compare a backend's results of random programs with ours")
+    command.add_argument(
+        "--against",
+        required=True,
+        metavar="BACKEND",
+        help="jax:PLATFORM, pjrt:LIBRARY, interpreter or nimblehlo",
+    )
+    command.add_argument("--count", type=int, default=100, metavar="N", help="programs (default: 100)")
+    command.add_argument("--seed", type=int, default=0, help="of the first program (default: 0)")
+    command.add_argument("--report", metavar="FILE.md", help="where the report goes (default: it is printed)")
+    command.add_argument(
+        "--no-minimize", action="store_true", help="report the programs of findings as they are"
+    )
+    command.set_defaults(command=_fuzz)
+
+
+def _fuzz(options: argparse.Namespace) -> int:
+    from ..backends import backend
+    from ..fuzzing.campaign import fuzz
+    from ..progress import Progress
+
+    backend(options.against)
+    progress = Progress(max(options.count, 1))
+    report = fuzz(
+        options.against,
+        count=options.count,
+        seed=options.seed,
+        minimizes=not options.no_minimize,
+        progress=lambda _: progress.advance(),
+    )
+    progress.clear()
+    if options.report:
+        Path(options.report).write_text(report.as_markdown(), encoding="utf-8")
+        print(report.summary())
+    else:
+        print(report.as_markdown(), end="")
+    return 1 if report.findings else 0

@@ -1,0 +1,79 @@
+"""What a comparison of a backend on random programs found."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Finding:
+    """A cause of differences.
+
+    Attributes:
+        cause: the operation with its element types, or what the backend says when it fails.
+        seed: of the first program that shows it.
+        detail: how the results differ.
+        program: a small program that shows it; its inputs are constants.
+        count: how many programs show it.
+    """
+
+    cause: str
+    seed: int
+    detail: str
+    program: str
+    count: int = 1
+
+
+@dataclass
+class FuzzReport:
+    """What `fuzz` found.
+
+    Attributes:
+        backend: the name of the backend.
+        seed: of the first program.
+        programs: how many were run.
+        inside: how many gave results within their bounds.
+        rejected: how many programs the backend rejects, by its reason.
+        skipped: how many NimbleHLO itself does not run, such as those in which an index that rounds fails.
+        findings: differences and crashes by cause.
+    """
+
+    backend: str
+    seed: int
+    programs: int = 0
+    inside: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    skipped: int = 0
+    findings: dict[str, Finding] = field(default_factory=dict)
+
+    def summary(self) -> str:
+        """The counts as a sentence."""
+        return (
+            f"{self.programs} programs from seed {self.seed}: {self.inside} within their bounds, "
+            f"{sum(one.count for one in self.findings.values())} with one of {len(self.findings)} findings, "
+            f"{sum(self.rejected.values())} rejected, {self.skipped} skipped."
+        )
+
+    def as_markdown(self) -> str:
+        """The report as a page."""
+        lines = [f"# Random programs on {self.backend}", "", self.summary()]
+        for finding in sorted(self.findings.values(), key=lambda one: -one.count):
+            lines += ["", f"## {finding.cause}", ""]
+            lines += [f"{finding.count} programs, the first from seed {finding.seed}. {finding.detail}", ""]
+            lines += ["```", finding.program.rstrip(), "```"]
+        if self.rejected:
+            lines += ["", "## Rejected programs", "", "| reason | programs |", "|---|---|"]
+            lines += [f"| {_cell(reason)} | {count} |" for reason, count in self.rejected.most_common()]
+        return "\n".join(lines) + "\n"
+
+
+def without_numbers(message: str) -> str:
+    """The first line of a message with numbers left out, so that equal reasons are equal texts."""
+    line = (message.strip().splitlines() or [""])[0]
+    return re.sub(r"(?<![A-Za-z\d])\d+", "N", line)[:160]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
