@@ -55,8 +55,6 @@ MULTI_DEVICE_OPERATIONS: Final = frozenset(
         "sdy.all_reduce",
         "sdy.manual_computation",
         "sdy.reduce_scatter",
-        "sdy.replicated_to_unreduced",
-        "sdy.sharded_to_unreduced",
     }
 )
 """Operations of sdy that may need several devices."""

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import ExecutionError, Options, UnsupportedError, VerifyError
+from nimblehlo import ExecutionError, Options, VerifyError
+from nimblehlo.ops.collectives.manual import combined_terms
 from tests.grid.programs import ADD
 
 T = "tensor<8x4xf32>"
@@ -180,11 +181,36 @@ def test_groups_must_be_those_of_the_mesh() -> None:
     assert caught.value.label == "C4"
 
 
-def test_unreduced_values_on_manual_axes_are_not_offered() -> None:
+def unreduced(before: str, after: str) -> str:
+    """Each device doubles its shard of columns and adds one; axes behind the shardings."""
     shard = "tensor<8x2xf32>"
-    body = f"%r = stablehlo.add %s, %s : {shard}"
+    body = f"""%one = stablehlo.constant dense<1.0> : {shard}
+      %d = stablehlo.add %s, %s : {shard}
+      %r = stablehlo.add %d, %one : {shard}"""
     text = program(manual(body, shard, before='{}, {"y"}', after='{}, {"y"}'))
-    after = 'out_shardings=[<@mesh, [{}, {"y"}]'
-    text = text.replace(after, f'{after}, unreduced={{"x"}}')
-    with pytest.raises(UnsupportedError, match="unreduced"):
-        nimblehlo.compile(text)
+    for name, axes in (("in", before), ("out", after)):
+        sharding = f'{name}_shardings=[<@mesh, [{{}}, {{"y"}}]'
+        text = text.replace(sharding, f"{sharding}{axes}")
+    return text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("", ', unreduced={"x"}', 4 * (2 * VALUES + 1)),
+        ("", ', unreduced={"x":(1)2}', 2 * (2 * VALUES + 1)),
+        ("", ', unreduced=max{"x"}', 2 * VALUES + 1),
+        (', unreduced={"x"}', ', unreduced={"x"}', 2 * VALUES + 4),
+        (', unreduced={"x"}', "", 2 * VALUES + 1),
+        (', unreduced=max{"x"}', ', unreduced=max{"x"}', 2 * VALUES + 1),
+    ],
+)
+def test_unreduced_values_on_manual_axes(before: str, after: str, expected: Any) -> None:
+    (result,) = nimblehlo.execute(unreduced(before, after), [VALUES])
+    assert np.array_equal(result, expected)
+
+
+def test_terms_of_narrow_floats_are_added_in_f32() -> None:
+    terms = [np.array([1 if index else 2048], np.float16) for index in range(3)]
+    assert combined_terms(terms, "sum").tolist() == [2050]
+    assert combined_terms(terms[:1], "sum") is terms[0]

@@ -35,9 +35,10 @@ cdef void free_texts(Texts *texts) noexcept nogil:
 
 cdef Error *answer_texts(SizedListsArgs *args, Texts *texts, Py_ssize_t count) noexcept nogil:
     """Answer with texts; with null pointers where there are none."""
+    cdef bint has_texts = 0 < count == texts.count
     args.count = count
-    args.items = texts.items if texts.count == count else NULL
-    args.sizes = texts.sizes if texts.count == count else NULL
+    args.items = texts.items if has_texts else NULL
+    args.sizes = texts.sizes if has_texts else NULL
     return NULL
 
 

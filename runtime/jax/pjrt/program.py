@@ -84,7 +84,15 @@ class LoadedProgram:
         ).digest()
 
     def text(self) -> bytes:
-        """The program in MLIR's text."""
+        """The program in MLIR's text.
+
+        Raises:
+            UnsupportedError: it is for several devices: it runs as a whole, not as a program of each.
+        """
+        if self.partitions > 1:
+            raise UnsupportedError(
+                "a program for several devices runs as a whole: no device has a text of its own"
+            )
         if self._text is None:
             self._text = _portable_text(self._code)
         return self._text

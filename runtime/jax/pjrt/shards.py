@@ -14,13 +14,14 @@ import numpy as np
 
 from ...errors import UnsupportedError
 from ...ir.sharding import AxisRef, Mesh, TensorSharding
+from ...ops.collectives.manual import combined_terms
 from . import wire
 
 Array = np.ndarray[Any, Any]
 Slices = tuple[slice, ...]
 
-_KIND, _TILE_DIMENSIONS, _TILE_DEVICES, _REPLICATES_LAST = 1, 3, 4, 6
-_REPLICATED, _OTHER = 0, 3
+_KIND, _TILE_DIMENSIONS, _TILE_DEVICES, _REPLICATES_LAST, _SUBGROUP_KINDS = 1, 3, 4, 6, 8
+_REPLICATED, _OTHER, _UNREDUCED = 0, 3, 6
 
 REPLICATED: Final = wire.encode([(_KIND, _REPLICATED)])
 """The OpSharding of a tensor that every device has whole."""
@@ -28,6 +29,9 @@ REPLICATED: Final = wire.encode([(_KIND, _REPLICATED)])
 
 class Shards:
     """The shards of a tensor.
+
+    Of an unreduced tensor each device holds a term of a reduction; the terms of all are combined to it.
+    Of a whole the first device gets the value and the others zeros, if the reduction is a sum.
 
     Args:
         shape: the sizes of the whole tensor.
@@ -42,7 +46,7 @@ class Shards:
         op_sharding: the same as an OpSharding.
 
     Raises:
-        UnsupportedError: a dimension does not divide evenly, or devices hold terms of a sum.
+        UnsupportedError: a dimension does not divide evenly.
     """
 
     def __init__(
@@ -53,14 +57,19 @@ class Shards:
         partitions: int,
     ) -> None:
         self.shape = shape
-        counts, tiles = _tiles(shape, sharding, meshes, partitions)
+        counts, tiles, terms = _tiles(shape, sharding, meshes, partitions)
+        self._reduction = "sum" if sharding is None else sharding.reduction
         for axis, (size, count) in enumerate(zip(shape, counts, strict=True)):
             if size < 0 or size % count:
                 raise UnsupportedError(f"dimension {axis} of size {size} does not divide into {count} shards")
         self.shard_shape = tuple([size // count for size, count in zip(shape, counts, strict=True)])
         self.slices = [self._slices(tile) for tile in tiles]
-        self.op_sharding = _op_sharding(counts, tiles)
-        self._first_holders = [tiles.index(tile) for tile in dict.fromkeys(tiles)]
+        self.op_sharding = _op_sharding(counts, tiles, terms)
+        self._holds_zeros = [self._reduction == "sum" and any(term) for term in terms]
+        pairs = list(zip(tiles, terms, strict=True))
+        self._holders: dict[tuple[int, ...], list[int]] = {}
+        for tile, term in dict.fromkeys(pairs):
+            self._holders.setdefault(tile, []).append(pairs.index((tile, term)))
 
     def _slices(self, tile: Sequence[int]) -> Slices:
         starts = [index * size for index, size in zip(tile, self.shard_shape, strict=True)]
@@ -70,47 +79,56 @@ class Shards:
 
     def assembled(self, shards: Sequence[Array]) -> Array:
         """The whole tensor from the shards of the devices, as a new array where it is divided."""
-        if len(self._first_holders) == 1:
-            return shards[0]
+        blocks = [
+            (devices[0], combined_terms([shards[device] for device in devices], self._reduction))
+            for devices in self._holders.values()
+        ]
+        if len(blocks) == 1:
+            return blocks[0][1]
         whole = np.empty(self.shape, shards[0].dtype)
-        for device in self._first_holders:
-            whole[self.slices[device]] = shards[device]
+        for device, block in blocks:
+            whole[self.slices[device]] = block
         return whole
 
     def cut(self, whole: Array) -> list[Array]:
         """A copy of its shard for each device."""
-        return [np.array(whole[slices], order="C") for slices in self.slices]
+        return [
+            np.zeros(self.shard_shape, whole.dtype) if is_zero else np.array(whole[slices], order="C")
+            for slices, is_zero in zip(self.slices, self._holds_zeros, strict=True)
+        ]
 
 
 def _tiles(
     shape: tuple[int, ...], sharding: TensorSharding | None, meshes: Mapping[str, Mesh], partitions: int
-) -> tuple[list[int], list[tuple[int, ...]]]:
-    """Into how many shards each dimension is divided, and which of them each device has."""
-    whole = [1] * len(shape), [(0,) * len(shape)] * partitions
+) -> tuple[list[int], list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Into how many shards each dimension is divided, which of them each device has, and which term of it."""
+    no_terms: list[tuple[int, ...]] = [()] * partitions
+    whole = [1] * len(shape), [(0,) * len(shape)] * partitions, no_terms
     if sharding is None:
         return whole
     mesh = meshes[sharding.mesh] if isinstance(sharding.mesh, str) else sharding.mesh
-    if sharding.unreduced:
-        raise UnsupportedError("arrays whose devices hold terms of a reduction are not offered")
-    if mesh.is_maximal or not sharding.dimensions:
+    used = [*(axis for dimension in sharding.dimensions for axis in dimension.axes), *sharding.unreduced]
+    if mesh.is_maximal or not used:
         return whole
     if mesh.total_size != partitions:
         raise UnsupportedError(
             f"the mesh {mesh} has {mesh.total_size} devices, but {partitions} run the program"
         )
-    counts = [dimension.shard_count(mesh) for dimension in sharding.dimensions]
+    dimensions = [dimension.axes for dimension in sharding.dimensions] or [()] * len(shape)
+    counts = [math.prod([axis.size(mesh) for axis in axes]) for axes in dimensions]
     places = {device: place for place, device in enumerate(mesh.device_ids or range(partitions))}
-    tiles = []
+    tiles, terms = [], []
     for device in range(partitions):
         coordinates = _coordinates(places[device], mesh)
         tile = []
-        for dimension in sharding.dimensions:
+        for axes in dimensions:
             index = 0
-            for axis in dimension.axes:
+            for axis in axes:
                 index = index * axis.size(mesh) + _position(coordinates, axis, mesh)
             tile.append(index)
         tiles.append(tuple(tile))
-    return counts, tiles
+        terms.append(tuple([_position(coordinates, axis, mesh) for axis in sharding.unreduced]))
+    return counts, tiles, terms
 
 
 def _coordinates(place: int, mesh: Mesh) -> dict[str, int]:
@@ -126,17 +144,31 @@ def _position(coordinates: Mapping[str, int], axis: AxisRef, mesh: Mesh) -> int:
     return coordinates[axis.name] // minor % axis.size(mesh)
 
 
-def _op_sharding(counts: Sequence[int], tiles: Sequence[tuple[int, ...]]) -> bytes:
-    if math.prod(counts) == 1:
+def _op_sharding(
+    counts: Sequence[int], tiles: Sequence[tuple[int, ...]], terms: Sequence[tuple[int, ...]]
+) -> bytes:
+    """The OpSharding: devices tile by tile, and within a tile the devices of all its terms in turn."""
+    holders: dict[tuple[int, ...], dict[tuple[int, ...], list[int]]] = {}
+    for device, (tile, term) in enumerate(zip(tiles, terms, strict=True)):
+        holders.setdefault(tile, {}).setdefault(term, []).append(device)
+    term_count = len(set(terms))
+    replicas = len(tiles) // (math.prod(counts) * term_count)
+    if replicas == len(tiles):
         return REPLICATED
-    holders: dict[tuple[int, ...], list[int]] = {}
-    for device, tile in enumerate(tiles):
-        holders.setdefault(tile, []).append(device)
-    devices = [device for tile in itertools.product(*map(range, counts)) for device in holders[tile]]
-    replicas = len(tiles) // math.prod(counts)
+    devices = [
+        device
+        for tile in itertools.product(*map(range, counts))
+        for equal in zip(*[of_term for _, of_term in sorted(holders[tile].items())], strict=True)
+        for device in equal
+    ]
+    subgroups = [
+        (size, kind) for size, kind in ((replicas, _REPLICATED), (term_count, _UNREDUCED)) if size > 1
+    ]
     fields: list[tuple[int, int | bytes]] = [(_KIND, _OTHER)]
-    fields.append((_TILE_DIMENSIONS, wire.pack([*counts, replicas] if replicas > 1 else counts)))
+    fields.append((_TILE_DIMENSIONS, wire.pack([*counts, *(size for size, _ in subgroups)])))
     fields.append((_TILE_DEVICES, wire.pack(devices)))
-    if replicas > 1:
+    if term_count > 1:
+        fields.append((_SUBGROUP_KINDS, wire.pack([kind for _, kind in subgroups])))
+    elif replicas > 1:
         fields.append((_REPLICATES_LAST, 1))
     return wire.encode(fields)

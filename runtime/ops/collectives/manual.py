@@ -6,14 +6,17 @@ the shards of all. Devices that differ on other axes alone compute the same. A c
 another one runs in the process that comes to it: that takes its shards along the inner axes, and the devices
 along these hand each other the shards of the results.
 
+Along axes on which an operand is unreduced the first device gets the value, and the others terms that do not
+change it: zeros for a sum. Of an unreduced result the terms of all devices are combined.
+
 Source: Shardy's documentation, "Sharding representation" and the operation `sdy.manual_computation`.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,6 +26,12 @@ from ..framework.attribute_kinds import BOOL, DialectData
 from ..framework.declaration import Array, Attribute, Operand, Region, Result
 from .base import Joint, Results
 from .process_grid import Grid, ProcessGroup, ProcessId
+
+_COMBINE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "sum": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
+}
 
 Coordinates = Mapping[str, int]
 """The position of a device on each axis of a mesh."""
@@ -75,16 +84,18 @@ class ManualComputation(Joint, name="nimblehlo.manual_computation"):
             range_of = self._ranges(sharding, at)
             if any(count > 1 for _, count in range_of):
                 value = np.ascontiguousarray(value[_slices(range_of, value.shape)])
+            if sharding.reduction == "sum" and any(self._term(sharding, at)):
+                value = np.zeros_like(value)
             shards.append(value)
         return shards
 
     def are_whole(self) -> bool:
-        """Whether no result is divided along manual axes."""
+        """Whether no result is divided or unreduced along manual axes."""
         return not any(
             axis.name in self.manual_axes.names
             for sharding in self.out_shardings.shardings
-            for dimension in sharding.dimensions
-            for axis in dimension.axes
+            for axes in (*(dimension.axes for dimension in sharding.dimensions), sharding.unreduced)
+            for axis in axes
         )
 
     def joined(self, shards: Mapping[ProcessId, Sequence[Any]]) -> Results:
@@ -98,20 +109,29 @@ class ManualComputation(Joint, name="nimblehlo.manual_computation"):
         )
 
     def _joined(self, sharding: TensorSharding, shards: Mapping[ProcessId, Any]) -> Any:
-        first: Any = next(iter(shards.values()))
-        ranges = {device: self._ranges(sharding, self.devices[device]) for device in shards}
-        counts = [count for _, count in next(iter(ranges.values()))]
+        terms: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
+        for device, shard in shards.items():
+            at = self.devices[device]
+            position = tuple(index for index, _ in self._ranges(sharding, at))
+            terms.setdefault(position, {}).setdefault(self._term(sharding, at), shard)
+        blocks = {
+            position: combined_terms(list(of_block.values()), sharding.reduction)
+            for position, of_block in terms.items()
+        }
+        first: Any = next(iter(blocks.values()))
+        counts = [count for _, count in self._ranges(sharding, self.devices[next(iter(shards))])]
         if all(count == 1 for count in counts):
             return first
         shape = [size * count for size, count in zip(first.shape, counts, strict=True)]
         result: Array = np.empty(shape, first.dtype)
-        filled: set[tuple[int, ...]] = set()
-        for device, shard in shards.items():
-            position = tuple(index for index, _ in ranges[device])
-            if position not in filled:
-                filled.add(position)
-                result[_slices(ranges[device], shape)] = shard
+        for position, block in blocks.items():
+            result[_slices(list(zip(position, counts, strict=True)), shape)] = block
         return result
+
+    def _term(self, sharding: TensorSharding, at: Coordinates) -> tuple[int, ...]:
+        """Which of the terms of a value that is unreduced along manual axes a device has."""
+        axes = [axis for axis in sharding.unreduced if axis.name in self.manual_axes.names]
+        return tuple([self._position(axis, at) for axis in axes])
 
     def _ranges(self, sharding: TensorSharding, at: Coordinates) -> list[tuple[int, int]]:
         """For each dimension the number of a device's shard along manual axes, and how many there are."""
@@ -142,6 +162,32 @@ class ManualComputation(Joint, name="nimblehlo.manual_computation"):
 
     def reference(self, *tensors: Any, body: Any) -> Any:
         raise self.unsupported("runs where a grid runs the program")
+
+
+def combined_terms(terms: Sequence[Array], reduction: str) -> Array:
+    """The value whose terms devices hold.
+
+    Adjacent pairs are combined, level by level, as in `ops.collectives.reduction`; floats narrower than f32
+    are accumulated in f32.
+
+    Args:
+        terms: arrays of one type, in the order of the devices; the only one is returned as it is.
+        reduction: "sum", "max" or "min".
+    """
+    if len(terms) == 1:
+        return terms[0]
+    dtype = terms[0].dtype
+    values = [term.astype(accumulator_dtype(dtype), copy=False) for term in terms]
+    while len(values) > 1:
+        pairs = [_COMBINE[reduction](*values[index : index + 2]) for index in range(0, len(values) - 1, 2)]
+        values = pairs + values[2 * len(pairs) :]
+    return values[0].astype(dtype, copy=False)
+
+
+def accumulator_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """In which type terms are combined."""
+    is_narrow_float = dtype.itemsize < 4 and (dtype.kind == "f" or "float" in dtype.name)
+    return np.dtype(np.float32) if is_narrow_float else dtype
 
 
 def _slices(ranges: Sequence[tuple[int, int]], shape: Sequence[int]) -> tuple[slice, ...]:

@@ -68,15 +68,8 @@ def runs_on_devices(operation: Operation, module: Module) -> bool:
 
 
 def manual_attributes(operation: Operation, module: Module, *, is_nested: bool) -> Mapping[str, Attribute]:
-    """The attributes of the `nimblehlo.manual_computation` that a `sdy.manual_computation` becomes.
-
-    Raises:
-        UnsupportedError: devices are to hold terms of a reduction.
-    """
+    """The attributes of the `nimblehlo.manual_computation` that a `sdy.manual_computation` becomes."""
     view: Any = view_of(operation)
-    for sharding in (*view.in_shardings.shardings, *view.out_shardings.shardings):
-        if any(axis.name in view.manual_axes.names for axis in sharding.unreduced):
-            raise view.unsupported(f"the sharding {sharding.body()} has unreduced values on manual axes")
     mesh = _manual_mesh(view, module)
     assert mesh is not None
     return {

@@ -134,7 +134,11 @@ def test_computations_for_several_devices_run_on_all(mesh: str, shard: str) -> N
 @pytest.mark.parametrize(
     ("text", "operation", "devices"),
     [
-        *((reducing(text, "mesh", after), operation, 8) for operation, (text, after) in REDUCING.items()),
+        *(
+            (reducing(text, "mesh", after), operation, 8)
+            for operation, (text, after) in REDUCING.items()
+            if "unreduced" not in operation
+        ),
     ],
 )
 def test_what_needs_several_devices(text: str, operation: str, devices: int) -> None:
@@ -145,6 +149,13 @@ def test_what_needs_several_devices(text: str, operation: str, devices: int) -> 
     assert caught.value.operation == operation
     line, column = map(int, str(caught.value.location).split(":")[-2:])
     assert operation in text.splitlines()[line - 1][column - 1 :]
+
+
+@pytest.mark.parametrize("operation", [name for name in REDUCING if "unreduced" in name])
+def test_how_devices_hold_terms_changes_no_value(operation: str) -> None:
+    text, after = REDUCING[operation]
+    (result,) = nimblehlo.execute(reducing(text, "mesh", after), [VALUES])
+    assert np.array_equal(result, VALUES)
 
 
 @pytest.mark.parametrize("operation", REDUCING)
