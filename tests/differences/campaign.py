@@ -72,11 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, module, inputs, kind, operation, fault in injections(options.seed):
         if counts["faults"] == options.count:
             break
-        if not changes_results(module, inputs, operation, fault):
-            counts["no fault"] += 1
-            continue
         wrong = faulty_backend(operation.location, fault)
         try:
+            if not changes_results(module, inputs, operation, fault):
+                counts["no fault"] += 1
+                continue
             report = find_difference(module, inputs, wrong, every_operation=True)
         except NimbleError as error:
             print(f"{name}: {type(error).__name__}: {error}", flush=True)

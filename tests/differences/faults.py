@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import nimblehlo
+from nimblehlo import Options
 from nimblehlo.backends import CallableBackend
 from nimblehlo.differences.extraction import main_block, returning
 from nimblehlo.fuzzing.generator import encoded
@@ -26,15 +27,19 @@ from nimblehlo.types import ELEMENT_TYPES, TensorType
 from tests.fuzzing.equivalents import attribute
 
 Array = np.ndarray[Any, Any]
+LIMITED = Options(timeout=20)
+"""Faults may make loops endless."""
 Fault = Callable[[Builder, Operation, dict[Value, Value]], None]
 """Appends a wrong form of an operation and enters its results."""
 
 
 def faulty_backend(location: object, fault: Fault) -> CallableBackend:
     """NimbleHLO with a fault in the operation at a location."""
-    return CallableBackend(
-        lambda module, inputs: nimblehlo.execute(faulty(module, location, fault), inputs), "faulty"
-    )
+
+    def run(module: Module, inputs: Sequence[Array]) -> list[Any]:
+        return nimblehlo.execute(faulty(module, location, fault), inputs, options=LIMITED)
+
+    return CallableBackend(run, "faulty")
 
 
 def faulty(module: Module, location: object, fault: Fault) -> Module:
@@ -54,7 +59,7 @@ def changes_results(module: Module, inputs: Sequence[Array], operation: Operatio
     values = [value for value in outer.results if isinstance(value.type, TensorType)]
     observed = returning(module, values)
     right = nimblehlo.execute(observed, inputs)
-    wrong = nimblehlo.execute(faulty(observed, operation.location, fault), inputs)
+    wrong = nimblehlo.execute(faulty(observed, operation.location, fault), inputs, options=LIMITED)
     return any(np.asarray(a).tobytes() != np.asarray(b).tobytes() for a, b in zip(right, wrong, strict=True))
 
 
