@@ -72,10 +72,10 @@ def test_operands_of_another_size_are_refused() -> None:
 
 
 def test_code_is_shared_by_arguments_of_equal_types() -> None:
-    before = len(scale._addresses)
+    before = len(scale.addresses)
     for threads in (1, 2):
         function(threads, [])(np.zeros(COUNT, np.float32))
-    assert len(scale._addresses) == max(before, 1)
+    assert len(scale.addresses) == max(before, 1)
 
 
 @kernel(parallel=True)
