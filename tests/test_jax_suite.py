@@ -20,7 +20,7 @@ from tests.jax_suite.comparing import REFUSED, SEVERAL_DEVICES, Comparing, store
 from tests.jax_suite.comparison import DIFFERENCE, EXACT, WITHIN_BOUND, judge
 from tests.jax_suite.interception import Computation, intercepted
 from tests.jax_suite.journal import Journal
-from tests.jax_suite.wider import widened
+from nimblehlo.error_bounds.wide_types import widened
 from tests.jax_suite.worker import Plan
 
 pytestmark = pytest.mark.models

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -41,7 +43,7 @@ class LoadedProgram:
         result_shapes: the sizes of each result on a device.
         argument_memories, result_memories: numbers of the kinds of memory that arguments and results are in.
         argument_shardings, result_shardings: the OpSharding of each argument and result; none for one device.
-        donated: numbers of the arguments whose memory a call may use.
+        donated: numbers of the arguments whose memory a call may use, and which it deletes.
         replicas, partitions, device_ids: see `CompileOptions`.
         name: the module's name.
         fingerprint: equal for equal programs, options and versions.
@@ -50,7 +52,9 @@ class LoadedProgram:
     def __init__(self, module: Module, calls_python: bool, code: bytes, options: CompileOptions) -> None:
         function = module.functions["main"]
         is_whole = options.partitions == 1
-        self.donated = _donated(function)
+        types, result_types = function.type.inputs, function.type.results
+        donors = _donors(function)
+        self.donated = _with_results(donors, list(map(_bytes, types)), list(map(_bytes, result_types)))
         self.calls_python = calls_python
         self.is_synchronous = options.settings.synchronous
         # Whole arrays are assembled anew for each call of a partitioned program, and their memory is its own.
@@ -72,6 +76,10 @@ class LoadedProgram:
         if not is_whole:
             self.run_partitioned = PartitionedProgram(module, options.partitions, self.run)
             self.result_shapes = [shards.shard_shape for shards in self.run_partitioned.results]
+            shapes = [shards.shard_shape for shards in self.run_partitioned.arguments]
+            self.donated = _with_results(
+                donors, list(map(_bytes, types, shapes)), list(map(_bytes, result_types, self.result_shapes))
+            )
             self.argument_shardings = [shards.op_sharding for shards in self.run_partitioned.arguments]
             self.result_shardings = [shards.op_sharding for shards in self.run_partitioned.results]
         self.replicas = options.replicas
@@ -212,8 +220,8 @@ def _portable_text(code: bytes) -> bytes:
     return str(_bytecode_module(code)).encode()
 
 
-def _donated(function: Function) -> tuple[int, ...]:
-    """The arguments whose memory a call may use."""
+def _donors(function: Function) -> tuple[int, ...]:
+    """The arguments that the caller gives away."""
     return tuple(
         [
             index
@@ -221,6 +229,29 @@ def _donated(function: Function) -> tuple[int, ...]:
             if "tf.aliasing_output" in attributes or attributes.get("jax.buffer_donor") == BoolAttribute(True)
         ]
     )
+
+
+def _with_results(
+    donated: Sequence[int], argument_bytes: Sequence[int], result_bytes: Sequence[int]
+) -> tuple[int, ...]:
+    """The donated arguments that are deleted: each for a result of as many bytes, as XLA decides.
+
+    JAX keeps an argument that was donated without use.
+    """
+    left = Counter(result_bytes)
+    found = []
+    for index in donated:
+        if left[argument_bytes[index]] > 0:
+            left[argument_bytes[index]] -= 1
+            found.append(index)
+    return tuple(found)
+
+
+def _bytes(type: Type, shape: Sequence[int] | None = None) -> int:
+    """The bytes of an argument or result, of which a device has that shape; 0 for a token."""
+    if not isinstance(type, TensorType):
+        return 0
+    return math.prod(type.shape if shape is None else shape) * type.dtype.itemsize
 
 
 def _describe(type: Type) -> tuple[int, tuple[int, ...]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -196,6 +197,15 @@ def check_programs_of_several_devices() -> None:
         assert a.is_deleted() and divided.sharding.is_equivalent_to(rows, 2)
         assert divided.addressable_shards[1].index == (slice(2, 3), slice(None))
         np.testing.assert_array_equal(divided, whole + 1)
+
+
+def check_a_donated_array_that_fits_no_result_stays() -> None:
+    mesh = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Auto,))
+    a = jax.device_put(np.ones((8, 2), np.float32), NamedSharding(mesh, PartitionSpec("x")))
+    with warnings.catch_warnings(action="ignore"):
+        product = jax.jit(lambda a: a @ a.T, donate_argnums=0)(a)
+    np.testing.assert_array_equal(product, np.full((8, 8), 2))
+    assert not a.is_deleted()
 
 
 def check_sub_axes_and_device_orders() -> None:
