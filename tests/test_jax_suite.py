@@ -14,13 +14,13 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
+from nimblehlo.error_bounds.wide_types import widened
 from tests.jax_suite import comparing, comparison
 from tests.jax_suite.campaign import CRASHED, Tally, _watched, printed, run_file
 from tests.jax_suite.comparing import REFUSED, SEVERAL_DEVICES, Comparing, stored_arrays
 from tests.jax_suite.comparison import DIFFERENCE, EXACT, WITHIN_BOUND, judge
 from tests.jax_suite.interception import Computation, intercepted
 from tests.jax_suite.journal import Journal
-from nimblehlo.error_bounds.wide_types import widened
 from tests.jax_suite.worker import Plan
 
 pytestmark = pytest.mark.models

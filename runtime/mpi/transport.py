@@ -93,6 +93,14 @@ class _Exchange:
         return tuple([self.range_of(rank, result) for result in self.results])
 
 
+    def put_in_place(self) -> None:
+        """Copy the ranges that came in before there were results here to receive them."""
+        for rank, ranges in self.parts[1].items():
+            for place, array in zip(self.ranges_of_results(rank), ranges, strict=True):
+                if not np.may_share_memory(place, array):
+                    place[...] = array
+
+
 class MPITransport(Transport):
     """Brings values from process to process of a grid over the ranks of a communicator.
 
@@ -251,6 +259,7 @@ class MPITransport(Transport):
             self._combine_ranges(identity, exchange)
         else:
             del self._exchanges[identity]
+            exchange.put_in_place()
             self._complete(exchange, [tuple(exchange.results)] * len(exchange.positions[self.rank]))
 
     def _combine_parts(self, exchange: _Exchange) -> None:

@@ -9,14 +9,17 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import nimblehlo
+from nimblehlo.grid.transport import Rendezvous
 from nimblehlo.mpi import messages
 from nimblehlo.mpi.environment import launched_ranks
+from nimblehlo.mpi.transport import _Exchange
 from nimblehlo.ops.collectives.reduction import own_nodes
 from tests.mpi.programs import PROGRAMS, inputs_of
 
@@ -46,6 +49,18 @@ def run_case(ranks: int, case: str, folder: Path) -> list[Any]:
     done = launch(ranks, "-m", "tests.mpi.on_ranks", case, str(folder / "told"))
     assert done.returncode == 0, done.stderr
     return [pickle.loads((folder / f"told.{rank}").read_bytes()) for rank in range(ranks)]
+
+
+def test_ranges_that_came_in_before_there_were_results_are_copied() -> None:
+    """A rank may send its range of a result before this rank has combined its own."""
+    rendezvous = SimpleNamespace(members={0: (None, (), None)})
+    exchange = _Exchange(cast(Rendezvous, rendezvous), {0: [0], 1: [1], 2: [2]})
+    exchange.results = [np.zeros((2, 6), np.float32)]
+    own = exchange.ranges_of_results(0)
+    own[0][...] = 1
+    exchange.parts[1] = {0: own, 1: (np.full(4, 2, np.float32),), 2: exchange.ranges_of_results(2)}
+    exchange.put_in_place()
+    np.testing.assert_array_equal(exchange.results[0].reshape(-1), [1] * 4 + [2] * 4 + [0] * 4)
 
 
 @pytest.fixture(scope="module")
