@@ -37,7 +37,8 @@ def library_symbols(operations: Sequence[Operation], view_of: ViewOf) -> dict[st
         symbol = _symbol(operation)
         call = _calls.get(symbol)
         if call is None:
-            call = _calls[symbol] = view_of(operation).native_call()()
+            # Another thread may prepare the same call: code refers to the one that is kept.
+            call = _calls.setdefault(symbol, view_of(operation).native_call()())
         symbols[symbol], symbols[_SOLVE] = id(call), call.solver
     return symbols
 
