@@ -57,26 +57,6 @@ class Channel(Pairs):
     is_host_transfer: bool
     allowed_host_types: ClassVar[Sequence[ChannelType]]
 
-    @constraint
-    def C1(self) -> str | None:
-        """dim(source_target_pairs, 1) = 2"""
-        return self.are_pairs()
-
-    @constraint
-    def C2(self) -> str | None:
-        """is_unique(source_target_pairs[:, 0])"""
-        return self.unique_in_column(0)
-
-    @constraint
-    def C3(self) -> str | None:
-        """is_unique(source_target_pairs[:, 1])"""
-        return self.unique_in_column(1)
-
-    @constraint
-    def C4(self) -> str | None:
-        """0 <= source_target_pairs < N, the number of ids of the group mode"""
-        return self.ids_are_not_negative()
-
     def check_channel_type(self) -> str | None:
         """Why the channel's type does not fit, or None."""
         allowed = self.allowed_host_types if self.is_host_transfer else (ChannelType.DEVICE_TO_DEVICE,)

@@ -345,21 +345,33 @@ class Pairs(Communicating):
     def _ids(self) -> list[int]:
         return [identifier for pair in self.source_target_pairs or () for identifier in pair]
 
-    def are_pairs(self) -> str | None:
-        """Why the attribute does not hold pairs, or None."""
+    @constraint
+    def C1(self) -> str | None:
+        """dim(source_target_pairs, 1) = 2"""
         for pair in self.source_target_pairs or ():
             if len(pair) != 2:
                 return f"source_target_pairs has rows of {len(pair)} ids, but must have rows of 2"
         return None
 
-    def unique_in_column(self, column: int) -> str | None:
+    @constraint
+    def C2(self) -> str | None:
+        """is_unique(source_target_pairs[:, 0])"""
+        return self._unique_in_column(0)
+
+    @constraint
+    def C3(self) -> str | None:
+        """is_unique(source_target_pairs[:, 1])"""
+        return self._unique_in_column(1)
+
+    @constraint
+    def C4(self) -> str | None:
+        """0 <= source_target_pairs < N, the number of ids of the group mode"""
+        return rules.at_least(0, "source_target_pairs", self._ids())
+
+    def _unique_in_column(self, column: int) -> str | None:
         """Why an id is a source (column 0) or a target (column 1) twice, or None."""
         ids = [pair[column] for pair in self.source_target_pairs or ()]
         return rules.unique(f"source_target_pairs[:, {column}]", ids)
-
-    def ids_are_not_negative(self) -> str | None:
-        """Why an id cannot be one, or None."""
-        return rules.at_least(0, "source_target_pairs", self._ids())
 
 
 class CollectivePermute(Pairs, name="stablehlo.collective_permute"):
@@ -370,26 +382,6 @@ class CollectivePermute(Pairs, name="stablehlo.collective_permute"):
     channel_id = Attribute(I64, None, of="channel_handle", field="handle")
     channel_type = Attribute(I64, None, of="channel_handle", field="type")
     result = Result(TENSORS)
-
-    @constraint
-    def C1(self) -> str | None:
-        """dim(source_target_pairs, 1) = 2"""
-        return self.are_pairs()
-
-    @constraint
-    def C2(self) -> str | None:
-        """is_unique(source_target_pairs[:, 0])"""
-        return self.unique_in_column(0)
-
-    @constraint
-    def C3(self) -> str | None:
-        """is_unique(source_target_pairs[:, 1])"""
-        return self.unique_in_column(1)
-
-    @constraint
-    def C4(self) -> str | None:
-        """0 <= source_target_pairs < N, the number of ids of the group mode"""
-        return self.ids_are_not_negative()
 
     @constraint
     def C5(self) -> str | None:
