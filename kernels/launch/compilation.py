@@ -33,8 +33,6 @@ from .cache import DiskCache
 from .processor import limit_numba
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
-_INTERNAL = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""For functions that only native code calls: CPython wrappers take a third of the compile time."""
 
 
 def _lazy_dispatcher(function: Callable[..., Any], name: str, **options: Any) -> Any:
@@ -45,6 +43,23 @@ def _lazy_dispatcher(function: Callable[..., Any], name: str, **options: Any) ->
     dispatcher = numba.njit(_with_unique_name(function, name), **_OPTIONS, **options)
     dispatcher._cache = DiskCache(name)
     return dispatcher
+
+
+def _linked_dispatcher(function: Callable[..., Any], name: str, inline: bool) -> Any:
+    """Numba's dispatcher of a function that compiled functions alone call (`linked`)."""
+    import numba
+
+    from .linked import LinkedCompiler
+
+    limit_numba()
+    return numba.njit(
+        _with_unique_name(function, name),
+        **_OPTIONS,
+        inline="always" if inline else "never",
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+        pipeline_class=LinkedCompiler,
+    )
 
 
 def _with_unique_name(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -105,8 +120,7 @@ class Kernel:
         """Numba's dispatcher of the function: other kernels may call it, Python must not."""
         with self._lock:
             if self._body is None:
-                inline = {"inline": "always"} if self._inline else {}
-                self._body = _lazy_dispatcher(self._function, self.name, **_INTERNAL, **inline)
+                self._body = _linked_dispatcher(self._function, self.name, self._inline)
             return self._body
 
     @property

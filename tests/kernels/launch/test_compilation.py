@@ -259,3 +259,24 @@ def test_only_what_python_calls_is_made_for_it(tmp_path, monkeypatch):
     for dispatcher, is_called in ((doubled.dispatcher, False), (doubled._entry, True)):
         (compiled,) = dispatcher.overloads.values()
         assert ("@_ZN7cpython" in compiled.library.get_llvm_str()) == is_called
+
+
+def test_what_compiled_code_alone_calls_is_not_made_into_machine_code(tmp_path, monkeypatch):
+    # What lies on the disk is not made.
+    monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path))
+
+    @compilation.kernel
+    def tripled(value):
+        return 3 * value
+
+    @compilation.kernel
+    def tripled_twice(value):
+        return tripled(tripled(value))
+
+    assert tripled_twice(4) == 36
+    for dispatcher in (tripled.dispatcher, tripled_twice.dispatcher):
+        (compiled,) = dispatcher.overloads.values()
+        assert compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name) == 0
+    (entry,) = tripled_twice._entry.overloads.values()
+    assert entry.library.get_pointer_to_function(entry.fndesc.llvm_cpython_wrapper_name) != 0
+    assert len(list(tmp_path.rglob("*.bin"))) == 1
