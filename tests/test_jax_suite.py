@@ -173,7 +173,7 @@ SUMS_FROM_ONE = """func.func @main(%a: tensor<3xf32>, %init: tensor<f32>) -> ten
             [np.arange(3, dtype=np.float32), np.array(1, np.float32)],
             np.array([3, 2, 2, 4, 4], np.float32),
             np.array([1, 1, 2, 4, 3], np.float32),
-            comparison.PADDING,
+            comparison.INITIAL_VALUES,
         ),
         (
             SUMS_FROM_ONE,

@@ -13,7 +13,7 @@ import numpy as np
 from jax.extend import backend as jax_backend
 
 from ..ir import Module
-from ..jax.compatibility import XLA_CLIENT
+from ..jax.compatibility import INITIALIZE_LAPACK, XLA_CLIENT
 from ..lru_cache import LRUCache
 from .backend import Array, Backend, BackendError
 
@@ -62,6 +62,8 @@ def jax_platform(platform: str) -> PjrtBackend:
     Raises:
         BackendError: JAX has no such platform.
     """
+    # The targets of custom calls, such as LAPACK's routines, are registered by JAX's rules for them.
+    INITIALIZE_LAPACK.get()()
     return PjrtBackend(f"jax:{platform}", _client(lambda: jax_backend.get_backend(platform), platform))
 
 

@@ -61,12 +61,15 @@ class ResultBound:
     Attributes:
         value: our result.
         bound: for each element as f64, how far a correct one may be away; 0: equal; infinite: anything.
-        may_vary: for integers and booleans which elements depend on rounding; all False for floats.
+        may_vary: for integers and booleans which elements depend on rounding, or on what the specification
+            leaves open; all False for floats.
+        others: other right results, with bounds of their own, each as this one.
     """
 
     value: Array
     bound: Array
     may_vary: Array
+    others: tuple[ResultBound, ...] = ()
 
     @property
     def ulps(self) -> Array:
@@ -128,6 +131,9 @@ class Accuracy:
         if len(arrays) != len(self.results):
             return [Departure(0, None, f"{len(arrays)} results instead of {len(self.results)}", 0, math.inf)]
         found = _departures(self.results, arrays)
+        if found and self._estimate.add_choices():
+            self.results = self._estimate.bounds()
+            found = _departures(self.results, arrays)
         if found and self._estimate.is_random and self.draws < DEFAULT_DRAWS + MORE_DRAWS:
             self._estimate.draw(MORE_DRAWS)
             self.results, self.draws = self._estimate.bounds(), len(self._estimate.drawn)
@@ -198,18 +204,35 @@ class _Estimate:
         self.values = [np.asarray(one) for one in execute(module, inputs, entry=entry, options=options)]
         probe = Draw(np.random.default_rng(seed))
         self._safe_run(probe)
-        self.is_random = probe.rounding_calls > 0
         self._is_alone = probe.rounding_calls <= 1
+        self._choices = probe.choices
+        self._chooses_once = self._is_alone and probe.choosing_calls == 1
+        self.is_random = probe.rounding_calls + probe.open_calls + probe.choosing_calls > 0
         self.drawn: list[list[Array]] = []
-        self._ordered = self._orders() if self.is_random else []
-        self.true_errors = self._true_errors() if self.is_random else [None for _ in self.values]
+        self._others: list[tuple[list[Array], list[list[Array]]]] = []
+        self._ordered = self._orders() if probe.rounding_calls else []
+        unknown: list[Array | None] = [None for _ in self.values]
+        self.true_errors = self._true_errors() if probe.rounding_calls else unknown
 
     def draw(self, count: int) -> None:
         """Add random runs."""
         for _ in range(count if self.is_random else 0):
-            results = self._safe_run(Draw(self._random, self._is_alone), self._moved_arguments())
+            draw = Draw(self._random, self._is_alone, choice=0 if self._chooses_once else None)
+            results = self._safe_run(draw, self._moved_arguments())
             if results is not None:
                 self.drawn.append(results)
+
+    def add_choices(self) -> bool:
+        """Run the program with the other results of the one reduction that has any; whether there are any."""
+        if not self._chooses_once or self._others:
+            return False
+        for choice in range(1, self._choices):
+            plain = self._safe_run(Draw(choice=choice))
+            noisy = [Draw(self._random, is_alone=True, choice=choice) for _ in range(DEFAULT_DRAWS)]
+            moved_runs = [self._safe_run(draw, self._moved_arguments()) for draw in noisy]
+            if plain is not None:
+                self._others.append((plain, [run for run in moved_runs if run is not None]))
+        return bool(self._others)
 
     def _moved_arguments(self) -> list[Array]:
         """The inputs, subnormal numbers flushed in half of the draws."""
@@ -228,7 +251,8 @@ class _Estimate:
 
     def _orders(self) -> list[list[Array]]:
         results = []
-        for schedule, tree in _ORDERS:
+        # Trees at random combine more initial values.
+        for schedule, tree in _ORDERS[: 2 if self._choices > 1 else 3]:
             options = replace(self._options, scatter_schedule=schedule, reduction_tree=tree)
             try:
                 run = execute(self._module, self._inputs, entry=self._entry, options=options)
@@ -257,28 +281,24 @@ class _Estimate:
 
     def bounds(self) -> list[ResultBound]:
         """A bound for each result."""
-        return [self._bound(index, value) for index, value in enumerate(self.values)]
+        results = []
+        for index, value in enumerate(self.values):
+            others = [_farthest(plain[index], [run[index] for run in runs]) for plain, runs in self._others]
+            results.append(replace(self._bound(index, value), others=tuple(others)))
+        return results
 
     def _bound(self, index: int, value: Array) -> ResultBound:
         others = [one[index] for one in (*self.drawn, *self._ordered)]
-        fitting = [one for one in others if one.shape == value.shape]
-        varies = np.zeros(value.shape, np.bool_)
-        if not is_inexact(value.dtype):
-            for one in fitting:
-                varies |= one != value
-            return ResultBound(value, np.zeros(value.shape), varies)
-        distances = [distance(one, value) for one in fitting]
+        if self._is_alone or not is_inexact(value.dtype):
+            return _farthest(value, others)
+        distances = [distance(one, value) for one in others if one.shape == value.shape]
         with np.errstate(all="ignore"):
-            squares = np.sum([np.square(one) for one in distances], axis=0) if distances else varies * 0.0
-            sigma = np.sqrt(squares / max(len(distances), 1))
-            bound = SIGMAS * sigma
-        true_error = self.true_errors[index]
-        if self._is_alone:
-            bound = np.max(distances, axis=0, initial=0.0) if distances else sigma
-        elif true_error is not None:
-            bound = np.maximum(bound, np.minimum(MAX_OF_TRUE_ERROR * true_error, 4 * bound))
-        bound = np.where(np.isnan(bound), np.inf, bound) + _flushed(value)
-        return ResultBound(value, bound, varies)
+            squares = np.sum([np.square(one) for one in distances], axis=0) if distances else 0.0
+            bound = SIGMAS * np.sqrt(squares / max(len(distances), 1)) + np.zeros(value.shape)
+            true_error = self.true_errors[index]
+            if true_error is not None:
+                bound = np.maximum(bound, np.minimum(MAX_OF_TRUE_ERROR * true_error, 4 * bound))
+        return _within(value, bound)
 
     def lost_digits(self) -> LostDigits | None:
         """The operation whose result is less accurate than its operands by most digits."""
@@ -301,6 +321,24 @@ class _Estimate:
         return LostDigits(
             operation.name, str(operation.location), source_line(operation.location), round(worst[0], 2)
         )
+
+
+def _farthest(value: Array, others: Sequence[Array]) -> ResultBound:
+    """A bound as far as the farthest of other results; elements of integers and booleans may vary there."""
+    fitting = [one for one in others if one.shape == value.shape]
+    if is_inexact(value.dtype):
+        distances = [distance(one, value) for one in fitting]
+        return _within(value, np.max(distances, axis=0, initial=0.0) if distances else np.zeros(value.shape))
+    varies = np.zeros(value.shape, np.bool_)
+    for one in fitting:
+        varies |= one != value
+    return ResultBound(value, np.zeros(value.shape), varies)
+
+
+def _within(value: Array, bound: Array) -> ResultBound:
+    """A bound for floats. A distance that is not known is infinite."""
+    bounded = np.where(np.isnan(bound), np.inf, bound) + _flushed(value)
+    return ResultBound(value, bounded, np.zeros(value.shape, np.bool_))
 
 
 def _is_flushable(array: Array) -> bool:
@@ -357,13 +395,7 @@ def departure_of(index: int, bound: ResultBound, actual: Array) -> Departure | N
     if actual.dtype != value.dtype or actual.shape != value.shape:
         forms = f"{actual.dtype}{list(actual.shape)} instead of {value.dtype}{list(value.shape)}"
         return Departure(index, None, forms, actual.size, math.inf)
-    if not is_inexact(value.dtype):
-        excess = np.where((actual != value) & ~bound.may_vary, np.inf, 0.0)
-    else:
-        apart = distance(actual, value)
-        with np.errstate(all="ignore"):
-            excess = np.where(apart <= bound.bound, 0.0, apart / bound.bound)
-            excess = np.where(np.isnan(excess), np.inf, excess)
+    excess = _excess(bound, actual)
     beyond = excess > 0
     if not beyond.any():
         return None
@@ -375,3 +407,17 @@ def departure_of(index: int, bound: ResultBound, actual: Array) -> Departure | N
         reason += f", {apart_there / unit:.4g} ulp apart where {bound.bound[worst] / unit:.4g} are allowed"
     reason += f" ({int(beyond.sum())} of {value.size} elements)"
     return Departure(index, worst, reason, int(beyond.sum()), float(excess[worst]))
+
+
+def _excess(bound: ResultBound, actual: Array) -> Array:
+    """By how many bounds each element lies away, 0 where it is within, infinite where it has to be equal."""
+    if not is_inexact(bound.value.dtype):
+        excess = np.where((actual != bound.value) & ~bound.may_vary, np.inf, 0.0)
+    else:
+        apart = distance(actual, bound.value)
+        with np.errstate(all="ignore"):
+            excess = np.where(apart <= bound.bound, 0.0, apart / bound.bound)
+            excess = np.where(np.isnan(excess), np.inf, excess)
+    for other in bound.others:
+        excess = np.minimum(excess, _excess(other, actual))
+    return excess

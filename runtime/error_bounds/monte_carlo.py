@@ -19,7 +19,10 @@ from ..options import Options
 from ..plan import Implementation, Prepared, choose
 from ..specialize import Budget, bind, entry_function
 from ..types import COMPLEX, FLOAT, TensorType
-from .rounding_rules import Rule, is_correctly_rounded, rounding_rule
+from .initial_values import alternatives
+from .open_values import filled, open_rule
+from .operation_kinds import base_name, is_correctly_rounded
+from .rounding_rules import Rule, rounding_rule
 from .ulps import Array, is_inexact, is_subnormal, ulp, wide_dtype
 
 SIGMAS: Final = 6.0
@@ -54,16 +57,26 @@ class Draw:
             signs. Otherwise errors are uniform with `NOISE` of that, and correctly rounded operations are off
             too: a compiler that contracts a product and a sum, or computes in a wider type, does not round in
             between.
+        rounds: whether errors are drawn. Otherwise only what the specification leaves open is.
+        choice: which of the results that initial values allow reductions return, 0 being ours; None: any.
         records: whether calls are recorded.
         calls: those recorded.
         rounding_calls: how many calls had an error to draw.
+        open_calls: how many had elements that the specification leaves open.
+        choosing_calls: how many had several right results because of initial values.
+        choices: the most results that one of these had.
     """
 
     random: np.random.Generator | None = None
     is_alone: bool = False
+    rounds: bool = True
+    choice: int | None = 0
     records: bool = False
     calls: list[Call] = field(default_factory=list)
     rounding_calls: int = 0
+    open_calls: int = 0
+    choosing_calls: int = 0
+    choices: int = 1
     recorded_bytes: int = 0
 
 
@@ -73,25 +86,71 @@ class NoisyStep:
     Args:
         view: the operation.
         function: runs it.
+        takes_regions: whether `function` takes the regions.
         program: holds the current draw.
     """
 
-    def __init__(self, view: Op, function: Callable[..., Any], program: NoisyProgram) -> None:
+    def __init__(
+        self, view: Op, function: Callable[..., Any], takes_regions: bool, program: NoisyProgram
+    ) -> None:
         self.operation: Operation = view.operation
         self.rule: Rule | None = rounding_rule(view)
         self.is_basic = is_correctly_rounded(view.operation) and _is_float(view.operation)
+        self._open = open_rule(view)
+        self._alternatives = alternatives(view)
         self._function = function
+        self._takes_regions = takes_regions
         self._program = program
 
     def __call__(self, *operands: Any, **regions: Any) -> Any:
-        returned = self._function(*operands, **regions)
+        returned = self._function(*operands, **regions) if self._takes_regions else self._function(*operands)
         draw = self._program.draw
-        results = returned if isinstance(returned, tuple) else (returned,)
-        if draw.random is not None and (self.rule is not None or self.is_basic):
-            results = self._moved(draw, draw.random, operands, results)
+        # A value of a tuple type is of a class of its own.
+        is_several = type(returned) is tuple
+        results: Sequence[Any] = returned if is_several else (returned,)
+        if self._alternatives is not None and (draw.random is not None or draw.choice):
+            results = self._chosen(draw, operands, results, regions["body"])
+        if draw.random is not None:
+            if draw.rounds and (self.rule is not None or self.is_basic):
+                results = self._moved(draw, draw.random, operands, results)
+            if self._open is not None:
+                results = self._filled(draw, draw.random, operands, results)
         if draw.records and draw.recorded_bytes < MAX_RECORDED_BYTES:
             _record(draw, self, operands, results)
-        return results if isinstance(returned, tuple) else results[0]
+        return tuple(results) if is_several else results[0]
+
+    def _chosen(
+        self, draw: Draw, operands: Sequence[Any], results: Sequence[Any], body: Any
+    ) -> Sequence[Any]:
+        """Ours, or other results that the initial values allow."""
+        assert self._alternatives is not None
+        arrays = [np.asarray(operand) for operand in operands], [np.asarray(result) for result in results]
+        others = self._alternatives(*arrays, body)
+        if not others:
+            return results
+        draw.choosing_calls += 1
+        draw.choices = max(draw.choices, len(others) + 1)
+        choice = draw.choice
+        if choice is None:
+            assert draw.random is not None
+            choice = int(draw.random.integers(0, len(others) + 1))
+        return tuple(others[choice - 1]) if 0 < choice <= len(others) else results
+
+    def _filled(
+        self, draw: Draw, random: np.random.Generator, operands: Sequence[Any], results: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Any values where the specification leaves them open."""
+        assert self._open is not None
+        inputs = [np.asarray(operand) for operand in operands]
+        arrays = [np.asarray(result) for result in results]
+        marks = self._open(inputs, arrays)
+        draw.open_calls += any(mask is not None for mask in marks)
+        return tuple(
+            [
+                result if mask is None else filled(array, mask, inputs, random)
+                for result, array, mask in zip(results, arrays, marks, strict=True)
+            ]
+        )
 
     def _moved(
         self, draw: Draw, random: np.random.Generator, operands: Sequence[Any], results: Sequence[Any]
@@ -113,7 +172,13 @@ class NoisyStep:
         """The largest error of each element."""
         if self.rule is not None:
             bounds = self.rule(operands, results)
-            return bounds if draw.is_alone else [None if one is None else NOISE * one for one in bounds]
+            if draw.is_alone:
+                return bounds
+            # Errors below a unit in the last place would be lost when they are rounded.
+            return [
+                None if bound is None else np.where(bound > 0, np.maximum(NOISE * bound, ulp(result)), 0.0)
+                for bound, result in zip(bounds, results, strict=True)
+            ]
         if draw.is_alone:
             return [None for _ in results]
         return [_rounded_away(self.operation, operands, results[0])]
@@ -132,7 +197,7 @@ def _record(draw: Draw, step: NoisyStep, operands: Sequence[Any], results: Seque
 
 def _rounded_away(operation: Operation, operands: Sequence[Array], result: Array) -> Array:
     """One unit in the last place where a correctly rounded operation is not exact, else 0."""
-    function = _EXACTLY.get(operation.name.rpartition(".")[2].removeprefix("broadcast_"))
+    function = _EXACTLY.get(base_name(operation))
     if function is None:
         return ulp(result)
     extended = np.clongdouble if result.dtype.kind == "c" else np.longdouble
@@ -250,8 +315,8 @@ class NoisyProgram:
             return choice
         # The rule of an operation with a body covers what the body computes.
         self._inner.update(id(inner) for region in operation.regions for inner in region.walk())
-        step = NoisyStep(view, choice.function, self)
-        return Prepared(step, choice.kind, choice.reason, choice.takes_regions)
+        step = NoisyStep(view, choice.function, choice.takes_regions, self)
+        return Prepared(step, choice.kind, choice.reason)
 
 
 def _on_integers(operation: Operation, operands: Sequence[Array]) -> Any:

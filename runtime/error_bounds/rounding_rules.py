@@ -23,8 +23,10 @@ import numpy as np
 from ..ir import Operation, Region
 from ..ops.framework.declaration import Op
 from ..ops.reduction.bodies import monoid
-from ..types import COMPLEX, FLOAT, ElementType, TensorType
+from ..types import COMPLEX, FLOAT
+from .function_accuracy import ULPS, function_error
 from .magnitudes import magnitude_sums
+from .operation_kinds import base_name, category, is_correctly_rounded, is_exact, is_modulus
 from .ulps import Array, component_dtype, is_inexact, layout_of, ulp, unit_roundoff, wide_dtype
 
 Bounds = list[Array | None]
@@ -33,61 +35,20 @@ Rule = Callable[[Sequence[Array], Sequence[Array]], Bounds]
 """Takes the operands and the results."""
 
 LAMBDA: Final = 2.0
-DEFAULT_ULPS: Final = 4
-"""Of a function of real numbers in f32 or f64: what LLVM's, XLA's and C's libraries keep."""
-COMPLEX_ULPS: Final = 64
-"""Of the modulus: functions of complex numbers lose digits by cancellation."""
-CHLO_ULPS: Final = 64
-"""Of the special functions, which StableHLO's decompositions approximate."""
 SOLVER_FACTOR: Final = 16.0
 """How many times the error of LAPACK-like routines may exceed what rounding the operands causes."""
 
-_CORRECTLY_ROUNDED: Final = frozenset({"add", "subtract", "multiply", "divide", "sqrt", "convert", "square"})
-_EXACT_NAMES: Final = """
-abs bitcast_convert broadcast broadcast_in_dim case ceil clamp complex concatenate conj constant constant_like
-dynamic_broadcast_in_dim dynamic_gather dynamic_iota dynamic_pad dynamic_reshape dynamic_slice
-dynamic_update_slice floor gather get_tuple_element if imag iota maximum minimum negate next_after
-optimization_barrier pad real real_dynamic_slice reduce_precision remainder reshape reverse round_nearest_afz
-round_nearest_even select sign slice sort top_k torch_index_select transpose tuple while
-"""
-_ELEMENTWISE_NAMES: Final = """
-atan2 cbrt cosine exponential exponential_minus_one log log_plus_one logistic power rsqrt sine tan tanh
-"""
-_EXACT: Final = frozenset(_EXACT_NAMES.split())
-_ELEMENTWISE: Final = frozenset(_ELEMENTWISE_NAMES.split())
 _SUMS: Final = frozenset(
     {"dot_general", "dot", "einsum", "unary_einsum", "convolution", "dynamic_conv", "fft"}
 )
 _WITH_BODIES: Final = frozenset({"reduce", "reduce_window", "scatter", "select_and_scatter", "map", "scan"})
-_CROSSING_ZERO: Final = frozenset({"digamma", "lgamma"})
-"""Functions of which libraries keep no relative accuracy where they cross zero."""
-
-
-def base_name(operation: Operation) -> str:
-    """The name without dialect, and without ``broadcast_`` for CHLO's broadcasting operations."""
-    dialect, _, name = operation.name.partition(".")
-    if dialect == "chlo" and name.startswith("broadcast_"):
-        return name.removeprefix("broadcast_")
-    return name
-
-
-def is_correctly_rounded(operation: Operation) -> bool:
-    """Whether a result has only one correct value, although the operation rounds."""
-    if base_name(operation) not in _CORRECTLY_ROUNDED or operation.name == "chlo.scan":
-        return False
-    if base_name(operation) in ("add", "subtract"):
-        return True
-    return not any(_category(value) & COMPLEX for value in operation.operands)
 
 
 def rounding_rule(view: Op) -> Rule | None:
     """The rule of an operation; None where its results are exact."""
     operation = view.operation
     name = base_name(operation)
-    is_modulus = name in ("abs", "sign") and _category(operation.operands[0]) & COMPLEX
-    if (name in _EXACT and not is_modulus) or not any(
-        _category(result) & (FLOAT | COMPLEX) for result in operation.results
-    ):
+    if is_exact(operation) or not any(category(one) & (FLOAT | COMPLEX) for one in operation.results):
         return None
     if is_correctly_rounded(operation):
         return _double_rounding if name == "convert" else None
@@ -95,25 +56,22 @@ def rounding_rule(view: Op) -> Rule | None:
         return None
     if name in _SUMS or (name in _WITH_BODIES and _adds(operation)):
         return lambda operands, results: _sum_bounds(operation, operands, results)
-    if (
-        is_modulus
-        or name in _ELEMENTWISE
-        or name in ("multiply", "divide", "sqrt")
-        or _is_special_function(operation)
-    ):
-        return lambda operands, results: [_function_bound(operation, result) for result in results]
+    if _is_function(operation):
+        return lambda operands, results: [
+            function_error(operation.name, operands, one) if is_inexact(one.dtype) else None
+            for one in results
+        ]
     if name in _WITH_BODIES:
         return lambda operands, results: [_body_bound(operands, result) for result in results]
     return lambda operands, results: _solver_bounds(view, operands, results)
 
 
-def _category(value: Any) -> int:
-    type = value.type
-    return (
-        int(type.category)
-        if isinstance(type, TensorType) and isinstance(type.element_type, ElementType)
-        else 0
-    )
+def _is_function(operation: Operation) -> bool:
+    """Whether it is an elementwise function of real or complex numbers."""
+    name = base_name(operation)
+    is_special = operation.name.startswith("chlo.") and not operation.regions and name != "ragged_dot"
+    rounds = name in ("multiply", "divide", "sqrt") or is_modulus(operation)
+    return operation.name in ULPS or rounds or is_special
 
 
 def _double_rounding(operands: Sequence[Array], results: Sequence[Array]) -> Bounds:
@@ -127,9 +85,9 @@ def _double_rounding(operands: Sequence[Array], results: Sequence[Array]) -> Bou
 def _is_exact_body(region: Region) -> bool:
     """Whether a body computes nothing that is rounded."""
     return all(
-        base_name(inner) in _EXACT
+        is_exact(inner)
         or inner.name == "stablehlo.return"
-        or not any(_category(result) & (FLOAT | COMPLEX) for result in inner.results)
+        or not any(category(result) & (FLOAT | COMPLEX) for result in inner.results)
         for inner in region.walk()
     )
 
@@ -137,28 +95,6 @@ def _is_exact_body(region: Region) -> bool:
 def _adds(operation: Operation) -> bool:
     """Whether bodies add or multiply two numbers, which is what magnitudes can be summed for."""
     return monoid(operation.regions[-1]) in ("add", "multiply")
-
-
-def _is_special_function(operation: Operation) -> bool:
-    return (
-        operation.name.startswith("chlo.") and not operation.regions and base_name(operation) != "ragged_dot"
-    )
-
-
-def _function_bound(operation: Operation, result: Array) -> Array | None:
-    """Elementwise functions: units in the last place."""
-    if not is_inexact(result.dtype):
-        return None
-    ulps = CHLO_ULPS if _is_special_function(operation) else DEFAULT_ULPS
-    if any(_category(value) & COMPLEX for value in operation.operands):
-        ulps = COMPLEX_ULPS
-    if component_dtype(result.dtype).itemsize < 4:
-        # Computed in f32 or more and rounded once.
-        ulps = 1
-    if base_name(operation) in _CROSSING_ZERO:
-        # Near their zeros these are differences of numbers of order one.
-        return ulps * np.maximum(ulp(result), ulp(np.ones((), result.dtype)))
-    return ulps * ulp(result)
 
 
 def _sum_bounds(operation: Operation, operands: Sequence[Array], results: Sequence[Array]) -> Bounds:

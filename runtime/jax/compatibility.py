@@ -62,6 +62,9 @@ IR: Final = PrivateName("jax._src.lib.mlir", "ir", "composites of CHLO operation
 FUNC: Final = PrivateName("jax._src.lib.mlir.dialects", "func", "composites of CHLO operations")
 HLO: Final = PrivateName("jax._src.lib.mlir.dialects", "hlo", "composites of CHLO operations")
 XLA_CLIENT: Final = PrivateName("jax._src.lib", "xla_client", "compiling programs for other platforms")
+INITIALIZE_LAPACK: Final = PrivateName(
+    "jax._src.lax.linalg", "initialize_lapack", "custom calls of LAPACK's routines"
+)
 COMPILE_OPTIONS: Final = PrivateName("jax._src.compiler", "get_compile_options", "settings of programs")
 CONFIG: Final = PrivateName("jax._src.config", "config_ext.Config", "settings of programs")
 

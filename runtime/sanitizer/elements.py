@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.chlo.broadcast import BroadcastBinary
-from ..ops.elementwise import arithmetic, bitwise, conversion
+from ..ir import Value
+from ..ops.elementwise import conversion
 from ..ops.framework.declaration import Array, Op
 from ..ops.numerics import element_types
-from ..ops.numerics.broadcast_shapes import broadcast_pair
 from ..ops.numerics.quantization import dequantizer
 from ..ops.numerics.quantized_operation import expressed_view
-from ..types import COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, QuantizedType, TensorType, storage_range
+from ..types import AnyElementType, QuantizedType, TensorType, storage_range
+from . import open_elements
 from .findings import Violation
+from .open_elements import aligned_pair
 
 Inspect = Callable[[Sequence[Any], Sequence[Any]], Violation | None]
 """Takes the operands and the results of one run of an operation."""
@@ -39,112 +40,77 @@ def index_text(index: Sequence[int]) -> str:
     return "[" + ", ".join(map(str, index)) + "]"
 
 
-def _integers(view: Op, *kinds: type[Op]) -> ElementType | None:
-    """The element type, where the operation is one of those kinds, or broadcasts for one, and on integers."""
-    if not issubclass(view.elementwise if isinstance(view, BroadcastBinary) else type(view), kinds):
+def _inspect(marks: open_elements.Marks | None, describe: Callable[..., tuple[Any, str]]) -> Inspect | None:
+    """Report marked elements.
+
+    Args:
+        marks: which elements of the result are to be reported.
+        describe: the value and the message for the operands and the index of the first of them.
+    """
+    if marks is None:
         return None
-    element_type = getattr(view.operation.operands[0].type, "element_type", None)
-    is_integer = isinstance(element_type, ElementType) and element_type.category & INTEGER
-    return element_type if is_integer else None
+
+    def inspect(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
+        marked = marks(operands)
+        if marked is None or not np.count_nonzero(marked):
+            return None
+        index = first_index(marked)
+        value, message = describe(operands, index)
+        return Violation(index, value, message, int(np.count_nonzero(marked)))
+
+    return inspect
 
 
-def _pair(view: Op, lhs: Array, rhs: Array) -> tuple[Array, Array]:
-    """Both operands in one shape."""
-    if isinstance(view, BroadcastBinary):
-        lhs, rhs = view.align(lhs, rhs), view.align(rhs, lhs)
-    return broadcast_pair(lhs, rhs)
+def _element_type(value: Value) -> AnyElementType:
+    assert isinstance(value.type, TensorType)
+    return value.type.element_type
 
 
 def division_by_zero(view: Op) -> Inspect | None:
     """`divide` and `remainder` of integers by zero."""
-    element_type = _integers(view, arithmetic.Divide, arithmetic.Remainder)
-    if element_type is None:
-        return None
-    dtype = element_types.carrier(element_type)
 
-    def inspect(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
-        rhs = operands[1].astype(dtype, copy=False)
-        if np.count_nonzero(rhs) == rhs.size or not results[0].size:
-            return None
-        lhs, rhs = _pair(view, operands[0], rhs)
-        zero = rhs == 0
-        index = first_index(zero)
+    def describe(operands: Sequence[Array], index: tuple[int, ...]) -> tuple[Any, str]:
+        lhs, _ = aligned_pair(view, operands[0], operands[1])
         value = number(lhs[index]), 0
-        return Violation(index, value, f"{value[0]} is divided by 0 at {index_text(index)}", int(zero.sum()))
+        return value, f"{value[0]} is divided by 0 at {index_text(index)}"
 
-    return inspect
+    return _inspect(open_elements.division_by_zero(view), describe)
 
 
 def division_overflow(view: Op) -> Inspect | None:
     """`divide` and `remainder` of the least signed integer by -1."""
-    element_type = _integers(view, arithmetic.Divide, arithmetic.Remainder)
-    if element_type is None or not element_type.category & SIGNED:
-        return None
-    dtype, (low, _) = element_types.carrier(element_type), storage_range(element_type)
 
-    def inspect(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
-        least = operands[0].astype(dtype, copy=False) == low
-        if not np.count_nonzero(least):
-            return None
-        least, rhs = _pair(view, least, operands[1].astype(dtype, copy=False))
-        overflows = least & (rhs == -1)
-        if not overflows.any():
-            return None
-        index = first_index(overflows)
-        message = f"{low}, the least {element_type}, is divided by -1 at {index_text(index)}"
-        return Violation(index, (low, -1), message, int(overflows.sum()))
+    def describe(operands: Sequence[Array], index: tuple[int, ...]) -> tuple[Any, str]:
+        element_type: Any = _element_type(view.operation.operands[0])
+        low, _ = storage_range(element_type)
+        return (low, -1), f"{low}, the least {element_type}, is divided by -1 at {index_text(index)}"
 
-    return inspect
+    return _inspect(open_elements.division_overflow(view), describe)
 
 
 def shift_amount(view: Op) -> Inspect | None:
     """Shifts by the width of the element type or more; amounts are unsigned."""
-    element_type = _integers(view, bitwise.Shift)
-    if element_type is None:
-        return None
-    to_bits, _ = element_types.unsigned_bits(element_type)
-    width = element_type.width
 
-    def inspect(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
-        excessive = to_bits(operands[1]) >= width
-        if not np.count_nonzero(excessive) or not results[0].size:
-            return None
-        _, excessive = _pair(view, operands[0], excessive)
-        _, rhs = _pair(view, operands[0], operands[1])
-        index = first_index(excessive)
+    def describe(operands: Sequence[Array], index: tuple[int, ...]) -> tuple[Any, str]:
+        element_type: Any = _element_type(view.operation.operands[0])
+        _, rhs = aligned_pair(view, operands[0], operands[1])
         amount = number(rhs[index])
-        message = f"an {element_type} of {width} bits is shifted by {amount} at {index_text(index)}"
-        return Violation(index, amount, message, int(excessive.sum()))
+        width = element_type.width
+        return amount, f"an {element_type} of {width} bits is shifted by {amount} at {index_text(index)}"
 
-    return inspect
+    return _inspect(open_elements.shift_amount(view), describe)
 
 
 def float_to_integer(view: Op) -> Inspect | None:
     """`convert` of floats, or of real parts, that no integer of the result's type is next to: NaN as well."""
-    if not isinstance(view, conversion.Convert):
-        return None
-    source, target = view.operand.element_type, view.result.element_type
-    if not source.category & (FLOAT | COMPLEX) or not target.category & INTEGER:
-        return None
-    low, high = storage_range(target)
-    dtype = element_types.carrier(element_types.real_type(source))
-    least, beyond = dtype.type(low), dtype.type(high + 1)
 
-    def is_outside(operand: Array) -> Array:
-        truncated = np.trunc(operand.real.astype(dtype, copy=False))
-        outside: Array = ~((truncated >= least) & (truncated < beyond))
-        return outside
-
-    def inspect(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
-        outside = is_outside(operands[0])
-        if not np.count_nonzero(outside):
-            return None
-        index = first_index(outside)
+    def describe(operands: Sequence[Array], index: tuple[int, ...]) -> tuple[Any, str]:
+        target: Any = _element_type(view.operation.results[0])
+        low, high = storage_range(target)
         value = number(operands[0][index])
-        message = f"{value} at {index_text(index)} is outside of {target}, which has {low} to {high}"
-        return Violation(index, value, message, int(np.count_nonzero(outside)))
+        return value, f"{value} at {index_text(index)} is outside of {target}, which has {low} to {high}"
 
-    return inspect
+    return _inspect(open_elements.float_to_integer(view), describe)
 
 
 def quantized_saturation(view: Op) -> Inspect | None:

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("jax")
 
 import nimblehlo
-from nimblehlo.backends import Backend, BackendError, backend
+from nimblehlo.backends import Backend, BackendError, IsolatedBackend, backend
 from nimblehlo.errors import UnsupportedError
 
 PROGRAM = """
@@ -81,6 +81,16 @@ def test_a_rejected_program_is_an_error(name: str) -> None:
         found.run(module, [])
     # The interpreter's process ended; the next program gets another one.
     assert len(found.run(nimblehlo.load(PROGRAM), INPUTS)) == 3
+
+
+def test_a_platform_of_jax_runs_lapack_routines() -> None:
+    """Their targets are registered, although no rule of JAX's has been used in the process."""
+    import jax
+
+    matrix = np.array([[4, 2], [2, 2]], np.float32)
+    module = nimblehlo.load(jax.jit(jax.numpy.linalg.cholesky).lower(matrix))
+    (result,) = IsolatedBackend("jax:cpu").run(module, [matrix])
+    np.testing.assert_allclose(result, [[2, 0], [1, 1]])
 
 
 def test_an_exception_of_a_function_becomes_an_error() -> None:

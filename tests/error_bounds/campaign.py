@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo.backends import Backend, BackendError, IsolatedBackend
+from nimblehlo.differences.extraction import static_program
 from nimblehlo.error_bounds import Departure, accuracy
 from nimblehlo.errors import NimbleError
 from nimblehlo.fuzzing.campaign import random_module
@@ -26,9 +26,12 @@ Array = np.ndarray[Any, Any]
 
 
 def model_program(name: str) -> tuple[Module, list[Array]]:
-    """A model's program and its inputs."""
+    """A model's program and its inputs; one with symbolic shapes for the sizes of the inputs."""
     model = MODELS[name]
-    return nimblehlo.load(model.lowered()), model.inputs()
+    if not model.symbolic:
+        return nimblehlo.load(model.lowered()), model.inputs()
+    inputs = model.inputs()
+    return static_program(nimblehlo.load(model.exported().mlir_module()), "main", inputs), inputs
 
 
 def outside(module: Module, inputs: Sequence[Array], other: Backend) -> list[Departure]:
@@ -45,8 +48,7 @@ def programs(options: argparse.Namespace) -> Iterator[tuple[str, Module, list[Ar
     """The programs that the options name."""
     if options.models:
         for name in sorted(MODELS):
-            if MODELS[name].reference is None and not MODELS[name].symbolic:
-                yield (name, *model_program(name))
+            yield (name, *model_program(name))
     for seed in range(options.seed, options.seed + options.random):
         yield (f"seed {seed}", *random_module(seed))
 
@@ -62,15 +64,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     other, inside, beyond, rejected, start = IsolatedBackend(options.against), 0, 0, 0, time.monotonic()
     for name, module, inputs in programs(options):
         try:
-            with contextlib.suppress(BackendError):
-                departures = outside(module, inputs, other)
-                inside, beyond = inside + (not departures), beyond + bool(departures)
-                for departure in departures:
-                    print(f"{name}: {departure}", flush=True)
-                continue
+            departures = outside(module, inputs, other)
+        except BackendError as error:
+            rejected += 1
+            print(f"{name}: not run: {str(error).splitlines()[0]}", flush=True)
+            continue
         except NimbleError as error:
+            rejected += 1
             print(f"{name}: {type(error).__name__}: {error}", flush=True)
-        rejected += 1
+            continue
+        inside, beyond = inside + (not departures), beyond + bool(departures)
+        for departure in departures:
+            print(f"{name}: {departure}", flush=True)
     seconds = time.monotonic() - start
     print(f"{inside} inside, {beyond} outside, {rejected} not run, {seconds:.0f} s")
     return 1 if beyond else 0

@@ -2,8 +2,8 @@
 
 Bits must be the same, those of NaNs aside, but for what the specification leaves open:
 
-- the accuracy of functions that are not exactly rounded: ULPS, and ABSOLUTE where they cross zero; for
-  complex numbers relative to the modulus, and any value where a part is not finite;
+- the accuracy of functions that are not exactly rounded (`error_bounds.function_accuracy`); for complex
+  numbers any value where a part is not finite;
 - the order in which floats are summed or multiplied: at most the errors of any order, in the accumulator's
   precision, and one rounding; any value where a partial result may overflow;
 - infinities and NaNs in the types that have neither (f4E2M1FN, f6E2M3FN, f6E3M2FN): the greatest values or a
@@ -28,6 +28,8 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.error_bounds.function_accuracy import ULPS, function_error
+from nimblehlo.error_bounds.ulps import ulp
 from nimblehlo.ir import Block, Builder, Function, Module, Operation, Region
 from nimblehlo.ops import lookup
 from nimblehlo.ops.elementwise.base import Elementwise
@@ -40,50 +42,6 @@ Array = np.ndarray[Any, Any]
 FINITE_ONLY = frozenset({"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"})
 _SCALES = "float8_e8m0fnu"
 
-ULPS = {
-    "stablehlo.atan2": 4,
-    "stablehlo.cbrt": 4,
-    "stablehlo.cosine": 4,
-    "stablehlo.exponential": 4,
-    "stablehlo.exponential_minus_one": 4,
-    "stablehlo.log": 4,
-    "stablehlo.log_plus_one": 4,
-    "stablehlo.logistic": 4,
-    "stablehlo.power": 4,
-    "stablehlo.rsqrt": 2,
-    "stablehlo.sine": 4,
-    "stablehlo.tan": 4,
-    "stablehlo.tanh": 4,
-    "chlo.broadcast_atan2": 4,
-    "chlo.broadcast_power": 4,
-}
-"""Of f64. All others are computed in f64 by both sides, so that one ulp suffices."""
-CHLO_ULPS = 16
-"""The same for CHLO, whose functions StableHLO's pass makes of approximations."""
-ABSOLUTE = {
-    "chlo._asin_acos_kernel": 1e-150,
-    "chlo.digamma": 1e-14,
-    "chlo.lgamma": 1e-13,
-    "stablehlo.exponential_minus_one": 1e-15,
-    "stablehlo.log_plus_one": 1e-15,
-}
-"""What results near zero may be off: CHLO's cross zero far from the origin; of complex numbers the
-interpreter computes exp(z) - 1 and log(z + 1) as they stand, and squares that underflow."""
-RELATIVE = {
-    "chlo.cosh": 1.5e-13,
-    "chlo.erf_inv": 5e-11,
-    "chlo.erfc": 2e-13,
-    "chlo.sinh": 1.5e-13,
-    "chlo.polygamma": 1e-10,
-    "chlo.broadcast_polygamma": 1e-10,
-    "chlo.zeta": 1e-12,
-    "chlo.broadcast_zeta": 1e-12,
-}
-"""What the pass's approximations are off: series, exp(x + log(1 / 2)), exp(-x * x) where x is large, and
-log(1 - x * x) where x is near 1."""
-COMPLEX_ABSOLUTE = {"chlo.sinh": 1e-15, "stablehlo.atan2": 1e-15, "chlo.broadcast_atan2": 1e-15}
-"""The pass takes half the difference of two exponentials, which loses small arguments; and the interpreter
-the logarithm of a quotient that is near 1 where the angle is small."""
 BRANCH_CUTS: dict[str, Callable[[Array], Array]] = {
     "chlo.acos": lambda real: np.abs(real) > 1,
     "chlo.acosh": lambda real: real < 1,
@@ -92,8 +50,6 @@ BRANCH_CUTS: dict[str, Callable[[Array], Array]] = {
 }
 """Which real numbers are on a cut, below which the interpreter gives what is above: it adds 1 + 0i, and the
 pass asks for an imaginary part less than zero, which -0 is not."""
-COMPLEX_ULPS = 64
-"""Of the modulus: C++'s functions of complex numbers and those of CHLO lose digits by cancellation."""
 
 
 def difference(
@@ -146,7 +102,7 @@ def _allowed(
         return allowed | _within_transform(operation, arrays[0], want, got)
     if name == "stablehlo.triangular_solve":
         largest = float(np.abs(want.astype(_wide(want))).max(initial=0))
-        return allowed | (_distance(want, got) <= _ulp(want) + 64 * _accumulated(want) * largest)
+        return allowed | (_distance(want, got) <= ulp(want) + 64 * _accumulated(want) * largest)
     if issubclass(lookup(name) or object, Elementwise) or name.startswith("chlo.broadcast_"):
         return allowed | _within_accuracy(name, operation, arrays, want, got)
     return allowed
@@ -173,7 +129,7 @@ def _is_integral(x: Array, q: Array, got: Array) -> Array:
     """
     exponent, base = x.astype(np.float64), q.astype(np.float64)
     integral = np.power(base, 1 - exponent) / (exponent - 1)
-    close = np.abs(got.astype(np.float64) - integral) <= 8 * _ulp(got)
+    close = np.abs(got.astype(np.float64) - integral) <= 8 * ulp(got)
     return (exponent > 1) & (base > 2.0**56 * exponent) & close
 
 
@@ -216,28 +172,13 @@ def _distance(want: Array, got: Array) -> Array:
     return np.where(np.isfinite(distance), distance, np.inf)
 
 
-def _ulp(want: Array) -> Array:
-    """The distance of representable numbers at each value, of complex ones at the modulus."""
-    part = want.real.dtype if want.dtype.kind == "c" else want.dtype
-    layout: Any = ml_dtypes.finfo(part)
-    magnitude = np.abs(want.astype(_wide(want)))
-    exponent = np.frexp(np.where(np.isfinite(magnitude), magnitude, 0))[1] - 1
-    ulp: Array = np.ldexp(1.0, np.maximum(exponent, int(layout.minexp)) - int(layout.nmant))
-    return ulp
-
-
 def _within_accuracy(
     name: str, operation: Operation, operands: Sequence[Array], want: Array, got: Array
 ) -> Array:
     """Elementwise functions."""
     distance = _distance(want, got)
     if want.dtype.kind == "c" or any(operand.dtype.kind == "c" for operand in operands):
-        bound = COMPLEX_ULPS * _ulp(want) + ABSOLUTE.get(name, 0) + COMPLEX_ABSOLUTE.get(name, 0)
-        if want.dtype == np.complex128 and name in ("stablehlo.power", "chlo.broadcast_power"):
-            # C++ rounds exponent * log(base) before it takes the exponential.
-            base, exponent = np.broadcast_arrays(*operands)
-            rounded = 2.0**-51 * np.abs(exponent * np.log(base)) * np.abs(want)
-            bound = bound + np.where(np.isfinite(rounded), rounded, 0)
+        bound = function_error(name, operands, want, np.dtype(np.float64))
         not_finite = ~np.isfinite(want) | ~np.isfinite(got)
         if name == "stablehlo.cbrt":
             # The interpreter squares both parts, which loses digits where the squares are subnormal.
@@ -260,12 +201,7 @@ def _within_accuracy(
     is_chlo = name.startswith("chlo.")
     if name not in ULPS and not (is_chlo and widened(operation)):
         return np.zeros(want.shape, np.bool_)
-    ulps = 1
-    if want.dtype == np.float64:
-        ulps = ULPS.get(name, CHLO_ULPS)
-    magnitude = np.abs(want.astype(np.float64))
-    absolute = ABSOLUTE.get(name, 0) if is_chlo else 0
-    bound = ulps * _ulp(want) + absolute + RELATIVE.get(name, 0) * magnitude
+    bound = function_error(name, operands, want, np.dtype(np.float64))
     both_zero = (want == 0) & (got == 0)
     allowed: Array = (distance <= bound) & ~both_zero
     if name == "chlo.lgamma":
@@ -313,7 +249,7 @@ def _within_sums(
     if operation.name == "stablehlo.reduce_window" and _is_cumulative(operation, operands[0].shape):
         # A scan rounds each step.
         roundoff = max(roundoff, float(ml_dtypes.finfo(want.real.dtype).eps) / 2)
-    bound = _ulp(want) + 4 * count * roundoff * sums
+    bound = ulp(want) + 4 * count * roundoff * sums
     allowed: Array = open_ | (_distance(want, got) <= bound)
     return allowed
 

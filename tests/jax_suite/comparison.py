@@ -12,9 +12,9 @@ What lies farther apart is a difference unless one of these rules explains it:
   different other components, and the specification leaves them open.
 - BOOLEAN_BYTES: inputs hold booleans whose byte is neither 0 nor 1, which XLA passes on; with 1 in their
   place its results are ours.
-- PADDING: windows combine padding with initial values that are not the body's identity, which XLA leaves out
-  (`padding.py`): ours are those of the references, and the program that leaves padding out gives XLA's.
-- UNSPECIFIED: the sanitizer finds that the program does what the specification leaves to the implementation.
+- INITIAL_VALUES: reductions have initial values that are not the body's identity, which may be combined any
+  number of times (`error_bounds.initial_values`), as XLA skips padding: ours are those of the references.
+- UNSPECIFIED: the elements depend on what the specification leaves open (`error_bounds.open_values`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo import Module, NimbleError, Options
+from nimblehlo.error_bounds.open_results import open_elements, other_results
 from nimblehlo.error_bounds.ulps import is_inexact
 from nimblehlo.error_bounds.wide_types import narrowest_epsilon, wide_array, widened
 
 from .digits import NotElementwise, evaluated
-from .padding import without_padding
 from .perturbation import perturbed, perturbed_program
 from .truth import xla_program
 
@@ -48,7 +48,7 @@ TRUE_DIGITS = "as near to the value in 60 digits as XLA's"
 CONDITIONING = "XLA's result moves as far with rounding errors added"
 COMPLEX_NON_FINITE = "complex values with a component that is not finite"
 BOOLEAN_BYTES = "booleans whose byte is neither 0 nor 1, and XLA's result with 1 in its place"
-PADDING = "initial values of windows that are not the identity: XLA leaves padding out"
+INITIAL_VALUES = "initial values that are not the identity: XLA combines them another number of times"
 UNSPECIFIED = "the specification leaves the value open"
 DIFFERENCE = "difference"
 
@@ -60,8 +60,6 @@ MOST_LOST = 1 << 12
 """How many units in the last place of the largest value our error may be, whatever XLA's error is."""
 DRAWS = 4
 """How many perturbations tell how well a program is conditioned."""
-_OPEN_VALUES = ("division_by_zero", "division_overflow", "shift_amount", "float_to_integer")
-
 
 _COUPLING = frozenset(
     [
@@ -298,28 +296,23 @@ def _boolean_bytes(call: Call) -> Masks | str:
     return [agreeing(mine, result) for mine, result in zip(call.ours, results, strict=True)]
 
 
-def _padding(call: Call) -> Masks | str:
-    module = without_padding(call.module)
-    if module is None:
-        return "no windows"
-    bare = [np.asarray(result) for result in nimblehlo.execute(module, call.inputs)]
-    padded = nimblehlo.execute(call.module, call.inputs, options=Options(compile="never"))
+def _initial_values(call: Call) -> Masks | str:
+    alternatives = other_results(call.module, call.inputs)
+    if not alternatives:
+        return "initial values are identities"
+    plain = nimblehlo.execute(call.module, call.inputs, options=Options(compile="never"))
     return [
-        agreeing(without, other) & ~agreeing(without, np.asarray(full)) & agreeing(mine, np.asarray(full))
-        for without, other, full, mine in zip(bare, call.theirs, padded, call.ours, strict=True)
+        np.logical_or.reduce([agreeing(results[index], other) for results in alternatives])
+        & agreeing(mine, np.asarray(plain[index]))
+        for index, (mine, other) in enumerate(zip(call.ours, call.theirs, strict=True))
     ]
 
 
 def _unspecified(call: Call) -> Masks | str:
-    options = Options(sanitize=_OPEN_VALUES, sanitize_action="collect")
-    executable = nimblehlo.compile(call.text, options=options)
     try:
-        executable(*call.inputs)
+        return open_elements(call.module, call.inputs)
     except NimbleError as error:
-        return f"the sanitizer cannot run it: {error}"
-    if not len(executable.findings):
-        return "the sanitizer finds nothing"
-    return [np.ones(mine.shape, bool) for mine in call.ours]
+        return f"the program cannot run with other values: {error}"
 
 
 _RULES: dict[str, Callable[[Call], Masks | str]] = {
@@ -328,6 +321,6 @@ _RULES: dict[str, Callable[[Call], Masks | str]] = {
     TRUE_DIGITS: _true_digits,
     CONDITIONING: _conditioning,
     BOOLEAN_BYTES: _boolean_bytes,
-    PADDING: _padding,
+    INITIAL_VALUES: _initial_values,
     UNSPECIFIED: _unspecified,
 }

@@ -7,6 +7,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from nimblehlo.error_bounds.function_accuracy import CHLO_ULPS, DEFAULT_ULPS
+from nimblehlo.error_bounds.operation_kinds import is_correctly_rounded, is_exact
 from nimblehlo.error_bounds.ulps import is_inexact
 from nimblehlo.ir import Block, Builder, DenseElementsAttribute, Function, Module, Operation, Region, Value
 from nimblehlo.types import COMPLEX, FLOAT, TensorType
@@ -14,49 +16,6 @@ from nimblehlo.types import COMPLEX, FLOAT, TensorType
 Array = np.ndarray[Any, Any]
 
 _CONTROL = frozenset({"stablehlo.case", "stablehlo.if", "stablehlo.while"})
-_EXACT = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        *(
-            "abs",
-            "bitcast_convert",
-            "broadcast_in_dim",
-            "ceil",
-            "clamp",
-            "complex",
-            "concatenate",
-            "constant",
-        ),
-        *("dynamic_slice", "dynamic_update_slice", "floor", "gather", "get_tuple_element", "imag", "iota"),
-        *(
-            "maximum",
-            "minimum",
-            "negate",
-            "optimization_barrier",
-            "pad",
-            "real",
-            "reduce_precision",
-            "reshape",
-        ),
-        *(
-            "reverse",
-            "round_nearest_afz",
-            "round_nearest_even",
-            "select",
-            "sign",
-            "slice",
-            "sort",
-            "transpose",
-        ),
-        *("tuple",),
-    )
-)
-"""Operations that do not round; of the others some do, and an error more does no harm."""
-_BASIC = frozenset(
-    f"stablehlo.{name}" for name in ("add", "convert", "divide", "multiply", "scatter", "sqrt", "subtract")
-)
-_ULPS_OF_BASIC, _ULPS_OF_STABLEHLO, _ULPS_OF_CHLO = 1, 4, 64
-"""How accurate results are: exactly rounded, functions of LLVM's, and XLA's decompositions of CHLO."""
 
 
 def perturbed(array: Array, random: np.random.Generator) -> Array:
@@ -106,11 +65,11 @@ def _emit(
         return
     builder.copy(operation, values)
     dialect = operation.name.partition(".")[0]
-    if operation.name in _EXACT or dialect not in ("stablehlo", "chlo"):
+    if is_exact(operation) or dialect not in ("stablehlo", "chlo"):
         return
-    ulps = _ULPS_OF_STABLEHLO if dialect == "stablehlo" else _ULPS_OF_CHLO
-    if operation.name in _BASIC:
-        ulps = _ULPS_OF_BASIC
+    ulps = DEFAULT_ULPS if dialect == "stablehlo" else max(CHLO_ULPS.values())
+    if is_correctly_rounded(operation) or operation.name == "stablehlo.scatter":
+        ulps = 1
     for result in operation.results:
         if isinstance(result.type, TensorType) and result.type.category in (FLOAT, COMPLEX):
             values[result] = _moved(builder, values[result], result.type, ulps * int(random.integers(-1, 2)))

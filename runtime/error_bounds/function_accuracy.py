@@ -1,0 +1,96 @@
+"""How accurate elementwise functions are in libraries, in XLA, and in the interpreter of StableHLO.
+
+The specification does not say. The figures are the largest errors that LLVM's, C's and XLA's functions, and
+those that StableHLO's pass from CHLO makes of approximations, were found to have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .ulps import Array, component_dtype, layout_of, ulp, wide_dtype
+
+_NAMES: Final = """
+atan2 cbrt cosine exponential exponential_minus_one log log_plus_one logistic power rsqrt sine tan tanh
+"""
+_FUNCTIONS: Final = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
+_BROADCASTING: Final = frozenset({"chlo.broadcast_atan2", "chlo.broadcast_power"})
+
+DEFAULT_ULPS: Final = 4
+ULPS: Final = dict.fromkeys(_FUNCTIONS | _BROADCASTING, DEFAULT_ULPS) | {"stablehlo.rsqrt": 2}
+"""Units in the last place of functions of real numbers, in the type that they are computed in."""
+CHLO_ULPS: Final = {np.dtype(np.float32): 64, np.dtype(np.float64): 16}
+"""The same for CHLO's functions."""
+COMPLEX_ULPS: Final = 64
+"""Of the modulus: functions of complex numbers lose digits by cancellation."""
+ABSOLUTE: Final = {
+    "chlo._asin_acos_kernel": 1e-150,
+    "chlo.digamma": 1e-14,
+    "chlo.lgamma": 1e-13,
+    "stablehlo.exponential_minus_one": 1e-15,
+    "stablehlo.log_plus_one": 1e-15,
+}
+"""What results in f64 near zero may be off: CHLO's cross zero far from the origin; of complex numbers
+exp(z) - 1 and log(z + 1) may be computed as they stand, with squares that underflow."""
+RELATIVE: Final = {
+    "chlo.cosh": 1.5e-13,
+    "chlo.erf_inv": 5e-11,
+    "chlo.erfc": 2e-13,
+    "chlo.sinh": 1.5e-13,
+    "chlo.polygamma": 1e-10,
+    "chlo.broadcast_polygamma": 1e-10,
+    "chlo.zeta": 1e-12,
+    "chlo.broadcast_zeta": 1e-12,
+}
+"""What approximations in f64 are off: series, exp(x + log(1 / 2)), exp(-x * x) where x is large, and
+log(1 - x * x) where x is near 1."""
+COMPLEX_ABSOLUTE: Final = {"chlo.sinh": 1e-15, "stablehlo.atan2": 1e-15, "chlo.broadcast_atan2": 1e-15}
+"""Half the difference of two exponentials loses small arguments, and so does the logarithm of a quotient that
+is near 1."""
+_POWERS: Final = ("stablehlo.power", "chlo.broadcast_power")
+
+
+def computation_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type in which functions of narrow floats are computed, f32, or the type itself."""
+    component = component_dtype(dtype)
+    return component if component.itemsize >= 4 else np.dtype(np.float32)
+
+
+def function_error(
+    name: str, operands: Sequence[Array], result: Array, computed_in: np.dtype[Any] | None = None
+) -> Array:
+    """How far the result of an elementwise function may be off, for each element, as f64.
+
+    Args:
+        name: of the operation.
+        operands: its operands.
+        result: what it returns.
+        computed_in: the type in which it is computed; by default the result's, or f32 for narrower ones.
+    """
+    computed = computed_in or computation_dtype(result.dtype)
+    scale = float(layout_of(computed).eps) / float(np.finfo(np.float64).eps)
+    with np.errstate(all="ignore"):
+        if any(one.dtype.kind == "c" for one in (result, *operands)):
+            absolute = ABSOLUTE.get(name, 0.0) + COMPLEX_ABSOLUTE.get(name, 0.0)
+            error: Array = scale * (absolute + _power_error(name, operands, result))
+            return COMPLEX_ULPS * ulp(result) + error
+        is_chlo = name.startswith("chlo.")
+        magnitude = np.abs(result.astype(np.float64))
+        ulps = ULPS.get(name) or CHLO_ULPS.get(computed, 1)
+        bound: Array = (ulps if computed == result.dtype else 1) * ulp(result)
+        bound = bound + (scale * ABSOLUTE.get(name, 0.0) if is_chlo else 0.0)
+        if computed == np.float64:
+            bound = bound + np.where(np.isfinite(magnitude), RELATIVE.get(name, 0.0) * magnitude, 0.0)
+    return bound
+
+
+def _power_error(name: str, operands: Sequence[Array], result: Array) -> Any:
+    """Powers of complex numbers by exponentials: exponent * log(base) is rounded before."""
+    if name not in _POWERS or len(operands) != 2:
+        return 0.0
+    base, exponent = np.broadcast_arrays(*[one.astype(np.complex128) for one in operands])
+    rounded = 2.0**-51 * np.abs(exponent * np.log(base)) * np.abs(result.astype(wide_dtype(result.dtype)))
+    return np.where(np.isfinite(rounded), rounded, 0.0)

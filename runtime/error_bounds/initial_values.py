@@ -1,0 +1,102 @@
+"""Other results of reductions whose initial values are not the identity of the body.
+
+The specification (section "reduce") lets an implementation combine initial values any number of times, at any
+position. Ours combines one, and one for each element of padding. XLA, for example, skips padding, and returns
+the input of a reduction that reduces nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ops.framework.declaration import Op
+from ..ops.reduction.reduce import Reduce
+from ..ops.reduction.reduce_window import ReduceWindow
+from ..ops.reduction.reduction_tree import reduce_adjacent
+from ..ops.reduction.vectorize_region import Arrays, Reducer
+from ..ops.reduction.window_reduce import reduce_windows
+from .ulps import Array, is_inexact
+
+Alternatives = Callable[[Sequence[Array], Sequence[Array], Any], list[list[Array]]]
+"""Takes the operands, the results and the body's function; returns other results that are right."""
+
+
+def alternatives(view: Op) -> Alternatives | None:
+    """How the other results of a reduction are computed; None for other operations."""
+    if not isinstance(view, Reduce | ReduceWindow):
+        return None
+
+    def compute(operands: Sequence[Array], results: Sequence[Array], body: Any) -> list[list[Array]]:
+        reducer = view.analysis.reducer(body, view.ordering.accumulate)
+        count = len(operands) // 2
+        initial = view.analysis.enter(operands[count:], view.init_values, reducer)
+        inputs = view.analysis.enter(operands[:count], view.inputs, reducer)
+        if isinstance(view, Reduce):
+            values, is_any = _reduced_values(view, inputs, reducer)
+        else:
+            values, is_any = _window_values(view, inputs, reducer)
+        if not is_any.any():
+            return []
+        spread = tuple([np.broadcast_to(one, is_any.shape) for one in initial])
+        with np.errstate(all="ignore"):
+            once = reducer.combine(spread, values)
+        found: list[list[Array]] = []
+        for candidate in (once, values):
+            chosen = [np.where(is_any, one, start) for one, start in zip(candidate, spread, strict=True)]
+            rounded = [np.asarray(one) for one in view.analysis.leave(chosen, reducer)]
+            others = [*found, list(results)]
+            if not any(all(map(_same, rounded, other)) for other in others):
+                found.append(rounded)
+        return found
+
+    return compute
+
+
+def _same(a: Array, b: Array) -> bool:
+    """Whether all elements are equal, or both NaN."""
+    if not is_inexact(a.dtype):
+        return bool(np.array_equal(a, b))
+    return bool(np.all((a == b) | ((a != a) & (b != b))))
+
+
+def _reduced_values(view: Reduce, inputs: Arrays, reducer: Reducer) -> tuple[Arrays, Array]:
+    """What the inputs alone give, and where there are any."""
+    layout = view.layout
+    outer, count, inner = layout.sizes
+    if not count:
+        return tuple([np.zeros(layout.kept, one.dtype) for one in inputs]), np.zeros(layout.kept, np.bool_)
+    ordered = inputs if layout.permutation is None else [x.transpose(layout.permutation) for x in inputs]
+    values = tuple([np.ascontiguousarray(one).reshape(outer, count, inner) for one in ordered])
+    reduced = reduce_adjacent(values, reducer)
+    return tuple([one.reshape(layout.kept) for one in reduced]), np.ones(layout.kept, np.bool_)
+
+
+def _window_values(view: ReduceWindow, inputs: Arrays, reducer: Reducer) -> tuple[Arrays, Array]:
+    """What the elements in each window give without padding, and where there are any."""
+    present = np.ones(inputs[0].shape, np.bool_)
+    absent = tuple([np.zeros((), one.dtype) for one in inputs])
+    *values, is_any = reduce_windows(
+        (*inputs, present), (*absent, np.zeros((), np.bool_)), view.windows, _flagged(reducer)
+    )
+    return tuple(values), is_any
+
+
+def _flagged(reducer: Reducer) -> Reducer:
+    """A reducer of values with flags, which skips the values that are not flagged."""
+
+    def combine(left: Arrays, right: Arrays) -> Arrays:
+        *left_values, is_left = left
+        *right_values, is_right = right
+        with np.errstate(all="ignore"):
+            combined = reducer.combine(tuple(left_values), tuple(right_values))
+        both = is_left & is_right
+        chosen = [
+            np.where(both, joined, np.where(is_left, a, b))
+            for joined, a, b in zip(combined, left_values, right_values, strict=True)
+        ]
+        return (*chosen, is_left | is_right)
+
+    return Reducer(combine, [*reducer.dtypes, np.dtype(np.bool_)])

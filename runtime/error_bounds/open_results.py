@@ -1,0 +1,77 @@
+"""Which results of a program depend on what the specification leaves open, and other right results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import ExecutionError
+from ..ir import Module
+from ..options import Options
+from .monte_carlo import Draw, NoisyProgram
+from .ulps import Array, distance, is_inexact
+
+DRAWS: Final = 12
+"""Runs with other values in open elements: two of them are equal for one boolean in half of the cases."""
+_PLAIN: Final = Options(compile="never")
+
+
+def open_elements(module: Module, inputs: Sequence[Any], entry: str = "main") -> list[Array]:
+    """Which elements of the results depend on values that the specification leaves to the implementation.
+
+    Args:
+        module: a verified program.
+        inputs: what `nimblehlo.execute` takes.
+        entry: the function to run.
+
+    Returns:
+        For each result an array of its shape.
+
+    Raises:
+        NimbleError: what `nimblehlo.execute` raises.
+    """
+    program = NoisyProgram(module, entry, inputs, _PLAIN)
+    plain = program.run(Draw())
+    masks = [np.zeros(one.shape, np.bool_) for one in plain]
+    for seed in range(DRAWS):
+        draw = Draw(np.random.default_rng(seed), rounds=False)
+        try:
+            results = program.run(draw)
+        except ExecutionError:
+            # Any value may be an index or a size that does not fit.
+            return [np.ones(one.shape, np.bool_) for one in plain]
+        if not draw.open_calls:
+            break
+        for mask, one, other in zip(masks, plain, results, strict=True):
+            mask |= distance(one, other) > 0 if is_inexact(one.dtype) else one != other
+    return masks
+
+
+def other_results(module: Module, inputs: Sequence[Any], entry: str = "main") -> list[list[Array]]:
+    """Results with initial values of reductions combined another number of times, where that differs.
+
+    Args:
+        module: a verified program.
+        inputs: what `nimblehlo.execute` takes.
+        entry: the function to run.
+
+    Returns:
+        The results with each reduction's initial value combined once, so that padding is skipped, and without
+        it. Fewer where the program's initial values are the identities of the bodies.
+
+    Raises:
+        NimbleError: what `nimblehlo.execute` raises.
+    """
+    program = NoisyProgram(module, entry, inputs, _PLAIN)
+    found: list[list[Array]] = []
+    choice, choices = 1, 2
+    while choice < choices:
+        draw = Draw(choice=choice)
+        results = program.run(draw)
+        choices = draw.choices
+        if choice < choices:
+            found.append(results)
+        choice += 1
+    return found

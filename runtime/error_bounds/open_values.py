@@ -1,0 +1,230 @@
+"""Which elements of results the specification leaves to the implementation, and values for them.
+
+Besides what `sanitizer.open_elements` marks these are:
+
+- the digits of NaNs, which `bitcast_convert` and TOTALORDER show;
+- where a comparator that does not order NaNs puts them;
+- complex results that are not finite: C99 and the specification leave components open;
+- `cholesky` of matrices that are not Hermitian and positive definite;
+- results that types without infinities cannot hold: such conversions are open (StableHLO's issue 180);
+- products of a convolution with padding where the other factor is not finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..ops.framework.declaration import Op
+from ..ops.reduction.bodies import Order, comparator
+from ..sanitizer.open_elements import INTEGER_ARITHMETIC
+from ..types import COMPLEX, FLOAT, INTEGER, TensorType
+from .operation_kinds import base_name, category, is_exact
+from .ulps import Array, is_inexact, layout_of
+
+Marks = list[Array | None]
+"""For each result which elements are open; None: none is."""
+OpenRule = Callable[[Sequence[Array], Sequence[Array]], Marks]
+"""Takes the operands and the results."""
+
+_MAKERS: Final[list[Callable[[Op], OpenRule | None]]] = []
+
+
+def open_rule(view: Op) -> OpenRule | None:
+    """Which elements of an operation's results are open; None where none ever is."""
+    rules = [rule for rule in (make(view) for make in _MAKERS) if rule is not None]
+    if not rules:
+        return None
+
+    def marks(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+        joined: Marks = [None for _ in results]
+        for rule in rules:
+            for index, mask in enumerate(rule(operands, results)):
+                if mask is not None and mask.any():
+                    before = joined[index]
+                    joined[index] = mask if before is None else before | mask
+        return joined
+
+    return marks
+
+
+def filled(array: Array, mask: Array, operands: Sequence[Array], random: np.random.Generator) -> Array:
+    """An array with values in place of marked elements: one for all of them, random ones, or an operand's."""
+    numbers: Array = np.zeros(array.shape)
+    style = random.integers(0, 5)
+    if style == 0 and is_inexact(array.dtype):
+        numbers = np.full(array.shape, np.nan)
+    elif style <= 1:
+        numbers = np.asarray(random.integers(-3, 4, array.shape), np.float64)
+    elif style == 2:
+        numbers = np.full(array.shape, float(random.integers(-2, 3)))
+    else:
+        bits = random.integers(0, 256, (*array.shape, max(array.dtype.itemsize, 1)), np.uint8)
+        same = [one for one in operands if one.dtype == array.dtype and one.shape == array.shape]
+        if style == 3 and same:
+            return np.where(mask, same[0], array)
+        if array.dtype == np.bool_:
+            return np.where(mask, (bits[..., 0] & 1).astype(np.bool_), array)
+        if array.dtype.kind in "iu":
+            return np.where(mask, bits.view(array.dtype).reshape(array.shape), array)
+        numbers = np.asarray(random.standard_normal(array.shape) * 10.0 ** random.integers(-3, 6))
+    with np.errstate(all="ignore"):
+        wide = numbers if is_inexact(array.dtype) else numbers.astype(np.int64)
+        return np.asarray(np.where(mask, wide.astype(array.dtype), array), array.dtype)
+
+
+def _rule(make: Callable[[Op], OpenRule | None]) -> Callable[[Op], OpenRule | None]:
+    _MAKERS.append(make)
+    return make
+
+
+@_rule
+def _integer_arithmetic(view: Op) -> OpenRule | None:
+    marks = [one for one in (make(view) for make in INTEGER_ARITHMETIC) if one is not None]
+    if not marks:
+        return None
+
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+        found = [mask for mask in (one(operands) for one in marks) if mask is not None]
+        return [np.logical_or.reduce(found) if found else None]
+
+    return rule
+
+
+@_rule
+def _nan_digits(view: Op) -> OpenRule | None:
+    operation = view.operation
+    if operation.name == "stablehlo.bitcast_convert":
+        return _bits_of_nan
+    compares = str(operation.attributes.get("compare_type", ""))
+    if operation.name == "stablehlo.compare" and "TOTALORDER" in compares:
+        return lambda operands, _: [_is_nan(operands[0]) | _is_nan(operands[1])]
+    return None
+
+
+def _bits_of_nan(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+    mask: Array = _is_nan(operands[0])
+    result = results[0]
+    if result.ndim > mask.ndim:
+        mask = np.broadcast_to(mask[..., np.newaxis], result.shape)
+    elif result.ndim < mask.ndim:
+        mask = np.asarray(mask.any(axis=-1))
+    return [mask]
+
+
+def _is_nan(array: Array) -> Array:
+    return np.asarray(array != array) if is_inexact(array.dtype) else np.zeros(array.shape, np.bool_)
+
+
+@_rule
+def _unordered(view: Op) -> OpenRule | None:
+    """Sorts of floats along which there is a NaN, and which do not order it; the largest ones of such."""
+    operation = view.operation
+    if base_name(operation) == "top_k":
+        return lambda operands, results: [_lanes(_is_nan(operands[0]), -1, one) for one in results]
+    if operation.name != "stablehlo.sort":
+        return None
+    keys = comparator(operation.regions[0])
+    orders = None if keys is None else {key.order for key in keys}
+    if orders is not None and Order.NUMBER not in orders and Order.TOTAL not in orders:
+        return None
+    axis: Any = getattr(view, "dimension")  # noqa: B009
+
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+        chosen = operands if keys is None else [operands[key.operand] for key in keys]
+        nans = np.logical_or.reduce([_is_nan(one) for one in chosen])
+        return [_lanes(nans, axis, one) for one in results]
+
+    return rule
+
+
+def _lanes(mask: Array, axis: int, result: Array) -> Array:
+    """All elements along an axis where one is marked."""
+    shape = list(mask.shape)
+    shape[axis] = result.shape[axis]
+    return np.broadcast_to(mask.any(axis=axis, keepdims=True), shape)
+
+
+@_rule
+def _complex_specials(view: Op) -> OpenRule | None:
+    operation = view.operation
+    if is_exact(operation) or operation.regions or not operation.results:
+        return None
+    values = (*operation.operands, *operation.results)
+    if not any(category(value) & COMPLEX for value in values):
+        return None
+    return lambda _, results: [~np.isfinite(one) if one.dtype.kind in "fc" else None for one in results]
+
+
+@_rule
+def _indefinite(view: Op) -> OpenRule | None:
+    """`cholesky` of a matrix that is not Hermitian and positive definite; the other triangle of all."""
+    if view.operation.name != "stablehlo.cholesky":
+        return None
+    is_lower = bool(getattr(view, "lower"))  # noqa: B009
+
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+        matrix, result = operands[0], results[0]
+        hermitian = (matrix == np.conj(np.swapaxes(matrix, -1, -2))).all(axis=(-1, -2))
+        definite = np.isfinite(result).all(axis=(-1, -2)) & hermitian
+        other = np.ones(result.shape[-2:], np.bool_)
+        other = np.triu(other, 1) if is_lower else np.tril(other, -1)
+        return [~definite[..., np.newaxis, np.newaxis] | other]
+
+    return rule
+
+
+@_rule
+def _missing_infinities(view: Op) -> OpenRule | None:
+    """Results that are NaN or extreme in types without infinities, but for data movement."""
+    operation = view.operation
+    if is_exact(operation) and base_name(operation) != "reduce_precision":
+        return None
+    lacking = [_lacks_infinity(value.type) for value in operation.results]
+    if not any(lacking):
+        return None
+
+    def rule(_: Sequence[Array], results: Sequence[Array]) -> Marks:
+        return [_extreme(one) if lacks else None for one, lacks in zip(results, lacking, strict=True)]
+
+    return rule
+
+
+def _lacks_infinity(type: Any) -> bool:
+    if not isinstance(type, TensorType) or not type.category & FLOAT or type.dtype.kind == "f":
+        return False
+    with np.errstate(all="ignore"):
+        return not bool(np.isinf(np.array(np.inf).astype(type.dtype).astype(np.float64)))
+
+
+def _extreme(array: Array) -> Array:
+    layout = layout_of(array.dtype)
+    wide = np.abs(array.astype(np.float64))
+    is_scale = float(layout.min) > 0
+    least = float(layout.min) if is_scale else -1.0
+    return ~np.isfinite(wide) | (wide >= float(layout.max)) | (wide <= least)
+
+
+@_rule
+def _padding_products(view: Op) -> OpenRule | None:
+    """Convolutions of factors that are not finite: zeros that pad may be left out, or give NaN."""
+    if base_name(view.operation) not in ("convolution", "dynamic_conv"):
+        return None
+
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+        inexact = [one.astype(np.complex128) for one in operands[:2] if is_inexact(one.dtype)]
+        is_open = any(not np.isfinite(one).all() for one in inexact)
+        return [np.ones(results[0].shape, np.bool_) if is_open else None]
+
+    return rule
+
+
+@_rule
+def _integer_power(view: Op) -> OpenRule | None:
+    """Powers of integers with negative exponents, which no integer is."""
+    operation = view.operation
+    if base_name(operation) != "power" or not category(operation.operands[0]) & INTEGER:
+        return None
+    return lambda operands, _: [np.broadcast_arrays(operands[1] < 0, operands[0])[0]]

@@ -1,0 +1,113 @@
+"""Which elements of integer arithmetic the specification leaves to the implementation.
+
+The sanitizer reports them, and `error_bounds` takes any value there for right. A rule returns, for the
+operands of a run, an array that marks such elements of the result, or None where there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..ops.chlo.broadcast import BroadcastBinary
+from ..ops.elementwise import arithmetic, bitwise, conversion
+from ..ops.framework.declaration import Array, Op
+from ..ops.numerics import element_types
+from ..ops.numerics.broadcast_shapes import broadcast_pair
+from ..types import COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, storage_range
+
+Marks = Callable[[Sequence[Any]], Array | None]
+
+
+def _integers(view: Op, *kinds: type[Op]) -> ElementType | None:
+    """The element type, where the operation is one of those kinds, or broadcasts for one, and on integers."""
+    if not issubclass(view.elementwise if isinstance(view, BroadcastBinary) else type(view), kinds):
+        return None
+    element_type = getattr(view.operation.operands[0].type, "element_type", None)
+    is_integer = isinstance(element_type, ElementType) and element_type.category & INTEGER
+    return element_type if is_integer else None
+
+
+def aligned_pair(view: Op, lhs: Array, rhs: Array) -> tuple[Array, Array]:
+    """Both operands in the shape of the result."""
+    if isinstance(view, BroadcastBinary):
+        lhs, rhs = view.align(lhs, rhs), view.align(rhs, lhs)
+    return broadcast_pair(lhs, rhs)
+
+
+def division_by_zero(view: Op) -> Marks | None:
+    """`divide` and `remainder` of integers by zero."""
+    element_type = _integers(view, arithmetic.Divide, arithmetic.Remainder)
+    if element_type is None:
+        return None
+    dtype = element_types.carrier(element_type)
+
+    def marks(operands: Sequence[Array]) -> Array | None:
+        rhs = operands[1].astype(dtype, copy=False)
+        if np.count_nonzero(rhs) == rhs.size:
+            return None
+        _, zero = aligned_pair(view, operands[0], rhs == 0)
+        return zero
+
+    return marks
+
+
+def division_overflow(view: Op) -> Marks | None:
+    """`divide` and `remainder` of the least signed integer by -1."""
+    element_type = _integers(view, arithmetic.Divide, arithmetic.Remainder)
+    if element_type is None or not element_type.category & SIGNED:
+        return None
+    dtype, (low, _) = element_types.carrier(element_type), storage_range(element_type)
+
+    def marks(operands: Sequence[Array]) -> Array | None:
+        least = operands[0].astype(dtype, copy=False) == low
+        if not np.count_nonzero(least):
+            return None
+        least, rhs = aligned_pair(view, least, operands[1].astype(dtype, copy=False))
+        overflows: Array = least & (rhs == -1)
+        return overflows
+
+    return marks
+
+
+def shift_amount(view: Op) -> Marks | None:
+    """Shifts by the width of the element type or more; amounts are unsigned."""
+    element_type = _integers(view, bitwise.Shift)
+    if element_type is None:
+        return None
+    to_bits, _ = element_types.unsigned_bits(element_type)
+    width = element_type.width
+
+    def marks(operands: Sequence[Array]) -> Array | None:
+        excessive = to_bits(operands[1]) >= width
+        if not np.count_nonzero(excessive):
+            return None
+        _, excessive = aligned_pair(view, operands[0], excessive)
+        return excessive
+
+    return marks
+
+
+def float_to_integer(view: Op) -> Marks | None:
+    """`convert` of floats, or of real parts, that no integer of the result's type is next to: NaN as well."""
+    if not isinstance(view, conversion.Convert):
+        return None
+    source, target = view.operand.element_type, view.result.element_type
+    if not source.category & (FLOAT | COMPLEX) or not target.category & INTEGER:
+        return None
+    low, high = storage_range(target)
+    dtype = element_types.carrier(element_types.real_type(source))
+    least, beyond = dtype.type(low), dtype.type(high + 1)
+
+    def marks(operands: Sequence[Array]) -> Array | None:
+        truncated = np.trunc(operands[0].real.astype(dtype, copy=False))
+        outside: Array = ~((truncated >= least) & (truncated < beyond))
+        return outside
+
+    return marks
+
+
+INTEGER_ARITHMETIC: Final = (division_by_zero, division_overflow, shift_amount, float_to_integer)
+"""All rules of this module."""

@@ -1,0 +1,181 @@
+"""Results that the specification leaves open are right whatever they are; all others stay bounded."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import accuracy
+from nimblehlo.error_bounds.open_results import open_elements, other_results
+
+REDUCE = """
+func.func @main(%a: tensor<2x3xT>, %init: tensor<T>) -> tensor<2xT> {
+  %r = stablehlo.reduce(%a init: %init) applies stablehlo.OP across dimensions = [1]
+    : (tensor<2x3xT>, tensor<T>) -> tensor<2xT>
+  return %r : tensor<2xT>
+}
+"""
+WINDOWS = """
+func.func @main(%a: tensor<3xf32>, %init: tensor<f32>) -> tensor<4xf32> {
+  %0 = "stablehlo.reduce_window"(%a, %init) <{padding = dense<[[2, 0]]> : tensor<1x2xi64>,
+    window_dimensions = array<i64: 2>}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %1 = stablehlo.add %x, %y : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) : (tensor<3xf32>, tensor<f32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
+
+
+def elementwise(operation: str, operand: str, result: str) -> str:
+    """A program of one operation on two operands, or on one for a conversion."""
+    if "convert" in operation:
+        applied = f"stablehlo.{operation} %a : ({operand}) -> {result}"
+    else:
+        applied = f"stablehlo.{operation} %a, %b : {operand}"
+    return (
+        f"func.func @main(%a: {operand}, %b: {operand}) -> {result} {{\n"
+        f"%r = {applied}\nreturn %r : {result}\n}}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("operation", "operand", "result", "a", "b", "is_open"),
+    [
+        ("divide", "tensor<4xi32>", None, [5, 6, -(2**31), 9], [0, 2, -1, -1], [True, False, True, False]),
+        ("remainder", "tensor<2xui8>", None, [5, 6], [0, 4], [True, False]),
+        ("shift_left", "tensor<3xi8>", None, [1, 1, 1], [7, 8, -1], [False, True, True]),
+        ("convert", "tensor<3xf32>", "tensor<3xi8>", [1.5, np.nan, 300], [0, 0, 0], [False, True, True]),
+        ("bitcast_convert", "tensor<2xf32>", "tensor<2xi32>", [1, np.nan], [0, 0], [False, True]),
+        ("convert", "tensor<2xf32>", "tensor<2xf8E4M3FN>", [1, 1e6], [0, 0], [False, True]),
+        ("power", "tensor<2xi32>", None, [2, 2], [3, -1], [False, True]),
+    ],
+)
+def test_open_elements(
+    operation: str, operand: str, result: str | None, a: Any, b: Any, is_open: list[bool]
+) -> None:
+    text = elementwise(operation, operand, result or operand)
+    types = nimblehlo.compile(text).input_types
+    inputs = [np.array(one).astype(type.dtype) for one, type in zip((a, b), types, strict=True)]
+    np.testing.assert_array_equal(open_elements(nimblehlo.load(text), inputs)[0], is_open)
+    (ours,) = nimblehlo.execute(text, inputs)
+    computed = accuracy(text, inputs)
+    for index, flag in enumerate(is_open):
+        theirs = np.array(ours)
+        theirs[index] = np.array(7 if ours.dtype.kind in "iu" else 0.5).astype(ours.dtype)
+        assert bool(computed.departures([theirs])) is not flag
+
+
+def test_what_depends_on_an_open_element_is_open() -> None:
+    text = """
+    func.func @main(%a: tensor<2xi32>, %b: tensor<2xi32>) -> (tensor<2xi1>, tensor<i32>) {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %0 = stablehlo.divide %a, %b : tensor<2xi32>
+      %1 = stablehlo.compare LT, %0, %a : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
+      %2 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0]
+        : (tensor<2xi32>, tensor<i32>) -> tensor<i32>
+      return %1, %2 : tensor<2xi1>, tensor<i32>
+    }"""
+    inputs = [np.array([4, 4], np.int32), np.array([0, 2], np.int32)]
+    compared, total = open_elements(nimblehlo.load(text), inputs)
+    np.testing.assert_array_equal(compared, [True, False])
+    assert total
+
+
+def test_a_sort_that_does_not_order_nans_is_open_along_its_dimension() -> None:
+    text = """
+    func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {
+      %0 = "stablehlo.sort"(%a) <{dimension = 1 : i64}> ({
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        %1 = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %1 : tensor<i1>
+      }) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      return %0 : tensor<2x3xf32>
+    }"""
+    values = np.array([[3, np.nan, 1], [3, 2, 1]], np.float32)
+    computed = accuracy(text, [values])
+    assert not computed.departures([np.array([[np.nan, 3, 1], [1, 2, 3]], np.float32)])
+    assert computed.departures([np.array([[np.nan, 3, 1], [1, 3, 2]], np.float32)])
+
+
+def test_cholesky_of_an_indefinite_matrix_is_open_and_so_is_the_other_triangle() -> None:
+    text = """
+    func.func @main(%a: tensor<2x2x2xf32>) -> tensor<2x2x2xf32> {
+      %0 = stablehlo.cholesky %a, lower = true : tensor<2x2x2xf32>
+      return %0 : tensor<2x2x2xf32>
+    }"""
+    matrices = np.array([[[4, 2], [2, 2]], [[1, 5], [2, 1]]], np.float32)
+    mask = open_elements(nimblehlo.load(text), [matrices])[0]
+    np.testing.assert_array_equal(mask, [[[False, True], [False, False]], [[True, True], [True, True]]])
+
+
+@pytest.mark.parametrize(
+    ("type", "operation", "init", "right"),
+    [
+        ("f32", "add", 0.5, [[6.5, 15.5], [6, 15]]),
+        ("f32", "add", 0, [[6, 15]]),
+        ("f32", "maximum", 4, [[4, 6], [3, 6]]),
+        ("i32", "maximum", 4, [[4, 6], [3, 6]]),
+        ("i32", "maximum", -9, [[3, 6]]),
+        ("i32", "multiply", 2, [[12, 240], [6, 120]]),
+    ],
+)
+def test_reductions_may_leave_initial_values_out(
+    type: str, operation: str, init: float, right: list[list[float]]
+) -> None:
+    text = REDUCE.replace("T", type).replace("OP", operation)
+    dtype = np.float32 if type == "f32" else np.int32
+    inputs = [np.array([[1, 2, 3], [4, 5, 6]], dtype), np.array(init, dtype)]
+    computed = accuracy(text, inputs)
+    for results in right:
+        assert not computed.departures([np.array(results, dtype)])
+    assert computed.departures([np.array([right[0][0], right[0][1] - 1], dtype)])
+    assert len(other_results(nimblehlo.load(text), inputs)) == len(right) - 1
+
+
+def test_windows_may_leave_padding_out() -> None:
+    inputs = [np.array([1, 2, 3], np.float32), np.array(10, np.float32)]
+    computed = accuracy(WINDOWS, inputs)
+    for results in ([30, 21, 13, 15], [10, 11, 13, 15], [10, 1, 3, 5]):
+        assert not computed.departures([np.array(results, np.float32)])
+    assert computed.departures([np.array([30, 21, 12, 15], np.float32)])
+
+
+def test_several_reductions_choose_independently() -> None:
+    text = REDUCE.replace("T", "i32").replace("OP", "add")
+    text = text.replace(
+        "return %r : tensor<2xi32>",
+        "%s = stablehlo.reduce(%r init: %init) applies stablehlo.multiply across dimensions = [0]\n"
+        "  : (tensor<2xi32>, tensor<i32>) -> tensor<i32>\nreturn %s : tensor<i32>",
+    ).replace("-> tensor<2xi32> {", "-> tensor<i32> {")
+    inputs = [np.array([[1, 2, 3], [4, 5, 6]], np.int32), np.array(2, np.int32)]
+    computed = accuracy(text, inputs)
+    for total in (8 * 17 * 2, 8 * 17, 6 * 15 * 2, 6 * 15):
+        assert not computed.departures([np.array(total, np.int32)])
+
+
+def test_errors_below_a_unit_of_a_narrow_type_are_not_lost() -> None:
+    """A function of f16 is off by one unit, also where other operations of the program round."""
+    text = """
+    func.func @main(%a: tensor<64xf16>) -> (tensor<64xf16>, tensor<64xf16>) {
+      %0 = stablehlo.sine %a : tensor<64xf16>
+      %1 = stablehlo.cosine %a : tensor<64xf16>
+      return %0, %1 : tensor<64xf16>, tensor<64xf16>
+    }"""
+    inputs = [np.linspace(0.1, 3, 64).astype(np.float16)]
+    computed = accuracy(text, inputs)
+    off = [np.nextafter(one, np.float16(2)) for one in nimblehlo.execute(text, inputs)]
+    assert not computed.departures(off)
+
+
+def test_a_tuple_is_one_value() -> None:
+    text = """
+    func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.tuple %a, %a : tuple<tensor<2xf32>, tensor<2xf32>>
+      %1 = stablehlo.get_tuple_element %0[1] : (tuple<tensor<2xf32>, tensor<2xf32>>) -> tensor<2xf32>
+      %2 = stablehlo.sine %1 : tensor<2xf32>
+      return %2 : tensor<2xf32>
+    }"""
+    assert accuracy(text, [np.array([1, 2], np.float32)]).results[0].bound.all()
