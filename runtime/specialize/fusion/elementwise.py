@@ -160,8 +160,9 @@ class _Grouping:
         self.kinds: list[int] = []
         for operation in self.operations:
             self.kinds.append(self.kind(operation, generates))
-        self.levels = [-1] * len(self.operations)
-        self.groups = DisjointSet(len(self.operations), MAX_OPERATIONS)
+        self.levels: list[int] = []
+        self.groups = DisjointSet(0, MAX_OPERATIONS)
+        self.separable: set[int] = set()
 
     def kind(self, operation: Operation, generates: Generates) -> int:
         """What an operation is to clusters."""
@@ -201,7 +202,21 @@ class _Grouping:
         return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
 
     def fusions(self) -> list[FusionGroup]:
-        """The clusters that pay."""
+        """The clusters that pay.
+
+        Operations that share nothing but a constant are one cluster, which saves calls, unless that cluster
+        has too many arrays, as where an optimizer updates many parameters of one shape.
+        """
+        candidates = self.candidates()
+        self.separable = {
+            index for group in candidates if self.has_too_many_arrays(group) for index in group.owned
+        }
+        if self.separable:
+            candidates = self.candidates()
+        return self.with_one_shape([group for group in candidates if self.pays(group)])
+
+    def candidates(self) -> list[FusionGroup]:
+        """All clusters, with what each takes in."""
         self.find_cores()
         cores: dict[int, FusionGroup] = {}
         for index, kind in enumerate(self.kinds):
@@ -218,7 +233,7 @@ class _Grouping:
             self.absorb_producers(group, fusion_of)
         for group, initial_cores in formed_around:
             drop_other_shapes(group, initial_cores, self.operations, self.position, self.users)
-        return self.with_one_shape([group for group in candidates if self.pays(group)])
+        return candidates
 
     def with_one_shape(self, fusions: list[FusionGroup]) -> list[FusionGroup]:
         """The clusters that pay once each hands on values of one shape: the loops of a nest have one.
@@ -300,6 +315,8 @@ class _Grouping:
 
     def find_cores(self) -> None:
         """Set levels, and join the elementwise operations that belong together."""
+        self.levels = [-1] * len(self.operations)
+        self.groups = DisjointSet(len(self.operations), MAX_OPERATIONS)
         latest_effect = -1
         readers: dict[tuple[Value, int], int] = {}
         for index, operation in enumerate(self.operations):
@@ -342,9 +359,21 @@ class _Grouping:
             self.groups.unite(index, root)
         for operand in operation.operands:
             if _shape(operand) == shape and shape and operand is not array:
+                if index in self.separable and self.is_uniform(operand):
+                    continue
                 other = readers.setdefault((operand, level), index)
                 if _shape(self.operations[other].result) == shape:
                     self.groups.unite(index, other)
+
+    def is_uniform(self, value: Value) -> bool:
+        """Whether all elements of a value are one element, which each cluster can read anew."""
+        producer = self.producer(value)
+        if producer is None:
+            return False
+        operation = self.operations[producer]
+        if operation.name == "stablehlo.constant":
+            return self.kinds[producer] == _REMATERIALIZABLE
+        return self.kinds[producer] == _MOVEMENT and _size(operation.operands[0]) == 1
 
     def absorb_producers(self, group: FusionGroup, fusion_of: dict[int, FusionGroup]) -> None:
         """Take in what a cluster's operands come from, latest first, so that all users are known."""
@@ -434,6 +463,11 @@ class _Grouping:
             computed >= MIN_SMALL_OPERATIONS
             or any(map(self.pays_alone, [self.operations[k] for k in group.owned]))
         )
+
+    def has_too_many_arrays(self, group: FusionGroup) -> bool:
+        """Whether a cluster takes from outside and hands on more values than a loop nest takes."""
+        parts = boundary(self.operations, group.owned, group.copied, self.users)
+        return sum(map(len, parts)) > MAX_ARRAYS
 
 
 def boundary(

@@ -269,6 +269,32 @@ def test_programs_of_many_operations_are_fused() -> None:
     assert sum(map(len, found)) == 2000 and len(found) < 30
 
 
+@pytest.mark.parametrize(("parameters", "fusions"), [(4, 1), (20, 20)])
+def test_updates_that_share_constants_are_one_fusion_or_one_each(parameters: int, fusions: int) -> None:
+    """One, which saves calls, where it does not have too many arrays."""
+    types = ", ".join(["tensor<8xf32>"] * (2 * parameters))
+    arguments = ", ".join(f"%p{n}: tensor<8xf32>, %g{n}: tensor<8xf32>" for n in range(parameters))
+    updates = "".join(
+        f"""
+        %s{n} = stablehlo.multiply %g{n}, %rates : tensor<8xf32>
+        %d{n} = stablehlo.multiply %p{n}, %decay : tensor<8xf32>
+        %t{n} = stablehlo.subtract %d{n}, %s{n} : tensor<8xf32>
+        %m{n} = stablehlo.add %s{n}, %d{n} : tensor<8xf32>
+        """
+        for n in range(parameters)
+    )
+    results = ", ".join(f"%t{n}, %m{n}" for n in range(parameters))
+    text = f"""
+      func.func @main(%rate: tensor<f32>, {arguments}) -> ({types}) {{
+        %rates = stablehlo.broadcast_in_dim %rate, dims = [] : (tensor<f32>) -> tensor<8xf32>
+        %decay = stablehlo.constant dense<0.5> : tensor<8xf32>
+        {updates}
+        return {results} : {types}
+      }}
+    """
+    assert len(formed(text)) == fusions
+
+
 def test_what_has_to_be_copied_is_copied_by_native_code() -> None:
     given, result = f"tensor<4x{LARGE}xf32>", f"tensor<{LARGE}x4xf32>"
     text = f"""
