@@ -6,6 +6,7 @@ run for each device.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -32,6 +33,7 @@ from ..ops.framework.op_registry import (
 
 if TYPE_CHECKING:
     from ..ops.custom_calls.shape_custom_calls import ReplacedTarget
+    from ..ops.sharding.scope import Scope
 
 MAX_NESTED = 128
 """Levels of regions; a text may have as many."""
@@ -96,6 +98,13 @@ class _Inliner:
         self.count = 0
         self.depth = 0
         self.manual_depth = 0
+
+    @functools.cached_property
+    def scopes(self) -> Mapping[Operation, Scope]:
+        """The functions around operations of sdy that may need several devices."""
+        from ..ops.sharding.scope import scopes_of
+
+        return scopes_of(self.module, MULTI_DEVICE_OPERATIONS)
 
     def copy_region(self, region: Region, values: dict[Value, Value]) -> Region:
         """A copy of a region; `values` maps what it uses from outside."""
@@ -175,7 +184,7 @@ class _Inliner:
 
                 if operation.name == MANUAL and runs_on_devices(operation, self.module):
                     return None
-                require_one_device(operation, self.module)
+                require_one_device(operation, self.module, self.scopes[operation])
             return operation.regions[0].block if operation.regions else None
         callee = self.callee(operation)
         if callee is None:

@@ -64,7 +64,7 @@ class Collective(ShardingOp):
         return [self.tensor]
 
     def reduced_axes(self) -> Iterable[AxisRef]:
-        """The axes along which values of several devices become one, or are to become one."""
+        """The axes along which values of several devices become one."""
         return ()
 
     def _missing(self) -> str | None:
@@ -343,10 +343,6 @@ class ToUnreduced(Collective):
         if wanted == after.unreduced:
             return None
         return f"out_sharding is {after.body()}, but its unreduced axes must be {AxisList(wanted).body()}"
-
-    def reduced_axes(self) -> Iterable[AxisRef]:
-        return self.becoming_unreduced()
-
 
 class ShardedToUnreduced(ToUnreduced, name="sdy.sharded_to_unreduced", assembly=f"$axes {_OPERAND}"):
     """Makes axes that divide dimensions unreduced ones."""

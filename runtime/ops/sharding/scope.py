@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from ...ir import Block, Function, Module, Operation, StringAttribute, Value
@@ -123,6 +123,26 @@ def _at(attribute: object, index: int) -> TensorSharding | None:
     """The sharding of one value of several."""
     shardings = attribute.shardings if isinstance(attribute, ShardingPerValue) else ()
     return shardings[index] if index < len(shardings) else None
+
+
+def scopes_of(module: Module, names: Collection[str]) -> dict[Operation, Scope]:
+    """The scope of each operation that has one of these names.
+
+    Args:
+        module: a verified module.
+        names: full names of operations.
+    """
+    scopes = {}
+    meshes = meshes_of(module)
+    for function in module.functions.values():
+        if function.body is None:
+            continue
+        scope = Scope(meshes, function)
+        for operation in function.body.walk():
+            scope.owners.update({region.block: operation for region in operation.regions})
+            if operation.name in names:
+                scopes[operation] = scope
+    return scopes
 
 
 class ShardingOp(Op):

@@ -14,15 +14,19 @@ from ...ops.framework.verify import view_of
 from ...ops.sharding.checks import common_mesh
 from ...ops.sharding.collectives import Collective
 from ...ops.sharding.operations import ManualComputation
-from ...ops.sharding.scope import mesh_of, meshes_of
+from ...ops.sharding.scope import Scope, mesh_of, meshes_of
 
 
-def require_one_device(operation: Operation, module: Module) -> None:
+def require_one_device(operation: Operation, module: Module, scope: Scope) -> None:
     """Check that one device can do what an operation of sdy asks for.
+
+    The program's value of an unreduced tensor is the one that its terms give, so that a collective that
+    reduces along unreduced axes hands it on.
 
     Args:
         operation: the operation, verified.
         module: the module with the meshes that the operation names.
+        scope: the function around the operation.
 
     Raises:
         UnsupportedError: it needs several devices.
@@ -33,7 +37,10 @@ def require_one_device(operation: Operation, module: Module) -> None:
         shardings = [*view.in_shardings.shardings, *view.out_shardings.shardings]
         what = "its body is for each device along the axes"
     elif isinstance(view, Collective):
-        axes, shardings = list(view.reduced_axes()), [view.out_sharding]
+        view.scope = scope
+        unreduced = view.before().unreduced
+        axes = [axis for axis in view.reduced_axes() if not any(each.contains(axis) for each in unreduced)]
+        shardings = [view.out_sharding]
         what = "each device has a term of its own along the axes"
     else:
         raise AssertionError(operation.name)

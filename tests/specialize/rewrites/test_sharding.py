@@ -158,6 +158,39 @@ def test_how_devices_hold_terms_changes_no_value(operation: str) -> None:
     assert np.array_equal(result, VALUES)
 
 
+REDUCED_TERMS = {
+    "from an operation": """
+  %0 = stablehlo.add %a, %a {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"y"}], unreduced={"x"}>]>} : !t
+  %1 = sdy.all_reduce {"x"} %0 out_sharding=<@mesh, [{}, {"y"}]> : !t""",
+    "along a sub-axis": """
+  %0 = sdy.reshard %a <@mesh, [{}, {}], unreduced={"y"}> : !t
+  %1 = sdy.all_reduce {"y":(1)2} %0 out_sharding=<@mesh, [{}, {}], unreduced={"y":(2)2}> : !t""",
+    "scattered": """
+  %0 = sdy.reshard %a <@mesh, [{}, {}], unreduced={"x"}> : !t
+  %1 = sdy.reduce_scatter [{"x"}, {}] %0 out_sharding=<@mesh, [{"x"}, {}]> : !t""",
+    "in a loop": """
+  %p = stablehlo.constant dense<true> : tensor<i1>
+  %0:2 = stablehlo.while(%b = %a, %go = %p) : !t, tensor<i1> attributes {sdy.sharding =
+      #sdy.sharding_per_value<[<@mesh, [{}, {"y"}], unreduced={"x"}>, <@mesh, []>]>}
+  cond {
+    stablehlo.return %go : tensor<i1>
+  } do {
+    %2 = sdy.all_reduce {"x"} %b out_sharding=<@mesh, [{}, {"y"}]> : !t
+    %3 = sdy.reshard %2 <@mesh, [{}, {"y"}], unreduced={"x"}> : !t
+    %4 = stablehlo.not %go : tensor<i1>
+    stablehlo.return %3, %4 : !t, tensor<i1>
+  }
+  %1 = sdy.all_reduce {"x"} %0#0 out_sharding=<@mesh, [{}, {"y"}]> : !t""",
+}
+
+
+@pytest.mark.parametrize("name", REDUCED_TERMS)
+def test_reductions_of_unreduced_values_give_the_value(name: str) -> None:
+    text = f"{MESHES}func.func @main(%a: !t) -> !t {{{REDUCED_TERMS[name]}\n  return %1 : !t\n}}"
+    (result,) = nimblehlo.execute(text, [VALUES])
+    assert np.array_equal(result, 2 * VALUES if "add" in REDUCED_TERMS[name] else VALUES)
+
+
 @pytest.mark.parametrize("operation", REDUCING)
 def test_reductions_along_axes_of_one_device(operation: str) -> None:
     text, after = REDUCING[operation]
