@@ -13,6 +13,7 @@ from ..api import Executable
 from ..api import compile as compile_module
 from ..frontend.loader import load_ir
 from ..ir import Module
+from ..ops.collectives.process_grid import Grid
 from ..ops.framework.verify import verify
 from . import callbacks, findings
 from .settings import Settings
@@ -44,6 +45,7 @@ class Program:
         module: what `load_program` returned.
         settings: how it is compiled and run.
         donate: numbers of the inputs that a call may consume.
+        grid: the processes that run it; None: one.
 
     Attributes:
         executable: runs it; JAX's types, memory and explanations are those of this one.
@@ -54,13 +56,15 @@ class Program:
         NimbleError: see `nimblehlo.compile`.
     """
 
-    def __init__(self, module: Module, settings: Settings, donate: Sequence[int] = ()) -> None:
+    def __init__(
+        self, module: Module, settings: Settings, donate: Sequence[int] = (), grid: Grid | None = None
+    ) -> None:
         self.settings = settings
         self.name = module.name or "main"
         # An exploration reads the inputs again.
         donated = () if settings.explore else tuple(donate)
         self.executable: Executable = compile_module(
-            module, options=replace(settings.options, donate=donated)
+            module, options=replace(settings.options, donate=donated), grid=grid
         )
         self._module = module
         if settings.options.sanitize:

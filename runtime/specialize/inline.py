@@ -158,7 +158,7 @@ class _Inliner:
                 regions = [self.copy_region(region, values) for region in operation.regions]
                 copied = operation.again(operands, regions)
                 if not SHARDING_ATTRIBUTES.isdisjoint(copied.attributes):
-                    copied.attributes = _without_shardings(copied.attributes)
+                    copied.attributes = without_shardings(copied.attributes)
                 append(copied)
                 values.update(zip(operation.results, copied.results, strict=True))
                 continue
@@ -277,7 +277,8 @@ class _Inliner:
         return region
 
 
-def _without_shardings(attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
+def without_shardings(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    """The attributes but for those of sdy."""
     return {name: value for name, value in attributes.items() if not name.startswith("sdy.")}
 
 

@@ -1,6 +1,8 @@
-"""Programs for several devices: one run of the whole program, on arrays assembled from the devices' shards.
+"""Programs for several devices.
 
-jaxlib's propagation decides how results are divided where the program does not say so, as it does for XLA.
+jaxlib's propagation decides how values are divided where the program does not say so, as it does for XLA. A
+program whose operations all have rules runs as the program of each device on a grid (`jax.partitioner`).
+Others run whole, on arrays assembled from the devices' shards.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ class PartitionedProgram:
     Args:
         module: the program with all its shardings.
         partitions: the number of devices.
-        run: runs the whole program on arrays.
+        run: runs the whole program on arrays, or the program of a device on a grid.
+        is_local: whether it is the program of a device.
 
     Attributes:
         arguments, results: how each argument and result is divided.
@@ -51,13 +54,14 @@ class PartitionedProgram:
         UnsupportedError: a sharding is not offered.
     """
 
-    def __init__(self, module: Module, partitions: int, run: Callable[..., Sequence[Any]]) -> None:
+    def __init__(self, module: Module, partitions: int, run: Callable[..., Any], is_local: bool) -> None:
         function = module.functions["main"]
         meshes = _meshes(module)
         self.arguments = _shards(function.type.inputs, function.argument_attributes, meshes, partitions)
         self.results = _shards(function.type.results, function.result_attributes, meshes, partitions)
         self._partitions = partitions
         self._run = run
+        self._is_local = is_local
 
     def __call__(self, shards: Sequence[tuple[Array, ...]]) -> list[list[Any]]:
         """Run it.
@@ -68,6 +72,9 @@ class PartitionedProgram:
         Returns:
             New arrays of the results for each device.
         """
+        if self._is_local:
+            of_devices: list[list[Any]] = self._run(shards)
+            return of_devices
         arguments = [
             shards_of.assembled([device[index] for device in shards])
             for index, shards_of in enumerate(self.arguments)

@@ -14,6 +14,7 @@ from ...api import Executable
 from ...errors import ParseError, UnsupportedError
 from ...frontend.bytecode import MAGIC
 from ...ir import Attribute, BoolAttribute, Function, Module, StringAttribute
+from ...ops.collectives.process_grid import Grid
 from ...types import ElementType, TensorType, TokenType, Type
 from ..running import Program, load_program
 from .client import MEMORY_KINDS, platform_version
@@ -58,9 +59,16 @@ class LoadedProgram:
         self.calls_python = calls_python
         self.is_synchronous = options.settings.synchronous
         # Whole arrays are assembled anew for each call of a partitioned program, and their memory is its own.
-        self._program = Program(module, options.settings, self.donated if is_whole else ())
+        local = None if is_whole or calls_python else _device_program(module, options)
+        self._program = Program(
+            module if local is None else local,
+            options.settings,
+            self.donated if is_whole else (),
+            None if local is None else Grid(1, options.partitions),
+        )
         self.is_slow_at_first = _is_slow(self._program.executable)
         self._module = module
+        self._local = local
         self._code = code
         self._options = options
         self._text: bytes | None = None
@@ -74,7 +82,7 @@ class LoadedProgram:
         self.argument_shardings: list[bytes] = []
         self.result_shardings: list[bytes] = []
         if not is_whole:
-            self.run_partitioned = PartitionedProgram(module, options.partitions, self.run)
+            self.run_partitioned = PartitionedProgram(module, options.partitions, self.run, local is not None)
             self.result_shapes = [shards.shard_shape for shards in self.run_partitioned.results]
             shapes = [shards.shard_shape for shards in self.run_partitioned.arguments]
             self.donated = _with_results(
@@ -92,17 +100,13 @@ class LoadedProgram:
         ).digest()
 
     def text(self) -> bytes:
-        """The program in MLIR's text.
+        """The program in MLIR's text; of a program for several devices that of one of them.
 
         Raises:
-            UnsupportedError: it is for several devices: it runs as a whole, not as a program of each.
+            UnsupportedError: it is for several devices, and runs whole, not as a program of each.
         """
-        if self.partitions > 1:
-            raise UnsupportedError(
-                "a program for several devices runs as a whole: no device has a text of its own"
-            )
         if self._text is None:
-            self._text = _portable_text(self._code)
+            self._text = _portable_text(self._code) if self.partitions == 1 else _local_text(self._local)
         return self._text
 
     def serialize(self) -> bytes:
@@ -218,6 +222,27 @@ def _portable_text(code: bytes) -> bytes:
     if not code.startswith(MAGIC):
         return code
     return str(_bytecode_module(code)).encode()
+
+
+def _device_program(module: Module, options: CompileOptions) -> Module | None:
+    """The program of one device, if there is one: what finds faults and schedules runs whole programs."""
+    if options.settings.synchronous:
+        return None
+    from ..partitioner.partitioner import device_program
+
+    return device_program(module, options.partitions)
+
+
+def _local_text(module: Module | None) -> bytes:
+    """The program of a device as jaxlib reads it.
+
+    Raises:
+        UnsupportedError: there is none, or it has operations of sdy.
+    """
+    functions = None if module is None else Module(module.functions.values(), name=module.name)
+    if functions is None or any(operation.name.startswith("sdy.") for operation in functions.walk()):
+        raise UnsupportedError("this program for several devices runs whole: no device has a text of its own")
+    return str(functions).encode()
 
 
 def _donors(function: Function) -> tuple[int, ...]:

@@ -160,7 +160,8 @@ def test_how_devices_hold_terms_changes_no_value(operation: str) -> None:
 
 REDUCED_TERMS = {
     "from an operation": """
-  %0 = stablehlo.add %a, %a {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"y"}], unreduced={"x"}>]>} : !t
+  %0 = stablehlo.add %a, %a {sdy.sharding =
+      #sdy.sharding_per_value<[<@mesh, [{}, {"y"}], unreduced={"x"}>]>} : !t
   %1 = sdy.all_reduce {"x"} %0 out_sharding=<@mesh, [{}, {"y"}]> : !t""",
     "along a sub-axis": """
   %0 = sdy.reshard %a <@mesh, [{}, {}], unreduced={"y"}> : !t

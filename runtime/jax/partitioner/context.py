@@ -1,0 +1,281 @@
+"""One function on its way to the program of a device: what stands for each value, and how layouts change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ...ir import (
+    Attribute,
+    Block,
+    Builder,
+    DenseArrayAttribute,
+    DenseElementsAttribute,
+    IntegerAttribute,
+    Operation,
+    Region,
+    StructAttribute,
+    UnitAttribute,
+    Value,
+)
+from ...ir.builder import copy_region
+from ...ir.location import UNKNOWN, Location
+from ...ops.sharding.scope import Scope
+from ...specialize.inline import without_shardings
+from ...types import TensorType, Type, element_type, element_type_of
+from .layouts import Axes, Devices, Layout, NoRule, whole
+
+CHANNEL: Final = StructAttribute("stablehlo", "channel_handle", {"handle": 1, "type": 1})
+_I32: Final = element_type("i32")
+_I64: Final = element_type("i64")
+
+
+def numbers(values: Iterable[int]) -> DenseArrayAttribute:
+    """``array<i64: ...>``."""
+    return DenseArrayAttribute(_I64, tuple(values))
+
+
+def number(value: int) -> IntegerAttribute:
+    """``value : i64``."""
+    return IntegerAttribute(value, _I64)
+
+
+def tensor_type(value: Value) -> TensorType:
+    """The type of a value that is a tensor.
+
+    Raises:
+        NoRule: it is none.
+    """
+    if not isinstance(value.type, TensorType) or not value.type.is_static:
+        raise NoRule(f"values of the type {value.type}")
+    return value.type
+
+
+@dataclass
+class Work:
+    """How many elements operations read and write.
+
+    Attributes:
+        of_devices: those of all devices together.
+        of_program: those of the program that runs whole.
+    """
+
+    of_devices: int = 0
+    of_program: int = 0
+
+
+def elements(operation: Operation) -> int:
+    """The elements of an operation's operands and results."""
+    types = [value.type for value in (*operation.operands, *operation.results)]
+    return sum(math.prod(type.shape) for type in types if isinstance(type, TensorType) and type.is_static)
+
+
+class Context:
+    """The block that is made, and what stands in it for the values of the program.
+
+    Args:
+        devices: the devices.
+        scope: the function that is partitioned.
+        block: the block that is made.
+        values: what stands for each value of the program, and its layout.
+        work: what is counted of the operations that are made.
+    """
+
+    def __init__(
+        self,
+        devices: Devices,
+        scope: Scope,
+        block: Block,
+        values: dict[Value, tuple[Value, Layout]],
+        work: Work,
+    ) -> None:
+        self.devices = devices
+        self.scope = scope
+        self.builder = Builder(block)
+        self.values = values
+        self.work = work
+        self.location: Location = UNKNOWN
+        self._index: Value | None = None
+
+    def within(self, block: Block) -> Context:
+        """A context for a block of a region, which may use the values here."""
+        return Context(self.devices, self.scope, block, dict(self.values), self.work)
+
+    def layout(self, value: Value) -> Layout:
+        """The layout that the program gives a value."""
+        return self.devices.layout(self.scope.sharding_of(value), value.type)
+
+    def local_type(self, value: Value) -> Type:
+        """The type of what a device holds of a value of the program."""
+        return self.devices.local_type(value.type, self.layout(value))
+
+    def enter(self, value: Value, local: Value, layout: Layout | None = None) -> None:
+        """Enter what stands for a value; it gets the layout that the program gives the value."""
+        wanted = self.layout(value)
+        if layout is not None and layout != wanted:
+            local = self.converted(local, layout, wanted)
+        self.values[value] = local, wanted
+
+    def operand(self, value: Value, layout: Layout) -> Value:
+        """What a device holds of a value in a layout."""
+        local, current = self.values[value]
+        return self.converted(local, current, layout)
+
+    def create(
+        self,
+        name: str,
+        operands: Iterable[Value],
+        types: Iterable[Type],
+        attributes: Mapping[str, Attribute] | None = None,
+        regions: Iterable[Region] = (),
+    ) -> Operation:
+        """Append an operation."""
+        made = self.builder.create(name, operands, types, attributes, regions, self.location)
+        self.work.of_devices += elements(made) * self.devices.count
+        return made
+
+    def again(self, operation: Operation, operands: Sequence[Value], **changed: Attribute) -> None:
+        """Append an operation of the program on local operands; its results have the program's layouts."""
+        attributes = without_shardings(operation.attributes) | changed
+        types = list(map(self.local_type, operation.results))
+        made = self.create(operation.name, operands, types, attributes)
+        for result, local in zip(operation.results, made.results, strict=True):
+            self.enter(result, local)
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Value:
+        """A constant."""
+        type = TensorType(array.shape, element_type_of(array.dtype))
+        attributes = {"value": DenseElementsAttribute(type, array)}
+        return self.create("stablehlo.constant", (), [type], attributes).result
+
+    def table(self, entries: np.ndarray[Any, Any]) -> Value:
+        """A scalar that has an entry for each device."""
+        if self._index is None:
+            type = TensorType((), element_type("ui32"))
+            self._index = self.create("stablehlo.partition_id", (), [type]).result
+        constant = self.constant(entries)
+        element = tensor_type(constant).element_type
+        sliced = self.create(
+            "stablehlo.dynamic_slice",
+            [constant, self._index],
+            [TensorType((1,), element)],
+            {"slice_sizes": numbers([1])},
+        )
+        return self.create("stablehlo.reshape", [sliced.result], [TensorType((), element)]).result
+
+    def all_reduced(self, value: Value, axes: Sequence[str], body: Region | None = None) -> Value:
+        """The reduction of the values of the devices along axes; `body` is a sum if it is not given."""
+        if body is None:
+            scalar = TensorType((), tensor_type(value).element_type)
+            block = Block([scalar, scalar])
+            total = Builder(block).create("stablehlo.add", block.arguments, [scalar]).result
+            Builder(block).create("stablehlo.return", [total])
+            body = Region([block])
+        attributes = {**self._groups(axes), "use_global_device_ids": UnitAttribute()}
+        return self.create("stablehlo.all_reduce", [value], [value.type], attributes, [body]).result
+
+    def _groups(self, axes: Sequence[str]) -> dict[str, Attribute]:
+        groups = self.devices.groups(axes)
+        type = TensorType(groups.shape, _I64)
+        return {"replica_groups": DenseElementsAttribute(type, groups), "channel_handle": CHANNEL}
+
+    def converted(self, value: Value, current: Layout, wanted: Layout) -> Value:
+        """A value in another layout: dimensions are joined along axes that end, then divided along new ones.
+
+        Raises:
+            NoRule: it is divided along axes along which it shall be a term.
+        """
+        if current == wanted:
+            return value
+        ending = [axis for axis in current.terms if axis not in wanted.terms]
+        if ending:
+            value = self.all_reduced(value, ending)
+        beginning = [axis for axis in wanted.terms if axis not in current.terms]
+        for dimension, axes in enumerate(current.dimensions):
+            kept = _common(axes, wanted.dimensions[dimension])
+            placed = [axis for axis in axes[len(kept) :] if axis in beginning]
+            if placed and len(placed) < len(axes) - len(kept):
+                raise NoRule("a dimension becomes whole along some axes and terms along others")
+            if placed:
+                value = self._placed(value, dimension, axes[len(kept) :])
+                beginning = [axis for axis in beginning if axis not in placed]
+            elif len(kept) < len(axes):
+                value = self._gathered(value, dimension, axes[len(kept) :])
+        if beginning:
+            value = self._first_alone(value, beginning)
+        for dimension, axes in enumerate(wanted.dimensions):
+            kept = _common(axes, current.dimensions[dimension])
+            if len(kept) < len(axes):
+                value = self._sliced(value, dimension, axes[len(kept) :])
+        return value
+
+    def _gathered(self, value: Value, dimension: int, axes: Axes) -> Value:
+        """The shards of the devices along axes, joined."""
+        attributes = {
+            **self._groups(axes),
+            "all_gather_dim": number(dimension),
+            "use_global_device_ids": UnitAttribute(),
+        }
+        type = self._resized(value, dimension, self.devices.size(axes))
+        return self.create("stablehlo.all_gather", [value], [type], attributes).result
+
+    def _resized(self, value: Value, dimension: int, factor: int) -> TensorType:
+        type = tensor_type(value)
+        shape = list(type.shape)
+        shape[dimension] *= factor
+        return type.with_shape(shape)
+
+    def _starts(self, value: Value, dimension: int, axes: Axes, size: int) -> list[Value]:
+        """Where the shard of a device begins along axes."""
+        offset = self.table((self.devices.positions(axes) * size).astype(np.int32))
+        zero = self.constant(np.zeros((), np.int32))
+        return [offset if index == dimension else zero for index in range(tensor_type(value).rank)]
+
+    def _sliced(self, value: Value, dimension: int, axes: Axes) -> Value:
+        """The shard of a device along axes."""
+        type = tensor_type(value)
+        shape = list(type.shape)
+        count = self.devices.size(axes)
+        if shape[dimension] % count:
+            raise NoRule("a dimension does not divide evenly")
+        shape[dimension] //= count
+        starts = self._starts(value, dimension, axes, shape[dimension])
+        attributes = {"slice_sizes": numbers(shape)}
+        return self.create(
+            "stablehlo.dynamic_slice", [value, *starts], [type.with_shape(shape)], attributes
+        ).result
+
+    def _placed(self, value: Value, dimension: int, axes: Axes) -> Value:
+        """A device's shard along axes as a term: zeros around it."""
+        size = tensor_type(value).shape[dimension]
+        type = self._resized(value, dimension, self.devices.size(axes))
+        starts = self._starts(value, dimension, axes, size)
+        return self.create(
+            "stablehlo.dynamic_update_slice", [self._zeros(type), value, *starts], [type]
+        ).result
+
+    def _zeros(self, type: TensorType) -> Value:
+        return self.constant(np.broadcast_to(np.zeros((), type.dtype), type.shape))
+
+    def _first_alone(self, value: Value, axes: Sequence[str]) -> Value:
+        """The value as a term along axes: on the first device itself, zeros on the others."""
+        is_first = self.table(self.devices.positions(axes) == 0)
+        zeros = self._zeros(tensor_type(value))
+        return self.create("stablehlo.select", [is_first, value, zeros], [value.type]).result
+
+
+def _common(axes: Axes, others: Axes) -> Axes:
+    """The axes with which both begin."""
+    count = 0
+    while count < min(len(axes), len(others)) and axes[count] == others[count]:
+        count += 1
+    return axes[:count]
+
+
+def whole_region(context: Context, region: Region, captured: Iterable[Value]) -> Region:
+    """A copy of a region that computes elements; what it uses from outside must be whole."""
+    return copy_region(region, {value: context.operand(value, whole(value.type)) for value in captured})

@@ -1,0 +1,118 @@
+"""How a value is divided among devices, in the form that rules compare."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ir.sharding import AxisRef, Mesh, TensorSharding
+from ...types import TensorType, Type
+
+Axes = tuple[str, ...]
+
+
+class NoRule(Exception):
+    """The program of one device cannot be made; says why. `device_program` catches it."""
+
+
+class Layout(NamedTuple):
+    """How a tensor is divided.
+
+    Attributes:
+        dimensions: for each dimension the axes along which it is divided, from major to minor.
+        terms: the axes, sorted, along which each device holds a term of a sum.
+    """
+
+    dimensions: tuple[Axes, ...]
+    terms: Axes = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each device holds the value."""
+        return not self.terms and not any(self.dimensions)
+
+    def used(self) -> set[str]:
+        """The axes along which dimensions are divided."""
+        return {axis for axes in self.dimensions for axis in axes}
+
+
+def whole(type: Type) -> Layout:
+    """The layout of a value that each device holds."""
+    return Layout(((),) * (type.rank if isinstance(type, TensorType) else 0))
+
+
+class Devices:
+    """The devices of a mesh, which are numbered in its order.
+
+    Args:
+        mesh: the mesh.
+
+    Attributes:
+        mesh: the mesh.
+        count: how many devices there are.
+    """
+
+    def __init__(self, mesh: Mesh) -> None:
+        self.mesh = mesh
+        self.count = mesh.total_size
+        self._sizes = mesh.sizes
+        self._numbers = np.arange(self.count).reshape([axis.size for axis in mesh.axes])
+        if mesh.device_ids and tuple(mesh.device_ids) != tuple(range(self.count)):
+            raise NoRule("the mesh has an order of devices of its own")
+
+    def layout(self, sharding: TensorSharding | None, type: Type) -> Layout:
+        """The layout that a sharding gives a value.
+
+        Raises:
+            NoRule: it has sub-axes, another reduction than a sum, or another mesh.
+        """
+        if sharding is None or not isinstance(type, TensorType):
+            return whole(type)
+        if sharding.unreduced and sharding.reduction != "sum":
+            raise NoRule("devices hold terms of another reduction than a sum")
+        dimensions = [self._names(dimension.axes) for dimension in sharding.dimensions]
+        return Layout(
+            tuple(dimensions) or whole(type).dimensions, tuple(sorted(self._names(sharding.unreduced)))
+        )
+
+    def _names(self, axes: Sequence[AxisRef]) -> Axes:
+        """The names of axes, but for those of one device."""
+        if any(axis.sub_axis is not None or axis.name not in self._sizes for axis in axes):
+            raise NoRule("a sharding has sub-axes")
+        return tuple([axis.name for axis in axes if self._sizes[axis.name] > 1])
+
+    def size(self, axes: Sequence[str]) -> int:
+        """The number of devices along axes."""
+        return math.prod([self._sizes[axis] for axis in axes])
+
+    def local_type(self, type: Type, layout: Layout) -> Type:
+        """The type of what a device holds.
+
+        Raises:
+            NoRule: a dimension does not divide evenly.
+        """
+        if not isinstance(type, TensorType) or not any(layout.dimensions):
+            return type
+        counts = list(map(self.size, layout.dimensions))
+        if any(size % count for size, count in zip(type.shape, counts, strict=True)):
+            raise NoRule("a dimension does not divide evenly")
+        return type.with_shape([size // count for size, count in zip(type.shape, counts, strict=True)])
+
+    def groups(self, axes: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        """The devices that differ along axes alone: a row for each group, in the order of the axes."""
+        names = [axis.name for axis in self.mesh.axes]
+        last = [names.index(axis) for axis in axes]
+        first = [index for index in range(len(names)) if index not in last]
+        return np.ascontiguousarray(
+            self._numbers.transpose(first + last).reshape(-1, self.size(axes)), np.int64
+        )
+
+    def positions(self, axes: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """The position of each device along axes, in row-major order of the axes."""
+        groups = self.groups(axes)
+        positions = np.empty(self.count, np.int64)
+        positions[groups] = np.arange(groups.shape[1])
+        return positions

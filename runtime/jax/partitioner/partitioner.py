@@ -1,0 +1,266 @@
+"""Makes the program of one device from a program whose values have shardings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ...ir import (
+    ArrayAttribute,
+    Block,
+    Function,
+    Module,
+    Operation,
+    Region,
+    SymbolAttribute,
+    Value,
+)
+from ...ir.sharding import ManualAxes, ShardingPerValue, TensorSharding
+from ...ops.framework.op_registry import MESH
+from ...ops.sharding.scope import Scope, meshes_of
+from ...specialize.inline import without_shardings
+from ...types import FunctionType
+from .context import Context, Work, elements
+from .layouts import Devices, Layout, NoRule
+from .rules import apply
+
+MAX_REPETITION: Final = 2.0
+"""How many times as many elements the devices may compute in all as the program that runs whole.
+
+Operations that are not divided are repeated on each device: a program of many of those is quicker whole.
+Values that devices hold as terms, or that differ from device to device, exist on devices alone."""
+
+MAX_REPEATED_ELEMENTS: Final = 1 << 20
+"""Elements that devices may compute in all, however few the whole program does: less than a millisecond."""
+
+_CALL: Final = "func.call"
+_MANUAL: Final = "sdy.manual_computation"
+_BRANCHES: Final = frozenset({"stablehlo.if", "stablehlo.case"})
+
+
+def device_program(module: Module, partitions: int) -> Module | None:
+    """The program of one device of a module whose values have shardings.
+
+    Args:
+        module: the module, verified, with the shardings that propagation gives.
+        partitions: the number of devices: those of all meshes.
+
+    Returns:
+        A module whose `main` takes and returns what a device holds, and is run by the processes (0, d) of a
+        grid; None where there is no rule for an operation, or it does not pay.
+    """
+    try:
+        return _Partitioner(module, partitions).module()
+    except NoRule:
+        return None
+
+
+class _Partitioner:
+    """Partitions the functions of one module, each once."""
+
+    def __init__(self, module: Module, partitions: int) -> None:
+        self.source = module
+        self.meshes = meshes_of(module)
+        meshes = {mesh for mesh in self.meshes.values() if mesh.total_size > 1}
+        if len(meshes) != 1:
+            raise NoRule("there is no mesh, or there are several")
+        (mesh,) = meshes
+        if mesh.total_size != partitions:
+            raise NoRule("the mesh has another number of devices")
+        self.devices = Devices(mesh)
+        self.functions: dict[str, Function] = {}
+        self.work = Work()
+        self.must_run_on_devices = False
+
+    def module(self) -> Module:
+        """The whole module of a device."""
+        self.function("main")
+        most = max(MAX_REPETITION * self.work.of_program, MAX_REPEATED_ELEMENTS)
+        is_worth = self.work.of_devices <= most
+        if not (is_worth or self.must_run_on_devices):
+            raise NoRule("the devices would repeat each other's work")
+        meshes = [item for item in self.source.body if isinstance(item, Operation) and item.name == MESH]
+        return Module(
+            [*meshes, *self.functions.values()],
+            name=self.source.name,
+            location=self.source.location,
+            producer=self.source.producer,
+        )
+
+    def function(self, name: str) -> Function:
+        """A function for one device."""
+        function = self.source.functions[name]
+        if function.body is None or self.functions.get(name) is function:
+            raise NoRule("a function has no body, or bodies of manual computations call it as well")
+        if name in self.functions:
+            return self.functions[name]
+        scope = Scope(self.meshes, function)
+        for operation in function.body.walk():
+            scope.owners.update({region.block: operation for region in operation.regions})
+        source = function.body.block
+        layouts = [self._layout(scope, value) for value in source.arguments]
+        types = [
+            self.devices.local_type(value.type, layout)
+            for value, layout in zip(source.arguments, layouts, strict=True)
+        ]
+        results = self.result_layouts(function)
+        result_types = [
+            self.devices.local_type(type, layout)
+            for type, layout in zip(function.type.results, results, strict=True)
+        ]
+        if name == "main":
+            self.must_run_on_devices |= any(layout.terms for layout in results)
+        block = Block(types)
+        values = dict(zip(source.arguments, zip(block.arguments, layouts, strict=True), strict=True))
+        context = Context(self.devices, scope, block, values, self.work)
+        self.block(source, context, "func.return", results)
+        made = function.with_body(Region([block]))
+        made.type = FunctionType(types, result_types)
+        made.argument_attributes = tuple(map(without_shardings, function.argument_attributes))
+        made.result_attributes = tuple(map(without_shardings, function.result_attributes))
+        made.attributes = without_shardings(function.attributes)
+        self.functions[name] = made
+        return made
+
+    def _layout(self, scope: Scope, value: Value) -> Layout:
+        return self.devices.layout(scope.sharding_of(value), value.type)
+
+    def result_layouts(self, function: Function) -> list[Layout]:
+        """The layouts of a function's results."""
+        layouts = []
+        for type, attributes in zip(function.type.results, function.result_attributes, strict=True):
+            sharding = attributes.get("sdy.sharding")
+            assert sharding is None or isinstance(sharding, TensorSharding)
+            layouts.append(self.devices.layout(sharding, type))
+        return layouts
+
+    def block(self, source: Block, context: Context, end: str, results: Sequence[Layout]) -> None:
+        """Append what the operations of a block become, and its values in the layouts of the results."""
+        for operation in source.operations[:-1]:
+            context.location = operation.location
+            self.work.of_program += elements(operation)
+            self.operation(operation, context)
+        returned = [
+            context.operand(value, layout)
+            for value, layout in zip(source.terminator.operands, results, strict=True)
+        ]
+        context.builder.create(end, returned, location=source.terminator.location)
+
+    def operation(self, operation: Operation, context: Context) -> None:
+        """Append what an operation becomes."""
+        if operation.name == _CALL:
+            self.call(operation, context)
+        elif operation.name == _MANUAL:
+            self.manual(operation, context)
+        elif operation.name == "stablehlo.while":
+            self.loop(operation, context)
+        elif operation.name in _BRANCHES:
+            self.branches(operation, context)
+        elif operation.name != "sdy.sharding_group":
+            apply(operation, context)
+
+    def call(self, operation: Operation, context: Context) -> None:
+        """Call the function of a device."""
+        name = str(operation.attributes["callee"])
+        source = self.source.functions[name]
+        function = self.function(name)
+        assert source.body is not None
+        scope = Scope(self.meshes, source)
+        operands = [
+            context.operand(value, self._layout(scope, argument))
+            for value, argument in zip(operation.operands, source.body.block.arguments, strict=True)
+        ]
+        attributes = {"callee": operation.attributes["callee"]}
+        made = context.create(_CALL, operands, function.type.results, attributes)
+        layouts = self.result_layouts(source)
+        for result, local, layout in zip(operation.results, made.results, layouts, strict=True):
+            context.enter(result, local, layout)
+
+    def loop(self, operation: Operation, context: Context) -> None:
+        """Each device runs the loop; whether it goes on is the same on all."""
+        layouts = [context.layout(result) for result in operation.results]
+        operands = [
+            context.operand(value, layout) for value, layout in zip(operation.operands, layouts, strict=True)
+        ]
+        cond, body = operation.regions
+        regions = [
+            self.region(cond, context, layouts, [Layout(())]),
+            self.region(body, context, layouts, layouts),
+        ]
+        types = [value.type for value in operands]
+        made = context.create(operation.name, operands, types, None, regions)
+        for result, local in zip(operation.results, made.results, strict=True):
+            context.enter(result, local)
+
+    def branches(self, operation: Operation, context: Context) -> None:
+        """Each device runs the branch; the selector is the same on all."""
+        layouts = [context.layout(result) for result in operation.results]
+        selector = context.operand(operation.operands[0], Layout(()))
+        regions = [self.region(region, context, (), layouts) for region in operation.regions]
+        types = list(map(context.local_type, operation.results))
+        made = context.create(operation.name, [selector], types, None, regions)
+        for result, local in zip(operation.results, made.results, strict=True):
+            context.enter(result, local)
+
+    def region(
+        self, region: Region, context: Context, arguments: Sequence[Layout], results: Sequence[Layout]
+    ) -> Region:
+        """A region of control flow."""
+        source = region.block
+        types = [
+            self.devices.local_type(value.type, layout)
+            for value, layout in zip(source.arguments, arguments, strict=True)
+        ]
+        block = Block(types)
+        inner = context.within(block)
+        inner.values.update(zip(source.arguments, zip(block.arguments, arguments, strict=True), strict=True))
+        self.block(source, inner, "stablehlo.return", results)
+        return Region([block])
+
+    def manual(self, operation: Operation, context: Context) -> None:
+        """The body is the program of a device already."""
+        shardings = [operation.attributes[name] for name in ("in_shardings", "out_shardings")]
+        manual = operation.attributes["manual_axes"]
+        assert isinstance(manual, ManualAxes)
+        layouts = []
+        for attribute, values in zip(shardings, (operation.operands, operation.results), strict=True):
+            assert isinstance(attribute, ShardingPerValue)
+            layouts.append(
+                [
+                    self.devices.layout(sharding, value.type)
+                    for sharding, value in zip(attribute.shardings, values, strict=True)
+                ]
+            )
+        used: set[str] = set()
+        for layout in (*layouts[0], *layouts[1]):
+            used |= layout.used().union(layout.terms)
+        region = operation.regions[0]
+        if not used <= set(manual.names) or any(nested.name == _MANUAL for nested in region.walk()):
+            raise NoRule("a manual computation divides values along other axes, or holds another one")
+        self.must_run_on_devices = True
+        self.keep_called(region)
+        body = region.block
+        locals = {
+            argument: context.operand(value, layout)
+            for argument, value, layout in zip(body.arguments, operation.operands, layouts[0], strict=True)
+        }
+        for inner in body.operations[:-1]:
+            context.builder.copy(inner, locals)
+        for result, returned, layout in zip(
+            operation.results, body.terminator.operands, layouts[1], strict=True
+        ):
+            context.enter(result, locals.get(returned, returned), layout)
+
+    def keep_called(self, region: Region) -> None:
+        """Take over the functions that the body of a manual computation calls, as they are."""
+        for operation in region.walk():
+            for attribute in operation.attributes.values():
+                for symbol in attribute.values if isinstance(attribute, ArrayAttribute) else (attribute,):
+                    name = str(symbol) if isinstance(symbol, SymbolAttribute) else ""
+                    function = self.source.functions.get(name)
+                    if function is None or self.functions.get(name) is function:
+                        continue
+                    if name in self.functions or function.body is None:
+                        raise NoRule("a function is called by the program and by a manual computation")
+                    self.functions[name] = function
+                    self.keep_called(function.body)

@@ -1,0 +1,471 @@
+"""What operations become on each device.
+
+A rule asks for its operands in the layouts that the layout of the result needs. An operation without a rule
+gets its operands whole, and each device computes all of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...ir import (
+    Attribute,
+    DenseArrayAttribute,
+    DenseElementsAttribute,
+    IntegerAttribute,
+    Operation,
+    StructAttribute,
+    Value,
+)
+from ...ir.builder import captured_values, copy_region
+from ...ops.framework.op_registry import COMMUNICATING, MODULE_OF_OPERATION, PROCESS_IDS
+from ...specialize.inline import without_shardings
+from ...types import ElementType, TensorType, element_type
+from .context import Context, number, numbers, tensor_type, whole_region
+from .layouts import Layout, NoRule, whole
+
+Rule = Callable[[Operation, Context], None]
+
+_LINEAR: Final = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.negate"})
+"""Elementwise operations that may compute terms of a sum from terms."""
+
+_NOT_REPEATED: Final = (
+    COMMUNICATING
+    | PROCESS_IDS
+    | {
+        "stablehlo.custom_call",
+        "stablehlo.composite",
+        "stablehlo.rng",
+        "stablehlo.create_token",
+        "stablehlo.after_all",
+        "stablehlo.tuple",
+        "stablehlo.get_tuple_element",
+    }
+)
+"""Operations that devices must not repeat, or whose values have no layout."""
+
+
+def apply(operation: Operation, context: Context) -> None:
+    """Append what an operation becomes, and enter its results.
+
+    Raises:
+        NoRule: there is no rule for it.
+    """
+    rule = _RULES.get(operation.name)
+    if rule is None:
+        family = MODULE_OF_OPERATION.get(operation.name, "")
+        is_elementwise = family.startswith("elementwise.") and family != "elementwise.batch_norm"
+        rule = _elementwise if is_elementwise else _whole
+    rule(operation, context)
+
+
+def _elementwise(operation: Operation, context: Context) -> None:
+    layout = context.layout(operation.result)
+    shape = tensor_type(operation.result).shape
+    if layout.terms and operation.name not in _LINEAR:
+        layout = Layout(layout.dimensions)
+    operands = []
+    for operand in operation.operands:
+        own = tensor_type(operand).shape
+        if own != shape and own:
+            _whole(operation, context)
+            return
+        operands.append(context.operand(operand, layout if own == shape else whole(operand.type)))
+    _finish(operation, context, operands, layout)
+
+
+def _finish(
+    operation: Operation, context: Context, operands: Sequence[Value], layout: Layout, **changed: Attribute
+) -> None:
+    """Append an operation on local operands, whose only result then has that layout."""
+    attributes = without_shardings(operation.attributes) | changed
+    type = context.devices.local_type(operation.result.type, layout)
+    regions = [copy_region(region, {}) for region in operation.regions]
+    made = context.create(operation.name, operands, [type], attributes, regions)
+    context.enter(operation.result, made.result, layout)
+
+
+def _whole(operation: Operation, context: Context) -> None:
+    """Compute all of it on each device."""
+    if operation.name in _NOT_REPEATED or operation.name.startswith(("sdy.", "func.")):
+        raise NoRule(f"there is no rule for {operation.name}")
+    if any(nested.name in _NOT_REPEATED for region in operation.regions for nested in region.walk()):
+        raise NoRule(f"there is no rule for {operation.name} with such a region")
+    operands = [context.operand(operand, whole(operand.type)) for operand in operation.operands]
+    captured = captured_values(operation.regions)
+    regions = [whole_region(context, region, captured) for region in operation.regions]
+    attributes = without_shardings(operation.attributes)
+    types = [result.type for result in operation.results]
+    made = context.create(operation.name, operands, types, attributes, regions)
+    for result, local in zip(operation.results, made.results, strict=True):
+        context.enter(result, local, whole(result.type))
+
+
+def _constant(operation: Operation, context: Context) -> None:
+    value = operation.attributes["value"]
+    type = tensor_type(operation.result)
+    layout = Layout(context.layout(operation.result).dimensions)
+    if isinstance(value, DenseElementsAttribute) and value.is_splat:
+        local = context.devices.local_type(type, layout)
+        assert isinstance(local, TensorType)
+        value = DenseElementsAttribute(local, np.broadcast_to(value.array.flat[0], local.shape))
+        type = local
+    else:
+        layout = whole(type)
+    made = context.create("stablehlo.constant", (), [type], {"value": value})
+    context.enter(operation.result, made.result, layout)
+
+
+def _iota(operation: Operation, context: Context) -> None:
+    type = tensor_type(operation.result)
+    layout = Layout(context.layout(operation.result).dimensions)
+    dimension = _integer(operation, "iota_dimension")
+    axes = layout.dimensions[dimension]
+    local = context.devices.local_type(type, layout)
+    assert isinstance(local, TensorType)
+    if not axes:
+        _finish(operation, context, (), layout)
+        return
+    # In i64, since sums of rounded numbers would differ from the rounded sum.
+    wide = local.with_element_type(element_type("i64"))
+    counted = context.create("stablehlo.iota", (), [wide], {"iota_dimension": number(dimension)}).result
+    first = context.table(context.devices.positions(axes) * local.shape[dimension])
+    offset = _broadcast(context, first, wide)
+    total = context.create("stablehlo.add", [counted, offset], [wide]).result
+    result = context.create("stablehlo.convert", [total], [local]).result
+    context.enter(operation.result, result, layout)
+
+
+def _broadcast(context: Context, scalar: Value, type: TensorType) -> Value:
+    return context.create(
+        "stablehlo.broadcast_in_dim", [scalar], [type], {"broadcast_dimensions": numbers(())}
+    ).result
+
+
+def _broadcast_in_dim(operation: Operation, context: Context) -> None:
+    (operand,) = operation.operands
+    layout = context.layout(operation.result)
+    shape, result_shape = tensor_type(operand).shape, tensor_type(operation.result).shape
+    dimensions = [
+        layout.dimensions[target] if size == result_shape[target] else ()
+        for size, target in zip(shape, _integers(operation, "broadcast_dimensions"), strict=True)
+    ]
+    local = context.operand(operand, Layout(tuple(dimensions), layout.terms))
+    _finish(operation, context, [local], layout)
+
+
+def _transpose(operation: Operation, context: Context) -> None:
+    (operand,) = operation.operands
+    layout = context.layout(operation.result)
+    permutation = _integers(operation, "permutation")
+    dimensions: list[tuple[str, ...]] = [()] * len(permutation)
+    for target, source in enumerate(permutation):
+        dimensions[source] = layout.dimensions[target]
+    local = context.operand(operand, Layout(tuple(dimensions), layout.terms))
+    _finish(operation, context, [local], layout)
+
+
+def _reshape(operation: Operation, context: Context) -> None:
+    """Dimensions may be split and joined where the divided one is the major one before and after."""
+    (operand,) = operation.operands
+    layout = context.layout(operation.result)
+    shape, result_shape = tensor_type(operand).shape, tensor_type(operation.result).shape
+    dimensions: list[tuple[str, ...]] = [()] * len(shape)
+    for target, axes in enumerate(layout.dimensions):
+        before = math.prod(result_shape[:target])
+        count = context.devices.size(axes)
+        sources = [
+            source
+            for source, size in enumerate(shape)
+            if math.prod(shape[:source]) == before and size % count == 0 and not dimensions[source]
+        ]
+        if axes and not sources:
+            _whole(operation, context)
+            return
+        if axes:
+            dimensions[sources[-1]] = axes
+    local = context.operand(operand, Layout(tuple(dimensions), layout.terms))
+    _finish(operation, context, [local], layout)
+
+
+def _slice(operation: Operation, context: Context) -> None:
+    """Dimensions that are taken whole may be divided."""
+    (operand,) = operation.operands
+    wanted = context.layout(operation.result)
+    layout = _divided_where_whole(wanted, operand, operation.result)
+    local = context.operand(operand, layout)
+    limits = [
+        local_size if axes else limit
+        for axes, local_size, limit in zip(
+            layout.dimensions, tensor_type(local).shape, _integers(operation, "limit_indices"), strict=True
+        )
+    ]
+    _finish(operation, context, [local], layout, limit_indices=numbers(limits))
+
+
+def _dynamic_slice(operation: Operation, context: Context) -> None:
+    """Dimensions that are taken whole may be divided."""
+    operand, *starts = operation.operands
+    wanted = context.layout(operation.result)
+    layout = _divided_where_whole(wanted, operand, operation.result)
+    locals = [context.operand(operand, layout), *(context.operand(start, Layout(())) for start in starts)]
+    sizes = tensor_type(operation.result).shape
+    counts = map(context.devices.size, layout.dimensions)
+    local_sizes = [size // count for size, count in zip(sizes, counts, strict=True)]
+    _finish(operation, context, locals, layout, slice_sizes=numbers(local_sizes))
+
+
+def _dynamic_update_slice(operation: Operation, context: Context) -> None:
+    """Dimensions that are updated whole may be divided."""
+    operand, update, *starts = operation.operands
+    wanted = context.layout(operation.result)
+    layout = _divided_where_whole(wanted, update, operation.result)
+    locals = [context.operand(value, layout) for value in (operand, update)]
+    _finish(operation, context, [*locals, *(context.operand(start, Layout(())) for start in starts)], layout)
+
+
+def _divided_where_whole(wanted: Layout, value: Value, other: Value) -> Layout:
+    """The layout, divided only in the dimensions in which two tensors have the same size."""
+    pairs = zip(wanted.dimensions, tensor_type(value).shape, tensor_type(other).shape, strict=True)
+    dimensions = [axes if size == other_size else () for axes, size, other_size in pairs]
+    return Layout(tuple(dimensions), wanted.terms)
+
+
+def _scatter(operation: Operation, context: Context) -> None:
+    """Of updates that are divided along scattered dimensions each device adds its own: terms of a sum."""
+    dimensions_of = operation.attributes["scatter_dimension_numbers"]
+    assert isinstance(dimensions_of, StructAttribute)
+    is_sum = len(operation.operands) == 3 and _combination(operation) == "stablehlo.add"
+    is_batched = bool(dimensions_of.fields.get("input_batching_dims"))
+    if not is_sum or is_batched or captured_values(operation.regions):
+        _whole(operation, context)
+        return
+    operand, indices, updates = operation.operands
+    wanted = context.layout(operation.result)
+    _, current = context.values[updates]
+    windows = dimensions_of.fields.get("update_window_dims", ())
+    vector = dimensions_of.fields.get("index_vector_dim", 0)
+    dimensions = [() if index in windows else axes for index, axes in enumerate(current.dimensions)]
+    of_indices = [axes for index, axes in enumerate(dimensions) if index not in windows]
+    if vector < tensor_type(indices).rank:
+        of_indices.insert(vector, ())
+    summed = tuple(sorted([axis for axes in dimensions for axis in axes]))
+    locals = [
+        context.operand(operand, Layout(whole(operand.type).dimensions, summed)),
+        context.operand(indices, Layout(tuple(of_indices))),
+        context.operand(updates, Layout(tuple(dimensions))),
+    ]
+    layout = Layout(whole(operation.result.type).dimensions, summed)
+    kept = Layout(layout.dimensions, tuple([axis for axis in summed if axis in wanted.terms]))
+    made = context.create(
+        operation.name,
+        locals,
+        [operation.result.type],
+        without_shardings(operation.attributes),
+        [copy_region(operation.regions[0], {})],
+    )
+    context.enter(operation.result, context.converted(made.result, layout, kept), kept)
+
+
+def _concatenate(operation: Operation, context: Context) -> None:
+    wanted = context.layout(operation.result)
+    joined = _integer(operation, "dimension")
+    dimensions = [() if index == joined else axes for index, axes in enumerate(wanted.dimensions)]
+    layout = Layout(tuple(dimensions), wanted.terms)
+    _finish(operation, context, [context.operand(each, layout) for each in operation.operands], layout)
+
+
+def _reduce(operation: Operation, context: Context) -> None:
+    """Each device reduces what it has; values of devices along divided dimensions are combined after that."""
+    count = len(operation.operands) // 2
+    inputs, initial = operation.operands[:count], operation.operands[count:]
+    if captured_values(operation.regions):
+        raise NoRule("a reduction uses values from outside")
+    wanted = context.layout(operation.results[0])
+    layout, ending = _reduced_layout(operation, context, wanted)
+    operands = [context.operand(each, layout) for each in inputs]
+    operands += [context.operand(each, whole(each.type)) for each in initial]
+    is_sum = _combination(operation) == "stablehlo.add"
+    terms = {*layout.terms, *(axis for axis in ending if is_sum and axis in wanted.terms)}
+    types = [context.devices.local_type(each.type, Layout(wanted.dimensions)) for each in operation.results]
+    regions = [copy_region(region, {}) for region in operation.regions]
+    attributes = without_shardings(operation.attributes)
+    made = context.create(operation.name, operands, types, attributes, regions)
+    joined = [axis for axis in ending if axis not in terms]
+    for result, local in zip(operation.results, made.results, strict=True):
+        value = local
+        if joined:
+            value = context.all_reduced(local, joined, copy_region(operation.regions[0], {}))
+        context.enter(result, value, Layout(wanted.dimensions, tuple(sorted(terms))))
+
+
+def _reduced_layout(operation: Operation, context: Context, wanted: Layout) -> tuple[Layout, list[str]]:
+    """The layout of the inputs of a reduction, and the axes that divide dimensions that it reduces."""
+    reduced = _integers(operation, "dimensions")
+    _, current = context.values[operation.operands[0]]
+    neutral = len(operation.operands) == 2 and _is_neutral(operation, operation.operands[1])
+    kept = iter(wanted.dimensions)
+    dimensions: list[tuple[str, ...]] = []
+    ending: list[str] = []
+    for index, axes in enumerate(current.dimensions):
+        if index not in reduced:
+            dimensions.append(next(kept))
+            continue
+        free = [axis for axis in axes if neutral and axis not in wanted.used()]
+        dimensions.append(tuple(free))
+        ending += free
+    is_sum = neutral and _combination(operation) == "stablehlo.add"
+    terms = tuple([axis for axis in current.terms if is_sum and axis in wanted.terms])
+    return Layout(tuple(dimensions), terms), ending
+
+
+def _combination(operation: Operation) -> str:
+    """The operation that a region consists of, but for its return; "" where there are several."""
+    operations = operation.regions[0].block.operations
+    return operations[0].name if len(operations) == 2 else ""
+
+
+def _is_neutral(operation: Operation, initial: Value) -> bool:
+    """Whether the initial value of a reduction changes nothing, so that each device may start with it."""
+    owner = initial.owner
+    if not isinstance(owner, Operation) or owner.name not in ("stablehlo.constant", "sdy.constant"):
+        return False
+    value = owner.attributes["value"]
+    type = tensor_type(initial)
+    if not isinstance(value, DenseElementsAttribute):
+        return False
+    neutral = _neutral(_combination(operation), type)
+    return neutral is not None and bool(np.asarray(value.array).reshape(()) == neutral)
+
+
+def _neutral(combination: str, type: TensorType) -> Any:
+    """The value that changes nothing; None where none is known."""
+    element = type.element_type
+    is_boolean = isinstance(element, ElementType) and element.name == "i1"
+    if combination == "stablehlo.add" and not is_boolean:
+        return 0
+    if combination == "stablehlo.multiply" and not is_boolean:
+        return 1
+    if combination == "stablehlo.or" and is_boolean:
+        return False
+    if combination == "stablehlo.and" and is_boolean:
+        return True
+    if combination in ("stablehlo.maximum", "stablehlo.minimum") and type.dtype.kind != "c":
+        is_maximum = combination == "stablehlo.maximum"
+        if is_boolean:
+            return not is_maximum
+        if type.dtype.kind in "iu":
+            limits = np.iinfo(type.dtype)
+            return limits.min if is_maximum else limits.max
+        return -np.inf if is_maximum else np.inf
+    return None
+
+
+def _dot_general(operation: Operation, context: Context) -> None:
+    """Devices along divided contracted dimensions have terms of the product."""
+    fields = operation.attributes["dot_dimension_numbers"]
+    assert isinstance(fields, StructAttribute)
+    batching = [fields.fields.get(f"{side}_batching_dimensions", ()) for side in ("lhs", "rhs")]
+    contracting = [fields.fields.get(f"{side}_contracting_dimensions", ()) for side in ("lhs", "rhs")]
+    wanted = context.layout(operation.result)
+    contracted = _contracted_axes(operation, context, contracting, wanted)
+    results = list(wanted.dimensions)
+    batch = [results.pop(0) for _ in batching[0]]
+    operands = []
+    for value, batched, summed in zip(operation.operands, batching, contracting, strict=True):
+        dimensions: list[tuple[str, ...]] = [()] * tensor_type(value).rank
+        for index, axes in [*zip(batched, batch, strict=True), *zip(summed, contracted, strict=True)]:
+            dimensions[index] = axes
+        for index in range(len(dimensions)):
+            if index not in batched and index not in summed:
+                dimensions[index] = results.pop(0)
+        operands.append(context.operand(value, Layout(tuple(dimensions))))
+    ending = [axis for axes in contracted for axis in axes]
+    terms = tuple(sorted([axis for axis in ending if axis in wanted.terms]))
+    layout = Layout(wanted.dimensions, terms)
+    type = context.devices.local_type(operation.result.type, layout)
+    value = context.create(operation.name, operands, [type], without_shardings(operation.attributes)).result
+    joined = [axis for axis in ending if axis not in terms]
+    if joined:
+        value = context.all_reduced(value, joined)
+    context.enter(operation.result, value, layout)
+
+
+def _contracted_axes(
+    operation: Operation, context: Context, contracting: Sequence[Sequence[int]], wanted: Layout
+) -> list[tuple[str, ...]]:
+    """The axes that divide each contracted dimension: those of an operand that the result does not use."""
+    used = wanted.used()
+    layouts = [context.values[value][1] for value in operation.operands]
+    contracted = []
+    for pair in zip(*contracting, strict=True):
+        candidates = [layout.dimensions[index] for layout, index in zip(layouts, pair, strict=True)]
+        axes = next((axes for axes in candidates if axes), ())
+        free = tuple([axis for axis in axes if axis not in used])
+        used |= set(free)
+        contracted.append(free)
+    return contracted
+
+
+def _barrier(operation: Operation, context: Context) -> None:
+    operands = [
+        context.operand(operand, context.layout(result))
+        for operand, result in zip(operation.operands, operation.results, strict=True)
+    ]
+    context.again(operation, operands)
+
+
+def _handed_on(operation: Operation, context: Context) -> None:
+    """The operand in the layout of the result."""
+    local, layout = context.values[operation.operands[0]]
+    context.enter(operation.result, local, layout)
+
+
+def _integers(operation: Operation, name: str) -> tuple[int, ...]:
+    attribute = operation.attributes[name]
+    assert isinstance(attribute, DenseArrayAttribute)
+    return attribute.values
+
+
+def _integer(operation: Operation, name: str) -> int:
+    attribute = operation.attributes[name]
+    assert isinstance(attribute, IntegerAttribute)
+    return attribute.value
+
+
+_RULES: Final[dict[str, Rule]] = {
+    "sdy.constant": _constant,
+    "stablehlo.constant": _constant,
+    "stablehlo.iota": _iota,
+    "stablehlo.broadcast_in_dim": _broadcast_in_dim,
+    "stablehlo.transpose": _transpose,
+    "stablehlo.reshape": _reshape,
+    "stablehlo.slice": _slice,
+    "stablehlo.concatenate": _concatenate,
+    "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.dynamic_update_slice": _dynamic_update_slice,
+    "stablehlo.scatter": _scatter,
+    "stablehlo.reduce": _reduce,
+    "stablehlo.dot_general": _dot_general,
+    "stablehlo.optimization_barrier": _barrier,
+    **{
+        f"sdy.{name}": _handed_on
+        for name in (
+            "reshard",
+            "sharding_constraint",
+            "propagation_barrier",
+            "all_gather",
+            "all_slice",
+            "all_to_all",
+            "collective_permute",
+            "all_reduce",
+            "reduce_scatter",
+            "sharded_to_unreduced",
+            "replicated_to_unreduced",
+        )
+    },
+}
