@@ -43,6 +43,10 @@ class Progress(StatusLine):
 
     def advance(self) -> None:
         """Count one more part as done."""
-        self.done += 1
+        self.reach(self.done + 1)
+
+    def reach(self, done: int) -> None:
+        """Show how many parts are done."""
+        self.done = done
         filled = self.WIDTH * self.done // self.total
         self.show(f"[{'#' * filled}{'.' * (self.WIDTH - filled)}] {self.done}/{self.total}")

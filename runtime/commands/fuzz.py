@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ..fuzzing.report import FuzzReport
+
+STORED_PROGRAMS: Final = 100
+"""After so many programs the report is stored, so that a campaign that is stopped has one."""
 
 
 def add(commands: Any) -> None:
@@ -22,6 +28,9 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--no-minimize", action="store_true", help="report the programs of findings as they are"
     )
+    command.add_argument(
+        "-j", "--jobs", type=int, default=1, metavar="N", help="processes that run programs (default: 1)"
+    )
     command.set_defaults(command=_fuzz)
 
 
@@ -32,12 +41,19 @@ def _fuzz(options: argparse.Namespace) -> int:
 
     backend(options.against)
     progress = Progress(max(options.count, 1))
+
+    def show(report: FuzzReport) -> None:
+        progress.reach(report.programs)
+        if options.report and not report.programs % STORED_PROGRAMS:
+            Path(options.report).write_text(report.as_markdown(), encoding="utf-8")
+
     report = fuzz(
         options.against,
         count=options.count,
         seed=options.seed,
         minimizes=not options.no_minimize,
-        progress=lambda _: progress.advance(),
+        jobs=max(options.jobs, 1),
+        progress=show,
     )
     progress.clear()
     if options.report:

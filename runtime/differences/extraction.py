@@ -100,6 +100,53 @@ def region_program(region: Region, captured: Mapping[Value, Array]) -> tuple[Mod
     return module, [captured[value] for value in outside]
 
 
+def body_arguments(
+    operation: Operation, region: Region, values: Mapping[Value, Array], count: int
+) -> list[list[Array]]:
+    """Arguments for a region on scalars: elements of the operands that the region is applied to.
+
+    Args:
+        operation: a reduction, a scatter, a sort or a map.
+        region: of the operation.
+        values: arrays of values.
+        count: how many runs there are arguments for, at most; fewer where operands are empty.
+
+    Raises:
+        KeyError: a value is not known.
+    """
+    types = [argument.type for argument in region.block.arguments]
+    arrays = [values[operand] for operand in _applied_operands(operation, region)]
+    if len(arrays) != len(types) or any(not array.size for array in arrays):
+        return []
+    random = np.random.default_rng(0)
+    runs = []
+    for _ in range(count):
+        chosen = [array.ravel()[random.integers(array.size)] for array in arrays]
+        runs.append(
+            [
+                np.asarray(one).astype(type.dtype)
+                for one, type in zip(chosen, types, strict=True)
+                if isinstance(type, TensorType)
+            ]
+        )
+    return runs
+
+
+def _applied_operands(operation: Operation, region: Region) -> list[Value]:
+    """For each argument of a region the operand whose elements it is given."""
+    operands = list(operation.operands)
+    if operation.name == "stablehlo.sort":
+        return [operand for operand in operands for _ in range(2)]
+    if operation.name == "stablehlo.map":
+        return operands
+    if operation.name == "stablehlo.select_and_scatter":
+        return [operands[0 if region is operation.regions[0] else 1]] * 2
+    if operation.name in ("stablehlo.reduce", "stablehlo.reduce_window"):
+        return operands[: len(operands) // 2] * 2
+    count = (len(operands) - 1) // 2
+    return [*operands[:count], *operands[count + 1 :]] if operation.name == "stablehlo.scatter" else []
+
+
 def _module(builder: Builder, results: Sequence[Value]) -> Module:
     builder.create("func.return", results)
     block = builder.block

@@ -22,6 +22,7 @@ from ..ops.testing.array_files import for_file
 from ..options import Options
 from .extraction import (
     Array,
+    body_arguments,
     constant_array,
     main_block,
     observable_values,
@@ -33,6 +34,10 @@ from .extraction import (
 
 MAX_ITERATIONS: Final = 10_000
 """Iterations of a loop in which the first wrong one is looked for."""
+MAX_ISOLATED_ITERATIONS: Final = 4
+"""Iterations in which each operation is judged in a program of its own."""
+MAX_BODY_RUNS: Final = 6
+"""Arguments on which the body of a reduction, a scatter, a sort or a map is judged."""
 _OPERAND_DRAWS: Final = 6
 """Runs that tell what an operation's result moves by where its operands are not rounded."""
 
@@ -206,7 +211,12 @@ class _Search:
                 continue
             judged = self._judge(operation, values, isolates)
             if judged is not None:
-                return self._inside(replace(judged, within=within), values)
+                return self._inside(operation, values, within) or replace(judged, within=within).difference()
+            if self._isolates and operation.regions:
+                # What a body rounds otherwise is within the bounds of all that it computes.
+                inner = self._inside(operation, values, within)
+                if inner is not None:
+                    return inner
         return None
 
     def _judge(self, operation: Operation, values: Mapping[Value, Array], isolates: bool) -> _Judged | None:
@@ -231,7 +241,7 @@ class _Search:
         self, operation: Operation, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]
     ) -> _Judged | None:
         ours = [np.asarray(one) for one in execute(module, inputs)]
-        if all(_same(a, b) for a, b in zip(ours, theirs, strict=True)):
+        if all(same_values(a, b) for a, b in zip(ours, theirs, strict=True)):
             return None
         computed = accuracy(module, inputs)
         if not computed.departures(theirs):
@@ -253,23 +263,44 @@ class _Search:
         except BackendError:
             return None
         ours = [np.asarray(one) for one in execute(module, inputs)]
-        if all(_same(a, b) for a, b in zip(ours, theirs, strict=True)):
+        if all(same_values(a, b) for a, b in zip(ours, theirs, strict=True)):
             return None
         departures = accuracy(module, inputs).departures(theirs)
         if not departures:
             return None
         return _Judged(operation, module, inputs, ours, theirs, departures[0], alone=True)
 
-    def _inside(self, judged: _Judged, values: Mapping[Value, Array]) -> Difference:
-        """The operation within a branch or a loop that departs; the operation itself where none does."""
-        operation = judged.operation
-        inner: Difference | None = None
+    def _inside(
+        self, operation: Operation, values: Mapping[Value, Array], within: tuple[str, ...]
+    ) -> Difference | None:
+        """The operation within a branch, a loop or another region that departs; None where none does."""
         name = f"{operation.name} at {source_line(operation.location) or operation.location}"
-        if operation.name in ("stablehlo.if", "stablehlo.case"):
-            inner = self._in_branch(operation, values, (*judged.within, name))
-        elif operation.name == "stablehlo.while":
-            inner = self._in_loop(operation, values, judged.within, name)
-        return inner or judged.difference()
+        try:
+            if operation.name in ("stablehlo.if", "stablehlo.case"):
+                return self._in_branch(operation, values, (*within, name))
+            if operation.name == "stablehlo.while":
+                return self._in_loop(operation, values, within, name)
+            return self._in_bodies(operation, values, (*within, f"the body of {name}"))
+        except (KeyError, NimbleError):
+            # A value is not known, or a region does not run in a program of its own.
+            return None
+
+    def _in_bodies(
+        self, operation: Operation, values: Mapping[Value, Array], within: tuple[str, ...]
+    ) -> Difference | None:
+        for region in operation.regions:
+            module, captured = region_program(region, values)
+            reduced: list[Array] = []
+            for elements in body_arguments(operation, region, values, MAX_BODY_RUNS):
+                # What a reduction has combined so far has more digits than its operands.
+                arguments = [*reduced, *elements[len(reduced) :], *captured]
+                first = self.in_program(module, arguments, within)
+                if first is not None:
+                    return first
+                results = [np.asarray(one) for one in execute(module, arguments)]
+                is_reducer = [one.dtype for one in results] * 2 == [one.dtype for one in elements]
+                reduced = results if is_reducer else []
+        return None
 
     def _in_branch(
         self, operation: Operation, values: Mapping[Value, Array], within: tuple[str, ...]
@@ -293,8 +324,9 @@ class _Search:
                 inputs = [*state, *captured]
                 ours = [np.asarray(one) for one in execute(part, inputs)]
                 theirs = self._backend.run(part, inputs)
-                same = all(_same(a, b) for a, b in zip(ours, theirs, strict=True))
-                if self._isolates or (not same and accuracy(part, inputs).departures(theirs)):
+                same = all(same_values(a, b) for a, b in zip(ours, theirs, strict=True))
+                is_isolated = self._isolates and iteration < MAX_ISOLATED_ITERATIONS
+                if is_isolated or (not same and accuracy(part, inputs).departures(theirs)):
                     first = self.in_program(part, inputs, place)
                     if first is not None:
                         return first
@@ -329,7 +361,7 @@ class _Search:
         return _Judged(operation, module, inputs, ours, theirs, departures[0])
 
 
-def _same(a: Array, b: Array) -> bool:
+def same_values(a: Array, b: Array) -> bool:
     """Whether results have the same type, shape and values, NaN being equal to NaN."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return False

@@ -32,6 +32,9 @@ _ORDERS: Final[tuple[tuple[Any, Any], ...]] = (
     (("random", 2), ("random", 2)),
 )
 """Schedules of scatter and trees of reductions under which the program runs as well."""
+_ORDERED: Final = frozenset(
+    f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter")
+)
 
 
 @dataclass(frozen=True)
@@ -210,7 +213,7 @@ class _Estimate:
         self.is_random = probe.rounding_calls + probe.open_calls + probe.choosing_calls > 0
         self.drawn: list[list[Array]] = []
         self._others: list[tuple[list[Array], list[list[Array]]]] = []
-        self._ordered = self._orders() if probe.rounding_calls else []
+        self._ordered = self._orders() if probe.rounding_calls or self._has_orders() else []
         unknown: list[Array | None] = [None for _ in self.values]
         self.true_errors = self._true_errors() if probe.rounding_calls else unknown
 
@@ -248,6 +251,10 @@ class _Estimate:
             return self._program.run(draw, arguments)
         except ExecutionError:
             return None
+
+    def _has_orders(self) -> bool:
+        """Whether an operation leaves open in which order it combines values."""
+        return any(operation.name in _ORDERED for operation in self._module.walk())
 
     def _orders(self) -> list[list[Array]]:
         results = []

@@ -38,8 +38,6 @@ def alternatives(view: Op) -> Alternatives | None:
             values, is_any = _reduced_values(view, inputs, reducer)
         else:
             values, is_any = _window_values(view, inputs, reducer)
-        if not is_any.any():
-            return []
         spread = tuple([np.broadcast_to(one, is_any.shape) for one in initial])
         with np.errstate(all="ignore"):
             once = reducer.combine(spread, values)

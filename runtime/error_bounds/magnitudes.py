@@ -10,7 +10,6 @@ import numpy as np
 
 from ..api import Executable, compile
 from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values
-from ..ops.reduction.bodies import monoid
 from ..options import Options
 from ..types import COMPLEX, ELEMENT_TYPES, FunctionType, TensorType, Type
 from .ulps import Array, is_inexact, wide_dtype
@@ -28,17 +27,61 @@ def magnitude_sums(
         operation: a product, a convolution, a transform, or a reduction whose body adds or multiplies.
         operands, results: its arrays.
     """
-    magnitudes = [np.abs(_wide(one)) if is_inexact(one.dtype) else one for one in operands]
+    magnitudes = _magnitudes(operands)
     if operation.name == "stablehlo.fft":
         return [_transform_sums(operation, magnitudes[0], result) for result in results]
-    if operation.regions and monoid(operation.regions[-1]) == "multiply":
-        return [np.abs(_wide(result)) if is_inexact(result.dtype) else None for result in results]
     if captured_values(operation.regions):
         total = sum(float(np.sum(one)) for one in magnitudes if is_inexact(one.dtype))
         return [np.full(result.shape, total) if is_inexact(result.dtype) else None for result in results]
+    return _evaluated(operation, magnitudes, results)
+
+
+def term_counts(operation: Operation, operands: Sequence[Array], results: Sequence[Array]) -> list[Array]:
+    """For each result how many terms its elements have; as many as the operands for bodies that take more.
+
+    Args:
+        operation, operands, results: as `magnitude_sums` has them.
+    """
+    if operation.name == "stablehlo.fft":
+        length = float(max(operands[0].size, results[0].size))
+        return [np.full(result.shape, length) for result in results]
+    if captured_values(operation.regions):
+        count = float(max((operand.size for operand in operands), default=1)) + 1
+        return [np.full(result.shape, count) for result in results]
+    ones = [np.ones(one.shape) if is_inexact(one.dtype) else one for one in operands]
+    counts = _evaluated(operation, ones, results)
+    return [
+        np.ones(result.shape) if count is None else count + 1
+        for count, result in zip(counts, results, strict=True)
+    ]
+
+
+def largest_products(
+    operation: Operation, operands: Sequence[Array], results: Sequence[Array]
+) -> list[Array | None]:
+    """For each result the largest modulus that a product of some of its factors has; None for integers.
+
+    Args:
+        operation: a reduction whose body multiplies.
+        operands, results: its arrays.
+    """
+    if captured_values(operation.regions):
+        return [np.full(one.shape, np.inf) if is_inexact(one.dtype) else None for one in results]
+    factors = [np.maximum(one, 1.0) if is_inexact(one.dtype) else one for one in _magnitudes(operands)]
+    return _evaluated(operation, factors, results)
+
+
+def _magnitudes(operands: Sequence[Array]) -> list[Array]:
+    return [np.abs(_wide(one)) if is_inexact(one.dtype) else one for one in operands]
+
+
+def _evaluated(
+    operation: Operation, operands: Sequence[Array], results: Sequence[Array]
+) -> list[Array | None]:
+    """The operation on real numbers in f64; None for results that are no floats."""
     executable = _executable(operation)
     types: Any = executable.input_types
-    inputs = [one.astype(type.dtype) for one, type in zip(magnitudes, types, strict=True)]
+    inputs = [one.astype(type.dtype) for one, type in zip(operands, types, strict=True)]
     sums = executable(*inputs)
     return [
         np.abs(np.asarray(one)).astype(np.float64) if is_inexact(result.dtype) else None

@@ -22,7 +22,8 @@ from ..types import COMPLEX, FLOAT, TensorType
 from .initial_values import alternatives
 from .open_values import filled, open_rule
 from .operation_kinds import base_name, is_correctly_rounded
-from .rounding_rules import Rule, rounding_rule
+from .reduction_bounds import Rule
+from .rounding_rules import rounding_rule
 from .ulps import Array, is_inexact, is_subnormal, ulp, wide_dtype
 
 SIGMAS: Final = 6.0

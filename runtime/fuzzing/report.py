@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass
@@ -17,6 +17,7 @@ class Finding:
         detail: how the results differ.
         program: a small program that shows it; its inputs are constants.
         count: how many programs show it.
+        explanation: why it is a difference; empty where the cause is not known.
     """
 
     cause: str
@@ -24,6 +25,7 @@ class Finding:
     detail: str
     program: str
     count: int = 1
+    explanation: str = ""
 
 
 @dataclass
@@ -34,7 +36,8 @@ class FuzzReport:
         backend: the name of the backend.
         seed: of the first program.
         programs: how many were run.
-        inside: how many gave results within their bounds.
+        equal: how many gave our results.
+        inside: how many gave other results within their bounds.
         rejected: how many programs the backend rejects, by its reason.
         skipped: how many NimbleHLO itself does not run, such as those in which an index that rounds fails.
         findings: differences and crashes by cause.
@@ -43,15 +46,34 @@ class FuzzReport:
     backend: str
     seed: int
     programs: int = 0
+    equal: int = 0
     inside: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     skipped: int = 0
     findings: dict[str, Finding] = field(default_factory=dict)
 
+    def add(self, other: FuzzReport) -> None:
+        """Add the counts and findings of a report on other programs."""
+        self.programs += other.programs
+        self.equal += other.equal
+        self.inside += other.inside
+        self.skipped += other.skipped
+        self.rejected.update(other.rejected)
+        for cause, finding in other.findings.items():
+            known = self.findings.get(cause)
+            if known is None:
+                self.findings[cause] = replace(finding)
+                continue
+            smaller = min(known, finding, key=lambda one: len(one.program))
+            self.findings[cause] = replace(
+                smaller, seed=min(known.seed, finding.seed), count=known.count + finding.count
+            )
+
     def summary(self) -> str:
         """The counts as a sentence."""
         return (
-            f"{self.programs} programs from seed {self.seed}: {self.inside} within their bounds, "
+            f"{self.programs} programs from seed {self.seed}: {self.equal} with equal results, "
+            f"{self.inside} with others within their bounds, "
             f"{sum(one.count for one in self.findings.values())} with one of {len(self.findings)} findings, "
             f"{sum(self.rejected.values())} rejected, {self.skipped} skipped."
         )
@@ -61,7 +83,13 @@ class FuzzReport:
         lines = [f"# Random programs on {self.backend}", "", self.summary()]
         for finding in sorted(self.findings.values(), key=lambda one: -one.count):
             lines += ["", f"## {finding.cause}", ""]
-            lines += [f"{finding.count} programs, the first from seed {finding.seed}. {finding.detail}", ""]
+            if finding.explanation:
+                lines += [finding.explanation, ""]
+            plural = "s" if finding.count > 1 else ""
+            lines += [
+                f"{finding.count} program{plural}, the first from seed {finding.seed}: {finding.detail}",
+                "",
+            ]
             lines += ["```", finding.program.rstrip(), "```"]
         if self.rejected:
             lines += ["", "## Rejected programs", "", "| reason | programs |", "|---|---|"]

@@ -92,6 +92,34 @@ def test_a_rounding_mode_is_found_operation_by_operation() -> None:
     assert report.first.alone
 
 
+BODIES = """
+func.func @main(%a: tensor<8xf32>, %i: tensor<i32>) -> (tensor<f32>, tensor<8xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = "stablehlo.reduce"(%a, %zero) <{dimensions = array<i64: 0>}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %s = stablehlo.add %x, %y : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  %1 = "stablehlo.case"(%i) ({
+    %2 = stablehlo.multiply %a, %a : tensor<8xf32>
+    stablehlo.return %2 : tensor<8xf32>
+  }) : (tensor<i32>) -> tensor<8xf32>
+  return %0, %1 : tensor<f32>, tensor<8xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["stablehlo.add", "stablehlo.multiply"])
+def test_a_rounding_mode_is_found_within_regions(name: str) -> None:
+    module = nimblehlo.load(BODIES)
+    operation, fault = fault_in(module, name, "wrong rounding")
+    values = [np.random.default_rng(0).uniform(0.5, 2, 8).astype(np.float32), np.array(0, np.int32)]
+    report = find_difference(module, values, faulty_backend(operation.location, fault), every_operation=True)
+    assert report.first is not None
+    assert report.first.location == str(operation.location)
+    assert len(report.first.within) == 1
+
+
 def used_names(module: Module) -> set[str]:
     """The names of the operations that @main's results depend on."""
     body = module.functions["main"].body

@@ -123,6 +123,50 @@ def test_bounds_are_reproducible() -> None:
     np.testing.assert_array_equal(first, second)
 
 
+def test_inputs_of_a_reduction_have_bounds_of_their_own() -> None:
+    """A maximum beside a sum is exact, and large numbers of one do not widen the other's bound."""
+    text = """
+    func.func @main(%a: tensor<8xf32>, %b: tensor<8xf32>) -> (tensor<f32>, tensor<f32>) {
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %0:2 = "stablehlo.reduce"(%a, %b, %zero, %zero) <{dimensions = array<i64: 0>}> ({
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>, %z: tensor<f32>, %w: tensor<f32>):
+        %1 = stablehlo.add %x, %z : tensor<f32>
+        %2 = stablehlo.maximum %y, %w : tensor<f32>
+        stablehlo.return %1, %2 : tensor<f32>, tensor<f32>
+      }) : (tensor<8xf32>, tensor<8xf32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+      return %0#0, %0#1 : tensor<f32>, tensor<f32>
+    }"""
+    values = np.linspace(1, 2, 8, dtype=np.float32)
+    total, greatest = accuracy(text, [values, 1e9 * values]).results
+    assert 0 < total.ulps < 40
+    assert not greatest.bound
+
+
+def test_products_that_cannot_overflow_have_a_bound() -> None:
+    text = """
+    func.func @main(%a: tensor<3xf16>) -> tensor<f16> {
+      %one = stablehlo.constant dense<1.0> : tensor<f16>
+      %r = stablehlo.reduce(%a init: %one) applies stablehlo.multiply across dimensions = [0]
+        : (tensor<3xf16>, tensor<f16>) -> tensor<f16>
+      return %r : tensor<f16>
+    }"""
+    assert accuracy(text, [np.array([250, 0.5, 250], np.float16)]).results[0].ulps < 20
+    assert np.isinf(accuracy(text, [np.array([300, 0.5, 300], np.float16)]).results[0].bound)
+
+
+def test_substitution_has_a_bound_of_few_units() -> None:
+    text = """
+    func.func @main(%a: tensor<2x2xf32>, %b: tensor<2x3xf32>) -> tensor<2x3xf32> {
+      %0 = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, unit_diagonal = false,
+        transpose_a = #stablehlo<transpose TRANSPOSE>}>
+        : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+      return %0 : tensor<2x3xf32>
+    }"""
+    matrix = np.array([[1, 9], [-0.1, 2]], np.float32)
+    (result,) = accuracy(text, [matrix, np.ones((2, 3), np.float32)]).results
+    assert (result.bound > 0).all() and (result.ulps < 40).all()
+
+
 def test_too_few_draws_are_an_error() -> None:
     with pytest.raises(ValueError, match="at least 2"):
         accuracy(program("%r = stablehlo.add %a, %b : T"), vectors(), draws=1)

@@ -143,6 +143,14 @@ def test_windows_may_leave_padding_out() -> None:
     assert computed.departures([np.array([30, 21, 12, 15], np.float32)])
 
 
+def test_windows_of_padding_alone_give_the_initial_value() -> None:
+    text = WINDOWS.replace("[[2, 0]]", "[[-3, 3]]").replace("4xf32", "2xf32")
+    computed = accuracy(text, [np.array([1, 2, 3], np.float32), np.array(10, np.float32)])
+    for results in ([30, 30], [10, 10]):
+        assert not computed.departures([np.array(results, np.float32)])
+    assert computed.departures([np.array([10, 20], np.float32)])
+
+
 def test_several_reductions_choose_independently() -> None:
     text = REDUCE.replace("T", "i32").replace("OP", "add")
     text = text.replace(

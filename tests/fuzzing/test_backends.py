@@ -9,6 +9,7 @@ import nimblehlo
 from nimblehlo.backends import BackendError, CallableBackend
 from nimblehlo.cli import main
 from nimblehlo.fuzzing.campaign import fuzz, random_module
+from nimblehlo.fuzzing.report import Finding, FuzzReport
 from nimblehlo.ir import Module
 
 Arrays = list[np.ndarray]
@@ -21,8 +22,8 @@ def with_wrong_maximum(module: Module, inputs: Arrays) -> Arrays:
 
 def test_a_right_backend_has_no_findings() -> None:
     report = fuzz(CallableBackend(nimblehlo.execute), count=25, seed=3)
-    assert report.inside + report.skipped == report.programs == 25
-    assert report.inside > 20
+    assert report.equal + report.skipped == report.programs == 25
+    assert report.equal > 20
     assert not report.findings and not report.rejected
 
 
@@ -56,8 +57,30 @@ def test_a_crash_is_a_finding() -> None:
     assert nimblehlo.load(finding.program)
 
 
+def leaving_out_windows(module: Module, inputs: Arrays) -> Arrays:
+    """NimbleHLO as XLA, whose scatters leave out windows that are partly out of bounds."""
+    return nimblehlo.execute(module, inputs, options=nimblehlo.Options(scatter_out_of_bounds="window"))
+
+
+def test_a_known_cause_is_explained() -> None:
+    """Seed 114 has a scatter whose windows are partly out of bounds."""
+    report = fuzz(CallableBackend(leaving_out_windows), count=1, seed=114, minimizes=False)
+    assert list(report.findings) == ["scatter leaves out windows that are partly out of bounds"]
+    assert "scatter_out_of_bounds" in report.as_markdown()
+
+
+def test_reports_are_added() -> None:
+    first = FuzzReport("b", 0, programs=2, equal=1, findings={"x": Finding("x", 7, "", "long program", 2)})
+    second = FuzzReport("b", 9, programs=3, equal=2, findings={"x": Finding("x", 9, "", "short", 1)})
+    first.add(second)
+    assert (first.programs, first.equal) == (5, 3)
+    assert (first.findings["x"].count, first.findings["x"].seed) == (3, 7)
+    assert first.findings["x"].program == "short"
+
+
 def test_the_command_stores_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "report.md"
-    assert main(["fuzz", "--against", "nimblehlo", "--count", "2", "--report", str(file)]) == 0
-    assert capsys.readouterr().out.startswith("2 programs from seed 0")
+    command = ["fuzz", "--against", "nimblehlo", "--count", "3", "-j", "2", "--report", str(file)]
+    assert main(command) == 0
+    assert capsys.readouterr().out.startswith("3 programs from seed 0")
     assert file.read_text().startswith("# Random programs on nimblehlo")

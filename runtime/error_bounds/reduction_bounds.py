@@ -1,0 +1,172 @@
+"""How far sums of products and reductions may be off in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..ir import Block, Builder, Operation, Region, Value
+from ..ops.reduction.bodies import monoid
+from ..types import COMPLEX, FLOAT
+from .magnitudes import largest_products, magnitude_sums, term_counts
+from .operation_kinds import base_name, category, is_exact
+from .summation import summation_error
+from .ulps import Array, is_inexact, layout_of, ulp, unit_roundoff, wide_dtype
+from .wide_types import algorithm_epsilon
+
+Bounds = list[Array | None]
+"""For each result a bound for each element as f64; None: all are exact."""
+Rule = Callable[[Sequence[Array], Sequence[Array]], Bounds]
+"""Takes the operands and the results."""
+
+LAMBDA: Final = 2.0
+_SUMS: Final = frozenset(
+    {"dot_general", "dot", "einsum", "unary_einsum", "convolution", "dynamic_conv", "fft"}
+)
+_WITH_BODIES: Final = frozenset({"reduce", "reduce_window", "scatter", "select_and_scatter", "map", "scan"})
+_BY_DATA: Final = frozenset({"scatter", "select_and_scatter"})
+"""Operations whose operands tell which terms a result has."""
+
+
+def reduction_rule(operation: Operation) -> Rule | None:
+    """The rule of a sum, a reduction or another operation with a body; None for other operations."""
+    name = base_name(operation)
+    if name in _SUMS:
+        return _sum_rule(operation)
+    if name not in _WITH_BODIES or not operation.regions:
+        return None
+    if all(map(_is_exact_body, operation.regions)):
+        return lambda operands, results: [None for _ in results]
+    if monoid(operation.regions[-1]) == "add":
+        return _sum_rule(operation)
+    if monoid(operation.regions[-1]) == "multiply":
+        return lambda operands, results: _product_bounds(operation, operands, results)
+    if len(operation.results) > 1 and name in ("reduce", "reduce_window"):
+        separate = [_separate(operation, index) for index in range(len(operation.results))]
+        rules = [reduction_rule(one) for one in separate if one is not None]
+        if len(rules) == len(separate):
+            return lambda operands, results: _separate_bounds(rules, operands, results)
+    return lambda operands, results: [_body_bound(operands, result) for result in results]
+
+
+def _is_exact_body(region: Region) -> bool:
+    """Whether a body computes nothing that is rounded."""
+    return all(
+        is_exact(inner)
+        or inner.name == "stablehlo.return"
+        or not any(category(result) & (FLOAT | COMPLEX) for result in inner.results)
+        for inner in region.walk()
+    )
+
+
+def _separate(operation: Operation, index: int) -> Operation | None:
+    """The reduction of one input alone; None where its result depends on other inputs."""
+    count = len(operation.results)
+    old = operation.regions[0].block
+    own = (old.arguments[index], old.arguments[count + index])
+    needed: list[Operation] = []
+    waiting = [old.terminator.operands[index]]
+    while waiting:
+        owner = waiting.pop().owner
+        if not isinstance(owner, Operation) or owner in needed:
+            continue
+        if owner not in old.operations:
+            return None
+        needed.append(owner)
+        waiting += owner.operands
+    block = Block([argument.type for argument in own])
+    values: dict[Value, Value] = dict(zip(own, block.arguments, strict=True))
+    builder = Builder(block)
+    try:
+        for inner in old.operations:
+            if inner in needed:
+                builder.copy(inner, values)
+        builder.create("stablehlo.return", [values[old.terminator.operands[index]]])
+    except KeyError:
+        return None
+    operands = [operation.operands[index], operation.operands[count + index]]
+    return Operation(
+        operation.name, operands, [operation.results[index].type], operation.attributes, [Region([block])]
+    )
+
+
+def _separate_bounds(
+    rules: Sequence[Rule | None], operands: Sequence[Array], results: Sequence[Array]
+) -> Bounds:
+    bounds: Bounds = []
+    for index, (rule, result) in enumerate(zip(rules, results, strict=True)):
+        own = [operands[index], operands[len(results) + index]]
+        bounds += [None] if rule is None else rule(own, [result])
+    return bounds
+
+
+def _sum_rule(operation: Operation) -> Rule:
+    counts: list[list[Array]] = []
+
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Bounds:
+        if not counts or base_name(operation) in _BY_DATA:
+            counts[:] = [term_counts(operation, operands, results)]
+        return _sum_bounds(operation, operands, results, counts[0])
+
+    return rule
+
+
+def _sum_bounds(
+    operation: Operation, operands: Sequence[Array], results: Sequence[Array], counts: Sequence[Array]
+) -> Bounds:
+    """Sums in any order: a multiple of the sum of magnitudes, which is computed in f64."""
+    sums = magnitude_sums(operation, operands, results)
+    bounds: Bounds = []
+    for result, magnitudes, count in zip(results, sums, counts, strict=True):
+        if magnitudes is None:
+            bounds.append(None)
+            continue
+        roundoff = max(_accumulator_roundoff(operation, result.dtype), float(np.finfo(np.float64).eps) / 2)
+        with np.errstate(all="ignore"):
+            error = 2 * LAMBDA * np.sqrt(count) * roundoff * magnitudes
+            ordered = summation_error(operation, operands, roundoff)
+            if ordered is not None:
+                error = np.fmin(error, ordered)
+            bound = ulp(result) + error
+        largest = float(layout_of(result.dtype).max)
+        bounds.append(np.where(magnitudes < largest / 4, bound, np.inf))
+    return bounds
+
+
+def _product_bounds(operation: Operation, operands: Sequence[Array], results: Sequence[Array]) -> Bounds:
+    """Products in any order: a relative error of each factor, if none of their products overflows."""
+    greatest = largest_products(operation, operands, results)
+    bounds: Bounds = []
+    for result, largest in zip(results, greatest, strict=True):
+        if largest is None:
+            bounds.append(None)
+            continue
+        count = max((operand.size for operand in operands), default=1) / max(result.size, 1) + 2
+        if base_name(operation) != "reduce":
+            count = float(max((operand.size for operand in operands), default=1)) + 1
+        with np.errstate(all="ignore"):
+            magnitude = np.abs(result.astype(wide_dtype(result.dtype)))
+            bound = ulp(result) + 2 * LAMBDA * np.sqrt(count) * unit_roundoff(result.dtype) * magnitude
+        bounds.append(np.where(largest < float(layout_of(result.dtype).max), bound, np.inf))
+    return bounds
+
+
+def _accumulator_roundoff(operation: Operation, dtype: np.dtype[Any]) -> float:
+    """Products accumulate in f32 or more; reductions in the type of their body."""
+    if base_name(operation) in _SUMS:
+        return max(min(unit_roundoff(dtype), 2.0**-24), algorithm_epsilon(operation) / 2)
+    return unit_roundoff(dtype)
+
+
+def _body_bound(operands: Sequence[Array], result: Array) -> Array | None:
+    """Bodies that are no sum: the rounding errors of as many steps as there are elements."""
+    if not is_inexact(result.dtype):
+        return None
+    count = max((operand.size for operand in operands), default=1) / max(result.size, 1) + 1
+    largest = [
+        np.abs(one.astype(wide_dtype(one.dtype))) for one in (*operands, result) if is_inexact(one.dtype)
+    ]
+    scale = max((float(np.max(one, initial=0.0, where=np.isfinite(one))) for one in largest), default=0.0)
+    return np.full(result.shape, 2 * LAMBDA * count * unit_roundoff(result.dtype) * scale)

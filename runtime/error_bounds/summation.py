@@ -1,0 +1,54 @@
+"""The error of sums by the partial sums of several orders, which is below that of their magnitudes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..ir import Operation
+from ..ops.framework.verify import view_of
+from ..ops.reduction.reduce import Reduce
+from .ulps import Array, is_inexact
+
+ORDERS: Final = 6
+"""Random orders, besides the given one and the sorted ones."""
+DEVIATIONS: Final = 6.0
+"""Standard deviations of the error of one implementation."""
+MAX_TERMS: Final = 1 << 20
+"""Terms of larger sums are not ordered anew."""
+
+
+def summation_error(operation: Operation, operands: Sequence[Array], roundoff: float) -> Array | None:
+    """How far two sums in any orders may lie apart; None for other operations than sums by `reduce`.
+
+    Each partial sum s is rounded by an error with a standard deviation of at most u |s| / sqrt(3).
+
+    Args:
+        operation: a reduction whose body adds.
+        operands: the terms, and the initial value.
+        roundoff: u, of the type in which the sum is accumulated.
+    """
+    terms = operands[0]
+    if operation.name != Reduce.name or terms.size > MAX_TERMS or not terms.size:
+        return None
+    if terms.dtype.kind == "c" or not is_inexact(terms.dtype):
+        return None
+    view: Any = view_of(operation)
+    layout = view.layout
+    arranged = terms if layout.permutation is None else terms.transpose(layout.permutation)
+    rows = np.ascontiguousarray(arranged).reshape(layout.sizes).astype(np.float64)
+    initial = np.full((rows.shape[0], 1, rows.shape[2]), float(operands[1]))
+    ordered = np.sort(rows, axis=1)
+    random = np.random.default_rng(0)
+    orders = [rows, rows[:, ::-1], ordered, ordered[:, ::-1]]
+    orders += [rows[:, random.permutation(rows.shape[1])] for _ in range(ORDERS)]
+    with np.errstate(all="ignore"):
+        squares = [
+            np.square(np.cumsum(np.concatenate([initial, one], axis=1), axis=1)).sum(axis=1) for one in orders
+        ]
+        largest = functools.reduce(np.fmax, squares)
+        error: Array = DEVIATIONS * np.sqrt(2 / 3) * roundoff * np.sqrt(largest)
+    return error.reshape(layout.kept)

@@ -1,0 +1,158 @@
+"""Causes of differences between NimbleHLO and other implementations that are known, with explanations.
+
+A cause is found by looking at the first operation that departs, its operands and both results; where there is
+a program that does what the other implementation does, its results are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ..api import execute
+from ..differences import Difference
+from ..error_bounds.ulps import distance, is_inexact
+from ..errors import NimbleError
+from ..ir import Operation
+from ..options import Options
+from ..types import BOOLEAN, FLOAT, TensorType
+
+
+@dataclass(frozen=True)
+class KnownCause:
+    """A cause.
+
+    Attributes:
+        title: what the other implementation does.
+        explanation: why that departs from the specification.
+        matches: whether a difference has this cause.
+    """
+
+    title: str
+    explanation: str
+    matches: Callable[[Difference], bool]
+
+
+def known_cause(first: Difference) -> KnownCause | None:
+    """The first known cause that a difference has."""
+    return next((cause for cause in KNOWN_CAUSES if cause.matches(first)), None)
+
+
+def operation_of(first: Difference) -> Operation:
+    """The operation that departs."""
+    main = first.module.functions["main"]
+    assert main.body is not None
+    return main.body.block.operations[0]
+
+
+def _attribute(operation: Operation, name: str) -> Any:
+    value: Any = operation.attributes.get(name)
+    return getattr(value, "value", value)
+
+
+def _drops_windows(first: Difference) -> bool:
+    """Whether the results are those of a scatter that leaves out windows as wholes."""
+    if first.operation != "stablehlo.scatter":
+        return False
+    options = Options(scatter_out_of_bounds="window", compile="never")
+    try:
+        results = [np.asarray(one) for one in execute(first.module, first.inputs, options=options)]
+    except NimbleError:
+        return False
+    return _near(results, first.theirs) and not _near(results, first.ours)
+
+
+def _near(results: Any, others: Any) -> bool:
+    """Whether results are equal, or floats nearly so, as in another order of updates."""
+    for one, other in zip(results, others, strict=True):
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return False
+        if not is_inexact(one.dtype):
+            if not np.array_equal(one, other):
+                return False
+            continue
+        wide = np.complex128 if one.dtype.kind == "c" else np.float64
+        with np.errstate(all="ignore"):
+            scale = np.nanmax(np.abs(one.astype(wide)), initial=0.0, where=np.isfinite(one.astype(wide)))
+            if not (distance(one, other) <= 0.05 * scale).all():
+                return False
+    return True
+
+
+def _has_no_index(first: Difference) -> bool:
+    operation = operation_of(first)
+    if first.operation != "stablehlo.scatter":
+        return False
+    numbers = str(operation.attributes["scatter_dimension_numbers"])
+    return "scatter_dims_to_operand_dims = []" in numbers
+
+
+def _is_negative_sort(first: Difference) -> bool:
+    return first.operation == "stablehlo.sort" and _attribute(operation_of(first), "dimension") < 0
+
+
+def _casts_booleans(first: Difference) -> bool:
+    types = [one.type for one in (*operation_of(first).operands, *operation_of(first).results)]
+    is_boolean = any(isinstance(type, TensorType) and type.category == BOOLEAN for type in types)
+    return first.operation == "stablehlo.bitcast_convert" and is_boolean
+
+
+def _forgets_promotion(first: Difference) -> bool:
+    """Whether a reduction returns its operand's type in place of its body's."""
+    if not operation_of(first).regions:
+        return False
+    operands = {np.asarray(one).dtype for one in first.inputs}
+    pairs = zip(first.ours, first.theirs, strict=True)
+    return any(mine.dtype != other.dtype and other.dtype in operands for mine, other in pairs)
+
+
+def _classifies_narrow_floats(first: Difference) -> bool:
+    operand: Any = operation_of(first).operands[0].type if operation_of(first).operands else None
+    is_narrow = (
+        isinstance(operand, TensorType) and bool(operand.category & FLOAT) and operand.dtype.kind == "V"
+    )
+    return first.operation in ("chlo.is_inf", "chlo.is_neg_inf", "chlo.is_pos_inf") and is_narrow
+
+
+KNOWN_CAUSES: Final = (
+    KnownCause(
+        "scatter leaves out windows that are partly out of bounds",
+        "The specification leaves out the elements of an update that are out of bounds, and no others. The"
+        " other implementation leaves out all updates of a window of which one element is out of bounds."
+        ' NimbleHLO gives its results with `Options(scatter_out_of_bounds="window")`.',
+        _drops_windows,
+    ),
+    KnownCause(
+        "scatter without index components applies one update",
+        "With `scatter_dims_to_operand_dims = []` each index vector is empty, and all windows start at the"
+        " origin. The specification combines every update; the other implementation applies one of them.",
+        _has_no_index,
+    ),
+    KnownCause(
+        "sort along a negative dimension does nothing",
+        "Constraint C4 of `sort` allows dimensions in [-rank, rank), and a negative one counts from the end."
+        " The other implementation returns the operands as they are.",
+        _is_negative_sort,
+    ),
+    KnownCause(
+        "bitcast_convert takes booleans for eight bits",
+        "By the specification i1 has one bit, so that eight of them make an integer of eight bits. The other"
+        " implementation converts a byte for each boolean, and returns another shape.",
+        _casts_booleans,
+    ),
+    KnownCause(
+        "reductions that promote return the type of the operand",
+        "The result has the element type of the body's results, which may be wider than the operand's"
+        " (constraint C8 of `reduce`). The other implementation returns the operand's type.",
+        _forgets_promotion,
+    ),
+    KnownCause(
+        "is_inf takes -0 for infinite in types without infinities",
+        "f4E2M1FN, f6E2M3FN and f6E3M2FN have no infinities, so that no value is infinite.",
+        _classifies_narrow_floats,
+    ),
+)
+"""In the order in which they are tried."""

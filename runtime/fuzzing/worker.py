@@ -1,0 +1,32 @@
+"""A process that runs random programs: ``python -m nimblehlo.fuzzing.worker BACKEND MINIMIZES``."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ..backends.isolation import receive, send
+from .campaign import Fuzzer
+from .report import FuzzReport
+
+
+def main(against: str, minimizes: bool) -> None:
+    """Answer chunks of seeds on the standard input with reports.
+
+    Args:
+        against: the name of a backend.
+        minimizes: whether programs of findings are made smaller.
+    """
+    # What is printed must not get between the messages.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    fuzzer = Fuzzer(against, minimizes)
+    while (chunk := receive(sys.stdin.buffer)) is not None:
+        report = FuzzReport(against, chunk.start)
+        for seed in chunk:
+            fuzzer.run(seed, report)
+        send(answers, report)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2] == "1")
