@@ -6,6 +6,7 @@ jaxlib runs in a process of its own: bytecode that is broken can end the process
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Final
 
@@ -45,6 +46,7 @@ try:
     else:
         module = ir.Module.parse(content, context=context)
 except (ValueError, ir.MLIRError):
+    print("reads " + stablehlo.get_current_version(), file=sys.stderr)
     sys.exit({_MALFORMED})
 text = module.operation.get_asm(
     binary=True, enable_debug_info=True, print_generic_op_form=True, assume_verified=True
@@ -62,7 +64,7 @@ def bytecode_to_text(content: bytes, name: str) -> str:
 
     Raises:
         ParseError: the bytecode is malformed.
-        UnsupportedError: jaxlib is not installed.
+        UnsupportedError: jaxlib is not installed, or the artifact's version is later than jaxlib's.
     """
     import subprocess
 
@@ -83,8 +85,21 @@ def bytecode_to_text(content: bytes, name: str) -> str:
     if finished.returncode == _NOT_INSTALLED:
         raise UnsupportedError("reading bytecode needs jaxlib: install nimblehlo[jax]")
     if finished.returncode:
+        _require_version(content, finished.stderr, name)
         raise ParseError(f"{name}: {_reason(finished.returncode, finished.stderr)}")
     return finished.stdout.decode("utf-8", "surrogateescape")
+
+
+def _require_version(content: bytes, diagnostics: bytes, name: str) -> None:
+    """Raise UnsupportedError for a portable artifact of a later version than jaxlib reads."""
+    written = re.search(rb"StableHLO_v(\d+)\.(\d+)\.(\d+)", content[:64])
+    read = re.search(rb"^reads (\d+)\.(\d+)\.(\d+)$", diagnostics, re.MULTILINE)
+    if written and read and tuple(map(int, written.groups())) > tuple(map(int, read.groups())):
+        version, limit = (b".".join(match.groups()).decode() for match in (written, read))
+        raise UnsupportedError(
+            f"{name}: the artifact is of StableHLO {version}, but jaxlib reads versions up to {limit}: "
+            "install a newer jaxlib"
+        )
 
 
 def _reason(status: int, diagnostics: bytes) -> str:
