@@ -16,6 +16,7 @@ import jax.numpy as jnp
 
 from nimblehlo.error_bounds.wide_types import widened
 from tests.jax_suite import comparing, comparison
+from tests.jax_suite.backend import FileOutcome, devices_section
 from tests.jax_suite.campaign import CRASHED, Tally, _watched, printed, run_file
 from tests.jax_suite.comparing import REFUSED, SEVERAL_DEVICES, Comparing, stored_arrays
 from tests.jax_suite.comparison import DIFFERENCE, EXACT, WITHIN_BOUND, judge
@@ -270,3 +271,17 @@ def test_tests_with_faults_are_forgotten_alone(tmp_path: Path) -> None:
 def test_a_worker_that_hangs_is_stopped(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import time; time.sleep(60)"]
     assert _watched(command, Journal(tmp_path / "journal"), 1, {}) is None
+
+
+def test_the_section_of_devices_names_each_failure_with_its_reason(tmp_path: Path) -> None:
+    names = ["A.test_fine", "A.test_wrong", "B.test_minibatch_scan_unreduced_grad", "B.test_skipped"]
+    outcomes = {"nimblehlo": ["passed", "failed", "failed", "skipped"], "cpu": ["passed"] * 3 + ["skipped"]}
+    for platform, of_tests in outcomes.items():
+        journal = Journal(tmp_path / platform / "pjit_test" / "journal_1_1.jsonl")
+        for name, outcome in zip(names, of_tests, strict=True):
+            journal.end(f"pjit_test.{name}", outcome, 0.1, {"failure": "one\nAssertionError: 1 != 2\n"})
+    text = "\n".join(devices_section([FileOutcome.read(tmp_path, "pjit_test")], 1, 8))
+    assert "Of 3 tests that pass on JAX's CPU backend 1 pass here: 33.33 %." in text
+    assert "| pjit_test | 100% | 1 | 2 | 1 | 0 | 3 | 0 | 1 | 0 |" in text
+    assert "- `A.test_wrong`: `AssertionError: 1 != 2`" in text
+    assert "- `B.test_minibatch_scan_unreduced_grad`: counts all-reduces: XLA joins several to one" in text

@@ -4,7 +4,8 @@
 
 FOLDER is a checkout of JAX at the version that is installed; the variable NIMBLEHLO_JAX_DIR names it as
 well. JAX's tests need absl-py and hypothesis. A campaign that is stopped goes on where it was. `--table`
-writes what all campaigns so far have found to docs/jax_tests.md; nothing is run then.
+writes what all campaigns so far have found to docs/jax_tests.md; nothing is run then. `--devices 8` does the
+same with the test files for several devices and that many virtual ones on both platforms.
 """
 
 from __future__ import annotations
@@ -62,6 +63,27 @@ FILES = (
     "dtypes_test",
     "x64_context_test",
 )
+DEVICE_FILES = (
+    "array_test",
+    "multi_device_test",
+    "pjit_test",
+    "pmap_test",
+    "ragged_collective_test",
+    "shard_map_test",
+)
+DEVICES_HEADING = "## Several devices"
+"""Where the section of `--devices` begins, the last one of the page."""
+
+_COUNTS_REDUCTIONS = "counts all-reduces: XLA joins several to one, and has none in the loop"
+
+REASONS: Mapping[str, str] = {
+    "test_minibatch_scan_unreduced": _COUNTS_REDUCTIONS,
+    "test_scan_over_layers_minibatch_unreduced": _COUNTS_REDUCTIONS,
+    "test_reduced_reshard_unreduced_bwd": "devices hold other terms of a sum than with XLA",
+    "test_check_rep_false_grads": "compares with differences of rounded sums, whose order is another one",
+}
+"""What is known of tests that pass on JAX's CPU backend alone, by the beginning of their names."""
+
 TABLE = Path("docs/jax_tests.md")
 EXAMPLES = 8
 """Failures of one file that the table names by their tests."""
@@ -76,10 +98,17 @@ def main() -> int:
         for file in options.files:
             for platform in options.platforms.split(","):
                 _run(options, platform, file)
-    outcomes = [one for one in map(FileOutcome.read, [options.output] * len(FILES), FILES) if one.is_complete]
-    text = "\n".join(table(outcomes, options.cases)) + "\n"
+    files = DEVICE_FILES if options.devices else FILES
+    outcomes = [one for one in map(FileOutcome.read, [options.output] * len(files), files) if one.is_complete]
+    if options.devices:
+        text = "\n".join(devices_section(outcomes, options.cases, options.devices)) + "\n"
+    else:
+        text = "\n".join(table(outcomes, options.cases)) + "\n"
     if options.table:
-        TABLE.write_text(text)
+        page, heading, section = TABLE.read_text().partition(DEVICES_HEADING)
+        TABLE.write_text(
+            f"{page.rstrip()}\n\n{text}" if options.devices else f"{text}\n{heading}{section}".rstrip() + "\n"
+        )
     print(text)
     return 1 if any(one.regressions for one in outcomes) else 0
 
@@ -107,6 +136,9 @@ def _run(options: argparse.Namespace, platform: str, file: str) -> None:
         "JAX_PLATFORMS": platform if platform == "cpu" else f"{platform},cpu",
         "PYTHONHASHSEED": "0",  # some cases are drawn from sets
     }
+    if options.devices:
+        environment["NIMBLEHLO_JAX_DEVICES"] = str(options.devices)
+        environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={options.devices}"
     total = run_file(plan, options.time_limit, environment, "tests.jax_suite.backend_worker")
     counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(total.tests.items()))
     print(f"{file} on {platform}: {counts} in {total.seconds:.0f} s", flush=True)
@@ -176,9 +208,6 @@ def table(outcomes: Sequence[FileOutcome], cases: int) -> Iterator[str]:
     """
     import jax
 
-    passing = sum(entry["outcome"] == "passed" for one in outcomes for entry in one.cpu.values())
-    failing = sum(len(one.regressions) for one in outcomes)
-    share = 100 * (1 - failing / max(1, passing))
     yield "# JAX's own tests"
     yield ""
     yield f"The test files of jax {jax.__version__} on NimbleHLO (`JAX_PLATFORMS=nimblehlo,cpu`) and"
@@ -188,6 +217,38 @@ def table(outcomes: Sequence[FileOutcome], cases: int) -> Iterator[str]:
     yield f"With `JAX_NUM_GENERATED_CASES={cases}`; `share` is the part of a file's tests that was run, and"
     yield "tests that did not run on both platforms are not counted."
     yield ""
+    yield from _counts(outcomes)
+    yield ""
+    yield "## Tests that pass on JAX's CPU backend alone"
+    yield from _regressions(outcomes, EXAMPLES)
+
+
+def devices_section(outcomes: Sequence[FileOutcome], cases: int, devices: int) -> Iterator[str]:
+    """The lines of the section of docs/jax_tests.md on several devices.
+
+    Args:
+        outcomes: what came of each file.
+        cases: the value of `JAX_NUM_GENERATED_CASES` of the campaign.
+        devices: the number of virtual devices of both platforms.
+    """
+    yield DEVICES_HEADING
+    yield ""
+    yield f"The test files for several devices, {devices} virtual ones here (`NIMBLEHLO_JAX_DEVICES`) and"
+    yield f"{devices} host devices of JAX's CPU backend, with `JAX_NUM_GENERATED_CASES={cases}`."
+    yield f"`python -m tests.jax_suite.backend --devices {devices}` runs them; `--table` writes this section."
+    yield ""
+    yield from _counts(outcomes)
+    if any(one.regressions for one in outcomes):
+        yield ""
+        yield "Those that pass on JAX's CPU backend alone:"
+        yield from _regressions(outcomes, sys.maxsize)
+
+
+def _counts(outcomes: Sequence[FileOutcome]) -> Iterator[str]:
+    """How many tests of each file passed on both platforms."""
+    passing = sum(entry["outcome"] == "passed" for one in outcomes for entry in one.cpu.values())
+    failing = sum(len(one.regressions) for one in outcomes)
+    share = 100 * (1 - failing / max(1, passing))
     yield f"Of {passing} tests that pass on JAX's CPU backend {passing - failing} pass here: {share:.2f} %."
     yield ""
     yield "| file | share | passed | failed | skipped | aborted | CPU: passed | failed | skipped | aborted |"
@@ -195,21 +256,27 @@ def table(outcomes: Sequence[FileOutcome], cases: int) -> Iterator[str]:
     for one in outcomes:
         cells = [*one.counts(one.here), *one.counts(one.cpu)]
         yield f"| {one.file} | {one.share:.0%} | {' | '.join(map(str, cells))} |"
-    yield ""
-    yield "## Tests that pass on JAX's CPU backend alone"
+
+
+def _regressions(outcomes: Sequence[FileOutcome], most: int) -> Iterator[str]:
+    """The tests that pass on JAX's CPU backend alone, at most so many of each file, and why."""
     for one in outcomes:
         if one.regressions:
             yield ""
             yield f"{one.file}:"
             yield ""
-            for test in one.regressions[:EXAMPLES]:
-                yield f"- `{test.split('.', 1)[1]}`: {_reason(one.here[test])}"
-            if len(one.regressions) > EXAMPLES:
-                yield f"- and {len(one.regressions) - EXAMPLES} more"
+            for test in one.regressions[:most]:
+                yield f"- `{test.split('.', 1)[1]}`: {_reason(test, one.here[test])}"
+            if len(one.regressions) > most:
+                yield f"- and {len(one.regressions) - most} more"
 
 
-def _reason(entry: Mapping[str, Any]) -> str:
-    """What a test says of its failure, in a line."""
+def _reason(test: str, entry: Mapping[str, Any]) -> str:
+    """What is known of a failure, else what the test says of it, in a line."""
+    name = test.rpartition(".")[2]
+    known = next((reason for start, reason in REASONS.items() if name.startswith(start)), None)
+    if known is not None and entry["outcome"] == "failed":
+        return known
     if entry["outcome"] in (CRASHED, TIMED_OUT):
         return f"{entry['outcome']}, {entry.get('detail', '')}"
     lines = [line.strip() for line in entry["failure"].splitlines() if line.strip()]
@@ -218,7 +285,10 @@ def _reason(entry: Mapping[str, Any]) -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.jax_suite.backend", description=__doc__)
-    parser.add_argument("files", nargs="*", default=FILES, help="test files, without .py")
+    parser.add_argument("files", nargs="*", help="test files, without .py; all that the table has by default")
+    parser.add_argument(
+        "--devices", type=int, default=0, help="virtual devices: the files for several devices"
+    )
     parser.add_argument("--jax", default=os.environ.get("NIMBLEHLO_JAX_DIR"), help="folder of a JAX checkout")
     parser.add_argument("--platforms", default=",".join(PLATFORMS), help="nimblehlo, cpu, or both")
     parser.add_argument("--cases", type=int, default=10, help="JAX_NUM_GENERATED_CASES")
@@ -227,12 +297,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--shard", default="1/1", help="i/n: the i-th of n shards of each file")
     parser.add_argument("--time-limit", type=float, default=300, help="most seconds of one test method")
     parser.add_argument("--tests-per-process", type=int, default=300, help="test methods for each process")
-    parser.add_argument(
-        "--output", type=Path, default=Path("build/jax_backend"), help="folder of the journals"
-    )
+    parser.add_argument("--output", type=Path, help="folder of the journals: build/jax_backend or _devices")
     parser.add_argument("--again", action="store_true", help="run tests that failed again")
     parser.add_argument("--table", action="store_true", help=f"write {TABLE}")
     options = parser.parse_args()
+    options.files = options.files or (DEVICE_FILES if options.devices else FILES)
+    options.output = options.output or Path("build/jax_devices" if options.devices else "build/jax_backend")
     if not options.jax and not options.table:
         parser.error("--jax or NIMBLEHLO_JAX_DIR names the folder of a JAX checkout")
     return options
