@@ -58,6 +58,7 @@ TOP = {
     "jax",
     "minimizer",
     "mpi",
+    "partitioner",
     "patterns",
     "profiling",
     "progress",

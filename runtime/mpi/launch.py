@@ -12,6 +12,7 @@ from ..grid.host import HostQueues
 from ..ir import Function, Module
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..options import Options
+from ..partitioner.partitioner import device_count, device_program
 from .liveness import Watch
 from .messages import Messages
 from .transport import MPITransport
@@ -36,8 +37,11 @@ def compile(
 
     Args:
         module, entry, options, host: see `nimblehlo.compile`; a rank's queues serve its own processes.
-        grid: the grid; None: one replica for each rank. Rank r of R runs the processes from number
-            ``r * grid.size // R`` to ``(r + 1) * grid.size // R``, in row-major order.
+        grid: the grid; None: one replica for each rank, or, of a program with manual computations on at
+            least as many devices, a partition for each device. Such a partition takes and returns whole
+            arrays, or its shards of those for which the program says how they are divided. Rank r of R runs
+            the processes from number ``r * grid.size // R`` to ``(r + 1) * grid.size // R``, in row-major
+            order.
         communicator: the ranks; None: all.
 
     Raises:
@@ -45,10 +49,20 @@ def compile(
             processes than there are ranks.
     """
     world = communicator or _world()
+    loaded = load(module)
+    if grid is None and entry == "main":
+        loaded, grid = _on_devices(loaded, world.Get_size())
     chosen = grid or Grid(world.Get_size())
     if chosen.size < world.Get_size():
         raise NimbleError(f"the grid is {chosen}, but there are {world.Get_size()} ranks")
-    return MPIExecutable(load(module), entry, options or Options(), chosen, host, world)
+    return MPIExecutable(loaded, entry, options or Options(), chosen, host, world)
+
+
+def _on_devices(module: Module, ranks: int) -> tuple[Module, Grid | None]:
+    """The program of a device and the grid of the devices; the module itself where it has none of these."""
+    count = device_count(module)
+    local = device_program(module, count) if count >= max(2, ranks) else None
+    return (module, None) if local is None else (local, Grid(1, count))
 
 
 def execute(

@@ -40,6 +40,16 @@ def every_program() -> Any:
     return told
 
 
+def models() -> Any:
+    """The results of models for the devices of this rank; their programs stand beside the file to write."""
+    told = {}
+    stored = pickle.loads(Path(sys.argv[2]).with_name("models").read_bytes())
+    for name, (text, _, inputs) in stored.items():
+        executable = mpi.compile(text)
+        told[name] = executable([inputs] * len(executable.processes))
+    return told
+
+
 def failures() -> Any:
     """For each program that must fail, the error's text and the seconds that it took."""
     told = {}
@@ -133,7 +143,7 @@ def speed() -> Any:
 
 
 CASES: dict[str, Callable[[], Any]] = {
-    case.__name__: case for case in (every_program, failures, killed, speed)
+    case.__name__: case for case in (every_program, models, failures, killed, speed)
 }
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Programs for several devices.
 
 jaxlib's propagation decides how values are divided where the program does not say so, as it does for XLA. A
-program whose operations all have rules runs as the program of each device on a grid (`jax.partitioner`).
+program whose operations all have rules runs as the program of each device on a grid (`partitioner`).
 Others run whole, on arrays assembled from the devices' shards.
 """
 

@@ -228,7 +228,7 @@ def _device_program(module: Module, options: CompileOptions) -> Module | None:
     """The program of one device, if there is one: what finds faults and schedules runs whole programs."""
     if options.settings.synchronous:
         return None
-    from ..partitioner.partitioner import device_program
+    from ...partitioner.partitioner import device_program
 
     return device_program(module, options.partitions)
 

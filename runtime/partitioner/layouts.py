@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.sharding import AxisRef, Mesh, TensorSharding
-from ...types import TensorType, Type
+from ..ir.sharding import AxisRef, Mesh, TensorSharding
+from ..types import TensorType, Type
 
 Axes = tuple[str, ...]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...ir import (
+from ..ir import (
     Attribute,
     Block,
     Builder,
@@ -22,11 +22,11 @@ from ...ir import (
     UnitAttribute,
     Value,
 )
-from ...ir.builder import copy_region
-from ...ir.location import UNKNOWN, Location
-from ...ops.sharding.scope import Scope
-from ...specialize.inline import without_shardings
-from ...types import TensorType, Type, element_type, element_type_of
+from ..ir.builder import copy_region
+from ..ir.location import UNKNOWN, Location
+from ..ops.sharding.scope import Scope
+from ..specialize.inline import without_shardings
+from ..types import TensorType, Type, element_type, element_type_of
 from .layouts import Axes, Devices, Layout, NoRule, whole
 
 CHANNEL: Final = StructAttribute("stablehlo", "channel_handle", {"handle": 1, "type": 1})

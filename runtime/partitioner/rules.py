@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...ir import (
+from ..ir import (
     Attribute,
     DenseArrayAttribute,
     DenseElementsAttribute,
@@ -21,10 +21,10 @@ from ...ir import (
     StructAttribute,
     Value,
 )
-from ...ir.builder import captured_values, copy_region
-from ...ops.framework.op_registry import COMMUNICATING, MODULE_OF_OPERATION, PROCESS_IDS
-from ...specialize.inline import without_shardings
-from ...types import ElementType, TensorType, element_type
+from ..ir.builder import captured_values, copy_region
+from ..ops.framework.op_registry import COMMUNICATING, MODULE_OF_OPERATION, PROCESS_IDS
+from ..specialize.inline import without_shardings
+from ..types import ElementType, TensorType, element_type
 from .context import Context, number, numbers, tensor_type, whole_region
 from .layouts import Layout, NoRule, whole
 

@@ -9,9 +9,9 @@ import pytest
 
 import nimblehlo
 from nimblehlo.ir import Module
-from nimblehlo.jax.partitioner import partitioner
-from nimblehlo.jax.partitioner.partitioner import device_program
 from nimblehlo.jax.pjrt.partitioned import PartitionedProgram
+from nimblehlo.partitioner import partitioner
+from nimblehlo.partitioner.partitioner import device_count, device_program
 
 DEVICES = 4
 MESH = 'sdy.mesh @mesh = <["x"=2, "y"=2]>\n'
@@ -295,6 +295,11 @@ func.func private @negated(%b: tensor<2x2xf32>) -> tensor<2x2xf32> {{
   %0 = stablehlo.negate %b : tensor<2x2xf32>
   return %0 : tensor<2x2xf32>
 }}"""
+
+
+def test_the_devices_of_manual_computations_are_counted() -> None:
+    assert device_count(nimblehlo.load(MANUAL)) == DEVICES
+    assert device_count(module_of(CASES["elementwise"])) == 1
 
 
 def test_devices_keep_their_own_results_of_a_manual_computation() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ...ir import (
+from ..ir import (
     ArrayAttribute,
     Block,
     Function,
@@ -15,11 +15,11 @@ from ...ir import (
     SymbolAttribute,
     Value,
 )
-from ...ir.sharding import ManualAxes, ShardingPerValue, TensorSharding
-from ...ops.framework.op_registry import MESH
-from ...ops.sharding.scope import Scope, meshes_of
-from ...specialize.inline import without_shardings
-from ...types import FunctionType
+from ..ir.sharding import ManualAxes, ShardingPerValue, TensorSharding
+from ..ops.framework.op_registry import MESH
+from ..ops.sharding.scope import Scope, meshes_of
+from ..specialize.inline import without_shardings
+from ..types import FunctionType
 from .context import Context, Work, elements
 from .layouts import Devices, Layout, NoRule
 from .rules import apply
@@ -53,6 +53,17 @@ def device_program(module: Module, partitions: int) -> Module | None:
         return _Partitioner(module, partitions).module()
     except NoRule:
         return None
+
+
+def device_count(module: Module) -> int:
+    """The number of devices on which the manual computations of a module run; 1 where it has none.
+
+    Args:
+        module: the module, verified.
+    """
+    if not any(operation.name == _MANUAL for operation in module.walk()):
+        return 1
+    return max([mesh.total_size for mesh in meshes_of(module).values()], default=1)
 
 
 class _Partitioner:
