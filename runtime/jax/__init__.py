@@ -4,6 +4,8 @@ JAX finds the package by its entry point of the group ``jax_plugins`` and calls 
 tells more.
 """
 
+from typing import NoReturn
+
 from .findings import ProgramExploration, ScheduleWarning, explore, sanitize
 from .settings import Settings, configure, configured, current
 
@@ -26,6 +28,7 @@ def initialize() -> None:
     Raises:
         UnsupportedError: the installed JAX lacks a name that this needs.
     """
+    from . import dlpack
     from .compatibility import REGISTER_PLUGIN
     from .lowering import PLATFORM, register
     from .pjrt.plugin import api_capsule
@@ -33,5 +36,14 @@ def initialize() -> None:
 
     register()
     install(PLATFORM)
+    dlpack.install()
     # Below the CPU's priority, which is 0: the platform is used where it is asked for.
-    REGISTER_PLUGIN.get()(PLATFORM, c_api=api_capsule(), priority=-100)
+    REGISTER_PLUGIN.get()(PLATFORM, c_api=api_capsule(), priority=-100, make_topology=_refuse_topology)
+
+
+def _refuse_topology(name: str, **options: object) -> NoReturn:
+    """What JAX calls to compile for devices that are not there.
+
+    jaxlib would hold Python's lock while a thread of its own compiles, which needs the lock.
+    """
+    raise NotImplementedError("topology not implemented for nimblehlo: programs are compiled for its devices")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..errors import UnsupportedError
@@ -37,8 +37,8 @@ class PrivateName:
         """
         try:
             value: Any = importlib.import_module(self.module)
-            for part in self.name.split("."):
-                value = getattr(value, part)
+            for attribute in self.name.split("."):
+                value = getattr(value, attribute)
         except (ImportError, AttributeError):
             import jax
 
@@ -66,13 +66,19 @@ INITIALIZE_LAPACK: Final = PrivateName(
     "jax._src.lax.linalg", "initialize_lapack", "custom calls of LAPACK's routines"
 )
 COMPILE_OPTIONS: Final = PrivateName("jax._src.compiler", "get_compile_options", "settings of programs")
+EMIT_CALLBACK: Final = PrivateName("jax._src.callback", "emit_python_callback", "lowering callbacks")
+TO_DLPACK: Final = PrivateName("jax._src.dlpack", "_to_dlpack", "exporting arrays by DLPack")
+DLPACK_DEVICE: Final = PrivateName(
+    "jax._src.array", "ArrayImpl.__dlpack_device__", "exporting arrays by DLPack"
+)
+DLPACK_DEVICES: Final = PrivateName("jax._src.dlpack", "DLDeviceType", "exporting arrays by DLPack")
+CHECK_DLPACK_DEVICE: Final = PrivateName("jax._src.dlpack", "_check_device", "importing arrays by DLPack")
+PLACE_DLPACK_ARRAY: Final = PrivateName("jax._src.dlpack", "_place_array", "importing arrays by DLPack")
 CONFIG: Final = PrivateName("jax._src.config", "config_ext.Config", "settings of programs")
 
 PRIMITIVES: Final = {
     name: PrivateName(module, f"{name}_p", f"lowering {name}")
     for module, names in {
-        "jax._src.callback": ("pure_callback", "io_callback"),
-        "jax._src.debugging": ("debug_callback",),
         "jax._src.lax.special": (
             "bessel_i1e",
             "digamma",
@@ -84,13 +90,13 @@ PRIMITIVES: Final = {
         ),
         "jax._src.lax.lax": ("nextafter",),
         "jax._src.lax.control_flow.conditionals": ("cond", "platform_index"),
+        "jax._src.export._export": ("call_exported",),
     }.items()
     for name in names
 }
 """Primitives that have lowering rules of their own on the platform."""
 
 LATER_PRIMITIVES: Final = {
-    "debug_print": PrivateName("jax._src.debugging", "debug_print_p", "lowering debug_print"),
     "buffer_callback": PrivateName(
         "jax._src.buffer_callback", "buffer_callback_p", "lowering buffer_callback"
     ),
@@ -174,4 +180,6 @@ def wrap(private: PrivateName, wrapper: Callable[[Callable[..., Any]], Callable[
         return
     wrapped = wrapper(function)
     wrapped._nimblehlo_wraps = function  # type: ignore[attr-defined]
-    setattr(importlib.import_module(private.module), private.name, wrapped)
+    owner, _, name = private.name.rpartition(".")
+    holder = replace(private, name=owner).get() if owner else importlib.import_module(private.module)
+    setattr(holder, name, wrapped)

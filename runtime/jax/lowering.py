@@ -20,8 +20,8 @@ from .callbacks import ModuleCallbacks
 
 PLATFORM: Final = "nimblehlo"
 
-CALLBACKS: Final = ("pure_callback", "io_callback", "debug_callback", "debug_print", "buffer_callback")
-"""Primitives whose rules emit calls of Python functions."""
+CALLBACKS: Final = ("buffer_callback",)
+"""Primitives whose rules emit calls of Python functions without JAX's `emit_python_callback`."""
 
 COMPOSITES: Final = {
     "bessel_i1e": "chlo.bessel_i1e",
@@ -39,6 +39,9 @@ COMPOSITES: Final = {
 BRANCHES: Final = {"platform_index": "platforms", "cond": "branches_platforms"}
 """Primitives that choose among branches by platform, and the parameter that says for which each branch is."""
 
+EXPORTED: Final = "call_exported"
+"""The primitive that calls a program which was exported for certain platforms."""
+
 Rule = Callable[..., Any]
 
 
@@ -53,6 +56,7 @@ def register() -> None:
     if PLATFORM not in donating:
         donating.append(PLATFORM)
     _add_cpu_platform()
+    compatibility.wrap(compatibility.EMIT_CALLBACK, _emitting)
     rules = compatibility.PLATFORM_RULES.get()
     if isinstance(rules[PLATFORM], ChainMap):
         return
@@ -69,6 +73,8 @@ def _rule_of(name: str, rule: Rule) -> Rule:
     """The platform's rule of a primitive, made of the CPU's."""
     if name in CALLBACKS:
         return _with_process_callbacks(rule)
+    if name == EXPORTED:
+        return _with_exports_for_cpu(rule)
     if name in BRANCHES:
         return _with_branches_of_cpu(BRANCHES[name], rule)
     return _as_composite(COMPOSITES[name], rule)
@@ -84,22 +90,54 @@ def _add_cpu_platform() -> None:
         config.update("jax_platforms", f"{platforms},cpu")
 
 
+def _as_on_cpu(context: Any) -> Any:
+    """JAX's context of an operation, as for the CPU, with indices of callbacks that belong to the process."""
+    module = context.module_context
+    return context.replace(
+        module_context=module.replace(
+            platforms=("cpu",), backend=None, host_callbacks=ModuleCallbacks(module.add_keepalive)
+        )
+    )
+
+
+def _emitting(emit: Callable[..., Any]) -> Callable[..., Any]:
+    """JAX's function that emits calls of Python functions, for the platform too: it refuses unknown ones."""
+
+    def emit_python_callback(context: Any, *arguments: Any, **keywords: Any) -> Any:
+        if tuple(context.module_context.platforms) == (PLATFORM,):
+            context = _as_on_cpu(context)
+        return emit(context, *arguments, **keywords)
+
+    return emit_python_callback
+
+
 def _with_process_callbacks(rule: Rule) -> Rule:
     """The CPU's rule, with indices that belong to the process (`callbacks`)."""
 
     def lower(context: Any, *operands: Any, **parameters: Any) -> Any:
-        module = context.module_context
-        as_cpu = context.replace(
-            module_context=module.replace(
-                platforms=("cpu",), backend=None, host_callbacks=ModuleCallbacks(module.add_keepalive)
-            )
-        )
-        results = rule(as_cpu, *operands, **parameters)
-        if as_cpu.tokens_out is not context.tokens_out:
-            context.set_tokens_out(as_cpu.tokens_out)
-        return results
+        return _lowered_as_on_cpu(rule, context, *operands, **parameters)
 
     return lower
+
+
+def _with_exports_for_cpu(rule: Rule) -> Rule:
+    """A rule that calls programs which were exported for the CPU and not for the platform."""
+
+    def lower(context: Any, *operands: Any, exported: Any) -> Any:
+        has_platform = PLATFORM in exported.platforms or "cpu" not in exported.platforms
+        if has_platform or tuple(context.module_context.platforms) != (PLATFORM,):
+            return rule(context, *operands, exported=exported)
+        return _lowered_as_on_cpu(rule, context, *operands, exported=exported)
+
+    return lower
+
+
+def _lowered_as_on_cpu(rule: Rule, context: Any, *operands: Any, **parameters: Any) -> Any:
+    as_cpu = _as_on_cpu(context)
+    results = rule(as_cpu, *operands, **parameters)
+    if as_cpu.tokens_out is not context.tokens_out:
+        context.set_tokens_out(as_cpu.tokens_out)
+    return results
 
 
 def _with_branches_of_cpu(parameter: str, rule: Rule) -> Rule:

@@ -9,12 +9,13 @@ import threading
 from typing import Any
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import jax.scipy.linalg
 import jax.scipy.special
 import numpy as np
 import pytest
-from jax.experimental import io_callback
+from jax.experimental import io_callback, topologies
 
 import nimblehlo.jax
 from nimblehlo.jax import running
@@ -225,6 +226,52 @@ def check_findings_go_to_the_thread_that_calls() -> None:
     assert [one.value for one in findings] == [-np.inf] and list(outer) == list(findings)
     assert len(others) == 1 and np.isnan(others[0].value)
     assert others[0].source.startswith(__file__)
+
+
+def check_arrays_leave_by_dlpack() -> None:
+    for dtype in ("float32", "complex64", "int8", "bool"):
+        x = jax.jit(lambda a: (a * 2).astype(dtype))(jnp.arange(5))  # noqa: B023
+        taken = np.from_dlpack(x)
+        assert taken.dtype == dtype and taken.ctypes.data == x.unsafe_buffer_pointer()
+        copied = np.from_dlpack(x, copy=True)
+        assert copied.ctypes.data != x.unsafe_buffer_pointer()
+        del x
+        np.testing.assert_array_equal(taken, (np.arange(5) * 2).astype(dtype))
+        np.testing.assert_array_equal(copied, taken)
+    half = jax.jit(lambda a: a + 1)(jnp.ones(3, jnp.bfloat16))
+    again = jax.dlpack.from_dlpack(half)
+    assert again.dtype == jnp.bfloat16 and again.platform() == "nimblehlo" and again[0] == 2
+
+
+def check_arrays_come_by_dlpack() -> None:
+    memory = np.arange(1040, dtype=np.float32)
+    start = -memory.ctypes.data // memory.itemsize % 16  # jaxlib takes multiples of 64 bytes without a copy
+    values = memory[start : start + 1000]
+    for device in (None, jax.devices()[0]):
+        x = jax.dlpack.from_dlpack(values, device=device, copy=False)
+        assert x.platform() == "nimblehlo" and x.unsafe_buffer_pointer() == values.ctypes.data
+        assert x.committed == (device is not None)
+        np.testing.assert_array_equal(x + 1, values + 1)
+    with jax.default_device(jax.devices("cpu")[0]):
+        assert jax.dlpack.from_dlpack(values).platform() == "cpu"
+    turned = values[:12].reshape(3, 4).T
+    np.testing.assert_array_equal(jnp.from_dlpack(turned), turned)
+
+
+def check_programs_that_were_exported_for_the_cpu() -> None:
+    for platforms in (["cpu"], ["tpu", "cpu"], ["nimblehlo"]):
+        exported = jax.export.export(jax.jit(lambda x: jnp.linalg.cholesky(x) + 1), platforms=platforms)
+        called = exported(jnp.eye(3)).call(jnp.eye(3))
+        np.testing.assert_array_equal(called, np.eye(3) + 1)
+        assert called.platform() == "nimblehlo"
+    for_others = jax.export.export(jax.jit(jnp.sin), platforms=["cuda"])(1.0)
+    with pytest.raises(ValueError, match="was exported for platform"):
+        for_others.call(1.0)
+
+
+def check_devices_that_are_not_there_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match="not implemented for nimblehlo"):
+        topologies.get_topology_desc(platform="nimblehlo")
 
 
 if __name__ == "__main__":

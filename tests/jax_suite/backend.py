@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -135,6 +136,7 @@ def _run(options: argparse.Namespace, platform: str, file: str) -> None:
         "JAX_NUM_GENERATED_CASES": str(options.cases),
         "JAX_PLATFORMS": platform if platform == "cpu" else f"{platform},cpu",
         "PYTHONHASHSEED": "0",  # some cases are drawn from sets
+        "NIMBLEHLO_JAX_DEVICES": str(device_count(Path(plan.jax), file)),
     }
     if options.devices:
         environment["NIMBLEHLO_JAX_DEVICES"] = str(options.devices)
@@ -142,6 +144,12 @@ def _run(options: argparse.Namespace, platform: str, file: str) -> None:
     total = run_file(plan, options.time_limit, environment, "tests.jax_suite.backend_worker")
     counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(total.tests.items()))
     print(f"{file} on {platform}: {counts} in {total.seconds:.0f} s", flush=True)
+
+
+def device_count(checkout: Path, file: str) -> int:
+    """The devices that a test file asks JAX's CPU backend for: 1 where it does not ask."""
+    asked = re.findall(r"request_cpu_devices\((\d+)\)", (checkout / "tests" / f"{file}.py").read_text())
+    return max(map(int, asked), default=1)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import UnsupportedError
-from ...ir import Attribute, Module, Operation
-from ...ir.sharding import Mesh, TensorSharding
+from ...ir import Attribute, FunctionAttribute, Module, Operation, StringAttribute, Value
+from ...ir.sharding import Mesh, ShardingPerValue, TensorSharding
+from ...ops.custom_calls.host_functions import FUNCTION, PARTITIONED_TARGET
 from ...types import TensorType, Type
 from .shards import Array, Shards
 
@@ -87,6 +88,62 @@ class PartitionedProgram:
         return [[result[device] for result in divided] for device in range(self._partitions)]
 
 
+def divide_callbacks(module: Module, partitions: int) -> None:
+    """Have functions that JAX calls for each device called with the shards of their operands.
+
+    Args:
+        module: the program with all its shardings.
+        partitions: the number of devices.
+
+    Raises:
+        UnsupportedError: a sharding is not offered.
+    """
+    meshes = _meshes(module)
+    for operation in module.walk():
+        function = operation.attributes.get(FUNCTION)
+        if isinstance(function, FunctionAttribute) and _is_called_for_each(operation):
+            shards = [
+                Shards(_shape(operand.type), _sharding_of(operand, module), meshes, partitions)
+                for operand in operation.operands
+            ]
+            divided = FunctionAttribute(_called_for_each(function.function, shards, partitions))
+            operation.attributes = {**operation.attributes, FUNCTION: divided}
+
+
+def _is_called_for_each(operation: Operation) -> bool:
+    target = operation.attributes.get("call_target_name")
+    return isinstance(target, StringAttribute) and target.value == PARTITIONED_TARGET
+
+
+def _called_for_each(
+    function: Callable[..., Any], shards: Sequence[Shards], partitions: int
+) -> Callable[..., Any]:
+    """A function without results, called for each device in turn."""
+
+    def call(*operands: Array | None) -> Any:
+        divided = [
+            [None] * partitions if operand is None else shards_of.cut(operand)
+            for operand, shards_of in zip(operands, shards, strict=True)
+        ]
+        return [function(*[shards[device] for shards in divided]) for device in range(partitions)][-1]
+
+    return call
+
+
+def _sharding_of(value: Value, module: Module) -> TensorSharding | None:
+    """How the propagation has divided a value."""
+    sharding: Attribute | None = None
+    if isinstance(value.owner, Operation):
+        sharding = value.owner.attributes.get("sdy.sharding")
+        if isinstance(sharding, ShardingPerValue):
+            sharding = sharding.shardings[value.index]
+    else:
+        for function in module.functions.values():
+            if function.body is not None and value.owner in function.body.blocks:
+                sharding = function.argument_attributes[value.index].get("sdy.sharding")
+    return sharding if isinstance(sharding, TensorSharding) else None
+
+
 def _meshes(module: Module) -> dict[str, Mesh]:
     """The meshes that a program declares."""
     meshes = {}
@@ -110,6 +167,10 @@ def _shards(
             raise UnsupportedError("shardings of GSPMD are not offered: set jax_use_shardy_partitioner")
         sharding = named.get("sdy.sharding")
         assert sharding is None or isinstance(sharding, TensorSharding)
-        shape = type.shape if isinstance(type, TensorType) else (0,)
-        divided.append(Shards(shape, sharding, meshes, partitions))
+        divided.append(Shards(_shape(type), sharding, meshes, partitions))
     return divided
+
+
+def _shape(type: Type) -> tuple[int, ...]:
+    """The shape of a tensor; a token is an array of nothing."""
+    return type.shape if isinstance(type, TensorType) else (0,)

@@ -21,7 +21,7 @@ from .client import MEMORY_KINDS, platform_version
 from .compile_options import CompileOptions, device_assignment, parse_compile_options
 from .cost import cost_of
 from .element_types import KINDS, PRED
-from .partitioned import PartitionedProgram, propagated
+from .partitioned import PartitionedProgram, divide_callbacks, propagated
 
 MAX_QUICK_BYTES: Final = 1 << 20
 """Bytes of arguments, results and temporaries up to which a first run takes less than a millisecond or so."""
@@ -58,6 +58,8 @@ class LoadedProgram:
         self.donated = _with_results(donors, list(map(_bytes, types)), list(map(_bytes, result_types)))
         self.calls_python = calls_python
         self.is_synchronous = options.settings.synchronous
+        if not is_whole:
+            divide_callbacks(module, options.partitions)
         # Whole arrays are assembled anew for each call of a partitioned program, and their memory is its own.
         local = None if is_whole or calls_python else _device_program(module, options)
         self._program = Program(

@@ -19,7 +19,9 @@ from ...types import TOKEN_VALUE, TokenType
 from .user_functions import call_user
 from .view import CustomCallView
 
-TARGETS: Final = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
+PARTITIONED_TARGET: Final = "xla_ffi_partitioned_python_cpu_callback"
+"""The target whose function is called for each device of a partitioned program, with its shards."""
+TARGETS: Final = ("xla_ffi_python_cpu_callback", PARTITIONED_TARGET)
 BUFFER_TARGET: Final = "xla_buffer_python_cpu_callback"
 """The target whose function writes its results into given buffers."""
 FUNCTION: Final = "nimblehlo.function"

@@ -195,6 +195,7 @@ def check_programs_of_several_devices() -> None:
         rows = NamedSharding(mesh, PartitionSpec(("y", "x"), None))
         divided = jax.jit(lambda a: a + 1, out_shardings=rows, donate_argnums=0)(a)
         assert a.is_deleted() and divided.sharding.is_equivalent_to(rows, 2)
+        assert "multiply" in jax.jit(lambda a: a * 3).lower(divided).compile().as_text()
         assert divided.addressable_shards[1].index == (slice(2, 3), slice(None))
         np.testing.assert_array_equal(divided, whole + 1)
 
@@ -206,6 +207,23 @@ def check_a_donated_array_that_fits_no_result_stays() -> None:
         product = jax.jit(lambda a: a @ a.T, donate_argnums=0)(a)
     np.testing.assert_array_equal(product, np.full((8, 8), 2))
     assert not a.is_deleted()
+
+
+def check_callbacks_for_each_device() -> None:
+    mesh = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Auto,))
+    a = jax.device_put(np.arange(8.0).reshape(4, 2), NamedSharding(mesh, PartitionSpec("x")))
+    called: list[tuple[np.ndarray, np.ndarray]] = []
+
+    @jax.jit
+    def program(a: jax.Array) -> jax.Array:
+        jax.debug.callback(lambda *shards: called.append(shards), a, a.T * 2, partitioned=True)
+        return a + 1
+
+    np.testing.assert_array_equal(program(a), np.arange(8.0).reshape(4, 2) + 1)
+    jax.effects_barrier()
+    for (rows, columns), first in zip(called, (0, 4), strict=True):
+        np.testing.assert_array_equal(rows, np.arange(first, first + 4.0).reshape(2, 2))
+        np.testing.assert_array_equal(columns, 2 * rows.T)
 
 
 def check_sub_axes_and_device_orders() -> None:

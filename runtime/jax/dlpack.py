@@ -1,0 +1,101 @@
+"""Arrays of the platform as DLPack tensors, and the reverse.
+
+The platform's memory is the host's, DLPack's device ``kDLCPU``. jaxlib exports arrays of its own CPU and
+GPU clients only, and imports host memory for its CPU client: the functions here stand in for those of JAX
+that call jaxlib.
+
+Source: dmlc.github.io/dlpack, "Python Specification for DLPack".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from . import compatibility
+from .lowering import PLATFORM
+
+_NUMPY_KINDS: Final = "biufc"
+"""Kinds of dtypes that NumPy exports. Others, such as bfloat16, go through an array of JAX's CPU client."""
+
+_CPU: Final = "cpu"
+Function = Callable[..., Any]
+
+
+def install() -> None:
+    """Have JAX's functions for DLPack take the platform's arrays. Calling it again changes nothing.
+
+    Raises:
+        UnsupportedError: the installed JAX lacks a name that this needs.
+    """
+    compatibility.wrap(compatibility.TO_DLPACK, _exporting)
+    compatibility.wrap(compatibility.DLPACK_DEVICE, _on_host)
+    compatibility.wrap(compatibility.CHECK_DLPACK_DEVICE, _sharing_host_memory)
+    compatibility.wrap(compatibility.PLACE_DLPACK_ARRAY, _placing)
+
+
+def _exporting(export: Function) -> Function:
+    def to_dlpack(
+        x: Any, stream: Any = None, src_device: Any = None, device: Any = None, copy: bool | None = None
+    ) -> Any:
+        if x.platform() != PLATFORM or (device is not None and device.platform not in (PLATFORM, _CPU)):
+            return export(x, stream, src_device, device, copy)
+        values = np.array(x) if copy else np.asarray(x)
+        if values.dtype.kind in _NUMPY_KINDS:
+            return _Writable(values).array().__dlpack__(stream=stream)
+        import jax
+
+        return export(jax.device_put(values, jax.devices(_CPU)[0]), stream)
+
+    return to_dlpack
+
+
+class _Writable:
+    """The memory of a read-only array, as writable.
+
+    A DLPack tensor of the versions that JAX offers cannot be marked read-only.
+    """
+
+    def __init__(self, values: np.ndarray[Any, Any]) -> None:
+        self._values = values
+        address, _ = values.__array_interface__["data"]
+        self.__array_interface__ = {**values.__array_interface__, "data": (address, False)}
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """An array that keeps this object, and so the memory."""
+        return np.asarray(self)
+
+
+def _on_host(dlpack_device: Function) -> Function:
+    def device_of(array: Any) -> Any:
+        if array.platform() == PLATFORM and len(array.devices()) == 1:
+            return compatibility.DLPACK_DEVICES.get().kDLCPU, 0
+        return dlpack_device(array)
+
+    return device_of
+
+
+def _sharing_host_memory(check_device: Function) -> Function:
+    """Host memory becomes an array of the platform without a copy: `copy=False` does not rule that out."""
+
+    def check(device: Any, dlpack_device: Any, copy: bool | None) -> None:
+        if getattr(device, "platform", None) != PLATFORM or dlpack_device.platform != _CPU:
+            check_device(device, dlpack_device, copy)
+
+    return check
+
+
+def _placing(place_array: Function) -> Function:
+    """Host memory that comes without a device goes where NumPy's arrays go, in place of JAX's CPU client."""
+
+    def place(array: Any, device: Any, dlpack_device: Any, copy: bool | None) -> Any:
+        import jax
+
+        comes_home = device is None and jax.default_backend() == PLATFORM
+        if array.platform() == _CPU and (comes_home or getattr(device, "platform", None) == PLATFORM):
+            return jax.device_put(np.asarray(array), device)
+        return place_array(array, device, dlpack_device, copy)
+
+    return place
