@@ -248,7 +248,7 @@ def prepare(
         combiner: one of COMBINERS, for all inputs or for each.
         update_window_dims, inserted_window_dims, input_batching_dims, scatter_indices_batching_dims,
         scatter_dims_to_operand_dims, index_vector_dim: as the operation's attributes.
-        added_to_negative: for each index component what is added to negative indices before anything else.
+        added_to_negative: for each index component the number that is first added to negative indices.
         indices_are_sorted, unique_indices: promises that are relied upon: where they do not hold, some
             updates may not be applied, and which update of an element comes last is not known.
         schedule: the order in which updates are applied, an int64 permutation of the numbers of the updates'

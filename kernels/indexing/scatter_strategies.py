@@ -4,7 +4,7 @@ A single thread applies slices in order. Of several, each filters the slices of 
 of all of them, or finds them by binary search if indices are sorted; batches are ranges by themselves. Each
 row of a large result is written once, after the slices of a range were grouped by row. If indices are unique
 and the result is initialized, each task applies a range of slices. Windows placed by an index are clipped:
-each task applies what lies in its range of the input. Reorderable updates to few destinations are reduced in
+each task applies those in its range of the input. Reorderable updates to few destinations are reduced in
 tables private to each task.
 """
 

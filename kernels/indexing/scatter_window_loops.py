@@ -13,7 +13,7 @@ from .scatter_slices import combine_run, combine_short_run, run_lanes
 
 @functools.cache
 def update_windows(element: str, combiner: str) -> Kernel:
-    """Windows in order. Task t applies what of all windows lies in the t-th `width` coordinates along
+    """Windows in order. Task t applies the elements of all windows in the t-th `width` coordinates along
     component number `divided`.
 
     `slice_space`, `components`, `runs`, `items`, `inner` and `chunk_items` are those of
@@ -26,7 +26,7 @@ def update_windows(element: str, combiner: str) -> Kernel:
         index_vector: Any, low: Any, high: Any, base: int, update_offset: int, runs: Any, items: int,
         inner: int, chunk_items: int, values: Any, result: Any,
     ) -> None:  # fmt: skip
-        """Apply what of a window lies from `low` to `high` along each component."""
+        """Apply the elements of a window from `low` to `high` along each component."""
         begin, end = 0, items
         if inner >= 0:
             begin = max(0, low[inner] - index_vector[inner]) * chunk_items

@@ -43,7 +43,7 @@ def observed(observer: Callable[[Span], object]) -> Iterator[None]:
 
 @contextmanager
 def span(kind: str, name: str) -> Iterator[None]:
-    """Tell observers of what is done meanwhile."""
+    """Report the work of the `with` block to observers."""
     start = time.perf_counter()
     try:
         yield

@@ -32,7 +32,7 @@ REAL_INLINE Sum angle_of(Sum opposite, Sum adjacent) {
 }
 
 /* multiple pi / 2 + sign angle. */
-REAL_INLINE double turned_angle(double multiple, double sign, Sum angle) {
+REAL_INLINE double shifted_angle(double multiple, double sign, Sum angle) {
     Sum total = exact_sum(multiple * HALF_PI, sign * angle.high);
     return total.high + (total.low + FUSED_MULTIPLY_ADD(sign, angle.low, multiple * HALF_PI_NEXT));
 }
@@ -53,7 +53,7 @@ REAL_INLINE double asin_of(double x) {
     double magnitude = fabs(x);
     int is_longer;
     Sum angle = smaller_angle(magnitude, &is_longer);
-    double value = copysign(turned_angle(blend(is_longer, 1, 0), blend(is_longer, -1, 1), angle), x);
+    double value = copysign(shifted_angle(blend(is_longer, 1, 0), blend(is_longer, -1, 1), angle), x);
     value = blend(magnitude >= TINY_TANGENT, value, x);
     return blend(magnitude <= 1, value, blend(x == x, NAN, x + x));
 }
@@ -63,7 +63,7 @@ REAL_INLINE double acos_of(double x) {
     int is_longer;
     Sum angle = smaller_angle(magnitude, &is_longer);
     double multiple = blend(is_longer, blend(x < 0, 2, 0), 1), sign = blend((x < 0) == is_longer, -1, 1);
-    return blend(magnitude <= 1, turned_angle(multiple, sign, angle), blend(x == x, NAN, x + x));
+    return blend(magnitude <= 1, shifted_angle(multiple, sign, angle), blend(x == x, NAN, x + x));
 }
 
 REAL_INLINE double atan_of(double x) {
@@ -71,7 +71,7 @@ REAL_INLINE double atan_of(double x) {
     int is_steep = magnitude > 1;
     Sum opposite = {blend(is_steep, 1, magnitude), 0}, adjacent = {blend(is_steep, magnitude, 1), 0};
     Sum angle = angle_of(opposite, adjacent);
-    double value = copysign(turned_angle(blend(is_steep, 1, 0), blend(is_steep, -1, 1), angle), x);
+    double value = copysign(shifted_angle(blend(is_steep, 1, 0), blend(is_steep, -1, 1), angle), x);
     return blend(magnitude >= TINY_TANGENT, blend(x == x, value, x + x), x);
 }
 

@@ -49,7 +49,7 @@ def prepare_arg(
             position in row-major order of the reduced dimensions, and nothing is read.
         dtype: the operand's element type.
         index_dtype: the integer type of the indices.
-        dimensions: what is reduced.
+        dimensions: the reduced dimensions.
         direction: "maximum" or "minimum".
         threads: most threads to use; None: all.
 

@@ -79,7 +79,7 @@ def prepare(
     Args:
         shape: sizes of the operand; the result has those of the dimensions that stay, in row-major order.
         dtype: the operand's element type.
-        dimensions: what is reduced.
+        dimensions: the reduced dimensions.
         monoid: the name of the combining function (`monoids`).
         tree: the order of combining, one that `supports_tree` accepts.
         accumulate: the type of the sums, as in `monoids.normalized`.

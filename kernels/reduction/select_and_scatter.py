@@ -134,11 +134,18 @@ def prepare(
 
 
 class _Blocks(NamedTuple):
-    """How the result is divided into blocks: `block` lines along axis `block_axis` of the `outer` ones,
-    `chunk` elements of `inner` columns along the last axis with windows.
+    """The blocks of the result, which tasks compute one after the other.
 
-    For one of them a task notes so many `window_rows` of choices, `row_pitch` apart, so many rows of windows
-    (`max_rows`), and numbers that say which windows an element lies in (`pairs`).
+    Attributes:
+        outer, row_axis, inner: the axes before the last one with windows, that axis, and the columns of
+            its elements.
+        block_axis, block: the axis of `outer` along which blocks are cut, and their size along it.
+        chunk: the size of a block along `row_axis`.
+        window_rows, row_pitch: the rows of choices that a task stores for a block, and the elements from one
+            row to the next.
+        max_rows: the most rows of windows of a block.
+        pairs: the numbers that a task stores to say which windows contain an element.
+        task_bytes: the scratch memory of a task.
     """
 
     outer: list[Axis]

@@ -1,1 +1,1 @@
-"""Vectors, atomic updates, searches, combining two elements: what the loops of other packages share."""
+"""Helpers that loops share: vectors, atomic updates, searches, combinations of two elements."""

@@ -55,7 +55,7 @@ def component(element: str) -> Any:
 
 
 def stored_component(element: str) -> Any:
-    """The LLVM type in which such a component is stored."""
+    """The LLVM type in which a component is stored."""
     stored = stored_element(element)
     return ir.IntType(16) if stored in WIDENED else component(stored)
 

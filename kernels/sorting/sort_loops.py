@@ -229,7 +229,7 @@ def merge_packed(
     task: int, size: int, length: int, run: int, code: Any, is_mixed: bool, operand: Any,
     permutation: Any, packed: Any, positions: Any, values: Any,
 ) -> None:  # fmt: skip
-    """Merge the two runs of each row, and `unpack` what they become."""
+    """Merge the two runs of each row, and `unpack` the merged numbers."""
     merged = np.empty(MERGE_BLOCK + SLACK, np.uint64)
     begin, end = task * size, min((task + 1) * size, packed.size)
     while begin < end:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...types import PLAIN, QUANTIZED_PER_TENSOR, QuantizedType, TensorType
 from ..framework import rules
-from ..framework.declaration import Array, Op
+from ..framework.declaration import Array, Constraint, Op
 from .process_grid import ONE_PROCESS, Grid, GroupMode, ProcessGroup, ProcessId
 from .replica_groups import ReplicaGroups
 
@@ -144,17 +144,6 @@ class Collective(Joint):
                 self.size_label,
             )
 
-    def unique_ids(self) -> str | None:
-        """Why an id is in the groups twice, or None."""
-        return rules.unique("replica_groups", self.replica_groups.ids)
-
-    def ids_cover_range(self, *, may_be_ragged: bool = False) -> str | None:
-        """Why the ids are not those from 0 to the number of ids, or None."""
-        groups = self.replica_groups
-        if groups.is_ragged and not may_be_ragged:
-            return "replica_groups has the id -1"
-        return rules.in_range("replica_groups", groups.ids, 0, len(groups.ids), "size(replica_groups)")
-
 
 class WithGlobalIds(Collective):
     """Base of collectives whose groups may be lists of flattened ids."""
@@ -167,11 +156,37 @@ class WithGlobalIds(Collective):
             return GroupMode.FLATTENED_IDS
         return GroupMode.CROSS_REPLICA_AND_PARTITION if self.channel > 0 else GroupMode.CROSS_REPLICA
 
-    def global_ids_need_channel(self) -> str | None:
-        """Why flattened ids are not allowed, or None."""
-        if not self.use_global_device_ids or self.channel > 0:
+
+def unique_ids() -> Constraint:
+    """No id may be in the groups twice."""
+    return Constraint(
+        lambda view: rules.unique("replica_groups", view.replica_groups.ids), "is_unique(replica_groups)"
+    )
+
+
+def ids_cover_range(*, may_be_ragged: bool = False) -> Constraint:
+    """The ids must be those from 0 to the number of ids."""
+
+    def check(view: Collective) -> str | None:
+        groups = view.replica_groups
+        if groups.is_ragged and not may_be_ragged:
+            return "replica_groups has the id -1"
+        return rules.in_range("replica_groups", groups.ids, 0, len(groups.ids), "size(replica_groups)")
+
+    return Constraint(
+        check, "0 <= replica_groups < size(replica_groups), which is the number of ids of the group mode"
+    )
+
+
+def global_ids_need_channel() -> Constraint:
+    """Flattened ids need a channel."""
+
+    def check(view: WithGlobalIds) -> str | None:
+        if not view.use_global_device_ids or view.channel > 0:
             return None
-        return f"channel_id is {self.channel}, but must be positive where use_global_device_ids = true"
+        return f"channel_id is {view.channel}, but must be positive where use_global_device_ids = true"
+
+    return Constraint(check, "If use_global_device_ids = true, then channel_id > 0")
 
 
 def zeros(type: TensorType) -> Array:

@@ -5,17 +5,28 @@ Source: specification, sections "all_gather", "all_to_all", "collective_broadcas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...errors import ExecutionError
 from ...types import DYNAMIC, ELEMENT_TYPES, TensorType, Type
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, I64, PADDING
 from ..framework.declaration import Array, Attribute, Operand, Result, constraint
-from .base import TENSORS, Collective, Communicating, Member, Results, WithGlobalIds, zeros
+from .base import (
+    TENSORS,
+    Collective,
+    Communicating,
+    Member,
+    Results,
+    WithGlobalIds,
+    global_ids_need_channel,
+    ids_cover_range,
+    unique_ids,
+    zeros,
+)
 from .process_grid import ONE_PROCESS, Grid, GroupMode, ProcessId
 from .replica_groups import REPLICA_GROUPS
 
@@ -28,13 +39,6 @@ def scaled(size: int, factor: int | None) -> int:
 def resized(type: TensorType, sizes: dict[int, int]) -> TensorType:
     """A type with other sizes of some dimensions."""
     return type.with_shape([sizes.get(axis, size) for axis, size in enumerate(type.shape)])
-
-
-def in_rank(name: str, dimension: int, operands: Iterable[TensorType]) -> str | None:
-    """A dimension must be one of each operand."""
-    return rules.first(
-        *(rules.in_range(name, [dimension], 0, operand.rank, "the rank of operands") for operand in operands)
-    )
 
 
 def types_are(results: Sequence[Type], expected: Sequence[Type]) -> str | None:
@@ -64,25 +68,10 @@ class AllGather(WithGlobalIds, name="stablehlo.all_gather"):
     channel_type = Attribute(I64, None, of="channel_handle", field="type")
     results = Result(TENSORS, variadic=True)
 
-    @constraint
-    def C1(self) -> str | None:
-        """0 <= all_gather_dim < rank(operands...)"""
-        return in_rank("all_gather_dim", self.all_gather_dim, self.operands)
-
-    @constraint
-    def C2(self) -> str | None:
-        """is_unique(replica_groups)"""
-        return self.unique_ids()
-
-    @constraint
-    def C3_C4(self) -> str | None:
-        """0 <= replica_groups < size(replica_groups), which is the number of ids of the group mode"""
-        return self.ids_cover_range()
-
-    @constraint
-    def C5(self) -> str | None:
-        """If use_global_device_ids = true, then channel_id > 0"""
-        return self.global_ids_need_channel()
+    C1 = constraints.dimensions_of("all_gather_dim", "operands")
+    C2 = unique_ids()
+    C3_C4 = ids_cover_range()
+    C5 = global_ids_need_channel()
 
     @constraint
     def C6(self) -> str | None:
@@ -133,15 +122,8 @@ class AllToAll(Collective, name="stablehlo.all_to_all"):
     channel_type = Attribute(I64, None, of="channel_handle", field="type")
     results = Result(TENSORS, variadic=True)
 
-    @constraint
-    def C1(self) -> str | None:
-        """0 <= split_dimension < rank(operands...)"""
-        return in_rank("split_dimension", self.split_dimension, self.operands)
-
-    @constraint
-    def C4(self) -> str | None:
-        """0 < split_count"""
-        return None if self.split_count > 0 else f"split_count is {self.split_count}, but must be positive"
+    C1 = constraints.dimensions_of("split_dimension", "operands")
+    C4 = constraints.positive("split_count")
 
     @constraint
     def C2(self) -> str | None:
@@ -155,20 +137,9 @@ class AllToAll(Collective, name="stablehlo.all_to_all"):
                 )
         return None
 
-    @constraint
-    def C3(self) -> str | None:
-        """0 <= concat_dimension < rank(operands...)"""
-        return in_rank("concat_dimension", self.concat_dimension, self.operands)
-
-    @constraint
-    def C5(self) -> str | None:
-        """is_unique(replica_groups)"""
-        return self.unique_ids()
-
-    @constraint
-    def C6_C7(self) -> str | None:
-        """0 <= replica_groups < size(replica_groups), which is the number of ids of the group mode"""
-        return self.ids_cover_range()
+    C3 = constraints.dimensions_of("concat_dimension", "operands")
+    C5 = unique_ids()
+    C6_C7 = ids_cover_range()
 
     @constraint
     def C8(self) -> str | None:
@@ -231,10 +202,7 @@ class CollectiveBroadcast(Collective, name="stablehlo.collective_broadcast"):
         operands: list[TensorType] = self.operands
         return operands[:-1] if self.has_dynamic_root else operands
 
-    @constraint
-    def C1(self) -> str | None:
-        """is_unique(replica_groups)"""
-        return self.unique_ids()
+    C1 = unique_ids()
 
     @constraint
     def C2(self) -> str | None:
@@ -383,10 +351,7 @@ class CollectivePermute(Pairs, name="stablehlo.collective_permute"):
     channel_type = Attribute(I64, None, of="channel_handle", field="type")
     result = Result(TENSORS)
 
-    @constraint
-    def C5(self) -> str | None:
-        """type(result) = type(operand)"""
-        return rules.same_type("result", self.result, "operand", self.operand)
+    C5 = constraints.same_type("result", "operand")
 
     def infer(self) -> list[Type]:
         return [self.operand]

@@ -17,13 +17,31 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from ...ir import Region as IrRegion
 from ...types import DYNAMIC, TensorType, Type
-from ..framework import rules
+from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, I64
-from ..framework.declaration import Array, Attribute, Evaluate, Operand, Region, Result, constraint
+from ..framework.declaration import (
+    Array,
+    Attribute,
+    Constraint,
+    Evaluate,
+    Operand,
+    Region,
+    Result,
+    constraint,
+)
 from ..reduction.vectorize_region import Body
-from .base import TENSORS, Collective, Member, Results, WithGlobalIds, zeros
+from .base import (
+    TENSORS,
+    Collective,
+    Member,
+    Results,
+    WithGlobalIds,
+    global_ids_need_channel,
+    ids_cover_range,
+    unique_ids,
+    zeros,
+)
 from .movement import resized, roots_are_given, roots_of
 from .process_grid import Grid, GroupMode, ProcessId
 from .replica_groups import REPLICA_GROUPS
@@ -112,23 +130,33 @@ class ProcessReduction(NamedTuple):
         return result
 
 
-def computation_combines(computation: IrRegion, operands: Sequence[TensorType]) -> str | None:
-    """The computation must combine two elements to one, to which each operand's are promotable."""
-    return rules.first(
-        *(rules.body_type_is("computation", computation, [operand], []) for operand in operands)
-    )
+def computation_combines(name: str) -> Constraint:
+    """The computation must combine two elements to one, to which those of each operand are promotable."""
 
-
-def element_types_are(results: Sequence[TensorType], computation: IrRegion) -> str | None:
-    """Each result must have the element type that the computation returns."""
-    (returned,) = computation.type.results
-    assert isinstance(returned, TensorType)
-    return rules.first(
-        *(
-            rules.same_element_type(f"results[{index}]", result, "the output of computation", returned)
-            for index, result in enumerate(results)
+    def check(view: Reducing) -> str | None:
+        operands = [type for _, type in constraints.named_types(view, [name])]
+        return rules.first(
+            *(rules.body_type_is("computation", view.computation, [operand], []) for operand in operands)
         )
+
+    return Constraint(
+        check,
+        "computation has type (tensor<E>, tensor<E>) -> tensor<E>, "
+        "and is_promotable(element_type(operand), E)",
     )
+
+
+def element_types_are(name: str) -> Constraint:
+    """Each result must have the element type that the computation returns."""
+
+    def check(view: Reducing) -> str | None:
+        (returned,) = view.computation.type.results
+        results = constraints.named_types(view, [name])
+        return rules.first(
+            *(rules.same_element_type(*result, "the output of computation", returned) for result in results)
+        )
+
+    return Constraint(check, f"element_type({name}) = E")
 
 
 class Reducing(Collective):
@@ -170,36 +198,17 @@ class AllReduce(Reducing, WithGlobalIds, name="stablehlo.all_reduce"):
     channel_type = Attribute(I64, None, of="channel_handle", field="type")
     results = Result(TENSORS, variadic=True)
 
-    @constraint
-    def C1(self) -> str | None:
-        """is_unique(replica_groups)"""
-        return self.unique_ids()
-
-    @constraint
-    def C2_C3(self) -> str | None:
-        """0 <= replica_groups < size(replica_groups), which is the number of ids of the group mode"""
-        return self.ids_cover_range(may_be_ragged=True)
-
-    @constraint
-    def C4(self) -> str | None:
-        """If use_global_device_ids = true, then channel_id > 0"""
-        return self.global_ids_need_channel()
-
-    @constraint
-    def C5(self) -> str | None:
-        """computation has type (tensor<E>, tensor<E>) -> tensor<E>, and
-        is_promotable(element_type(operand), E)"""
-        return computation_combines(self.computation, self.operands)
+    C1 = unique_ids()
+    C2_C3 = ids_cover_range(may_be_ragged=True)
+    C4 = global_ids_need_channel()
+    C5 = computation_combines("operands")
 
     @constraint
     def C6(self) -> str | None:
         """shape(results...) = shape(operands...)"""
         return shapes_are(self.results, self.operands)
 
-    @constraint
-    def C7(self) -> str | None:
-        """element_type(results...) = E"""
-        return element_types_are(self.results, self.computation)
+    C7 = element_types_are("results")
 
     def infer(self) -> list[Type]:
         return [self.reduced_type(type) for type in self.operands]
@@ -239,38 +248,17 @@ class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
     channel_type = Attribute(I64, None, of="channel_handle", field="type")
     result = Result(TENSORS)
 
-    @constraint
-    def C2(self) -> str | None:
-        """0 <= scatter_dimension < rank(operand)"""
-        return rules.in_range(
-            "scatter_dimension", [self.scatter_dimension], 0, self.operand.rank, "the rank of operand"
-        )
+    C2 = constraints.dimensions_of("scatter_dimension", "operand")
 
     @constraint
     def C1(self) -> str | None:
         """dim(operand, scatter_dimension) % dim(process_groups, 1) = 0"""
         return self._divides(self.process_group_size())
 
-    @constraint
-    def C3(self) -> str | None:
-        """is_unique(replica_groups)"""
-        return self.unique_ids()
-
-    @constraint
-    def C4_C5(self) -> str | None:
-        """0 <= replica_groups < size(replica_groups), which is the number of ids of the group mode"""
-        return self.ids_cover_range()
-
-    @constraint
-    def C6(self) -> str | None:
-        """If use_global_device_ids = true, then channel_id > 0"""
-        return self.global_ids_need_channel()
-
-    @constraint
-    def C7(self) -> str | None:
-        """computation has type (tensor<E>, tensor<E>) -> tensor<E>, and
-        is_promotable(element_type(operand), E)"""
-        return computation_combines(self.computation, [self.operand])
+    C3 = unique_ids()
+    C4_C5 = ids_cover_range()
+    C6 = global_ids_need_channel()
+    C7 = computation_combines("operand")
 
     @constraint
     def C8(self) -> str | None:
@@ -278,10 +266,7 @@ class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
         dim(operand, scatter_dimension) / dim(process_groups, 1)"""
         return self._shape_mismatch(self.process_group_size())
 
-    @constraint
-    def C9(self) -> str | None:
-        """element_type(result) = E"""
-        return element_types_are([self.result], self.computation)
+    C9 = element_types_are("result")
 
     def _divides(self, group_size: int | None) -> str | None:
         size = self.operand.shape[self.scatter_dimension]
@@ -347,10 +332,7 @@ class CollectiveReduce(Reducing, name="stablehlo.collective_reduce"):
         operands: list[TensorType] = self.operands
         return operands[:-1] if self.has_dynamic_root else operands
 
-    @constraint
-    def C1(self) -> str | None:
-        """is_unique(replica_groups)"""
-        return self.unique_ids()
+    C1 = unique_ids()
 
     @constraint
     def C2(self) -> str | None:
@@ -364,11 +346,7 @@ class CollectiveReduce(Reducing, name="stablehlo.collective_reduce"):
         roots = roots_are_given(self.operands) if self.has_dynamic_root else None
         return roots or shapes_are(self.results, self.data_operands)
 
-    @constraint
-    def C4(self) -> str | None:
-        """computation has type (tensor<E>, tensor<E>) -> tensor<E>, and
-        is_promotable(element_type(operand), E)"""
-        return computation_combines(self.computation, self.data_operands)
+    C4 = computation_combines("data_operands")
 
     def infer(self) -> list[Type]:
         return [self.reduced_type(type) for type in self.data_operands]

@@ -128,11 +128,16 @@ def unique_and_sorted(name: str) -> Constraint:
 
 
 def dimensions_of(name: str, operand: str) -> Constraint:
-    """The values of an attribute must be dimensions of an operand or result."""
+    """The values of an attribute must be dimensions of an operand or result, or of each variadic one."""
 
     def check(view: Op) -> str | None:
         values = view.integers(name) or ()
-        return rules.in_range(name, values, 0, _declared_value(view, operand).rank, f"the rank of {operand}")
+        return rules.first(
+            *(
+                rules.in_range(name, values, 0, type.rank, f"the rank of {each}")
+                for each, type in named_types(view, [operand])
+            )
+        )
 
     return Constraint(check, f"0 <= {name} < rank({operand})")
 

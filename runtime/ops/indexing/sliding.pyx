@@ -15,7 +15,7 @@ cdef extern from "numpy/arrayobject.h":
     )
 
 cdef enum:
-    MOST_RANK = 64
+    MAX_RANK = 64
 
 
 cdef class SlidingWindow:
@@ -29,13 +29,13 @@ cdef class SlidingWindow:
     """
 
     cdef int rank
-    cdef cnp.npy_intp sizes[MOST_RANK]
-    cdef cnp.npy_intp last[MOST_RANK]
+    cdef cnp.npy_intp sizes[MAX_RANK]
+    cdef cnp.npy_intp last[MAX_RANK]
 
     def __init__(self, sizes, shape):
         cdef int axis
         self.rank = len(shape)
-        if self.rank > MOST_RANK or len(sizes) != self.rank:
+        if self.rank > MAX_RANK or len(sizes) != self.rank:
             raise ValueError(f"no windows of {sizes} in {shape}")
         for axis in range(self.rank):
             self.sizes[axis], self.last[axis] = sizes[axis], shape[axis] - sizes[axis]

@@ -25,7 +25,7 @@ cdef extern from "numpy/arrayobject.h":
 cdef extern from *:
     """
     #include <stdint.h>
-    #define MOST_ARGUMENTS 20
+    #define MAX_ARGUMENTS 20
     typedef uintptr_t at;
     typedef void (*routine)(at, at, at, at, at, at, at, at, at, at, at, at, at, at, at, at, at, at, at, at);
     static void call_routine(at address, const at *p) {
@@ -34,7 +34,7 @@ cdef extern from *:
     }
     """
     enum:
-        MOST_ARGUMENTS
+        MAX_ARGUMENTS
     void call_routine(uintptr_t address, const uintptr_t *arguments) noexcept nogil
 
 cdef enum:
@@ -43,7 +43,7 @@ cdef enum:
     # Columns that are transposed at once.
     STRIP = 16
     ALIGNMENT = 64
-    MOST_RANK = 64
+    MAX_RANK = 64
 
 cdef enum Place:
     IN_WORKSPACE
@@ -155,12 +155,12 @@ cdef class Call:
 
     cdef uintptr_t address
     cdef Py_ssize_t count, used, bytes
-    cdef uintptr_t passed[MOST_ARGUMENTS]
-    cdef int64_t wide[MOST_ARGUMENTS]
-    cdef int32_t narrow[MOST_ARGUMENTS]
-    cdef char characters[MOST_ARGUMENTS]
-    cdef bint is_part[MOST_ARGUMENTS]
-    cdef Part parts[MOST_ARGUMENTS]
+    cdef uintptr_t passed[MAX_ARGUMENTS]
+    cdef int64_t wide[MAX_ARGUMENTS]
+    cdef int32_t narrow[MAX_ARGUMENTS]
+    cdef char characters[MAX_ARGUMENTS]
+    cdef bint is_part[MAX_ARGUMENTS]
+    cdef Part parts[MAX_ARGUMENTS]
     cdef tuple shapes, dtypes
     cdef list made, constants
     cdef object context
@@ -170,7 +170,7 @@ cdef class Call:
     ):
         cdef Py_ssize_t position = 0
         self.address, self.count, self.used, self.bytes = address, count, len(arguments), 0
-        if self.used > MOST_ARGUMENTS - 4:
+        if self.used > MAX_ARGUMENTS - 4:
             raise ValueError(f"a routine has {self.used} arguments")
         self.shapes = tuple([tuple(shape) for shape, _ in results])
         self.dtypes = tuple([np.dtype(dtype) for _, dtype in results])
@@ -195,7 +195,7 @@ cdef class Call:
                 self.is_part[position] = True
                 self.enter(argument[0], argument[1], &self.parts[position])
             position += 1
-        for position in range(self.used, MOST_ARGUMENTS):
+        for position in range(self.used, MAX_ARGUMENTS):
             self.passed[position] = 1
 
     cdef int enter(self, Py_ssize_t item, buffer, Part *part) except -1:
@@ -226,10 +226,10 @@ cdef class Call:
 
     cdef tuple run(self, tuple operands):
         """The results for some operands."""
-        cdef uintptr_t passed[MOST_ARGUMENTS]
-        cdef char *sources[MOST_ARGUMENTS]
-        cdef char *targets[MOST_ARGUMENTS]
-        cdef Py_ssize_t strides[MOST_ARGUMENTS][3]
+        cdef uintptr_t passed[MAX_ARGUMENTS]
+        cdef char *sources[MAX_ARGUMENTS]
+        cdef char *targets[MAX_ARGUMENTS]
+        cdef Py_ssize_t strides[MAX_ARGUMENTS][3]
         cdef char fixed[ON_STACK + ALIGNMENT]
         cdef char *workspace = fixed
         cdef Py_ssize_t position
@@ -274,7 +274,7 @@ cdef class Call:
 
     cdef tuple empty_results(self):
         cdef Py_ssize_t position, axis, rank, count = len(self.shapes)
-        cdef cnp.npy_intp shape[MOST_RANK]
+        cdef cnp.npy_intp shape[MAX_RANK]
         cdef tuple sizes, results = PyTuple_New(count)
         cdef cnp.dtype dtype
         cdef object array
@@ -317,10 +317,10 @@ cdef class Call:
 
 cdef void solve_contiguous(Call call, char **operands, char **results) noexcept nogil:
     """Solve all problems; see `Call.solver`."""
-    cdef uintptr_t passed[MOST_ARGUMENTS]
-    cdef char *sources[MOST_ARGUMENTS]
-    cdef char *targets[MOST_ARGUMENTS]
-    cdef Py_ssize_t strides[MOST_ARGUMENTS][3]
+    cdef uintptr_t passed[MAX_ARGUMENTS]
+    cdef char *sources[MAX_ARGUMENTS]
+    cdef char *targets[MAX_ARGUMENTS]
+    cdef Py_ssize_t strides[MAX_ARGUMENTS][3]
     cdef char fixed[ON_STACK + ALIGNMENT]
     cdef char *workspace = fixed + (ALIGNMENT - <uintptr_t> fixed % ALIGNMENT) % ALIGNMENT
     cdef Py_ssize_t position
