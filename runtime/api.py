@@ -5,41 +5,31 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from . import verification
-from .boundary import fit_as_they_are, memory_of, owned, with_donations
+from .boundary import fit_as_they_are
 from .errors import ExecutionError, UnsupportedError, VerifyError
-from .executor import Limits, Runner
-from .float_errors import without_warnings
 from .frontend.loader import load_ir
 from .garbage import gc_paused
 from .grid.host import HostQueues
 from .inputs import convert_input
 from .ir import Function, Module, Operation
-from .kernels.launch.native import wake_workers
-from .kernels.launch.poison import POISON
 from .kernels.launch.processor import level as processor_level
 from .lru_cache import LRUCache
-from .memory import MIN_POOLED_BYTES, RECYCLING, Retention, limited, run_with
-from .ops.collectives.process_grid import ONE_PROCESS, Grid, ProcessId
+from .ops.collectives.process_grid import Grid, ProcessId
 from .ops.custom_calls.user_functions import Registry
-from .ops.framework.call_state import needs_call_state, new_call
-from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
-from .ops.framework.op_registry import COMMUNICATING
 from .ops.framework.verify import verify
 from .options import Options
-from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
+from .plan import Memory
+from .program import Placement, Program
 from .specialize import entry_function, specialize
 from .specialize.rewrites.out_of_bounds import OutOfBounds, out_of_bounds
 from .types import FunctionType, TensorType, Type
 
 if TYPE_CHECKING:
-    from .grid.transport import Transport
     from .profiling import Profile, Trace
     from .sanitizer import Finding, Sanitizer
 
@@ -47,9 +37,6 @@ Array = np.ndarray[Any, Any]
 
 MAX_SPECIALIZATIONS = 64
 """Maximum number of argument-size combinations for which an Executable caches a program."""
-
-MIN_WAKE_BYTES = 1 << 21
-"""Bytes of a program's values from which a call wakes worker threads at once: waking takes 30 us."""
 
 MAX_CACHED_EXECUTABLES = 16
 """Maximum number of programs given as text that `execute` caches."""
@@ -488,59 +475,6 @@ class GridExecutable(Executable):
 _executed: LRUCache[tuple[str, str, Options, int], Executable] = LRUCache(MAX_CACHED_EXECUTABLES)
 
 
-@dataclass(frozen=True)
-class Placement:
-    """On which processes a program runs.
-
-    Attributes:
-        input_count: how many inputs a process takes.
-        grid: the processes.
-        host: the host's queues.
-        runs_on_grid: whether it runs on the grid even if it does not communicate.
-        processes: those that run here; None: all.
-        connect: makes for each run what brings values from process to process; None: all of them are here.
-    """
-
-    input_count: int
-    grid: Grid = ONE_PROCESS
-    host: HostQueues | None = None
-    runs_on_grid: bool = False
-    processes: Sequence[ProcessId] | None = None
-    connect: Callable[[], Transport] | None = None
-
-    @property
-    def process_count(self) -> int:
-        """How many processes run here."""
-        return self.grid.size if self.processes is None else len(self.processes)
-
-    def runner(self, function: Function, plan: Plan) -> Callable[[Plan], Any] | None:
-        """What makes the runner of a plan for a grid; None where it needs none."""
-        reads_ids = len(function.type.inputs) > self.input_count
-        communicates = any(step.operation in COMMUNICATING for step in all_steps(plan))
-        if not (self.runs_on_grid or reads_ids or communicates):
-            return None
-        from .grid.runner import GridRunner
-
-        return lambda plan: GridRunner(
-            plan, self.grid, reads_ids, self.host, processes=self.processes, connect=self.connect
-        )
-
-
-def _runner_of(
-    function: Function,
-    plan: Plan,
-    options: Options,
-    runner: Callable[[Plan], Any],
-    placement: Placement | None,
-) -> Any:
-    """What runs a function's plan; where that is asked for, verified (`nimblehlo.verification`)."""
-    on_grid = placement.runner(function, plan) if placement else None
-    if verification.level() == "off":
-        return (on_grid or runner)(plan)
-    checks_steps = on_grid is None
-    return verification.verified_runner(function, plan, options, on_grid or runner, checks_steps=checks_steps)
-
-
 def _sanitizer(options: Options, scatters: OutOfBounds) -> Sanitizer | None:
     """What looks for undefined behaviour, where that is asked for."""
     if not options.sanitize:
@@ -548,97 +482,3 @@ def _sanitizer(options: Options, scatters: OutOfBounds) -> Sanitizer | None:
     from .sanitizer import Sanitizer
 
     return Sanitizer(replace(options, scatter_out_of_bounds=scatters.unit))
-
-
-class Program:
-    """A specialized function, lowered.
-
-    Args:
-        function: what `nimblehlo.specialize.specialize` returned.
-        options: says which ways are open.
-        choose: see `nimblehlo.plan.lower`.
-        runner: makes what runs the plan.
-        placement: the processes that run it; None: one alone, which communicates with nobody.
-    """
-
-    def __init__(
-        self,
-        function: Function,
-        options: Options,
-        choose: Choose = choose,
-        runner: Callable[[Plan], Any] = Runner,
-        placement: Placement | None = None,
-    ) -> None:
-        self.function = function
-        self.type = function.type
-        self._plan = lower(function, options, choose)
-        self.memory = memory_use(self._plan)
-        self._types = function.type.results
-        self._options = options
-        self._has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
-        self._runner = _runner_of(function, self._plan, options, runner, placement)
-        self._constants = memory_of(self._plan.constants.values())
-        count, processes = len(self.type.inputs), 1
-        if placement is not None:
-            count, processes = placement.input_count, placement.process_count
-            self._types *= processes
-        donated = range(count) if options.donate == "all" else options.donate
-        self._donated = [count * process + index for process in range(processes) for index in donated]
-        limits = (options.max_steps, options.timeout, options.max_bytes)
-        self._new_limits: Callable[[], Limits] | None = (
-            None if limits == (None, None, None) else functools.partial(Limits, *limits)
-        )
-        needed = (self.memory.results + self.memory.temporaries) * processes
-        is_large = needed + self.memory.arguments >= MIN_POOLED_BYTES
-        self._handler = RECYCLING if is_large or POISON != "0" else None
-        self._is_plain = not self._has_call_state and self._handler is None and options.max_bytes is None
-        self._retention = Retention(needed, PHYSICAL_MEMORY_BYTES // 4) if self._handler else None
-        self._wakes_threads = needed + self.memory.arguments >= MIN_WAKE_BYTES and options.threads != 1
-
-    def run(self, arguments: tuple[Any, ...]) -> list[Any]:
-        """The results, which belong to the caller, for arguments that fit."""
-        if self._wakes_threads:
-            wake_workers()
-        return without_warnings(self._results if self._is_plain else self._run, arguments)
-
-    def _run(self, arguments: tuple[Any, ...]) -> list[Any]:
-        """Run with the state of a call, if it needs one."""
-        if not self._has_call_state:
-            return self._run_within_memory(arguments)
-        with new_call(self._options):
-            return self._run_within_memory(arguments)
-
-    def _run_within_memory(self, arguments: tuple[Any, ...]) -> list[Any]:
-        """Run with the memory that it may use."""
-        handler = self._handler
-        if self._options.max_bytes is not None:
-            handler = limited(self._options.max_bytes)
-        if handler is None:
-            return self._results(arguments)
-        return run_with(handler, self._results, arguments, self._retention)
-
-    def _results(self, arguments: tuple[Any, ...]) -> list[Any]:
-        limits = None if self._new_limits is None else self._new_limits()
-        arguments_to_run = with_donations(arguments, self._donated) if self._donated else arguments
-        results = self._runner.run(arguments_to_run, limits)
-        try:
-            return owned(results, self._types, arguments, self._constants)
-        except MemoryError as error:
-            raise ExecutionError(f"no memory for the results: {error}") from error
-
-    def under(self, new_limits: Callable[[], Limits]) -> Program:
-        """The program, whose runs are under the limits that `new_limits` makes, such as a `Timeline`."""
-        program = copy(self)
-        program._new_limits = new_limits
-        return program
-
-    @property
-    def plan(self) -> Plan:
-        """Its plan."""
-        return self._plan
-
-    def explain(self) -> str:
-        """Its plan as text."""
-        from .explanation import plan_text
-
-        return plan_text(self._plan, self.memory)

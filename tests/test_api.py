@@ -14,7 +14,16 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import ExecutionError, NimbleError, Options, ParseError, UnsupportedError, VerifyError, api
+from nimblehlo import (
+    ExecutionError,
+    NimbleError,
+    Options,
+    ParseError,
+    UnsupportedError,
+    VerifyError,
+    api,
+    program,
+)
 from nimblehlo.lru_cache import LRUCache
 
 ADD = """
@@ -413,7 +422,7 @@ def test_threads_are_woken_for_programs_on_large_arrays(
     monkeypatch: pytest.MonkeyPatch, count: int, options: Options, wakes: int
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(api, "wake_workers", lambda: calls.append(1))
+    monkeypatch.setattr(program, "wake_workers", lambda: calls.append(1))
     type = f"tensor<{count}xf32>"
     text = f"func.func @main(%x: {type}) -> {type} {{\n  return %x : {type}\n}}"
     nimblehlo.compile(text, options=options)(np.zeros(count, np.float32))

@@ -61,6 +61,7 @@ TOP = {
     "partitioner",
     "patterns",
     "profiling",
+    "program",
     "progress",
     "sanitizer",
     "testing",

@@ -19,9 +19,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nimblehlo import Grid, GridExecutable, Options, load
-from nimblehlo.api import Placement, Program
 from nimblehlo.grid.counting import CountingTransport, Traffic
 from nimblehlo.ir import Function
+from nimblehlo.program import Placement, Program
 from nimblehlo.types import TensorType
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..api import Program
 from ..errors import ExecutionError
 from ..inputs import convert_input
 from ..ir import Function, Module, Operation
@@ -17,6 +16,7 @@ from ..ops.control.control import Case, If, While
 from ..ops.framework.declaration import Op
 from ..options import Options
 from ..plan import Implementation, Prepared, choose
+from ..program import Program
 from ..specialize import Budget, bind, entry_function
 from ..types import COMPLEX, FLOAT, TensorType
 from .initial_values import alternatives

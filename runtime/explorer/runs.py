@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..api import Executable, Program
+from ..api import Executable
 from ..inputs import convert_input
 from ..ir import Function, Module, Operation
 from ..ops.control.control import While
@@ -21,6 +21,7 @@ from ..ops.framework.declaration import Op
 from ..ops.indexing.scatter import Scatter
 from ..options import Options
 from ..plan import Implementation, Prepared, choose
+from ..program import Program
 from ..specialize.utils.effects import has_no_effect
 from .differences import Array
 from .freedom import OrderOption, contains_open_order, max_updates, order_option_of, unexplored

@@ -6,13 +6,14 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..api import GridExecutable, Placement, Program, load
+from ..api import GridExecutable, load
 from ..errors import NimbleError, UnsupportedError
 from ..grid.host import HostQueues
 from ..ir import Function, Module
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..options import Options
 from ..partitioner.partitioner import device_count, device_program
+from ..program import Placement, Program
 from .liveness import Watch
 from .messages import Messages
 from .transport import MPITransport

@@ -168,7 +168,7 @@ def trace(
         only: which operations are traced; None: all.
         max_elements: elements of an array that is recorded itself.
         max_records: most runs of operations that are recorded.
-        run: makes a program from a function, options and `choose`: `nimblehlo.api.Program`.
+        run: makes a program from a function, options and `choose`: `nimblehlo.program.Program`.
 
     Raises:
         NimbleError: the run failed.

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from nimblehlo.api import Program
 from nimblehlo.frontend import parse
 from nimblehlo.ir import Function
 from nimblehlo.ops.framework.verify import TERMINATORS, verify, view_of
 from nimblehlo.options import Options
+from nimblehlo.program import Program
 from nimblehlo.specialize import specialize
 from nimblehlo.types import BOOLEAN, COMPLEX, FLOAT, TensorType
 from tests.ops.oracles import float_values, integer_values

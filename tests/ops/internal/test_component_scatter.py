@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from nimblehlo import Options
-from nimblehlo.api import Program
 from nimblehlo.ops.framework.op_registry import COMPONENT_SCATTER
 from nimblehlo.ops.indexing import scatter_rules
+from nimblehlo.program import Program
 from tests.running import run_every_way, same_bits
 from tests.specialize.rewrites.test_gathers import by_components
 from tests.specialize.rewrites.test_small_scatters import PROGRAM, inputs

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo.api import Program
+from nimblehlo.program import Program
 from tests.running import same_bits
 from tests.specialize.simplified import assert_becomes, edge_values, function, left, simplified
 
