@@ -22,6 +22,11 @@ MAX_NAMED_PROCESSES = 8
 """Maximum number of processes that a message names."""
 
 
+def _nothing() -> str:
+    """For what a complete `Pending` waits."""
+    return "nothing"
+
+
 class Pending:
     """Values that a process waits for.
 
@@ -43,11 +48,16 @@ class Pending:
         self.on_complete: Callable[[], None] | None = None
 
     def complete(self, values: Values) -> None:
-        """Enter the values."""
+        """Enter the values.
+
+        Nothing refers to the others that take part any more: values would live until garbage is collected.
+        """
         self.values = values
         self.is_complete = True
-        if self.on_complete is not None:
-            self.on_complete()
+        wake, self.on_complete = self.on_complete, None
+        self.missing = _nothing
+        if wake is not None:
+            wake()
 
 
 class Rendezvous:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import queue
 import threading
 import time
+import weakref
 from typing import Any
 
 import numpy as np
@@ -250,6 +252,20 @@ def test_results_and_inputs_are_the_callers_own() -> None:
         assert not np.shares_memory(one, other)
     for each, copy in zip(inputs, before, strict=True):
         np.testing.assert_array_equal(each, copy)
+
+
+def test_results_do_not_wait_for_garbage_to_be_collected() -> None:
+    text = function(f"%x: {V}", f"{all_reduce(V, groups([[0, 1]]))}\nreturn %r : {V}", V)
+    executable = nimblehlo.compile(text, grid=Grid(2))
+    gc.collect()
+    gc.disable()
+    try:
+        results = executable([[values] for values in vectors(2)])
+        alive = [weakref.ref(values) for (values,) in results]
+        del results
+        assert not any(each() is not None for each in alive)
+    finally:
+        gc.enable()
 
 
 def test_what_a_process_overwrites_no_other_one_sees() -> None:
