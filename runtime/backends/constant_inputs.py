@@ -15,7 +15,11 @@ MakeResults = Callable[[Builder, Sequence[Value]], Sequence[Value]]
 
 
 def with_constant_inputs(
-    module: Module, inputs: Sequence[Array], make_results: MakeResults = lambda _, values: values
+    module: Module,
+    inputs: Sequence[Array],
+    make_results: MakeResults = lambda _, values: values,
+    *,
+    hides_constants: bool = False,
 ) -> Module:
     """A program whose @main takes nothing, and has constants in place of its arguments.
 
@@ -23,6 +27,8 @@ def with_constant_inputs(
         module: the program.
         inputs: an array for each argument of @main.
         make_results: appends operations and returns what @main returns; takes what it returned.
+        hides_constants: whether each constant goes through `optimization_barrier`, behind which compilers do
+            not fold it.
 
     Raises:
         UnsupportedError: an argument is no tensor.
@@ -36,7 +42,10 @@ def with_constant_inputs(
         if not isinstance(argument.type, TensorType):
             raise UnsupportedError(f"an argument of type {argument.type} cannot be a constant")
         constant = {"value": DenseElementsAttribute(argument.type, np.asarray(array))}
-        values[argument] = builder.create("stablehlo.constant", [], [argument.type], constant).result
+        created = builder.create("stablehlo.constant", [], [argument.type], constant).result
+        if hides_constants:
+            created = builder.create("stablehlo.optimization_barrier", [created], [argument.type]).result
+        values[argument] = created
     for operation in old.operations[:-1]:
         builder.copy(operation, values)
     results = make_results(builder, [values[operand] for operand in old.terminator.operands])

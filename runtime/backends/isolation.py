@@ -6,12 +6,15 @@ import os
 import pickle
 import re
 import selectors
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import IO, Any, Final
 
 from ..ir import Module
@@ -19,8 +22,21 @@ from .backend import Array, Backend, BackendError
 
 DEFAULT_TIMEOUT: Final = 300.0
 """Seconds that a program may take."""
+MAX_LOG_BYTES: Final = 1 << 20
+"""Bytes that are read of what a process printed before it ended."""
 LENGTH: Final = struct.Struct("<q")
 """Precedes each message."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The answer where the process that ran a program ended.
+
+    Attributes:
+        status: its exit status, or minus the number of the signal that ended it.
+    """
+
+    status: int
 
 
 class IsolatedBackend(Backend):
@@ -36,6 +52,7 @@ class IsolatedBackend(Backend):
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
+        self._logged = 0
 
     def run(self, module: Module, inputs: Sequence[Array]) -> list[Array]:
         """See `Backend.run`."""
@@ -46,39 +63,51 @@ class IsolatedBackend(Backend):
         except BrokenPipeError:
             raise self._ended(process) from None
         answer = self._answer(process)
+        if isinstance(answer, Ended):
+            raise self._failed(answer.status)
         if isinstance(answer, str):
             raise BackendError(answer)
         return answer
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            self._log = tempfile.TemporaryFile()  # noqa: SIM115
+            self._log, self._logged = tempfile.TemporaryFile(), 0  # noqa: SIM115
             command = [sys.executable, "-m", f"{__package__}.server", self.name]
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                start_new_session=True,
             )
-            weakref.finalize(self, self._process.kill)
+            weakref.finalize(self, _end, self._process)
         return self._process
 
-    def _answer(self, process: subprocess.Popen[bytes]) -> list[Array] | str:
+    def _answer(self, process: subprocess.Popen[bytes]) -> list[Array] | str | Ended:
         assert process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             if not selector.select(self._timeout):
-                process.kill()
+                _end(process)
                 process.wait()
                 raise BackendError(f"{self.name} took more than {self._timeout:g} seconds")
         answer: Any = receive(process.stdout)
         if answer is None:
             raise self._ended(process)
-        received: list[Array] | str = answer
+        received: list[Array] | str | Ended = answer
         return received
 
     def _ended(self, process: subprocess.Popen[bytes]) -> BackendError:
-        status = process.wait()
+        return self._failed(process.wait())
+
+    def _failed(self, status: int) -> BackendError:
+        """The error that says how a process ended, and what it printed last."""
         assert self._log is not None
-        self._log.seek(0)
-        lines = self._log.read().decode(errors="replace").splitlines()
+        # The processes share this file's position, which reading must not move.
+        file = self._log.fileno()
+        data = os.pread(file, MAX_LOG_BYTES, self._logged)
+        self._logged = os.fstat(file).st_size
+        lines = data.decode(errors="replace").splitlines()
         fatal = [line for line in lines if re.match(r"F\d{4} |LLVM ERROR|Fatal|.*error:", line)]
         reason = (fatal or lines or [""])[0].partition("] ")
         return BackendError(f"{self.name} ended its process (status {status}): {reason[2] or reason[0]}")
@@ -101,18 +130,22 @@ def receive(stream: IO[bytes]) -> Any:
     return pickle.loads(data) if len(data) == length else None
 
 
-def serve(target: Backend) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and those that it has forked."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def serve(target: Backend, answers: IO[bytes]) -> None:
     """Answer the programs on the standard input until it ends.
 
     Args:
         target: runs them.
+        answers: where the answers go.
     """
     from ..api import load
     from ..errors import NimbleError
 
-    # What libraries print must not get between the messages.
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
     while (request := receive(sys.stdin.buffer)) is not None:
         text, inputs = request
         try:

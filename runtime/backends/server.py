@@ -1,13 +1,64 @@
-"""The process of an isolated backend: ``python -m nimblehlo.backends.server NAME``."""
+"""The process of an isolated backend: ``python -m nimblehlo.backends.server NAME``.
+
+It imports what the backend needs once, and forks a process that runs programs. If that one ends, it reports
+its status and forks the next one, so that a program which ends its process costs no imports.
+"""
 
 from __future__ import annotations
 
+import importlib
+import os
+import select
 import sys
+import traceback
+import warnings
+from typing import IO, Final
 
 from .interpreter import InProcessInterpreter
-from .isolation import serve
+from .isolation import Ended, send, serve
 from .names import backend
 
+_IMPORTS: Final = {"jax": f"{__package__}.pjrt", "pjrt": f"{__package__}.pjrt"}
+"""What is imported before, by the beginning of the backend's name. It starts no thread before it is used."""
+
+
+def main(name: str) -> None:
+    """Run programs until the standard input ends.
+
+    Args:
+        name: of the backend.
+    """
+    # What libraries print must not get between the messages.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    warnings.filterwarnings("ignore", message=".*os.fork", category=RuntimeWarning)
+    module = _IMPORTS.get(name.partition(":")[0])
+    if module is not None:
+        importlib.import_module(module)
+    while True:
+        # The next process begins with the next program, so that one that cannot begin answers this.
+        select.select([sys.stdin], [], [])
+        child = os.fork()
+        if not child:
+            _run_programs(name, answers)
+        _, status = os.waitpid(child, 0)
+        if not status:
+            return
+        send(answers, Ended(os.waitstatus_to_exitcode(status)))
+
+
+def _run_programs(name: str, answers: IO[bytes]) -> None:
+    """Run programs in a forked process, and end it."""
+    status = 1
+    try:
+        serve(InProcessInterpreter() if name == InProcessInterpreter.name else backend(name), answers)
+        status = 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
 if __name__ == "__main__":
-    name = sys.argv[1]
-    serve(InProcessInterpreter() if name == InProcessInterpreter.name else backend(name))
+    main(sys.argv[1])

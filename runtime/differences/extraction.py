@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..error_bounds.monte_carlo import static_function
+from ..errors import UnsupportedError
 from ..ir import (
     Block,
     Builder,
@@ -19,6 +20,7 @@ from ..ir import (
     Value,
     captured_values,
 )
+from ..ops.reduction.bodies import is_elementwise
 from ..types import PLAIN, FunctionType, TensorType
 
 Array = np.ndarray[Any, Any]
@@ -100,16 +102,52 @@ def region_program(region: Region, captured: Mapping[Value, Array]) -> tuple[Mod
     return module, [captured[value] for value in outside]
 
 
+def body_program(region: Region, captured: Mapping[Value, Array], size: int) -> tuple[Module, list[Array]]:
+    """A program of an elementwise region of scalars, on vectors of a size; as `region_program` has it.
+
+    Raises:
+        UnsupportedError: the region is not elementwise.
+    """
+    if not is_elementwise(region):
+        raise UnsupportedError("the region is not elementwise")
+    module, inputs = region_program(region, captured)
+    block = main_block(module)
+    for argument in block.arguments:
+        argument.type = _vector(argument.type, size)
+    for operation in block.operations[:-1]:
+        for result in operation.results:
+            result.type = _vector(result.type, size)
+        constant = constant_array(operation)
+        if constant is not None:
+            type = operation.results[0].type
+            assert isinstance(type, TensorType)
+            value = DenseElementsAttribute(type, np.full(type.shape, constant))
+            operation.attributes = {**operation.attributes, "value": value}
+    function = module.functions["main"]
+    results = [operand.type for operand in block.terminator.operands]
+    function.type = FunctionType([argument.type for argument in block.arguments], results)
+    return module, [np.full(size, one) for one in inputs]
+
+
+def _vector(type: Any, size: int) -> TensorType:
+    assert isinstance(type, TensorType)
+    return type.with_shape((size,))
+
+
 def body_arguments(
-    operation: Operation, region: Region, values: Mapping[Value, Array], count: int
-) -> list[list[Array]]:
-    """Arguments for a region on scalars: elements of the operands that the region is applied to.
+    operation: Operation, region: Region, values: Mapping[Value, Array], size: int, seed: int
+) -> list[Array]:
+    """Vectors for a region's arguments: elements of the operands that the region is applied to.
 
     Args:
         operation: a reduction, a scatter, a sort or a map.
         region: of the operation.
         values: arrays of values.
-        count: how many runs there are arguments for, at most; fewer where operands are empty.
+        size: of each vector.
+        seed: chooses the elements.
+
+    Returns:
+        An array for each argument; none where operands are empty.
 
     Raises:
         KeyError: a value is not known.
@@ -118,18 +156,12 @@ def body_arguments(
     arrays = [values[operand] for operand in _applied_operands(operation, region)]
     if len(arrays) != len(types) or any(not array.size for array in arrays):
         return []
-    random = np.random.default_rng(0)
-    runs = []
-    for _ in range(count):
-        chosen = [array.ravel()[random.integers(array.size)] for array in arrays]
-        runs.append(
-            [
-                np.asarray(one).astype(type.dtype)
-                for one, type in zip(chosen, types, strict=True)
-                if isinstance(type, TensorType)
-            ]
-        )
-    return runs
+    random = np.random.default_rng(seed)
+    return [
+        array.ravel()[random.integers(array.size, size=size)].astype(type.dtype)
+        for array, type in zip(arrays, types, strict=True)
+        if isinstance(type, TensorType)
+    ]
 
 
 def _applied_operands(operation: Operation, region: Region) -> list[Value]:

@@ -23,6 +23,7 @@ from ..options import Options
 from .extraction import (
     Array,
     body_arguments,
+    body_program,
     constant_array,
     main_block,
     observable_values,
@@ -36,8 +37,10 @@ MAX_ITERATIONS: Final = 10_000
 """Iterations of a loop in which the first wrong one is looked for."""
 MAX_ISOLATED_ITERATIONS: Final = 4
 """Iterations in which each operation is judged in a program of its own."""
-MAX_BODY_RUNS: Final = 6
-"""Arguments on which the body of a reduction, a scatter, a sort or a map is judged."""
+MAX_BODY_RUNS: Final = 12
+"""Runs in which the body of a reduction, a scatter, a sort or a map is judged."""
+BODY_ELEMENTS: Final = 64
+"""Elements on which it is judged in each of them."""
 _OPERAND_DRAWS: Final = 6
 """Runs that tell what an operation's result moves by where its operands are not rounded."""
 
@@ -289,9 +292,12 @@ class _Search:
         self, operation: Operation, values: Mapping[Value, Array], within: tuple[str, ...]
     ) -> Difference | None:
         for region in operation.regions:
-            module, captured = region_program(region, values)
+            module, captured = body_program(region, values, BODY_ELEMENTS)
             reduced: list[Array] = []
-            for elements in body_arguments(operation, region, values, MAX_BODY_RUNS):
+            for seed in range(MAX_BODY_RUNS):
+                elements = body_arguments(operation, region, values, BODY_ELEMENTS, seed)
+                if not elements:
+                    break
                 # What a reduction has combined so far has more digits than its operands.
                 arguments = [*reduced, *elements[len(reduced) :], *captured]
                 first = self.in_program(module, arguments, within)

@@ -32,6 +32,9 @@ _ORDERS: Final[tuple[tuple[Any, Any], ...]] = (
     (("random", 2), ("random", 2)),
 )
 """Schedules of scatter and trees of reductions under which the program runs as well."""
+MORE_ORDERS: Final = 24
+"""Orders of updates that decide on an element beyond its bound."""
+_SCATTERS: Final = frozenset({"stablehlo.scatter", "stablehlo.select_and_scatter"})
 _ORDERED: Final = frozenset(
     f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter")
 )
@@ -137,6 +140,9 @@ class Accuracy:
         if found and self._estimate.add_choices():
             self.results = self._estimate.bounds()
             found = _departures(self.results, arrays)
+        if found and self._estimate.add_orders():
+            self.results = self._estimate.bounds()
+            found = _departures(self.results, arrays)
         if found and self._estimate.is_random and self.draws < DEFAULT_DRAWS + MORE_DRAWS:
             self._estimate.draw(MORE_DRAWS)
             self.results, self.draws = self._estimate.bounds(), len(self._estimate.drawn)
@@ -210,10 +216,14 @@ class _Estimate:
         self._is_alone = probe.rounding_calls <= 1
         self._choices = probe.choices
         self._chooses_once = self._is_alone and probe.choosing_calls == 1
-        self.is_random = probe.rounding_calls + probe.open_calls + probe.choosing_calls > 0
+        is_open = probe.rounding_calls + probe.open_calls + probe.choosing_calls > 0
+        self.is_random = is_open or any(map(_is_flushable, self._program.arguments))
         self.drawn: list[list[Array]] = []
         self._others: list[tuple[list[Array], list[list[Array]]]] = []
-        self._ordered = self._orders() if probe.rounding_calls or self._has_orders() else []
+        # Trees at random combine more initial values.
+        orders = _ORDERS[: 2 if self._choices > 1 else 3]
+        self._ordered = self._orders(orders) if probe.rounding_calls or self._has_orders() else []
+        self._has_more_orders = False
         unknown: list[Array | None] = [None for _ in self.values]
         self.true_errors = self._true_errors() if probe.rounding_calls else unknown
 
@@ -256,10 +266,17 @@ class _Estimate:
         """Whether an operation leaves open in which order it combines values."""
         return any(operation.name in _ORDERED for operation in self._module.walk())
 
-    def _orders(self) -> list[list[Array]]:
+    def add_orders(self) -> bool:
+        """Run the program under more orders of scatters; whether it has any."""
+        if self._has_more_orders or not any(one.name in _SCATTERS for one in self._module.walk()):
+            return False
+        self._has_more_orders = True
+        self._ordered += self._orders([(("random", seed), "blocked") for seed in range(MORE_ORDERS)])
+        return True
+
+    def _orders(self, orders: Sequence[tuple[Any, Any]]) -> list[list[Array]]:
         results = []
-        # Trees at random combine more initial values.
-        for schedule, tree in _ORDERS[: 2 if self._choices > 1 else 3]:
+        for schedule, tree in orders:
             options = replace(self._options, scatter_schedule=schedule, reduction_tree=tree)
             try:
                 run = execute(self._module, self._inputs, entry=self._entry, options=options)

@@ -24,7 +24,7 @@ from .open_values import filled, open_rule
 from .operation_kinds import base_name, is_correctly_rounded
 from .reduction_bounds import Rule
 from .rounding_rules import rounding_rule
-from .ulps import Array, is_inexact, is_subnormal, ulp, wide_dtype
+from .ulps import Array, is_inexact, is_subnormal, layout_of, ulp, wide_dtype
 
 SIGMAS: Final = 6.0
 """Standard deviations of an element's spread that another implementation may be away."""
@@ -249,7 +249,12 @@ def moved(array: Array, amount: Array, random: np.random.Generator, *, extreme: 
     with np.errstate(all="ignore"):
         bounded = np.where(np.isfinite(amount), amount, np.abs(wide))
         factors = random.uniform(-1, 1, array.shape)
-        shifted = (extended + bounded * (np.sign(factors) if extreme else factors)).astype(array.dtype)
+        wanted = extended + bounded * (np.sign(factors) if extreme else factors)
+        least = float(layout_of(array.dtype).min)
+        if least > 0:
+            # A type without zero and negative numbers.
+            wanted = np.maximum(wanted, least)
+        shifted = wanted.astype(array.dtype)
     result = np.where(np.isfinite(wide) & (amount > 0), shifted, array)
     if random.random() < 0.5:
         result = np.where(is_subnormal(result), np.zeros((), array.dtype), result)

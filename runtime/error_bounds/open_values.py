@@ -155,7 +155,13 @@ def _complex_specials(view: Op) -> OpenRule | None:
     values = (*operation.operands, *operation.results)
     if not any(category(value) & COMPLEX for value in values):
         return None
-    return lambda _, results: [~np.isfinite(one) if one.dtype.kind in "fc" else None for one in results]
+    return lambda _, results: [_near_overflow(one) if one.dtype.kind in "fc" else None for one in results]
+
+
+def _near_overflow(array: Array) -> Array:
+    """Where a number is not finite, or so large that what it is computed from may overflow."""
+    with np.errstate(all="ignore"):
+        return ~(np.abs(array.astype(np.clongdouble)) < float(layout_of(array.dtype).max) / 16)
 
 
 @_rule

@@ -96,7 +96,8 @@ class Fuzzer:
         except BackendError as error:
             message = without_numbers(str(error))
             if "ended its process" in message:
-                self._add(report, message, "", seed, "The process ends.", module, inputs, None)
+                fails = _ends(self.backend, message)
+                self._add(report, message, "", seed, "The process ends.", module, inputs, fails)
             else:
                 report.rejected[message] += 1
             return
@@ -110,7 +111,8 @@ class Fuzzer:
         first = find_difference(module, inputs, self.backend).first
         if first is None:
             title = "results that no operation explains"
-            self._add(report, title, "", seed, str(departures[0]), module, inputs, None)
+            fails = _differs(self.backend, None)
+            self._add(report, title, "", seed, str(departures[0]), module, inputs, fails)
             return
         known = known_cause(first)
         cause = _cause(first) if known is None else known.title
@@ -135,12 +137,14 @@ class Fuzzer:
             found.count += 1
             return
         closed = load(str(with_constant_inputs(module, inputs)))
+        if fails is not None and not fails(closed):
+            # A compiler may fold constants in another way than it computes.
+            closed = load(str(with_constant_inputs(module, inputs, hides_constants=True)))
         if fails is not None and self._minimizes and cause not in self._minimized:
             self._minimized.add(cause)
             try:
                 closed = reduce(closed, fails, seconds=MINIMIZING_SECONDS).module
             except NimbleError:
-                # A compiler may fold constants in another way than it computes.
                 detail += " With constant inputs, or without the operations around it, it is right."
         report.findings[cause] = Finding(cause, seed, detail, str(closed), explanation=explanation)
 
@@ -166,6 +170,23 @@ def _differs(other: Backend, known: KnownCause | None) -> Callable[[Module], boo
             return first is not None and known.matches(first)
         except NimbleError:
             return False
+
+    return fails
+
+
+def _ends(other: Backend, message: str) -> Callable[[Module], bool]:
+    """Whether a program without arguments ends the backend's process with a message."""
+
+    def fails(module: Module) -> bool:
+        if module.functions["main"].type.inputs:
+            return False
+        try:
+            other.run(module, [])
+        except BackendError as error:
+            return without_numbers(str(error)) == message
+        except NimbleError:
+            return False
+        return False
 
     return fails
 

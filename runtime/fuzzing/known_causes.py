@@ -18,7 +18,7 @@ from ..error_bounds.ulps import distance, is_inexact
 from ..errors import NimbleError
 from ..ir import Operation
 from ..options import Options
-from ..types import BOOLEAN, FLOAT, TensorType
+from ..types import BOOLEAN, FLOAT, INTEGER, ElementType, TensorType
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,39 @@ def _forgets_promotion(first: Difference) -> bool:
     return any(mine.dtype != other.dtype and other.dtype in operands for mine, other in pairs)
 
 
+def _sorts_narrow_integers(first: Difference) -> bool:
+    types = [one.type for one in operation_of(first).operands]
+    widths = [
+        type.element_type.width
+        for type in types
+        if isinstance(type, TensorType) and isinstance(type.element_type, ElementType)
+    ]
+    return first.operation == "stablehlo.sort" and min(widths, default=8) in (2, 4)
+
+
+def _has_wrong_power(first: Difference) -> bool:
+    """Whether an integer power is not base ** exponent modulo 2 ** width, which ours is."""
+    if first.operation != "stablehlo.power" or first.departure.index is None:
+        return False
+    operands: list[Any] = [one.type for one in operation_of(first).operands]
+    if not operands[0].category & INTEGER:
+        return False
+    values = dict(zip(first.module.functions["main"].body.block.arguments, first.inputs, strict=True))  # type: ignore[union-attr]
+    base, exponent = [int(values[one][first.departure.index]) for one in operation_of(first).operands]
+    modulus = 1 << operands[0].element_type.width
+    ours = int(first.ours[0][first.departure.index])
+    return exponent >= 0 and (pow(base, exponent, modulus) - ours) % modulus == 0
+
+
+def _has_special_value(first: Difference) -> bool:
+    """Whether a function of CHLO has an infinity or a NaN on one side."""
+    if not first.operation.startswith("chlo.") or first.departure.index is None:
+        return False
+    index, result = first.departure.index, first.departure.result
+    sides = [np.asarray(side[result][index]) for side in (first.ours, first.theirs)]
+    return is_inexact(sides[0].dtype) and not all(np.isfinite(one.astype(np.complex128)) for one in sides)
+
+
 def _classifies_narrow_floats(first: Difference) -> bool:
     operand: Any = operation_of(first).operands[0].type if operation_of(first).operands else None
     is_narrow = (
@@ -150,9 +183,27 @@ KNOWN_CAUSES: Final = (
         _forgets_promotion,
     ),
     KnownCause(
+        "sort of integers of 2 or 4 bits loses elements",
+        "The results are no permutation of the operands, or not in order. The other implementation stores"
+        " several such integers in a byte.",
+        _sorts_narrow_integers,
+    ),
+    KnownCause(
+        "power of integers is wrong for large exponents",
+        "Integers wrap around, so that the result is base ** exponent modulo 2 ** width; that of NimbleHLO"
+        " is, which Python's integers confirm.",
+        _has_wrong_power,
+    ),
+    KnownCause(
         "is_inf takes -0 for infinite in types without infinities",
         "f4E2M1FN, f6E2M3FN and f6E3M2FN have no infinities, so that no value is infinite.",
         _classifies_narrow_floats,
+    ),
+    KnownCause(
+        "special values of CHLO's functions",
+        "No text says where CHLO's functions are infinite or NaN: at poles, outside of their domain, and"
+        " where approximations overflow, implementations differ.",
+        _has_special_value,
     ),
 )
 """In the order in which they are tried."""

@@ -9,6 +9,7 @@ pytest.importorskip("jax")
 
 import nimblehlo
 from nimblehlo.backends import Backend, BackendError, IsolatedBackend, backend
+from nimblehlo.backends.constant_inputs import with_constant_inputs
 from nimblehlo.errors import UnsupportedError
 
 PROGRAM = """
@@ -99,3 +100,25 @@ def test_an_exception_of_a_function_becomes_an_error() -> None:
 
     with pytest.raises(BackendError, match="broken failed with KeyError"):
         backend(broken).run(nimblehlo.load(PROGRAM), INPUTS)
+
+
+def test_constants_are_hidden_behind_barriers() -> None:
+    closed = with_constant_inputs(nimblehlo.load(PROGRAM), INPUTS, hides_constants=True)
+    names = [operation.name for operation in closed.walk()]
+    assert names[:6] == ["stablehlo.constant", "stablehlo.optimization_barrier"] * 3
+    np.testing.assert_array_equal(nimblehlo.execute(nimblehlo.load(str(closed)))[0], INPUTS[0].T)
+
+
+def test_a_process_that_a_program_ends_is_replaced() -> None:
+    """The next one is forked from a process that has imported all it needs."""
+    found = IsolatedBackend("jax:cpu")
+    ending = nimblehlo.load("""
+        func.func @main(%a: tensor<2xf6E2M3FN>) -> tensor<2xf6E2M3FN> {
+          %0 = stablehlo.multiply %a, %a : tensor<2xf6E2M3FN>
+          return %0 : tensor<2xf6E2M3FN>
+        }""")
+    (type,) = ending.functions["main"].type.inputs
+    for _ in range(2):
+        with pytest.raises(BackendError):
+            found.run(ending, [np.ones(2, type.dtype)])
+        assert len(found.run(nimblehlo.load(PROGRAM), INPUTS)) == 3

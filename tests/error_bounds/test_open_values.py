@@ -178,6 +178,31 @@ def test_errors_below_a_unit_of_a_narrow_type_are_not_lost() -> None:
     assert not computed.departures(off)
 
 
+def test_subnormal_operands_of_exact_operations_may_be_flushed() -> None:
+    text = elementwise("convert", "tensor<2xf32>", "tensor<2xf32>").replace("convert %a :", "ceil %a :")
+    text = text.replace("(tensor<2xf32>) -> tensor<2xf32>\nreturn", "tensor<2xf32>\nreturn")
+    inputs = [np.array([1e-40, 0.5], np.float32), np.zeros(2, np.float32)]
+    computed = accuracy(text, inputs)
+    assert not computed.departures([np.array([0, 1], np.float32)])
+    assert computed.departures([np.array([1, 0], np.float32)])
+
+
+def test_many_orders_of_updates_are_right() -> None:
+    text = """
+    func.func @main(%a: tensor<1xi32>, %i: tensor<5x1xi32>, %u: tensor<5xi32>) -> tensor<1xi32> {
+      %0 = "stablehlo.scatter"(%a, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
+        inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+      ^bb0(%x: tensor<i32>, %y: tensor<i32>):
+        stablehlo.return %y : tensor<i32>
+      }) : (tensor<1xi32>, tensor<5x1xi32>, tensor<5xi32>) -> tensor<1xi32>
+      return %0 : tensor<1xi32>
+    }"""
+    inputs = [np.zeros(1, np.int32), np.zeros((5, 1), np.int32), np.arange(1, 6, dtype=np.int32)]
+    computed = accuracy(text, inputs)
+    for last in range(1, 6):
+        assert not computed.departures([np.array([last], np.int32)])
+
+
 def test_a_tuple_is_one_value() -> None:
     text = """
     func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
