@@ -259,6 +259,15 @@ def test_a_campaign_goes_on_after_a_crash(tmp_path: Path) -> None:
     assert [fault["test"].rpartition(".")[2] for fault in total.faults] == ["test_b"]
 
 
+def test_a_campaign_whose_worker_begins_no_test_ends_in_an_error(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "slow_test.py").write_text("import time\ntime.sleep(60)\n")
+    journal = str(tmp_path / "journal.jsonl")
+    plan = Plan(str(tmp_path), "slow_test", 0, 1, None, "", ["never"], journal, str(tmp_path / "out"), 100)
+    with pytest.raises(SystemExit, match="slow_test: the worker began no test within 1 s"):
+        run_file(plan, 1, {"JAX_PLATFORMS": "cpu"})
+
+
 def test_tests_with_faults_are_forgotten_alone(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     journal.end("good", "passed", 1, {"faults": []})

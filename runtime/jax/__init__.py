@@ -4,6 +4,7 @@ JAX finds the package by its entry point of the group ``jax_plugins`` and calls 
 tells more.
 """
 
+import atexit
 from typing import NoReturn
 
 from .findings import ProgramExploration, ScheduleWarning, explore, sanitize
@@ -33,12 +34,15 @@ def initialize() -> None:
     from .lowering import PLATFORM, register
     from .pjrt.plugin import api_capsule
     from .settings import install
+    from .shutdown import stop_daemon_threads
 
     register()
     install(PLATFORM)
     dlpack.install()
     # Below the CPU's priority, which is 0: the platform is used where it is asked for.
     REGISTER_PLUGIN.get()(PLATFORM, c_api=api_capsule(), priority=-100, make_topology=_refuse_topology)
+    # After the plugin's own function, so that it runs before: the tasks of these threads are waited for then.
+    atexit.register(stop_daemon_threads)
 
 
 def _refuse_topology(name: str, **options: object) -> NoReturn:

@@ -81,10 +81,12 @@ def run_file(
         if interrupted is not None:
             outcome = TIMED_OUT if status is None else CRASHED
             journal.end(interrupted, outcome, 0.0, {"detail": f"status {status}"})
-        elif status != LEFT:
+        elif status == 0:
             break
-    if status:
-        raise SystemExit(f"{plan.file}: the worker ended with status {status} outside of any test")
+        elif status is None:
+            raise SystemExit(f"{plan.file}: the worker began no test within {time_limit:.0f} s; run it again")
+        elif status != LEFT:
+            raise SystemExit(f"{plan.file}: the worker ended with status {status} outside of any test")
     return tally(plan.file, journal.finished())
 
 

@@ -43,6 +43,10 @@ def test_memory_stays_flat() -> None:
     run("stress.py", "memory", "--compiles", "50", "--calls", "10000")
 
 
+def test_the_interpreter_ends_while_daemon_threads_call_and_compile() -> None:
+    run("stress.py", "exit")
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_child_of_a_fork_goes_on() -> None:
     run("stress.py", "fork")
