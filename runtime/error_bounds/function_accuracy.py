@@ -50,6 +50,8 @@ log(1 - x * x) where x is near 1."""
 COMPLEX_ABSOLUTE: Final = {"chlo.sinh": 1e-15, "stablehlo.atan2": 1e-15, "chlo.broadcast_atan2": 1e-15}
 """Half the difference of two exponentials loses small arguments, and so does the logarithm of a quotient that
 is near 1."""
+_UNDERFLOWING: Final = frozenset({"chlo.erfc"})
+"""Functions with a factor exp(-x * x), which may underflow before the product does."""
 _POWERS: Final = ("stablehlo.power", "chlo.broadcast_power")
 
 
@@ -82,6 +84,8 @@ def function_error(
         ulps = ULPS.get(name) or CHLO_ULPS.get(computed, 1)
         bound: Array = (ulps if computed == result.dtype else 1) * ulp(result)
         bound = bound + (scale * ABSOLUTE.get(name, 0.0) if is_chlo else 0.0)
+        if name in _UNDERFLOWING:
+            bound = bound + float(layout_of(computed).smallest_normal)
         if computed == np.float64:
             bound = bound + np.where(np.isfinite(magnitude), RELATIVE.get(name, 0.0) * magnitude, 0.0)
     return bound
