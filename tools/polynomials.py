@@ -148,6 +148,19 @@ with mpmath.workdps(80):
         (mpf(0), mpf("0.02946")),
         6,
     )
+    LOG_REST = Approximation(
+        "LOG_REST",
+        "(((2 atanh(s) / s - 2) / z - 2 / 3) / z - 2 / 5) / z, where z = s^2",
+        _series(
+            lambda z: (
+                ((2 * mpmath.atanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2) / z - mpf(2) / 3) / z - mpf(2) / 5
+            )
+            / z,
+            mpf(2) / 7,
+        ),
+        (mpf(0), mpf("0.02946")),
+        7,
+    )
     INVERSE_CBRT = Approximation("INVERSE_CBRT", "m^(-1/3)", _inverse_root, (mpf(1), mpf(2)), 6)
     SIN = Approximation(
         "SIN",
@@ -325,6 +338,7 @@ with mpmath.workdps(80):
         ERF_QUOTIENT,
         ERFC_QUOTIENT,
         LOG,
+        LOG_REST,
         Approximation(
             "ERF_INV_NEAR",
             "(erf_inv(x) / x - sqrt(pi) / 2) / w, where w = -log(1 - x^2) = t + 2.5",
@@ -464,6 +478,8 @@ def kernels_numbers() -> list[str]:
         ("MIDDLE_SLOPE", "erf_inv(x) / x, where -log(1 - x^2) = 9,", MIDDLE_SLOPE, None),
         ("FAR_SLOPE", "erf_inv(x) / x, where -log(1 - x^2) = 25,", FAR_SLOPE, None),
         ("TANH_SLOPE", "-1 / 3", -mpf(1) / 3, None),
+        ("TWO_THIRDS", "2 / 3", mpf(2) / 3, None),
+        ("TWO_FIFTHS", "2 / 5", mpf(2) / 5, None),
         ("ATAN_OF_HALF", "atan(1 / 2)", mpmath.atan(HALF), None),
         ("ATAN_OF_ONE", "atan(1)", mpmath.atan(1), None),
     ):

@@ -17,30 +17,34 @@
 /* From here on tanh is 1. */
 #define TANH_SATURATION 20
 
-/* exp(x) as 2^k times `power`. `k_high` is exact, and so is `k_lost`, the rounding error of `k_sum`. */
-#define SCALED_POWER(power, k, x)                                                            \
+/* exp(x + low) as 2^k times `power`, where low = -0.0 costs nothing. `k_high` is exact, and so is `k_lost` before
+   more is added, the rounding error of `k_sum`. */
+#define SCALED_POWER(power, k, x, low)                                                       \
     double k = FUSED_MULTIPLY_ADD(x, INVERSE_LOG_OF_2, ROUND_TO_INTEGER) - ROUND_TO_INTEGER; \
     double k##_high = FUSED_MULTIPLY_ADD(-k, LOG_OF_2, x);                                   \
     double k##_sum = 1 + k##_high, k##_lost = (1 - k##_sum) + k##_high;                      \
-    double k##_reduced = FUSED_MULTIPLY_ADD(-k, LOG_OF_2_REST, k##_high);                    \
+    double k##_reduced = FUSED_MULTIPLY_ADD(-k, LOG_OF_2_REST, k##_high) + (low);            \
     POLYNOMIAL(k##_curve, k##_reduced, EXP_TERMS)                                            \
-    k##_lost = FUSED_MULTIPLY_ADD(-k, LOG_OF_2_REST, k##_lost);                              \
+    k##_lost = FUSED_MULTIPLY_ADD(-k, LOG_OF_2_REST, k##_lost) + (low);                      \
     double power = k##_sum + FUSED_MULTIPLY_ADD(k##_reduced * k##_reduced, k##_curve, k##_lost);
 
 /* exp(x), for |x| < NORMAL_EXPONENTS. */
 REAL_INLINE double exponential_in_range(double x) {
-    SCALED_POWER(power, k, x)
+    SCALED_POWER(power, k, x, -0.0)
     return power * power_of_two(k);
 }
 
-REAL_INLINE double exponential_of(double x) {
+/* exp(x + low), where low is small. */
+REAL_INLINE double exponential_of_sum(double x, double low) {
     double clamped = blend(x > MAX_EXPONENT, MAX_EXPONENT, blend(x < MIN_EXPONENT, MIN_EXPONENT, x));
-    SCALED_POWER(power, k, clamped)
+    SCALED_POWER(power, k, clamped, low)
     /* In two factors: 2^k alone may underflow or overflow. */
     double half = (k * 0.5 + ROUND_TO_INTEGER) - ROUND_TO_INTEGER;
     /* Negation could change the sign of NaN. */
     return blend(x == x, power * power_of_two(half) * power_of_two(k - half), x + x);
 }
+
+REAL_INLINE double exponential_of(double x) { return exponential_of_sum(x, -0.0); }
 
 REAL_INLINE double logistic_of(double x) { return blend(x == x, 1 / (1 + exponential_of(-x)), x + x); }
 

@@ -128,6 +128,16 @@
     TERM(0.39999999999899033)                      \
     TERM(0.666666666666667)
 
+/* (((2 atanh(s) / s - 2) / z - 2 / 3) / z - 2 / 5) / z, where z = s^2, in [0.0, 0.02946]: error 2^-54.0. */
+#define LOG_REST_TERMS(FIRST, TERM)                \
+    FIRST(0.10617928942298642, 0.1047282035767488) \
+    TERM(0.11766053088734164)                      \
+    TERM(0.13333314621003772)                      \
+    TERM(0.1538461552543119)                       \
+    TERM(0.18181818181298537)                      \
+    TERM(0.2222222222222295)                       \
+    TERM(0.2857142857142857)
+
 /* (erf_inv(x) / x - sqrt(pi) / 2) / w, where w = -log(1 - x^2) = t + 2.5, in [-2.5, 2.5]: error 2^-56.76. */
 #define ERF_INV_NEAR_TERMS(FIRST, TERM)                   \
     FIRST(-7.177495311532216e-20, 3.4397118221917743e-19) \
@@ -296,6 +306,14 @@
 /* -1 / 3 in two parts. */
 #define TANH_SLOPE -0.3333333333333333
 #define TANH_SLOPE_REST -1.850371707708594e-17
+
+/* 2 / 3 in two parts. */
+#define TWO_THIRDS 0.6666666666666666
+#define TWO_THIRDS_REST 3.700743415417188e-17
+
+/* 2 / 5 in two parts. */
+#define TWO_FIFTHS 0.4
+#define TWO_FIFTHS_REST -2.2204460492503132e-17
 
 /* atan(1 / 2) in two parts. */
 #define ATAN_OF_HALF 0.4636476090008061

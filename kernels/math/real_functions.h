@@ -1,5 +1,5 @@
 /* Ufunc inner loops of functions of f64, and of f32, which are computed in f64 and rounded, for each instruction
-   set. */
+   set; and the functions of f64 on a vector in a register, for generated code. */
 
 #ifndef NIMBLEHLO_REAL_FUNCTIONS_H
 #define NIMBLEHLO_REAL_FUNCTIONS_H
@@ -9,16 +9,29 @@
 #include "exponential_functions.h"
 #include "hyperbolic_functions.h"
 #include "logarithm_functions.h"
+#include "power_functions.h"
 #include "root_functions.h"
 #include "single_functions.h"
 #include "trigonometric_functions.h"
 
 /* Elements that are computed at a time, in the L1 cache. */
-enum { REAL_FUNCTION_BLOCK = 256, REAL_FUNCTION_COUNT = 21 };
+enum { REAL_FUNCTION_BLOCK = 256, REAL_FUNCTION_COUNT = 23, VECTOR_WIDTHS = 4 };
 
 /* NumPy's signature of an inner loop. */
 typedef void (*RealLoop)(char **pointers, const intptr_t *count, const intptr_t *strides, void *data);
-typedef struct { RealLoop of_f32, of_f64; } RealFunction;
+
+/* `of_lanes[n]` is the function from vectors of 2^n f64 to one, as the platform passes vectors, or NULL. */
+typedef struct {
+    RealLoop of_f32, of_f64;
+    void *of_lanes[VECTOR_WIDTHS];
+} RealFunction;
+
+typedef double LanesOf1;
+#if HAS_LEVELS
+typedef double LanesOf2 __attribute__((vector_size(16)));
+typedef double LanesOf4 __attribute__((vector_size(32)));
+typedef double LanesOf8 __attribute__((vector_size(64)));
+#endif
 
 #define REAL_COPIES(type)                                                                             \
     REAL_INLINE void read_##type(double *values, const char *from, intptr_t stride, intptr_t count) { \
@@ -50,6 +63,20 @@ REAL_COPIES(double)
         }                                                                                              \
     }
 
+#define BINARY_LOOP(name, level, code, type)                                                           \
+    code static void name##_##level##_##type(                                                          \
+        char **pointers, const intptr_t *count, const intptr_t *strides, void *data) {                 \
+        double values[REAL_FUNCTION_BLOCK], others[REAL_FUNCTION_BLOCK];                               \
+        (void)data;                                                                                    \
+        for (intptr_t first = 0, block_count; first < *count; first += block_count) {                  \
+            block_count = *count - first < REAL_FUNCTION_BLOCK ? *count - first : REAL_FUNCTION_BLOCK; \
+            read_##type(values, pointers[0] + first * strides[0], strides[0], block_count);            \
+            read_##type(others, pointers[1] + first * strides[1], strides[1], block_count);            \
+            name##_of_all(values, others, block_count);                                                \
+            write_##type(pointers[2] + first * strides[2], strides[2], values, block_count);           \
+        }                                                                                              \
+    }
+
 /* The loop of a function of `single_functions.h`. */
 #define SINGLE_LOOP(name, level, code)                                                                 \
     code static void name##_##level##_float(                                                           \
@@ -70,40 +97,83 @@ REAL_COPIES(double)
         }                                                                                              \
     }
 
-#define REAL_LOOPS(name, level, code) REAL_LOOP(name, level, code, float) REAL_LOOP(name, level, code, double)
-#define SINGLE_LOOPS(name, level, code) SINGLE_LOOP(name, level, code) REAL_LOOP(name, level, code, double)
-#define REAL_FUNCTION(name, level) { name##_##level##_float, name##_##level##_double }
+/* The function of some lanes of a register. */
+#define UNARY_LANES(name, level, code, lanes)                                  \
+    code static LanesOf##lanes name##_##level##_of_##lanes(LanesOf##lanes x) { \
+        double values[lanes];                                                  \
+        memcpy(values, &x, sizeof x);                                          \
+        name##_of_all(values, lanes);                                          \
+        memcpy(&x, values, sizeof x);                                          \
+        return x;                                                              \
+    }
 
-#define REAL_FUNCTIONS(level, code)                                                                  \
-    SINGLE_LOOPS(erf, level, code)                                                                   \
-    SINGLE_LOOPS(erfc, level, code)                                                                  \
-    REAL_LOOPS(erf_inv, level, code)                                                                 \
-    REAL_LOOPS(sine, level, code)                                                                    \
-    REAL_LOOPS(cosine, level, code)                                                                  \
-    SINGLE_LOOPS(exponential, level, code)                                                           \
-    SINGLE_LOOPS(logistic, level, code)                                                              \
-    SINGLE_LOOPS(tanh, level, code)                                                                  \
-    REAL_LOOPS(cbrt, level, code)                                                                    \
-    REAL_LOOPS(logarithm, level, code)                                                               \
-    REAL_LOOPS(log_plus_one, level, code)                                                            \
-    REAL_LOOPS(exponential_minus_one, level, code)                                                   \
-    REAL_LOOPS(tangent, level, code)                                                                 \
-    REAL_LOOPS(sinh, level, code)                                                                    \
-    REAL_LOOPS(cosh, level, code)                                                                    \
-    REAL_LOOPS(asin, level, code)                                                                    \
-    REAL_LOOPS(acos, level, code)                                                                    \
-    REAL_LOOPS(atan, level, code)                                                                    \
-    REAL_LOOPS(asinh, level, code)                                                                   \
-    REAL_LOOPS(acosh, level, code)                                                                   \
-    REAL_LOOPS(atanh, level, code)                                                                   \
-    static const RealFunction level##_functions[REAL_FUNCTION_COUNT] = {                             \
-        REAL_FUNCTION(erf, level), REAL_FUNCTION(erfc, level), REAL_FUNCTION(erf_inv, level),        \
-        REAL_FUNCTION(sine, level), REAL_FUNCTION(cosine, level), REAL_FUNCTION(exponential, level), \
-        REAL_FUNCTION(logistic, level), REAL_FUNCTION(tanh, level), REAL_FUNCTION(cbrt, level),      \
-        REAL_FUNCTION(logarithm, level), REAL_FUNCTION(log_plus_one, level), REAL_FUNCTION(exponential_minus_one, level),\
-        REAL_FUNCTION(tangent, level), REAL_FUNCTION(sinh, level), REAL_FUNCTION(cosh, level),       \
-        REAL_FUNCTION(asin, level), REAL_FUNCTION(acos, level), REAL_FUNCTION(atan, level),          \
-        REAL_FUNCTION(asinh, level), REAL_FUNCTION(acosh, level), REAL_FUNCTION(atanh, level),       \
+#define BINARY_LANES(name, level, code, lanes)                                                   \
+    code static LanesOf##lanes name##_##level##_of_##lanes(LanesOf##lanes x, LanesOf##lanes y) { \
+        double values[lanes], others[lanes];                                                     \
+        memcpy(values, &x, sizeof x), memcpy(others, &y, sizeof y);                              \
+        name##_of_all(values, others, lanes);                                                    \
+        memcpy(&x, values, sizeof x);                                                            \
+        return x;                                                                                \
+    }
+
+/* Which functions of lanes each level has: those whose vectors fit its registers. */
+#if HAS_LEVELS
+#define LANES_OF_plain(LANES, name) LANES(name, plain, , 1) LANES(name, plain, , 2)
+#define LANES_OF_fused(LANES, name) \
+    LANES(name, fused, FUSED_CODE, 1) LANES(name, fused, FUSED_CODE, 2) LANES(name, fused, FUSED_CODE, 4)
+#define LANES_OF_wide(LANES, name)                                      \
+    LANES(name, wide, WIDE_CODE, 1) LANES(name, wide, WIDE_CODE, 2)     \
+    LANES(name, wide, WIDE_CODE, 4) LANES(name, wide, WIDE_CODE, 8)
+#define LANE_TABLE_plain(name) { name##_plain_of_1, name##_plain_of_2 }
+#define LANE_TABLE_fused(name) { name##_fused_of_1, name##_fused_of_2, name##_fused_of_4 }
+#define LANE_TABLE_wide(name) { name##_wide_of_1, name##_wide_of_2, name##_wide_of_4, name##_wide_of_8 }
+#else
+#define LANES_OF_plain(LANES, name) LANES(name, plain, , 1)
+#define LANE_TABLE_plain(name) { name##_plain_of_1 }
+#endif
+
+#define REAL_LOOPS(name, level, code) \
+    REAL_LOOP(name, level, code, float) REAL_LOOP(name, level, code, double) LANES_OF_##level(UNARY_LANES, name)
+#define SINGLE_LOOPS(name, level, code) \
+    SINGLE_LOOP(name, level, code) REAL_LOOP(name, level, code, double) LANES_OF_##level(UNARY_LANES, name)
+#define BINARY_LOOPS(name, level, code) \
+    BINARY_LOOP(name, level, code, float) BINARY_LOOP(name, level, code, double) LANES_OF_##level(BINARY_LANES, name)
+#define REAL_FUNCTION(name, level) { name##_##level##_float, name##_##level##_double, LANE_TABLE_##level(name) }
+
+#define REAL_FUNCTIONS(level, code)                                                              \
+    SINGLE_LOOPS(erf, level, code)                                                               \
+    SINGLE_LOOPS(erfc, level, code)                                                              \
+    REAL_LOOPS(erf_inv, level, code)                                                             \
+    REAL_LOOPS(sine, level, code)                                                                \
+    REAL_LOOPS(cosine, level, code)                                                              \
+    SINGLE_LOOPS(exponential, level, code)                                                       \
+    SINGLE_LOOPS(logistic, level, code)                                                          \
+    SINGLE_LOOPS(tanh, level, code)                                                              \
+    REAL_LOOPS(cbrt, level, code)                                                                \
+    REAL_LOOPS(logarithm, level, code)                                                           \
+    REAL_LOOPS(log_plus_one, level, code)                                                        \
+    REAL_LOOPS(exponential_minus_one, level, code)                                               \
+    REAL_LOOPS(tangent, level, code)                                                             \
+    REAL_LOOPS(sinh, level, code)                                                                \
+    REAL_LOOPS(cosh, level, code)                                                                \
+    REAL_LOOPS(asin, level, code)                                                                \
+    REAL_LOOPS(acos, level, code)                                                                \
+    REAL_LOOPS(atan, level, code)                                                                \
+    REAL_LOOPS(asinh, level, code)                                                               \
+    REAL_LOOPS(acosh, level, code)                                                               \
+    REAL_LOOPS(atanh, level, code)                                                               \
+    BINARY_LOOPS(power, level, code)                                                             \
+    BINARY_LOOPS(atan2, level, code)                                                             \
+    static const RealFunction level##_functions[REAL_FUNCTION_COUNT] = {                         \
+        REAL_FUNCTION(erf, level), REAL_FUNCTION(erfc, level), REAL_FUNCTION(erf_inv, level),    \
+        REAL_FUNCTION(sine, level), REAL_FUNCTION(cosine, level),                                \
+        REAL_FUNCTION(exponential, level), REAL_FUNCTION(logistic, level),                       \
+        REAL_FUNCTION(tanh, level), REAL_FUNCTION(cbrt, level), REAL_FUNCTION(logarithm, level), \
+        REAL_FUNCTION(log_plus_one, level), REAL_FUNCTION(exponential_minus_one, level),         \
+        REAL_FUNCTION(tangent, level), REAL_FUNCTION(sinh, level), REAL_FUNCTION(cosh, level),   \
+        REAL_FUNCTION(asin, level), REAL_FUNCTION(acos, level), REAL_FUNCTION(atan, level),      \
+        REAL_FUNCTION(asinh, level), REAL_FUNCTION(acosh, level), REAL_FUNCTION(atanh, level),   \
+        REAL_FUNCTION(power, level), REAL_FUNCTION(atan2, level),                                \
     };
 
 REAL_FUNCTIONS(plain, )

@@ -1,5 +1,7 @@
 import numpy as np
 
+VECTOR_FUNCTIONS: dict[str, dict[int, int]]
+
 erf: np.ufunc
 erfc: np.ufunc
 erf_inv: np.ufunc
@@ -21,3 +23,5 @@ atan: np.ufunc
 asinh: np.ufunc
 acosh: np.ufunc
 atanh: np.ufunc
+power: np.ufunc
+atan2: np.ufunc

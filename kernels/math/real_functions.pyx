@@ -10,10 +10,12 @@ from libc.stdint cimport intptr_t
 cdef extern from "real_functions.h":
     enum:
         REAL_FUNCTION_COUNT
+        VECTOR_WIDTHS
     ctypedef void (*RealLoop)(char **, const intptr_t *, const intptr_t *, void *) noexcept nogil
     ctypedef struct RealFunction:
         RealLoop of_f32
         RealLoop of_f64
+        void *of_lanes[VECTOR_WIDTHS]
     const RealFunction *real_functions() noexcept
 
 cnp.import_array()
@@ -21,17 +23,32 @@ cnp.import_ufunc()
 
 cdef cnp.PyUFuncGenericFunction _loops[2 * REAL_FUNCTION_COUNT]
 cdef void *_data[2]
-cdef char _types[4]
+cdef char _unary_types[4]
+cdef char _binary_types[6]
 _data[:] = [NULL, NULL]
-_types[:] = [cnp.NPY_FLOAT, cnp.NPY_FLOAT, cnp.NPY_DOUBLE, cnp.NPY_DOUBLE]
+_unary_types[:] = [cnp.NPY_FLOAT, cnp.NPY_FLOAT, cnp.NPY_DOUBLE, cnp.NPY_DOUBLE]
+_binary_types[:] = [cnp.NPY_FLOAT, cnp.NPY_FLOAT, cnp.NPY_FLOAT, cnp.NPY_DOUBLE, cnp.NPY_DOUBLE, cnp.NPY_DOUBLE]
+
+VECTOR_FUNCTIONS = {}
+"""For the name of each ufunc the addresses of its function on vectors of f64 in registers, by their lanes.
+
+The functions take and return vectors as C does; one lane is a `double`. A processor's registers limit the lanes.
+"""
 
 
-cdef object ufunc(int number, const char *name, const char *text):
+cdef object ufunc(int number, const char *name, const char *text, int operands=1):
     """The ufunc of a function. NumPy keeps pointers to the arrays, so they are static."""
     cdef const RealFunction *function = &real_functions()[number]
+    cdef char *types = &_unary_types[0] if operands == 1 else &_binary_types[0]
+    cdef int width
     _loops[2 * number] = <cnp.PyUFuncGenericFunction>function.of_f32
     _loops[2 * number + 1] = <cnp.PyUFuncGenericFunction>function.of_f64
-    return cnp.PyUFunc_FromFuncAndData(&_loops[2 * number], _data, _types, 2, 1, 1, cnp.PyUFunc_None, name, text, 0)
+    VECTOR_FUNCTIONS[name.decode()] = {
+        1 << width: <intptr_t>function.of_lanes[width] for width in range(VECTOR_WIDTHS) if function.of_lanes[width]
+    }
+    return cnp.PyUFunc_FromFuncAndData(
+        &_loops[2 * number], _data, types, 2, operands, 1, cnp.PyUFunc_None, name, text, 0
+    )
 
 
 erf = ufunc(0, "erf", "The error function of f64.")
@@ -55,3 +72,5 @@ atan = ufunc(17, "atan", "The inverse tangent of f64.")
 asinh = ufunc(18, "asinh", "The inverse hyperbolic sine of f64.")
 acosh = ufunc(19, "acosh", "The inverse hyperbolic cosine of f64.")
 atanh = ufunc(20, "atanh", "The inverse hyperbolic tangent of f64.")
+power = ufunc(21, "power", "x to the power of y of f64.", 2)
+atan2 = ufunc(22, "atan2", "The angle of the point (x2, x1) of f64.", 2)

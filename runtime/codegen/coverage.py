@@ -130,8 +130,37 @@ MATHEMATICS: Final[dict[str, str]] = {
 }
 """On floats narrower than f64, by functions of the modules of `mathematics`."""
 
-MATHEMATICS_OF_F64: Final[dict[str, str]] = {"stablehlo.rsqrt": "roots.rsqrt_by_steps"}
-"""Those of them that are generated for f64 too, with the references' bits."""
+MATHEMATICS_OF_F64: Final[dict[str, str]] = {
+    "stablehlo.atan2": "library.atan2",
+    "stablehlo.cbrt": "library.cbrt",
+    "stablehlo.cosine": "library.cosine",
+    "stablehlo.exponential": "library.exponential",
+    "stablehlo.exponential_minus_one": "library.exponential_minus_one",
+    "stablehlo.log": "library.logarithm",
+    "stablehlo.log_plus_one": "library.log_plus_one",
+    "stablehlo.logistic": "library.logistic",
+    "stablehlo.power": "library.power",
+    "stablehlo.rsqrt": "roots.rsqrt_by_steps",
+    "stablehlo.sine": "library.sine",
+    "stablehlo.tan": "library.tangent",
+    "stablehlo.tanh": "library.tanh",
+    "chlo.acos": "library.acos",
+    "chlo.acosh": "library.acosh",
+    "chlo.asin": "library.asin",
+    "chlo.asinh": "library.asinh",
+    "chlo.atan": "library.atan",
+    "chlo.atanh": "library.atanh",
+    "chlo.cosh": "library.cosh",
+    "chlo.erf": "library.erf",
+    "chlo.erf_inv": "library.erf_inv",
+    "chlo.erfc": "library.erfc",
+    "chlo.sinh": "library.sinh",
+    "chlo.tan": "library.tangent",
+}
+"""On f64, with the references' bits: by calls of the functions of `kernels/math`, or as above."""
+
+COMPLEX_OF_F64: Final[dict[str, str]] = {"stablehlo.exponential": "exponential"}
+"""On values of complex<f64>, by functions of `elementwise/complex128.py`."""
 
 
 def emits(operation: Operation) -> bool:
@@ -166,7 +195,8 @@ def element_type_of(value: Value) -> ElementType:
 def covers(name: str, type: ElementType) -> bool:
     """Whether there is code for an operation of which name and element type say all."""
     if type.category == COMPLEX:
-        return name in COMPLEX_NUMBERS or (type.width == 64 and name in SINGLE_COMPLEX)
+        functions = SINGLE_COMPLEX if type.width == 64 else COMPLEX_OF_F64
+        return name in COMPLEX_NUMBERS or name in functions
     if type.category != FLOAT:
         return name in INTEGERS and INTEGERS[name][0] & type.category != 0
     functions = MATHEMATICS_OF_F64 if type.width == 64 else MATHEMATICS

@@ -17,6 +17,7 @@ from ...ir import Operation
 from ...types import COMPLEX, FLOAT, SIGNED, ElementType
 from ..coverage import (
     COMPLEX_NUMBERS,
+    COMPLEX_OF_F64,
     FLOATS,
     INTEGERS,
     MATHEMATICS,
@@ -29,6 +30,7 @@ from ..llvm.float_formats import FORMATS
 from ..llvm.values import F32, F64, Value, bits_of, constant, integer, is_nan, rounded
 from ..mathematics import FUNCTIONS, FUNCTIONS_OF_F64, SHORT, SHORT_FUNCTIONS, Function
 from . import complex64 as single_complex
+from . import complex128 as complex_of_f64
 from . import conversion as conversion
 from . import floats as floats
 from . import integers as integers
@@ -114,7 +116,7 @@ def _rule(operation: Operation) -> Rule:
 def _plain_rule(name: str, type: ElementType) -> Rule:
     """The code of an operation whose name and element type say all."""
     if type.category == COMPLEX:
-        return _complex_rule(name)
+        return _complex_rule(name, type)
     if type.category != FLOAT:
         on_integers = getattr(integers, INTEGERS[name][1])
         return lambda builder, operands: (on_integers(builder, type, *_singles(operands)),)
@@ -133,9 +135,13 @@ def _plain_rule(name: str, type: ElementType) -> Rule:
     )
 
 
-def _complex_rule(name: str) -> Rule:
-    module, names = (floats, COMPLEX_NUMBERS) if name in COMPLEX_NUMBERS else (single_complex, SINGLE_COMPLEX)
-    function = getattr(module, names[name])
+def _complex_rule(name: str, type: ElementType) -> Rule:
+    if name in COMPLEX_NUMBERS:
+        function = getattr(floats, COMPLEX_NUMBERS[name])
+    elif type.width == 64:
+        function = getattr(single_complex, SINGLE_COMPLEX[name])
+    else:
+        function = getattr(complex_of_f64, COMPLEX_OF_F64[name])
     return lambda builder, operands: function(builder, *operands)
 
 

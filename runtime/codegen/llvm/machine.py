@@ -160,8 +160,10 @@ class _Machine:
 
     def load(self, code: bytes, name: str, symbols: Mapping[str, int]) -> int:
         """Load machine code; returns the address of its function."""
+        from .vector_variants import library_symbols
+
         loading = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(name)
-        for symbol, address in symbols.items():
+        for symbol, address in {**symbols, **library_symbols(code)}.items():
             loading.import_symbol(symbol, address)
         library = loading.link(self.compiler, f"library{len(self.libraries)}")
         self.libraries.append(library)

@@ -1,8 +1,9 @@
-"""Functions that are instructions for vectors of 64 bits, of which LLVM makes no use by itself.
+"""Functions of f64 and 64-bit integers that have variants for vectors.
 
 Code calls such a function for one lane. It is only declared while loops become loops of vectors: there LLVM
-calls its variant for as many lanes, which the function's attribute names. `define` then defines them all, to
-be inlined.
+calls its variant for as many lanes, which the function's attribute names. Some are instructions of which LLVM
+makes no use by itself: `define` defines them all, to be inlined. The others are functions of `kernels/math`,
+which are called at their addresses.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
-from ...kernels.launch.processor import has_fast_memory_operands, has_rsqrt14, has_two_register_permute
+from ...kernels.launch.processor import (
+    has_fast_memory_operands,
+    has_full_speed_avx512,
+    has_rsqrt14,
+    has_two_register_permute,
+)
 from .values import F64, I8, I32, I64
 
 ENTRIES = 16
@@ -22,29 +28,28 @@ ENTRIES = 16
 
 _LANES = 8
 _POINTER = ir.PointerType()
+_KEPT = "llvm.compiler.used"
 _PURE = ("nounwind", "willreturn", "memory(none)")
+_LIBRARY = "nimblehlo_f64_"
+"""What the names of functions of `kernels/math` begin with."""
 
 Emit = Callable[[ir.IRBuilder, Sequence[ir.Value]], ir.Value]
 
 
-class _Function(NamedTuple):
-    """What is declared, and defined later.
+class _Declaration(NamedTuple):
+    """A function and its variants.
 
     Attributes:
         name: of the function of one lane.
         result: its type.
         parameters: their types; a pointer is the same for all lanes.
-        emit: the code for one lane, or for as many as its operands have.
-        variants: for how many others.
-        is_offered: whether this processor has the instruction.
+        variants: for how many other lanes.
     """
 
     name: str
     result: ir.Type
     parameters: tuple[ir.Type, ...]
-    emit: Emit
     variants: tuple[int, ...]
-    is_offered: Callable[[], bool]
 
     def type(self, lanes: int) -> ir.FunctionType:
         """Of the function, or of its variant for some lanes."""
@@ -63,10 +68,25 @@ class _Function(NamedTuple):
         _add(function, *_PURE, f'"vector-function-abi-variant"="{",".join(names)}"')
         return [ir.Function(module, self.type(lanes), self.variant(lanes)) for lanes in self.variants]
 
+
+class _Instruction(NamedTuple):
+    """A function that is defined later.
+
+    Attributes:
+        declaration: its name and types.
+        emit: the code for one lane, or for as many as its operands have.
+        is_offered: whether this processor has the instruction.
+    """
+
+    declaration: _Declaration
+    emit: Emit
+    is_offered: Callable[[], bool]
+
     def define(self, module: ir.Module) -> None:
         """The function and its variants."""
-        for lanes in (1, *self.variants):
-            function = ir.Function(module, self.type(lanes), self.variant(lanes))
+        declaration = self.declaration
+        for lanes in (1, *declaration.variants):
+            function = ir.Function(module, declaration.type(lanes), declaration.variant(lanes))
             _add(function, "alwaysinline", *_PURE)
             builder = ir.IRBuilder(function.append_basic_block("entry"))
             builder.ret(self.emit(builder, function.args))
@@ -88,6 +108,40 @@ def fma(builder: ir.IRBuilder, value: ir.Value, factor: ir.Value, addend: float)
     The addend is read where it is added: a constant would take a register, or an instruction to get there.
     """
     return _called(builder, "fma", value, factor, _repeated(builder.module, addend))
+
+
+def call_library(builder: ir.IRBuilder, name: str, operands: Sequence[ir.Value]) -> ir.Value:
+    """What a function of `kernels/math/real_functions.pyx` gives for values of f64."""
+    module = builder.module
+    if _LIBRARY + name not in module.globals:
+        lanes = tuple(lanes for lanes in _library()[name] if 1 < lanes <= _library_lanes())
+        _keep(module, _Declaration(_LIBRARY + name, F64, (F64,) * len(operands), lanes).declare(module))
+    return builder.call(module.globals[_LIBRARY + name], operands)
+
+
+def library_symbols(code: bytes) -> dict[str, int]:
+    """The addresses of the functions of `kernels/math` that machine code refers to, by their symbols."""
+    if _LIBRARY.encode() not in code:
+        return {}
+    return {
+        symbol: address
+        for name, addresses in _library().items()
+        for lanes, address in addresses.items()
+        if (symbol := _Declaration(_LIBRARY + name, F64, (), ()).variant(lanes)).encode() in code
+    }
+
+
+def _library() -> dict[str, dict[int, int]]:
+    """For each function of `kernels/math` the addresses of its variants by their lanes."""
+    from ...kernels.math.real_functions import VECTOR_FUNCTIONS
+
+    return VECTOR_FUNCTIONS
+
+
+@functools.cache
+def _library_lanes() -> int:
+    """How many lanes a vector of generated code has at most: more would be passed in two registers."""
+    return 8 if has_full_speed_avx512() else 4
 
 
 def _repeated(module: ir.Module, number: float) -> ir.Value:
@@ -134,12 +188,16 @@ def _emit_inverse_root(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> i
 
 
 @functools.cache
-def _functions() -> tuple[_Function, ...]:
+def _instructions() -> tuple[_Instruction, ...]:
     """Those that this processor has."""
     all = (
-        _Function("entry", I64, (_POINTER, I64), _emit_entry, (4, 8), has_two_register_permute),
-        _Function("inverse_root", F64, (F64,), _emit_inverse_root, (4, 8), has_rsqrt14),
-        _Function("fma", F64, (F64, F64, _POINTER), _emit_fma, (4,), has_fast_memory_operands),
+        _Instruction(
+            _Declaration("entry", I64, (_POINTER, I64), (4, 8)), _emit_entry, has_two_register_permute
+        ),
+        _Instruction(_Declaration("inverse_root", F64, (F64,), (4, 8)), _emit_inverse_root, has_rsqrt14),
+        _Instruction(
+            _Declaration("fma", F64, (F64, F64, _POINTER), (4,)), _emit_fma, has_fast_memory_operands
+        ),
     )
     return tuple(one for one in all if one.is_offered())
 
@@ -152,7 +210,8 @@ def define(llvm: Any, module: Any, pass_builder: Any) -> None:
         module: optimised.
         pass_builder: by which it was.
     """
-    names = {one.variant(lanes) for one in _functions() for lanes in (1, *one.variants)}
+    declarations = [one.declaration for one in _instructions()]
+    names = {one.variant(lanes) for one in declarations for lanes in (1, *one.variants)}
     if names.isdisjoint(function.name for function in module.functions):
         return
     module.link_in(llvm.parse_assembly(_definitions()))
@@ -168,15 +227,16 @@ def define(llvm: Any, module: Any, pass_builder: Any) -> None:
 def _definitions() -> str:
     """The module that defines all functions and their variants."""
     module = ir.Module()
-    for function in _functions():
-        function.define(module)
+    for instruction in _instructions():
+        instruction.define(module)
     return str(module)
 
 
 def _called(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> ir.Value:
     module = builder.module
     if name not in module.globals:
-        _keep(module, [variant for function in _functions() for variant in function.declare(module)])
+        declarations = [one.declaration for one in _instructions()]
+        _keep(module, [variant for one in declarations for variant in one.declare(module)])
     return builder.call(module.globals[name], operands)
 
 
@@ -188,10 +248,13 @@ def _add(function: ir.Function, *attributes: str) -> None:
 
 def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
     """Let LLVM not drop functions that nothing calls yet."""
-    type = ir.ArrayType(_POINTER, len(functions))
-    kept = ir.GlobalVariable(module, type, "llvm.compiler.used")
-    kept.linkage, kept.section = "appending", "llvm.metadata"
-    kept.initializer = ir.Constant(type, functions)
+    kept = module.globals.get(_KEPT)
+    if kept is None:
+        kept = ir.GlobalVariable(module, ir.ArrayType(_POINTER, 0), _KEPT)
+        kept.linkage, kept.section = "appending", "llvm.metadata"
+    all = [*(kept.initializer.constant if kept.initializer is not None else ()), *functions]
+    kept.value_type = ir.ArrayType(_POINTER, len(all))
+    kept.initializer = ir.Constant(kept.value_type, all)
 
 
 def _of_lanes(type: ir.Type, lanes: int) -> ir.Type:

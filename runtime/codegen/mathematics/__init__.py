@@ -1,8 +1,9 @@
-"""Transcendental functions as straight-line arithmetic on `double`, which LLVM's loop vectoriser takes.
+"""Transcendental functions, of which LLVM's loop vectoriser makes loops of vectors.
 
-They are for arguments that f32 holds, and right once their values are rounded to f32 or a narrower type: what
-lies beyond the range of f32 need not be exact. Nothing here calls a library. The errors that are stated are
-in ulps of f64; tools/generated_functions.py measures them.
+Most are straight-line arithmetic on `double` for arguments that f32 holds, and right once their values are
+rounded to f32 or a narrower type: what lies beyond the range of f32 need not be exact. They call no
+library. The errors that are stated are in ulps of f64; tools/generated_functions.py measures them.
+Functions of f64 are calls of `kernels/math`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from llvmlite import ir
 
 from ..coverage import MATHEMATICS, MATHEMATICS_OF_F64
 from . import error_functions, exponential, gamma_functions, logarithm, roots, single, trigonometry
+from .library import library_function
 from .reals import Real
 
 Function = Callable[..., ir.Value]
@@ -31,7 +33,10 @@ def _functions(names: Mapping[str, str]) -> Mapping[str, Function]:
     found = {}
     for operation, path in names.items():
         module, _, name = path.partition(".")
-        found[operation] = _on_values(getattr(modules[module], name))
+        if module == "library":
+            found[operation] = library_function(name)
+        else:
+            found[operation] = _on_values(getattr(modules[module], name))
     return MappingProxyType(found)
 
 

@@ -132,7 +132,7 @@ class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
 class Atan2(
     Binary,
     name="stablehlo.atan2",
-    functions={FLOAT: np.arctan2, COMPLEX: special.atan2_complex},
+    functions={FLOAT: real_functions.atan2, COMPLEX: special.atan2_complex},
     wide=FLOAT | COMPLEX,
 ):
     """The angle of the point (rhs, lhs)."""
@@ -256,7 +256,7 @@ class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLE
 class Power(
     Arithmetic,
     name="stablehlo.power",
-    functions={INTEGER: special.power_integers, FLOAT: np.power, COMPLEX: special.power_complex},
+    functions={INTEGER: special.power_integers, FLOAT: real_functions.power, COMPLEX: special.power_complex},
     wide=FLOAT | COMPLEX,
 ):
     """lhs to the power of rhs."""

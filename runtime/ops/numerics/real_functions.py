@@ -21,8 +21,8 @@ class RealFunction:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __call__(self, operand: Array) -> Any:
-        return self.ufunc(operand)
+    def __call__(self, *operands: Array) -> Any:
+        return self.ufunc(*operands)
 
     @functools.cached_property
     def ufunc(self) -> np.ufunc:
@@ -59,3 +59,5 @@ atan = RealFunction("atan")
 asinh = RealFunction("asinh")
 acosh = RealFunction("acosh")
 atanh = RealFunction("atanh")
+power = RealFunction("power")
+atan2 = RealFunction("atan2")

@@ -23,6 +23,8 @@ from .broadcast_shapes import broadcast_shape
 _GREAT_EXPONENT = 1e12
 """The exponent from which zeta equals its first term; SciPy returns NaN for much larger ones."""
 
+_SPLIT_EXPONENTS = 700.0
+"""From here on exp is computed as a square."""
 _SPLIT = 134217729.0
 """2^27 + 1: splits a f64 into two halves whose products are exact."""
 
@@ -200,8 +202,17 @@ def cbrt_complex(operand: Array) -> Array:
 
 
 def exp_complex(operand: Array) -> Array:
-    """exp(real) * (cos(imag), sin(imag)); NaN wherever the angle is infinite or NaN."""
-    return np.where(np.isfinite(operand.imag), np.exp(operand), complex(np.nan, np.nan))
+    """exp(real) * (cos(imag), sin(imag)); NaN wherever the angle is infinite or NaN.
+
+    The power of a great exponent is multiplied in two factors, because alone it may overflow.
+    """
+    x, y = operand.real, operand.imag
+    is_great = x > _SPLIT_EXPONENTS
+    power = real_functions.exponential(np.where(is_great, x * 0.5, x))
+    factor = np.where(is_great, power, 1.0)
+    real = real_functions.cosine(y) * power * factor
+    imaginary = real_functions.sine(y) * power * factor
+    return complex_of(real, np.where(y == 0, y, imaginary))
 
 
 def expm1_complex(operand: Array) -> Array:
