@@ -29,6 +29,11 @@ MINIMIZING_SECONDS: Final = 20.0
 """Seconds for making a finding's program smaller."""
 PROGRAM_SECONDS: Final = 60.0
 """Seconds that a backend may take for a program."""
+ENDS: Final = (
+    "The program is valid. A backend that does not run it has to say so by an error; this one ends its"
+    " process."
+)
+"""The explanation of crashes."""
 _PLAIN: Final = Options(compile="never")
 
 
@@ -97,7 +102,7 @@ class Fuzzer:
             message = without_numbers(str(error))
             if "ended its process" in message:
                 fails = _ends(self.backend, message)
-                self._add(report, message, "", seed, "The process ends.", module, inputs, fails)
+                self._add(report, message, ENDS, seed, "the process ends.", module, inputs, fails)
             else:
                 report.rejected[message] += 1
             return

@@ -142,6 +142,14 @@ def _has_special_value(first: Difference) -> bool:
     return is_inexact(sides[0].dtype) and not all(np.isfinite(one.astype(np.complex128)) for one in sides)
 
 
+def _reduces_nans(first: Difference) -> bool:
+    """Whether NaN is reduced to a format without mantissa bits."""
+    if first.operation != "stablehlo.reduce_precision" or first.departure.index is None:
+        return False
+    has_none = _attribute(operation_of(first), "mantissa_bits") == 0
+    return has_none and bool(np.isnan(first.inputs[0][first.departure.index]))
+
+
 def _classifies_narrow_floats(first: Difference) -> bool:
     operand: Any = operation_of(first).operands[0].type if operation_of(first).operands else None
     is_narrow = (
@@ -193,6 +201,12 @@ KNOWN_CAUSES: Final = (
         "Integers wrap around, so that the result is base ** exponent modulo 2 ** width; that of NimbleHLO"
         " is, which Python's integers confirm.",
         _has_wrong_power,
+    ),
+    KnownCause(
+        "reduce_precision of NaN to no mantissa bits",
+        "A format without mantissa bits has no NaN. By the specification's steps NaN overflows to an"
+        " infinity, as in the reference interpreter; the other implementation keeps NaN.",
+        _reduces_nans,
     ),
     KnownCause(
         "is_inf takes -0 for infinite in types without infinities",

@@ -83,8 +83,7 @@ class FuzzReport:
         lines = [f"# Random programs on {self.backend}", "", self.summary()]
         for finding in sorted(self.findings.values(), key=lambda one: -one.count):
             lines += ["", f"## {finding.cause}", ""]
-            if finding.explanation:
-                lines += [finding.explanation, ""]
+            lines += [finding.explanation or "The cause is not known.", ""]
             plural = "s" if finding.count > 1 else ""
             lines += [
                 f"{finding.count} program{plural}, the first from seed {finding.seed}: {finding.detail}",
