@@ -240,8 +240,7 @@ def test_an_optimizer_of_many_parameters(count: int) -> None:
         means, squares, weights, gradients = (state[part::4] for part in range(4))
         means = [m * np.float32(0.9) + g * np.float32(0.1) for m, g in zip(means, gradients, strict=True)]
         squares = [
-            s * np.float32(0.99) + g * g * np.float32(0.01)
-            for s, g in zip(squares, gradients, strict=True)
+            s * np.float32(0.99) + g * g * np.float32(0.01) for s, g in zip(squares, gradients, strict=True)
         ]
         weights = [
             w - scale * m / (square_root(s) + np.float32(1e-3))

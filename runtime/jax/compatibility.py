@@ -1,6 +1,6 @@
 """The names of JAX that are not public and that this package uses, and what it does where one is missing.
 
-jax 0.7 to 0.10 have them. Each is looked up when it is needed, so that a JAX that lacks one says which, and
+jax 0.8 to 0.10 have them. Each is looked up when it is needed, so that a JAX that lacks one says which, and
 its other backends stay usable.
 """
 
@@ -29,6 +29,15 @@ class PrivateName:
     name: str
     purpose: str
 
+    @property
+    def exists(self) -> bool:
+        """Whether the installed JAX has it."""
+        try:
+            self.get()
+        except UnsupportedError:
+            return False
+        return True
+
     def get(self) -> Any:
         """What it stands for.
 
@@ -44,7 +53,7 @@ class PrivateName:
 
             raise UnsupportedError(
                 f"jax {jax.__version__} has no {self.module}.{self.name}, which is needed for {self.purpose};"
-                " jax 0.7 to 0.10 are supported"
+                " jax 0.8 to 0.10 are supported"
             ) from None
         return value
 
@@ -72,7 +81,6 @@ DLPACK_DEVICE: Final = PrivateName(
     "jax._src.array", "ArrayImpl.__dlpack_device__", "exporting arrays by DLPack"
 )
 DLPACK_DEVICES: Final = PrivateName("jax._src.dlpack", "DLDeviceType", "exporting arrays by DLPack")
-CHECK_DLPACK_DEVICE: Final = PrivateName("jax._src.dlpack", "_check_device", "importing arrays by DLPack")
 PLACE_DLPACK_ARRAY: Final = PrivateName("jax._src.dlpack", "_place_array", "importing arrays by DLPack")
 CONFIG: Final = PrivateName("jax._src.config", "config_ext.Config", "settings of programs")
 
@@ -105,6 +113,12 @@ LATER_PRIMITIVES: Final = {
 """The same, of primitives that came after jax 0.7."""
 
 
+LATER_FUNCTIONS: Final = {
+    "check_dlpack_device": PrivateName("jax._src.dlpack", "_check_device", "importing arrays by DLPack")
+}
+"""Functions that came after jax 0.7, and that are not missed before."""
+
+
 def private_names() -> Iterator[PrivateName]:
     """All names that must be there."""
     yield from (value for value in globals().values() if isinstance(value, PrivateName))
@@ -118,25 +132,31 @@ def primitives() -> dict[str, Any]:
         UnsupportedError: one is missing.
     """
     result = {name: private.get() for name, private in PRIMITIVES.items()}
-    for name, private in LATER_PRIMITIVES.items():
-        try:
-            result[name] = private.get()
-        except UnsupportedError:
-            continue
-    return result
+    later = {name: private.get() for name, private in LATER_PRIMITIVES.items() if private.exists}
+    return result | later
 
 
 class StateContext:
-    """A value of the process and of its threads that JAX's caches know, as `jax.make_user_context` makes it.
+    """A value of the process and of its threads that JAX's caches know.
+
+    `jax.make_user_context` makes the same, but before jax 0.10 its value of the process cannot change.
 
     Args:
         default: the value of the process at first.
     """
 
     def __init__(self, default: Any) -> None:
-        self._state = CONFIG.get()(
-            "nimblehlo", default, include_in_jit_key=True, include_in_trace_context=True
-        )
+        try:
+            self._state = CONFIG.get()(
+                "nimblehlo", default, include_in_jit_key=True, include_in_trace_context=True
+            )
+        except TypeError:
+            import jax
+
+            raise UnsupportedError(
+                f"jax {jax.__version__} has no values with names in its caches' keys, which are needed for"
+                " settings of programs; jax 0.8 to 0.10 are supported"
+            ) from None
 
     @property
     def value(self) -> Any:
@@ -159,14 +179,6 @@ class StateContext:
             yield
         finally:
             self._state.set_local(previous)
-
-
-def make_context(default: Any) -> Any:
-    """A value that JAX's caches know: `jax.make_user_context`, or the same for a JAX that lacks it."""
-    import jax
-
-    make = getattr(jax, "make_user_context", None)
-    return StateContext(default) if make is None else make(default)
 
 
 def wrap(private: PrivateName, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:

@@ -32,7 +32,9 @@ def install() -> None:
     """
     compatibility.wrap(compatibility.TO_DLPACK, _exporting)
     compatibility.wrap(compatibility.DLPACK_DEVICE, _on_host)
-    compatibility.wrap(compatibility.CHECK_DLPACK_DEVICE, _sharing_host_memory)
+    check_device = compatibility.LATER_FUNCTIONS["check_dlpack_device"]
+    if check_device.exists:
+        compatibility.wrap(check_device, _sharing_host_memory)
     compatibility.wrap(compatibility.PLACE_DLPACK_ARRAY, _placing)
 
 
@@ -95,7 +97,7 @@ def _placing(place_array: Function) -> Function:
 
         comes_home = device is None and jax.default_backend() == PLATFORM
         if array.platform() == _CPU and (comes_home or getattr(device, "platform", None) == PLATFORM):
-            return jax.device_put(np.asarray(array), device)
+            return jax.device_put(np.array(array) if copy else np.asarray(array), device)
         return place_array(array, device, dlpack_device, copy)
 
     return place

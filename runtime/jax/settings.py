@@ -178,7 +178,7 @@ class _Context:
         if self._state is None:
             with self._lock:
                 if self._state is None:
-                    self._state = compatibility.make_context(of_environment())
+                    self._state = compatibility.StateContext(of_environment())
         return self._state
 
 

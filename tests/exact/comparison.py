@@ -121,9 +121,7 @@ def unary_operations(name: str, codes: Codes) -> list[Line]:
     return lines
 
 
-def _unary(
-    format: FloatFormat | IntegerFormat, codes: Codes
-) -> Iterator[tuple[str, list[int | None]]]:
+def _unary(format: FloatFormat | IntegerFormat, codes: Codes) -> Iterator[tuple[str, list[int | None]]]:
     if isinstance(format, FloatFormat):
         for kind, on_numbers in operations.FLOAT_UNARY.items():
             yield kind, [format.encode(on_numbers(format.decode(code))) for code in codes]
@@ -289,7 +287,6 @@ def _near_ties(format: FloatFormat) -> Iterator[int]:
                     if 0 <= code < format.sign_bit:
                         yield code
                         yield code | format.sign_bit
-
 
 
 def every_comparison() -> Iterator[tuple[list[tuple[str, Codes]], list[Line]]]:

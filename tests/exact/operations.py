@@ -192,9 +192,7 @@ def _in(format: FloatFormat, number: float) -> Number:
     return _step(format, Fraction(number) if number else ZERO)
 
 
-def quantized(
-    format: FloatFormat, number: Number, low: int, high: int, scale: float, zero_point: int
-) -> int:
+def quantized(format: FloatFormat, number: Number, low: int, high: int, scale: float, zero_point: int) -> int:
     """The stored value of a number: each step is rounded to the expressed type; NaN becomes 0."""
     scaled = _step(format, divide(number, _in(format, scale)))
     shifted = _step(format, add(scaled, _in(format, zero_point)))

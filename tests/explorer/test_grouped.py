@@ -128,7 +128,7 @@ def test_the_program_runs_once_where_a_scatter_is_all_that_varies(returned: str,
     lines = [scatter_line("f32", combining("add", "f32"), 4, updates)]
     lines += [f"%n = stablehlo.negate %u : {given}"] * ("%n" in returned)
     lines += [f"%t = stablehlo.add %s, %x : {type}"] * ("%t" in returned)
-    lines += [f'%c = stablehlo.custom_call @counted(%x) : ({type}) -> {type}'] * ("%c" in returned)
+    lines += [f"%c = stablehlo.custom_call @counted(%x) : ({type}) -> {type}"] * ("%c" in returned)
     types = ", ".join([given if name == "%n" else type for name in returned.split(", ")])
     text = f"""func.func @main(%x: {type}, %i: tensor<{updates}x1xi32>, %u: {given}) -> ({types}) {{
       {chr(10).join(lines)}

@@ -125,9 +125,7 @@ class Campaign:
             judge = functools.partial(self._judge, seed, program, wanted, given)
             self._enter(seed, program, judge, shrink)
 
-    def _enter(
-        self, seed: int, program: Program, judge: Callable[[], Failure | None], shrink: bool
-    ) -> None:
+    def _enter(self, seed: int, program: Program, judge: Callable[[], Failure | None], shrink: bool) -> None:
         """Count a program, and its failure where it has one."""
         try:
             failure = judge()

@@ -1,6 +1,6 @@
 """The process that computes as on one level: compares with what `tests.poisoned.worker` recorded.
 
-    python -m tests.processors.worker FILE START
+python -m tests.processors.worker FILE START
 """
 
 from __future__ import annotations

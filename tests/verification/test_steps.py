@@ -18,9 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def step(function: Any, operands: tuple[int, ...], results: tuple[int, ...], **rest: Any) -> Step:
-    return Step(
-        Prepared(function), operands, results, rest.pop("name", "test.op"), None, ((), ()), **rest
-    )
+    return Step(Prepared(function), operands, results, rest.pop("name", "test.op"), None, ((), ()), **rest)
 
 
 def run(steps: list[Step], count: int, arguments: Any, results: tuple[int, ...], **rest: Any) -> list[Any]:

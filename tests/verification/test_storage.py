@@ -86,9 +86,7 @@ def test_an_update_in_place_of_what_is_read_later_is_found(monkeypatch: pytest.M
     monkeypatch.setattr(
         ArrayEmitter, "updated", lambda emitter, operation: emitter.bound[operation.operands[0]]
     )
-    monkeypatch.setattr(
-        ArrayEmitter, "emit_outlined", lambda self, one: EMIT_RULES[one.name].emit(self, one)
-    )
+    monkeypatch.setattr(ArrayEmitter, "emit_outlined", lambda self, one: EMIT_RULES[one.name].emit(self, one))
     with pytest.raises(InvalidPlan, match="reads tensor<8xf32> in memory that holds another value"):
         generate_steps()
 

@@ -204,9 +204,7 @@ def test_elements_along_an_axis(axis, is_transposed, index_type):
     if is_transposed:
         indices = np.asfortranarray(indices)
     other = 1 - axis
-    geometry = Geometry(
-        (40, 37), (40, 37), (40, 37), (), (axis,), (other,), (other,), (axis,), 2, (1, 1)
-    )
+    geometry = Geometry((40, 37), (40, 37), (40, 37), (), (axis,), (other,), (other,), (axis,), 2, (1, 1))
     result = prepared(geometry, operand, indices)(operand, indices)
     clamped = np.clip(indices.astype(np.int64), 0, operand.shape[axis] - 1)
     assert same_bits(result, np.take_along_axis(operand, clamped, axis))

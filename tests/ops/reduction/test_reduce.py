@@ -328,8 +328,6 @@ def test_inputs(text: str) -> None:
     assert_inputs_rejected(text)
 
 
-@pytest.mark.parametrize(
-    "body", [region([], "", ["%0 : tensor<2x3xf32>"]), TWO_BODY, combining("or", "i1")]
-)
+@pytest.mark.parametrize("body", [region([], "", ["%0 : tensor<2x3xf32>"]), TWO_BODY, combining("or", "i1")])
 def test_bodies_of_other_types_are_rejected(body: str) -> None:
     assert_rejected(Reduce, "C6", reduce(ONE, INIT, [1], ["tensor<2xf32>"], body))

@@ -76,9 +76,7 @@ def test_of_broadcast_in_dim(result: list[int], data: Any) -> None:
     count = data.draw(st.integers(0, len(result)))
     dims = data.draw(st.permutations(range(len(result))))[:count]
     shape = [data.draw(st.sampled_from([1, result[d]])) for d in dims]
-    assert_maps_agree(
-        view("broadcast_in_dim", [shape], result, f"broadcast_dimensions = {array(*dims)}")
-    )
+    assert_maps_agree(view("broadcast_in_dim", [shape], result, f"broadcast_dimensions = {array(*dims)}"))
 
 
 @given(SHAPES.filter(bool), st.data())

@@ -124,7 +124,7 @@ def test_results_are_made_where_they_are_wanted() -> None:
     block = simplified(RESULTS, rewrite=False).body.block  # type: ignore[union-attr]
     module = str(steps_module(block, view_of))
     # The second name of %q, its other shape, and what each branch hands on.
-    assert module.count("call void @\"llvm.memcpy") == 4
+    assert module.count('call void @"llvm.memcpy') == 4
     # What the first branch makes.
     assert module.partition("\n}")[0].count("alloca") == 1
 

@@ -267,9 +267,7 @@ def test_operations_without_native_code_run_by_their_loops(
 ) -> None:
     text = _of_one_operation(name, f"tensor<{'x'.join(map(str, shape))}x{type}>", operands)
     random = np.random.default_rng(3)
-    values = [
-        (random.standard_normal(shape) * 3).astype(ELEMENT_TYPES[type].dtype) for _ in range(operands)
-    ]
+    values = [(random.standard_normal(shape) * 3).astype(ELEMENT_TYPES[type].dtype) for _ in range(operands)]
     want = nimblehlo.execute(text, values, options=nimblehlo.Options(compile="never"))
     for threads in (1, 2, 3):
         executable = nimblehlo.compile(text, options=nimblehlo.Options(compile=compile, threads=threads))

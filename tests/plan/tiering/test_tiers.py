@@ -36,9 +36,7 @@ def _time_is_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "perf_counter", CLOCK)
 
 
-def _set_thresholds(
-    monkeypatch: pytest.MonkeyPatch, pace: str, early: float, patience: float = 0.3
-) -> None:
+def _set_thresholds(monkeypatch: pytest.MonkeyPatch, pace: str, early: float, patience: float = 0.3) -> None:
     """Set when native code is made; a kernel is expected to take a second."""
     monkeypatch.setitem(cost_model.THRESHOLDS, pace, cost_model.Thresholds(early, patience))
     monkeypatch.setattr(tiers, "KERNEL_COMPILE_SECONDS", 1.0)

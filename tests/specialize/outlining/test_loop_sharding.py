@@ -113,9 +113,7 @@ ROWS_APART = {
 
 @pytest.mark.parametrize("name", ROWS_APART)
 def test_rows_that_do_not_depend_on_each_other(name: str) -> None:
-    text = counted(
-        30, ROWS_APART[name], {"x": ("x0", X)}, "%y", more=f"%m : {X}, %w : tensor<6x6xf32>"
-    )
+    text = counted(30, ROWS_APART[name], {"x": ("x0", X)}, "%y", more=f"%m : {X}, %w : tensor<6x6xf32>")
     part = k_block_of(text)
     assert part is not None and part.rows == 2
     assert part.carried[1:] == (CarriedSharding.ROWS,)

@@ -235,9 +235,7 @@ def test_compare_with_truth(direction: str, value: str, expected: list[str]) -> 
     assert_becomes(comparison(direction, "%a", "%c", "i1", constant(value, "i1")), expected)
 
 
-@pytest.mark.parametrize(
-    "direction", ["NE", "EQ", "GT"]
-)
+@pytest.mark.parametrize("direction", ["NE", "EQ", "GT"])
 def test_compare_of_converted_truth(direction: str) -> None:
     lines = "%v = stablehlo.convert %p : (tensor<12xi1>) -> tensor<12xi32>\n" + constant("0", "i32")
     assert_becomes(comparison(direction, "%v", "%c", "i32", lines), ["convert", "compare"])
