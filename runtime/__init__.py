@@ -101,7 +101,7 @@ _DEFINED_IN = {
     "testing": "testing",
 }
 
-_TAKEN_BY_MOST = (
+_PRELOADED_MODULES = (
     ".api",
     ".ops.elementwise.arithmetic",
     ".ops.contraction.dot_general",
@@ -111,7 +111,7 @@ _TAKEN_BY_MOST = (
     ".plan.implementations.contraction_kernels",
     ".kernels.math.real_functions",
 )
-"""Modules that most programs take, and with them those that these import."""
+"""Modules that most programs need; they import the others that such programs need."""
 
 
 def __getattr__(name: str) -> Any:
@@ -128,6 +128,6 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_DEFINED_IN})
 
 
-for _module in _TAKEN_BY_MOST:
+for _module in _PRELOADED_MODULES:
     gc_paused(importlib.import_module)(_module, __name__)
 mark_long_lived()

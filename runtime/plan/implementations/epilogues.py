@@ -151,5 +151,5 @@ class EpilogueFusion(Replaceable):
         ]
         launches = [Code(body, self.threads, box).launches() for box in itertools.product(*bounds)]
         view: Any = view_of(self.product)
-        turned = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
-        return MatmulWithEpilogue(block, BlockEpilogue(launches, self.threads), self.position, turned)
+        transposed = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
+        return MatmulWithEpilogue(block, BlockEpilogue(launches, self.threads), self.position, transposed)

@@ -24,8 +24,8 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
         view: the operation.
         threads: most threads that the kernel may use; None: all.
     """
-    offer = _OFFERS.get(view.name)
-    if offer is None:
+    matcher = _MATCHERS.get(view.name)
+    if matcher is None:
         return "no kernel for this operation"
     values = (*view.operation.operands, *view.operation.results)
     if any(value.type.category & QUANTIZED for value in values):
@@ -34,7 +34,7 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
         return quantized_sum(view, threads)
     if not all(value.type.size for value in view.operation.operands):  # type: ignore[union-attr]
         return "there are no elements"
-    return offer(view, threads)
+    return matcher(view, threads)
 
 
 def _contraction(view: Any, threads: int | None) -> KernelMatch:
@@ -346,7 +346,7 @@ def _rng_bit_generator(view: Any, threads: int | None) -> KernelMatch:
     return Kernel(prepare, "counters side by side", is_compiled_ahead=True)
 
 
-_OFFERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
+_MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
     "chlo.top_k": _top_k,
     "nimblehlo.fft_of_real": _fft,
     "nimblehlo.position_reduce": _position_reduce,
