@@ -143,8 +143,8 @@ cdef size_t _MIN_POOLED_BYTES = MIN_POOLED_BYTES
 cdef size_t _ALIGNMENT = 64
 cdef size_t _HUGE_PAGE = 1 << 21
 # Blocks from the first size on are cut from ground of the third, unless they have the second.
-cdef size_t _LEAST_SHARING = 1 << 19
-cdef size_t _LEAST_HUGE = 1 << 22
+cdef size_t _MIN_SHARING = 1 << 19
+cdef size_t _MIN_HUGE = 1 << 22
 cdef size_t _GROUND_BYTES = 1 << 23
 cdef size_t _PAGE = 1 << 16
 cdef const char *_CAPSULE = "mem_handler"
@@ -186,7 +186,7 @@ cdef Ground *_ground = NULL
 cdef Block *_newest = NULL
 cdef Block *_oldest = NULL
 cdef size_t _idle = 0
-cdef size_t _most_idle = 0
+cdef size_t _max_idle = 0
 cdef size_t _live = 0
 cdef size_t _peak = 0
 cdef size_t _runs = 0
@@ -265,7 +265,7 @@ cdef void _trim(size_t most) noexcept nogil:
 
 cdef void _trim_to_need() noexcept nogil:
     """Give back what is more than is needed again. Under the lock."""
-    _trim(max(_most_idle, _peak - _live) if _runs else _most_idle)
+    _trim(max(_max_idle, _peak - _live) if _runs else _max_idle)
 
 
 cdef void _give_back(Block *block) noexcept nogil:
@@ -290,13 +290,13 @@ cdef void _give_back(Block *block) noexcept nogil:
 cdef Block *_new_large(size_t capacity) noexcept nogil:
     """Memory from the system, in large pages where that pays."""
     cdef Block *block = NULL
-    if HAS_HUGE_PAGES and _LEAST_SHARING <= capacity < _LEAST_HUGE:
+    if HAS_HUGE_PAGES and _MIN_SHARING <= capacity < _MIN_HUGE:
         PyThread_acquire_lock(_lock, 1)
         block = _cut(capacity + sizeof(Block))
         PyThread_release_lock(_lock)
     if block == NULL:
         block = <Block *>aligned_block(
-            _HUGE_PAGE if capacity >= _LEAST_HUGE else _ALIGNMENT, capacity + sizeof(Block)
+            _HUGE_PAGE if capacity >= _MIN_HUGE else _ALIGNMENT, capacity + sizeof(Block)
         )
         if block != NULL:
             block.ground = NULL
@@ -537,15 +537,15 @@ _claims.next = _claims.previous = &_claims
 _claims.bytes = 0
 
 
-cdef void _set_most_idle() noexcept nogil:
+cdef void _set_max_idle() noexcept nogil:
     """Keep as much as the greatest claim asks for. Under the lock."""
-    global _most_idle
+    global _max_idle
     cdef Claim *claim = _claims.next
     cdef size_t most = 0
     while claim != &_claims:
         most = max(most, claim.bytes)
         claim = claim.next
-    _most_idle = most
+    _max_idle = most
     _trim_to_need()
 
 
@@ -568,7 +568,7 @@ cdef class Retention:
         self.claim.next = _claims.next
         _claims.next.previous = &self.claim
         _claims.next = &self.claim
-        _set_most_idle()
+        _set_max_idle()
         PyThread_release_lock(_lock)
 
     cdef size_t _claimed(self, size_t bytes) noexcept nogil:
@@ -581,15 +581,15 @@ cdef class Retention:
             return
         PyThread_acquire_lock(_lock, 1)
         self.claim.bytes = claimed
-        _set_most_idle()
+        _set_max_idle()
         PyThread_release_lock(_lock)
 
     def __dealloc__(self):
         PyThread_acquire_lock(_lock, 1)
         self.claim.previous.next = self.claim.next
         self.claim.next.previous = self.claim.previous
-        if self.claim.bytes == _most_idle:
-            _set_most_idle()
+        if self.claim.bytes == _max_idle:
+            _set_max_idle()
         PyThread_release_lock(_lock)
 
 

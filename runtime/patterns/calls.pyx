@@ -25,7 +25,7 @@ cdef extern from "Python.h":
     PyObject *PyCell_GET(object cell)
 
 cdef enum:
-    MOST_ALIKE = 8
+    MAX_ALIKE = 8
 
 cdef dict _BUILTINS = builtins.__dict__
 cdef object _MISSING = object()
@@ -210,8 +210,8 @@ cdef class Calls:
             self.count = 0
         address = _address(settings)
         alike = self.known.get(address, ())
-        self.known[address] = [call, *alike[:MOST_ALIKE - 1]]
-        self.count += len(alike) < MOST_ALIKE
+        self.known[address] = [call, *alike[:MAX_ALIKE - 1]]
+        self.count += len(alike) < MAX_ALIKE
 
 
 cdef object _address(tuple settings):
