@@ -250,34 +250,54 @@ def _of_one_operation(name: str, type: str, operands: int) -> str:
     }}"""
 
 
-@pytest.mark.parametrize("compile", ["auto", "eager"])
-@pytest.mark.parametrize("shape", [(70_001,), (300, 401), (5, 1, 20_000)])
-@pytest.mark.parametrize(
-    ("name", "type", "operands"),
-    [
-        ("chlo.asinh", "f64", 1),
-        ("stablehlo.exponential", "f64", 1),
-        ("stablehlo.log", "complex<f64>", 1),
-        ("stablehlo.power", "f64", 2),
-        ("stablehlo.tanh", "f64", 1),
-    ],
-)
-def test_operations_without_native_code_run_by_their_loops(
-    name: str, type: str, operands: int, shape: tuple[int, ...], compile: Literal["auto", "eager"]
+def _check_ways(
+    name: str,
+    type: str,
+    operands: int,
+    shape: tuple[int, ...],
+    compile: Literal["auto", "eager"],
+    is_row: bool,
 ) -> None:
+    """An operation has the bits of its reference on any number of threads, and runs row by row, or not."""
     text = _of_one_operation(name, f"tensor<{'x'.join(map(str, shape))}x{type}>", operands)
     random = np.random.default_rng(3)
     values = [(random.standard_normal(shape) * 3).astype(ELEMENT_TYPES[type].dtype) for _ in range(operands)]
     want = nimblehlo.execute(text, values, options=nimblehlo.Options(compile="never"))
     for threads in (1, 2, 3):
         executable = nimblehlo.compile(text, options=nimblehlo.Options(compile=compile, threads=threads))
-        assert "row by row" in str(executable.explain())
+        assert ("row by row" in str(executable.explain())) == is_row
         for got, wanted in zip(executable(*values), want, strict=True):
             assert got.tobytes() == wanted.tobytes()
 
 
+SHAPES = [(70_001,), (300, 401), (5, 1, 20_000)]
+
+
+@pytest.mark.parametrize("compile", ["auto", "eager"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "name", ["chlo.asinh", "stablehlo.log", "stablehlo.sine", "stablehlo.sqrt", "stablehlo.tanh"]
+)
+def test_operations_without_native_code_run_by_their_loops(
+    name: str, shape: tuple[int, ...], compile: Literal["auto", "eager"]
+) -> None:
+    _check_ways(name, "complex<f64>", 1, shape, compile, is_row=True)
+
+
+@pytest.mark.parametrize("compile", ["auto", "eager"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("name", "operands"),
+    [("chlo.asinh", 1), ("stablehlo.exponential", 1), ("stablehlo.power", 2), ("stablehlo.tanh", 1)],
+)
+def test_functions_of_f64_run_by_their_loops_until_they_are_compiled(
+    name: str, operands: int, shape: tuple[int, ...], compile: Literal["auto", "eager"]
+) -> None:
+    _check_ways(name, "f64", operands, shape, compile, is_row=compile == "auto")
+
+
 def test_operations_on_few_elements_stay_references() -> None:
-    executable = nimblehlo.compile(_of_one_operation("stablehlo.tanh", "tensor<1000xf64>", 1))
+    executable = nimblehlo.compile(_of_one_operation("stablehlo.tanh", "tensor<1000xcomplex<f64>>", 1))
     assert "[reference" in str(executable.explain())
 
 
