@@ -155,8 +155,10 @@ def test_compilations_are_spans() -> None:
     spans: list[Span] = []
     with observed(spans.append):
         nimblehlo.compile(text, options=Options(compile="eager"))
-    assert {one.kind for one in spans} == {"compile"}
-    assert all(one.thread == threading.get_ident() and one.seconds > 0 for one in spans)
+    # Programs of earlier tests may still be compiled in the background.
+    own = [one for one in spans if one.thread == threading.get_ident()]
+    assert {one.kind for one in own} == {"compile"}
+    assert all(one.seconds > 0 for one in own)
 
 
 def test_spans_are_told_to_observers_alone() -> None:
