@@ -70,7 +70,7 @@ class Placement:
         )
 
 
-def runner_of(
+def _runner_of(
     function: Function,
     plan: Plan,
     options: Options,
@@ -111,7 +111,7 @@ class Program:
         self._types = function.type.results
         self._options = options
         self._has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
-        self._runner = runner_of(function, self._plan, options, runner, placement)
+        self._runner = _runner_of(function, self._plan, options, runner, placement)
         self._constants = memory_of(self._plan.constants.values())
         count, processes = len(self.type.inputs), 1
         if placement is not None:

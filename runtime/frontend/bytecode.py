@@ -92,7 +92,7 @@ def bytecode_to_text(content: bytes, name: str) -> str:
 
 def _require_version(content: bytes, diagnostics: bytes, name: str) -> None:
     """Raise UnsupportedError for a portable artifact of a later version than jaxlib reads."""
-    written = re.search(rb"StableHLO_v(\d+)\.(\d+)\.(\d+)", content[:64])
+    written = re.search(_PORTABLE + rb"(\d+)\.(\d+)\.(\d+)", content[:64])
     read = re.search(rb"^reads (\d+)\.(\d+)\.(\d+)$", diagnostics, re.MULTILINE)
     if written and read and tuple(map(int, written.groups())) > tuple(map(int, read.groups())):
         version, limit = (b".".join(match.groups()).decode() for match in (written, read))

@@ -62,7 +62,7 @@ def compared(folder: str) -> Iterator[str]:
             yield f"{name}: {ranks} ranks of {DEVICES // ranks} processes and a grid of {DEVICES}: {verdict}"
 
 
-def test_devices_spread_over_ranks_give_the_bits_of_one_process(tmp_path: Path) -> None:
+def test_devices_on_several_ranks_give_the_bits_of_one_process(tmp_path: Path) -> None:
     models = {name: make() for name, make in MODELS.items()}
     results = {ranks: spread(tmp_path, models, ranks) for ranks in (2, 4)}
     for name, model in models.items():

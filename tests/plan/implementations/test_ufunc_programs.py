@@ -250,7 +250,7 @@ def _of_one_operation(name: str, type: str, operands: int) -> str:
     }}"""
 
 
-def _check_ways(
+def _check_bits_and_plan(
     name: str,
     type: str,
     operands: int,
@@ -281,7 +281,7 @@ SHAPES = [(70_001,), (300, 401), (5, 1, 20_000)]
 def test_operations_without_native_code_run_by_their_loops(
     name: str, shape: tuple[int, ...], compile: Literal["auto", "eager"]
 ) -> None:
-    _check_ways(name, "complex<f64>", 1, shape, compile, is_row=True)
+    _check_bits_and_plan(name, "complex<f64>", 1, shape, compile, is_row=True)
 
 
 @pytest.mark.parametrize("compile", ["auto", "eager"])
@@ -293,7 +293,7 @@ def test_operations_without_native_code_run_by_their_loops(
 def test_functions_of_f64_run_by_their_loops_until_they_are_compiled(
     name: str, operands: int, shape: tuple[int, ...], compile: Literal["auto", "eager"]
 ) -> None:
-    _check_ways(name, "f64", operands, shape, compile, is_row=compile == "auto")
+    _check_bits_and_plan(name, "f64", operands, shape, compile, is_row=compile == "auto")
 
 
 def test_operations_on_few_elements_stay_references() -> None:
