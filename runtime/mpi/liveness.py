@@ -3,7 +3,9 @@
 MPI says nothing of a rank that has died: to wait for its message never ends. Each rank therefore holds a
 connection to rank 0 on which no values travel. The system closes it with the process, whatever ended that;
 rank 0 sees it and tells the others, and all see the end of rank 0. A rank that is busy is not taken for dead,
-as it would be by a heartbeat. Keep-alive probes of TCP notice a machine that is gone.
+as it would be by a heartbeat. Keep-alive probes of TCP notice a machine that is gone. At the end of the
+process each rank waits here for the others rather than in ``MPI_Finalize``, which would wait for a dead one
+for ever.
 
 Source: RFC 9293, section 3.8.4 (keep-alives); specification of MPI 4.1, section 9.3 (error handling).
 """
@@ -28,6 +30,8 @@ _KEEPALIVE_SECONDS: Final = 1
 _KEEPALIVE_PROBES: Final = 3
 _TOKEN_BYTES: Final = 16
 _LEAVES: Final = "its program has ended"
+_ALL_LEFT: Final = "all ranks have ended"
+_LOOK_SECONDS: Final = 0.01
 _WATCHES: Final[list[Watch]] = []
 
 
@@ -47,6 +51,8 @@ class Watch:
         self._connections: dict[int, socket.socket] = {}
         self._poller = select.poll()
         self._ranks: dict[int, int] = {}
+        self._partial: dict[int, str] = {}
+        self._left: set[int] = set()
         self.lost = ""
         self.has_died = False
         if communicator.Get_size() > 1:
@@ -105,39 +111,75 @@ class Watch:
         Raises:
             ExecutionError: one has; names it.
         """
-        for file, _ in [] if self.lost else self._poller.poll(0):
-            self._note(self._ranks[file])
+        if not self.lost:
+            self._look()
         if self.lost:
             raise ExecutionError(self.lost)
 
-    def _note(self, rank: int) -> None:
-        """Note what the connection to a rank says."""
-        try:
-            said = self._connections[rank].recv(4096).decode()
-        except BlockingIOError:
-            return
-        except OSError:
-            said = ""
-        news, leaves = said.strip(), said.startswith(_LEAVES)
-        if not news or leaves:
-            reason = _LEAVES if leaves else "its process has died, or its machine is out of reach"
-            news = f"rank {rank} takes no more part: {reason}"
-        self.lost = news
-        self.has_died = _LEAVES not in news
+    def _look(self) -> None:
+        """Note what the connections say."""
+        for file, _ in self._poller.poll(0):
+            rank = self._ranks[file]
+            try:
+                said = self._connections[rank].recv(4096).decode()
+            except BlockingIOError:
+                continue
+            except OSError:
+                said = ""
+            *lines, self._partial[rank] = (self._partial.get(rank, "") + said).split("\n")
+            for line in lines:
+                self._note(rank, line)
+            if not said:
+                self._note_end(rank)
+
+    def _note(self, rank: int, line: str) -> None:
+        """Note a line from a rank: that it leaves, or, from rank 0, what has become of the others."""
+        if line == _ALL_LEFT or (line == _LEAVES and self._rank == 0):
+            self._left.add(rank)
+        if line == _LEAVES:
+            self._lose(f"rank {rank} takes no more part: {_LEAVES}")
+        elif line != _ALL_LEFT:
+            self._lose(line)
+
+    def _note_end(self, rank: int) -> None:
+        """Note the end of a rank's connection."""
+        self._poller.unregister(self._connections[rank])
+        if rank not in self._left:
+            reason = "its process has died, or its machine is out of reach"
+            self._lose(f"rank {rank} takes no more part: {reason}")
+
+    def _lose(self, news: str) -> None:
+        """Note what has become of a rank; rank 0 tells the others."""
+        self.has_died = self.has_died or not news.endswith(_LEAVES)
+        self.lost = self.lost or news
         if self._rank == 0:
             self._tell(news)
 
-    def _tell(self, text: str) -> None:
+    def _tell(self, line: str) -> None:
         for connection in self._connections.values():
             try:
-                connection.sendall(text.encode())
+                connection.sendall(f"{line}\n".encode())
             except OSError:
                 continue
 
     def leave(self) -> None:
         """Say that this rank takes no more part."""
-        if not self.lost:
-            self._tell(_LEAVES)
+        self._tell(_LEAVES)
+
+    def has_ended(self) -> bool:
+        """Whether all ranks have left, or one has died; asked after `leave`.
+
+        Rank 0 hears it from each of them, the others from rank 0.
+        """
+        self._look()
+        if not self.has_died and len(self._left) < len(self._connections):
+            return False
+        if self._rank == 0 and not self.has_died:
+            self._tell(_ALL_LEFT)
+        return True
+
+    def close(self) -> None:
+        """Close the connections."""
         for connection in self._connections.values():
             connection.close()
 
@@ -174,12 +216,19 @@ def _keep_alive(connection: socket.socket) -> None:
 
 
 def _leave() -> None:
-    """At the end of the process: tell the other ranks; end without MPI where a rank has died.
+    """At the end of the process: tell the other ranks, and wait for them; end without MPI where one has died.
 
-    MPI's own end waits for all ranks, so that it would wait for the dead one.
+    All watches are looked at in turn: their ranks 0 may be different ones, which wait for each other.
     """
     for watch in _WATCHES:
         watch.leave()
+    running = list(_WATCHES)
+    while running and not any(watch.has_died for watch in _WATCHES):
+        running = [watch for watch in running if not watch.has_ended()]
+        if running:
+            time.sleep(_LOOK_SECONDS)
+    for watch in _WATCHES:
+        watch.close()
     if any(watch.has_died for watch in _WATCHES):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -100,9 +100,9 @@ def killed() -> Any:
     executable = mpi.compile(PROGRAMS["all_reduce"].text, grid=Grid(8))
     inputs = _inputs("all_reduce")
     executable(inputs)
-    executable.communicator.Barrier()
     for each in (signal.SIGINT, signal.SIGQUIT):
         signal.signal(each, signal.SIG_IGN)  # a launcher may end the others with them
+    executable.communicator.Barrier()
     if rank() == 1:
         os.kill(os.getpid(), 9)
     start = time.monotonic()
@@ -114,6 +114,19 @@ def killed() -> Any:
         except NimbleError as error:
             texts.append(f"{type(error).__name__}: {error}")
     return texts, time.monotonic() - start
+
+
+def left_alone() -> Any:
+    """Ends one rank without a word while the others compute: their processes must end all the same."""
+    executable = mpi.compile(PROGRAMS["all_reduce"].text, grid=Grid(8))
+    executable(_inputs("all_reduce"))
+    for each in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(each, signal.SIG_IGN)
+    executable.communicator.Barrier()
+    if rank() == 1:
+        time.sleep(0.5)
+        os.kill(os.getpid(), 9)
+    return rank()
 
 
 def speed() -> Any:
@@ -143,7 +156,7 @@ def speed() -> Any:
 
 
 CASES: dict[str, Callable[[], Any]] = {
-    case.__name__: case for case in (every_program, models, failures, killed, speed)
+    case.__name__: case for case in (every_program, models, failures, killed, left_alone, speed)
 }
 
 if __name__ == "__main__":

@@ -110,19 +110,29 @@ def test_a_rank_that_is_killed_ends_the_run(tmp_path: Path) -> None:
     assert time.monotonic() - start < 20
 
 
-def test_the_ranks_that_live_tell_of_one_that_is_killed(tmp_path: Path) -> None:
+def run_case_with_a_death(case: str, folder: Path) -> list[Path]:
+    """The files of the ranks 0 and 2 of a case that kills rank 1."""
     # Of MPICH's launchers `mpiexec.gforker` lets the others live for a while.
     command = [f"{MPIEXEC}.gforker", "-n", "3", sys.executable]
-    command += ["-m", "tests.mpi.on_ranks", "killed", str(tmp_path / "told")]
+    command += ["-m", "tests.mpi.on_ranks", case, str(folder / "told")]
     done = subprocess.run(command, capture_output=True, timeout=60, env=environment(), check=False)
-    files = [tmp_path / f"told.{rank}" for rank in (0, 2)]
+    files = [folder / f"told.{rank}" for rank in (0, 2)]
     assert all(map(Path.exists, files)), done.stderr
-    for file in files:
+    return files
+
+
+def test_the_ranks_that_live_tell_of_one_that_is_killed(tmp_path: Path) -> None:
+    for file in run_case_with_a_death("killed", tmp_path):
         texts, seconds = pickle.loads(file.read_bytes())
         assert seconds < 5
         for text in texts:
             assert text.startswith("ExecutionError: ")
             assert "rank 1 takes no more part: its process has died" in text
+
+
+def test_a_rank_that_is_killed_while_the_others_end(tmp_path: Path) -> None:
+    files = run_case_with_a_death("left_alone", tmp_path)
+    assert [pickle.loads(file.read_bytes()) for file in files] == [0, 2]
 
 
 def test_the_command_line(tmp_path: Path, on_one_rank: Mapping[str, list[Any]]) -> None:
