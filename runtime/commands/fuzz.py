@@ -26,6 +26,14 @@ def add(commands: Any) -> None:
     command.add_argument("--seed", type=int, default=0, help="of the first program (default: 0)")
     command.add_argument("--report", metavar="FILE.md", help="where the report goes (default: it is printed)")
     command.add_argument(
+        "--journal",
+        metavar="FILE",
+        help="stores what comes of programs; those in it are not run again: a stopped run goes on",
+    )
+    command.add_argument(
+        "--repeat-findings", action="store_true", help="run the programs of the journal's findings again"
+    )
+    command.add_argument(
         "--no-minimize", action="store_true", help="report the programs of findings as they are"
     )
     command.add_argument(
@@ -53,6 +61,8 @@ def _fuzz(options: argparse.Namespace) -> int:
         seed=options.seed,
         minimizes=not options.no_minimize,
         jobs=max(options.jobs, 1),
+        journal=Path(options.journal) if options.journal else None,
+        repeats_findings=options.repeat_findings,
         progress=show,
     )
     progress.clear()

@@ -15,7 +15,7 @@ from ..backends.backend import Runnable
 from ..error_bounds import Departure, accuracy
 from ..error_bounds.bounds import departure_of
 from ..error_bounds.monte_carlo import SIGMAS, Draw, NoisyProgram, converted, moved
-from ..error_bounds.ulps import distance, is_inexact, ulp
+from ..error_bounds.ulps import distance, is_inexact, root_mean_square, ulp
 from ..errors import NimbleError
 from ..ir import Module, Operation, Value, source_line
 from ..ops.testing.array_files import for_file
@@ -55,9 +55,9 @@ class Difference:
         source: ``file:line`` of the user's code, or None.
         within: what it lies in, outermost first: ``"iteration 3 of stablehlo.while at model.mlir:7"``.
         departure: how its result departs, for the operands that the backend computed.
-        module: a program of this operation alone.
-        inputs: its operands.
-        ours, theirs: the results of the operation here, and the backend's.
+        module: a program of this operation alone; or one that ends with it, where those before it are needed.
+        inputs: its inputs.
+        ours, theirs: the results of that program here, and the backend's.
         alone: whether the program of this operation alone departs as well. Otherwise the operations around it
             are needed, as where the backend fuses them.
     """
@@ -214,7 +214,10 @@ class _Search:
                 continue
             judged = self._judge(operation, values, isolates)
             if judged is not None:
-                return self._inside(operation, values, within) or replace(judged, within=within).difference()
+                inner = self._inside(operation, values, within)
+                if inner is None and not judged.alone:
+                    judged = self._with_operations_before(program, inputs, operation) or judged
+                return inner or replace(judged, within=within).difference()
             if self._isolates and operation.regions:
                 # What a body rounds otherwise is within the bounds of all that it computes.
                 inner = self._inside(operation, values, within)
@@ -239,6 +242,19 @@ class _Search:
         if judged is None:
             return alone
         return replace(judged, alone=alone is not None)
+
+    def _with_operations_before(
+        self, program: Module, inputs: Sequence[Array], operation: Operation
+    ) -> _Judged | None:
+        """How the operation departs in a program that ends with it; None where it does not."""
+        try:
+            for result in operation.results:
+                judged = self._beginning(program, inputs, result)
+                if judged is not None:
+                    return judged
+        except NimbleError:
+            pass
+        return None
 
     def _judge_in_program(
         self, operation: Operation, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]
@@ -392,12 +408,13 @@ def _operand_errors(
         return errors
     random = np.random.default_rng(0)
     program = NoisyProgram(module, "main", inputs, Options(compile="never"))
-    squares = [np.zeros(one.shape) for one in ours]
+    distances: list[list[Array]] = [[] for _ in ours]
     for _ in range(_OPERAND_DRAWS):
         changed = [
             moved(one, ulp(one), random) if flag and is_inexact(one.dtype) else one
             for one, flag in zip(inputs, rounds, strict=False)
         ]
-        for square, one, result in zip(squares, ours, program.run(Draw(), changed), strict=True):
-            square += np.square(distance(result, one)) if is_inexact(one.dtype) else result != one
-    return [SIGMAS * np.sqrt(square / _OPERAND_DRAWS) for square in squares]
+        for apart, one, result in zip(distances, ours, program.run(Draw(), changed), strict=True):
+            is_float = is_inexact(one.dtype)
+            apart.append(distance(result, one) if is_float else (result != one).astype(np.float64))
+    return [SIGMAS * root_mean_square(apart) for apart in distances]

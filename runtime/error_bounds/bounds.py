@@ -15,7 +15,16 @@ from ..errors import ExecutionError, NimbleError
 from ..ir import Module, source_line
 from ..options import Options
 from .monte_carlo import SIGMAS, Call, Draw, NoisyProgram, moved
-from .ulps import Array, distance, is_inexact, is_subnormal, ulp, unit_roundoff, wide_dtype
+from .ulps import (
+    Array,
+    distance,
+    is_inexact,
+    is_subnormal,
+    root_mean_square,
+    ulp,
+    unit_roundoff,
+    wide_dtype,
+)
 from .wide_types import narrowest_epsilon, wide_array, widened
 
 DEFAULT_DRAWS: Final = 12
@@ -33,8 +42,7 @@ _ORDERS: Final[tuple[tuple[Any, Any], ...]] = (
 )
 """Schedules of scatter and trees of reductions under which the program runs as well."""
 MORE_ORDERS: Final = 24
-"""Orders of updates that decide on an element beyond its bound."""
-_SCATTERS: Final = frozenset({"stablehlo.scatter", "stablehlo.select_and_scatter"})
+"""Orders of updates and terms that decide on an element beyond its bound."""
 _ORDERED: Final = frozenset(
     f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter")
 )
@@ -80,7 +88,10 @@ class ResultBound:
     @property
     def ulps(self) -> Array:
         """The bound in units in the last place of our result; 0 for integers and booleans."""
-        return self.bound / ulp(self.value) if is_inexact(self.value.dtype) else np.zeros(self.value.shape)
+        if not is_inexact(self.value.dtype):
+            return np.zeros(self.value.shape)
+        with np.errstate(over="ignore"):
+            return self.bound / ulp(self.value)
 
 
 @dataclass(frozen=True)
@@ -267,11 +278,13 @@ class _Estimate:
         return any(operation.name in _ORDERED for operation in self._module.walk())
 
     def add_orders(self) -> bool:
-        """Run the program under more orders of scatters; whether it has any."""
-        if self._has_more_orders or not any(one.name in _SCATTERS for one in self._module.walk()):
+        """Run the program under more orders of scatters and reductions; whether it has any."""
+        if self._has_more_orders or not self._has_orders():
             return False
         self._has_more_orders = True
-        self._ordered += self._orders([(("random", seed), "blocked") for seed in range(MORE_ORDERS)])
+        # Trees at random combine more initial values.
+        trees: list[Any] = [("random", seed) if self._choices == 1 else "left" for seed in range(MORE_ORDERS)]
+        self._ordered += self._orders([(("random", seed), tree) for seed, tree in enumerate(trees)])
         return True
 
     def _orders(self, orders: Sequence[tuple[Any, Any]]) -> list[list[Array]]:
@@ -317,8 +330,7 @@ class _Estimate:
             return _farthest(value, others)
         distances = [distance(one, value) for one in others if one.shape == value.shape]
         with np.errstate(all="ignore"):
-            squares = np.sum([np.square(one) for one in distances], axis=0) if distances else 0.0
-            bound = SIGMAS * np.sqrt(squares / max(len(distances), 1)) + np.zeros(value.shape)
+            bound = SIGMAS * root_mean_square(distances) + np.zeros(value.shape)
             true_error = self.true_errors[index]
             if true_error is not None:
                 bound = np.maximum(bound, np.minimum(MAX_OF_TRUE_ERROR * true_error, 4 * bound))
@@ -426,9 +438,11 @@ def departure_of(index: int, bound: ResultBound, actual: Array) -> Departure | N
     worst = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), value.shape))
     reason = f"{actual[worst]} instead of {value[worst]} at {list(worst)}"
     if is_inexact(value.dtype):
-        unit = float(ulp(value)[worst])
-        apart_there = float(distance(actual, value)[worst])
-        reason += f", {apart_there / unit:.4g} ulp apart where {bound.bound[worst] / unit:.4g} are allowed"
+        with np.errstate(over="ignore"):
+            apart, allowed = (
+                one[worst] / ulp(value)[worst] for one in (distance(actual, value), bound.bound)
+            )
+        reason += f", {apart:.4g} ulp apart where {allowed:.4g} are allowed"
     reason += f" ({int(beyond.sum())} of {value.size} elements)"
     return Departure(index, worst, reason, int(beyond.sum()), float(excess[worst]))
 

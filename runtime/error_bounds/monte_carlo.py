@@ -233,7 +233,8 @@ def moved(array: Array, amount: Array, random: np.random.Generator, *, extreme: 
 
     Args:
         array: of floats or complex numbers.
-        amount: the largest error of each element.
+        amount: the largest error of each element; where it is infinite, the element becomes any value, also
+            one that is not finite.
         random: draws the errors.
         extreme: whether errors are as large as `amount`, with random signs, and not uniform.
 
@@ -255,7 +256,11 @@ def moved(array: Array, amount: Array, random: np.random.Generator, *, extreme: 
             # A type without zero and negative numbers.
             wanted = np.maximum(wanted, least)
         shifted = wanted.astype(array.dtype)
-    result = np.where(np.isfinite(wide) & (amount > 0), shifted, array)
+        result = np.where(np.isfinite(wide) & (amount > 0), shifted, array)
+        if np.isposinf(amount).any():
+            specials = random.choice([np.nan, np.inf, -np.inf], array.shape).astype(array.dtype)
+            is_special = np.isposinf(amount) & (random.random(array.shape) < 0.5)
+            result = np.where(is_special, specials, result)
     if random.random() < 0.5:
         result = np.where(is_subnormal(result), np.zeros((), array.dtype), result)
     return np.asarray(result, array.dtype)

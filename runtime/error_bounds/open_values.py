@@ -7,6 +7,7 @@ Besides what `sanitizer.open_elements` marks these are:
 - complex results that are not finite: C99 and the specification leave components open;
 - `cholesky` of matrices that are not Hermitian and positive definite;
 - results that types without infinities cannot hold: such conversions are open (StableHLO's issue 180);
+- elements of scatters that depend on the order of updates, where that is not a matter of rounding;
 - products of a convolution with padding where the other factor is not finite.
 """
 
@@ -21,6 +22,7 @@ from ..ops.framework.declaration import Op
 from ..ops.reduction.bodies import Order, comparator
 from ..sanitizer.open_elements import INTEGER_ARITHMETIC
 from ..types import COMPLEX, FLOAT, INTEGER, TensorType
+from .open_orders import order_rule
 from .operation_kinds import base_name, category, is_exact
 from .ulps import Array, is_inexact, layout_of
 
@@ -29,7 +31,7 @@ Marks = list[Array | None]
 OpenRule = Callable[[Sequence[Array], Sequence[Array]], Marks]
 """Takes the operands and the results."""
 
-_MAKERS: Final[list[Callable[[Op], OpenRule | None]]] = []
+_MAKERS: Final[list[Callable[[Op], OpenRule | None]]] = [order_rule]
 
 
 def open_rule(view: Op) -> OpenRule | None:

@@ -116,11 +116,18 @@ def _sum_rule(operation: Operation) -> Rule:
 def _sum_bounds(
     operation: Operation, operands: Sequence[Array], results: Sequence[Array], counts: Sequence[Array]
 ) -> Bounds:
-    """Sums in any order: a multiple of the sum of magnitudes, which is computed in f64."""
+    """Sums in any order: a multiple of the sum of magnitudes, which is computed in f64.
+
+    Where finite terms may overflow in some order, any value is right. Otherwise infinite terms alone tell a
+    result that is not finite.
+    """
     sums = magnitude_sums(operation, operands, results)
+    finite_sums = sums
+    if not all(np.isfinite(_wide(one)).all() for one in operands if is_inexact(one.dtype)):
+        finite_sums = magnitude_sums(operation, [_finite(one) for one in operands], results)
     bounds: Bounds = []
-    for result, magnitudes, count in zip(results, sums, counts, strict=True):
-        if magnitudes is None:
+    for result, magnitudes, finite, count in zip(results, sums, finite_sums, counts, strict=True):
+        if magnitudes is None or finite is None:
             bounds.append(None)
             continue
         roundoff = max(_accumulator_roundoff(operation, result.dtype), float(np.finfo(np.float64).eps) / 2)
@@ -131,8 +138,21 @@ def _sum_bounds(
                 error = np.fmin(error, ordered)
             bound = ulp(result) + error
         largest = float(layout_of(result.dtype).max)
-        bounds.append(np.where(magnitudes < largest / 4, bound, np.inf))
+        bound = np.where(np.isfinite(magnitudes), bound, 0.0)
+        bound = np.where(finite < largest / 4, bound, np.inf)
+        bounds.append(np.where(np.isnan(magnitudes), 0.0, bound))
     return bounds
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(wide_dtype(array.dtype))
+
+
+def _finite(array: Array) -> Array:
+    """An array with zeros in place of infinities and NaN."""
+    if not is_inexact(array.dtype):
+        return array
+    return np.where(np.isfinite(_wide(array)), array, np.zeros((), array.dtype)).astype(array.dtype)
 
 
 def _product_bounds(operation: Operation, operands: Sequence[Array], results: Sequence[Array]) -> Bounds:
@@ -147,7 +167,7 @@ def _product_bounds(operation: Operation, operands: Sequence[Array], results: Se
         if base_name(operation) != "reduce":
             count = float(max((operand.size for operand in operands), default=1)) + 1
         with np.errstate(all="ignore"):
-            magnitude = np.abs(result.astype(wide_dtype(result.dtype)))
+            magnitude = np.abs(_wide(result))
             bound = ulp(result) + 2 * LAMBDA * np.sqrt(count) * unit_roundoff(result.dtype) * magnitude
         bounds.append(np.where(largest < float(layout_of(result.dtype).max), bound, np.inf))
     return bounds
@@ -165,8 +185,6 @@ def _body_bound(operands: Sequence[Array], result: Array) -> Array | None:
     if not is_inexact(result.dtype):
         return None
     count = max((operand.size for operand in operands), default=1) / max(result.size, 1) + 1
-    largest = [
-        np.abs(one.astype(wide_dtype(one.dtype))) for one in (*operands, result) if is_inexact(one.dtype)
-    ]
+    largest = [np.abs(_wide(one)) for one in (*operands, result) if is_inexact(one.dtype)]
     scale = max((float(np.max(one, initial=0.0, where=np.isfinite(one))) for one in largest), default=0.0)
     return np.full(result.shape, 2 * LAMBDA * count * unit_roundoff(result.dtype) * scale)

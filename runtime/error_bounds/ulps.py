@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import ml_dtypes
@@ -79,6 +80,21 @@ def distance(a: Array, b: Array) -> Array:
         apart = np.abs(wide_a - wide_b)
     finite = np.isfinite(wide_a) & np.isfinite(wide_b)
     return np.where(finite, apart, np.where(_same_specials(wide_a, wide_b), 0.0, np.inf))
+
+
+def root_mean_square(distances: Sequence[Array]) -> Array:
+    """The root of the mean square of distances, element by element; 0.0 where there are none.
+
+    Distances are divided by the largest one before they are squared, as squares of numbers below 1e-162 are
+    zero, and those above 1e154 infinite.
+    """
+    if not distances:
+        return np.zeros(())
+    largest: Array = np.max(distances, axis=0)
+    with np.errstate(all="ignore"):
+        scale = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+        squares = np.mean([np.square(one / scale) for one in distances], axis=0)
+        return np.where(np.isfinite(largest), scale * np.sqrt(squares), largest)
 
 
 def _same_specials(a: Array, b: Array) -> Array:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -18,10 +21,11 @@ from ..ir import Module
 from ..minimizer import reduce
 from ..options import Options
 from ..types import BOOLEAN, COMPLEX, FLOAT, TensorType
-from .known_causes import KnownCause, known_cause, operation_of
+from .journal import Journal
+from .known_causes import known_cause, operation_of
 from .programs import random_program
-from .report import Finding, FuzzReport, without_numbers
-from .workers import reports_of_workers
+from .report import FuzzReport, Outcome, without_numbers
+from .workers import outcomes_of_workers
 
 Array = np.ndarray[Any, Any]
 
@@ -44,6 +48,8 @@ def fuzz(
     seed: int = 0,
     minimizes: bool = True,
     jobs: int = 1,
+    journal: Path | None = None,
+    repeats_findings: bool = False,
     progress: Callable[[FuzzReport], object] | None = None,
 ) -> FuzzReport:
     """Run random programs on a backend, and compare results with ours.
@@ -54,21 +60,33 @@ def fuzz(
         seed: of the first program; the others follow.
         minimizes: whether the program of each finding is made smaller.
         jobs: how many processes run programs at the same time. More than one need the name of a backend.
+        journal: a file to which what comes of each program is appended. Programs that it has are not run
+            again, so that a campaign that was stopped goes on.
+        repeats_findings: whether programs that are findings in the journal run again.
         progress: called after some programs with the report so far.
 
     Raises:
-        ValueError: there are several jobs, but no name.
+        ValueError: there are several jobs, but no name; or the journal is of another backend.
     """
-    if jobs > 1:
-        if not isinstance(against, str):
-            raise ValueError("several jobs need the name of a backend")
-        return reports_of_workers(against, count, seed, minimizes, jobs, progress)
-    fuzzer = Fuzzer(against, minimizes)
-    report = FuzzReport(fuzzer.backend.name, seed)
-    for number in range(seed, seed + count):
-        fuzzer.run(number, report)
-        if progress is not None:
-            progress(report)
+    if jobs > 1 and not isinstance(against, str):
+        raise ValueError("several jobs need the name of a backend")
+    name = against if isinstance(against, str) else against.name
+    report, seeds = FuzzReport(name, seed), range(seed, seed + count)
+    with Journal(journal, name, repeats_findings) as stored:
+        for outcome in stored.outcomes(seeds):
+            report.add(outcome)
+        remaining = [one for one in seeds if one not in stored]
+        if jobs > 1 and isinstance(against, str):
+            chunks = outcomes_of_workers(against, remaining, minimizes, jobs, report.findings.keys())
+        else:
+            fuzzer = Fuzzer(against, minimizes, report.findings)
+            chunks = ([fuzzer.outcome(one)] for one in remaining)
+        for outcomes in chunks:
+            for outcome in outcomes:
+                stored.append(outcome)
+                report.add(outcome)
+            if progress is not None:
+                progress(report)
     return report
 
 
@@ -78,80 +96,74 @@ class Fuzzer:
     Args:
         against: what `fuzz` takes.
         minimizes: whether programs are made smaller.
+        known: causes of which there is a program.
     """
 
-    def __init__(self, against: str | Backend, minimizes: bool) -> None:
+    def __init__(self, against: str | Backend, minimizes: bool, known: Iterable[str] = ()) -> None:
         self.backend = IsolatedBackend(against, PROGRAM_SECONDS) if isinstance(against, str) else against
+        self.known = set(known)
         self._minimizes = minimizes
-        self._minimized: set[str] = set()
 
-    def run(self, seed: int, report: FuzzReport) -> None:
-        """Compare the program of a seed, and add what comes of it to a report."""
-        report.programs += 1
+    def outcome(self, seed: int) -> Outcome:
+        """Compare the program of a seed. An internal error of NimbleHLO is a finding as well."""
         try:
-            self._compare(report, seed)
+            return self._compared(seed)
         except NimbleError:
-            report.skipped += 1
+            return Outcome(seed, "skipped")
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            title = f"NimbleHLO itself fails with {type(error).__name__}: {without_numbers(str(error))}"
+            detail = f"in {where.name}, {Path(where.filename).name}:{where.lineno}."
+            program = "" if title in self.known else str(random_module(seed)[0])
+            self.known.add(title)
+            return Outcome(seed, "finding", title, detail, program)
 
-    def _compare(self, report: FuzzReport, seed: int) -> None:
+    def _compared(self, seed: int) -> Outcome:
         module, inputs = random_module(seed)
         ours = [np.asarray(one) for one in execute(module, inputs, options=_PLAIN)]
         try:
             theirs = self.backend.run(module, inputs)
         except BackendError as error:
             message = without_numbers(str(error))
-            if "ended its process" in message:
-                fails = _ends(self.backend, message)
-                self._add(report, message, ENDS, seed, "the process ends.", module, inputs, fails)
-            else:
-                report.rejected[message] += 1
-            return
+            if "ended its process" not in message:
+                return Outcome(seed, "rejected", message)
+            found = Outcome(seed, "finding", message, "the process ends.", explanation=ENDS)
+            return self._with_program(found, module, inputs, _ends(self.backend, message))
         if len(ours) == len(theirs) and all(map(same_values, ours, theirs)):
-            report.equal += 1
-            return
+            return Outcome(seed, "equal")
         departures = accuracy(module, inputs).departures(theirs)
         if not departures:
-            report.inside += 1
-            return
+            return Outcome(seed, "inside")
         first = find_difference(module, inputs, self.backend).first
         if first is None:
-            title = "results that no operation explains"
-            fails = _differs(self.backend, None)
-            self._add(report, title, "", seed, str(departures[0]), module, inputs, fails)
-            return
+            found = Outcome(seed, "finding", "results that no operation explains", str(departures[0]))
+            return self._with_program(found, module, inputs, _differs(self.backend, None))
         known = known_cause(first)
-        cause = _cause(first) if known is None else known.title
-        fails = _differs(self.backend, known)
+        cause = cause_of(first) if known is None else known.title
         explanation = "" if known is None else known.explanation
-        self._add(report, cause, explanation, seed, str(first.departure), first.module, first.inputs, fails)
+        found = Outcome(seed, "finding", cause, str(first.departure), explanation=explanation)
+        return self._with_program(found, first.module, first.inputs, _differs(self.backend, cause))
 
-    def _add(
-        self,
-        report: FuzzReport,
-        cause: str,
-        explanation: str,
-        seed: int,
-        detail: str,
-        module: Module,
-        inputs: Sequence[Array],
-        fails: Callable[[Module], bool] | None,
-    ) -> None:
-        """Count a finding; its program is made smaller the first time."""
-        found = report.findings.get(cause)
-        if found is not None:
-            found.count += 1
-            return
+    def _with_program(
+        self, found: Outcome, module: Module, inputs: Sequence[Array], fails: Callable[[Module], bool]
+    ) -> Outcome:
+        """A finding with its program, which is made smaller; without one where its cause is known."""
+        if found.reason in self.known:
+            return found
+        self.known.add(found.reason)
         closed = load(str(with_constant_inputs(module, inputs)))
-        if fails is not None and not fails(closed):
+        if not fails(closed):
             # A compiler may fold constants in another way than it computes.
             closed = load(str(with_constant_inputs(module, inputs, hides_constants=True)))
-        if fails is not None and self._minimizes and cause not in self._minimized:
-            self._minimized.add(cause)
+        if self._minimizes:
             try:
                 closed = reduce(closed, fails, seconds=MINIMIZING_SECONDS).module
             except NimbleError:
-                detail += " With constant inputs, or without the operations around it, it is right."
-        report.findings[cause] = Finding(cause, seed, detail, str(closed), explanation=explanation)
+                detail = (
+                    f"{found.detail} With constant inputs, or without the operations around it, it is right."
+                )
+                found = replace(found, detail=detail)
+        return replace(found, program=str(closed))
 
 
 def random_module(seed: int) -> tuple[Module, list[Array]]:
@@ -160,8 +172,10 @@ def random_module(seed: int) -> tuple[Module, list[Array]]:
     return load(str(module)), inputs
 
 
-def _differs(other: Backend, known: KnownCause | None) -> Callable[[Module], bool]:
-    """Whether a program without arguments gives results beyond their bounds, and for the known cause."""
+def _differs(other: Backend, cause: str | None) -> Callable[[Module], bool]:
+    """Whether a program without arguments gives results beyond their bounds; for the same cause if there is
+    one, so that a smaller program does not show another cause.
+    """
 
     def fails(module: Module) -> bool:
         if module.functions["main"].type.inputs:
@@ -169,12 +183,13 @@ def _differs(other: Backend, known: KnownCause | None) -> Callable[[Module], boo
         try:
             if not accuracy(module).departures(other.run(module, [])):
                 return False
-            if known is None:
-                return True
             first = find_difference(module, [], other).first
-            return first is not None and known.matches(first)
         except NimbleError:
             return False
+        if first is None or cause is None:
+            return cause is None and first is None
+        known = known_cause(first)
+        return cause == (cause_of(first) if known is None else known.title)
 
     return fails
 
@@ -199,8 +214,11 @@ def _ends(other: Backend, message: str) -> Callable[[Module], bool]:
 _CATEGORIES: Final = {FLOAT: "floats", COMPLEX: "complex numbers", BOOLEAN: "booleans"}
 
 
-def _cause(first: Difference) -> str:
-    """The operation, its body, the kinds of its types and what is wrong: the reason is the same mostly."""
+def cause_of(first: Difference) -> str:
+    """The operation, its body, the kinds of its types and what is wrong.
+
+    Findings that share these mostly have one reason.
+    """
     operation = operation_of(first)
     types = [one.type for one in operation.operands]
     kinds = sorted(

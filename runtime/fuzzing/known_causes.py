@@ -14,9 +14,11 @@ import numpy as np
 
 from ..api import execute
 from ..differences import Difference
+from ..differences.extraction import main_block, returning
 from ..error_bounds.ulps import distance, is_inexact
+from ..error_bounds.wide_types import wide_array, widened
 from ..errors import NimbleError
-from ..ir import Operation
+from ..ir import Operation, captured_values
 from ..options import Options
 from ..types import BOOLEAN, FLOAT, INTEGER, ElementType, TensorType
 
@@ -42,10 +44,8 @@ def known_cause(first: Difference) -> KnownCause | None:
 
 
 def operation_of(first: Difference) -> Operation:
-    """The operation that departs."""
-    main = first.module.functions["main"]
-    assert main.body is not None
-    return main.body.block.operations[0]
+    """The operation that departs: the last one of its name, as those before it lead to its operands."""
+    return [one for one in main_block(first.module).operations if one.name == first.operation][-1]
 
 
 def _attribute(operation: Operation, name: str) -> Any:
@@ -86,12 +86,54 @@ def _has_no_index(first: Difference) -> bool:
     operation = operation_of(first)
     if first.operation != "stablehlo.scatter":
         return False
-    numbers = str(operation.attributes["scatter_dimension_numbers"])
-    return "scatter_dims_to_operand_dims = []" in numbers
+    numbers: Any = operation.attributes["scatter_dimension_numbers"]
+    return not numbers.fields.get("scatter_dims_to_operand_dims")
+
+
+def _scatters_into_one_array(first: Difference) -> bool:
+    """Whether a scatter has an array as several inputs, and one result in place of several."""
+    operation = operation_of(first)
+    inputs = operation.operands[: len(operation.results)]
+    if first.operation != "stablehlo.scatter" or len(set(inputs)) == len(inputs):
+        return False
+    firsts = [inputs.index(one) for one in inputs]
+    return all(
+        np.array_equal(first.theirs[index], first.theirs[other], equal_nan=False)
+        for index, other in enumerate(firsts)
+        if index == first.departure.result
+    )
+
+
+def _returns_captured_values(first: Difference) -> bool:
+    """Whether a reduction's body returns a value from outside, and the result has another shape."""
+    if first.departure.index is not None:
+        return False
+    return any(
+        value in captured_values([region])
+        for region in operation_of(first).regions
+        for value in region.block.terminator.operands
+    )
+
+
+def _merges_slices(first: Difference) -> bool:
+    """Whether an operand is a dynamic slice that begins out of bounds, so that its start is clamped."""
+    if first.alone:
+        return False
+    for operand in operation_of(first).operands:
+        source = operand.owner
+        if isinstance(source, Operation) and source.name == "stablehlo.dynamic_slice":
+            starts = execute(returning(first.module, source.operands[1:]), first.inputs)
+            sliced: Any = source.operands[0].type
+            sizes: Any = source.results[0].type
+            limits = np.subtract(sliced.shape, sizes.shape)
+            if any(not 0 <= int(one) <= limit for one, limit in zip(starts, limits, strict=True)):
+                return True
+    return False
 
 
 def _is_negative_sort(first: Difference) -> bool:
-    return first.operation == "stablehlo.sort" and _attribute(operation_of(first), "dimension") < 0
+    operation = operation_of(first)
+    return first.operation == "stablehlo.sort" and (_attribute(operation, "dimension") or 0) < 0
 
 
 def _casts_booleans(first: Difference) -> bool:
@@ -126,7 +168,7 @@ def _has_wrong_power(first: Difference) -> bool:
     operands: list[Any] = [one.type for one in operation_of(first).operands]
     if not operands[0].category & INTEGER:
         return False
-    values = dict(zip(first.module.functions["main"].body.block.arguments, first.inputs, strict=True))  # type: ignore[union-attr]
+    values = dict(zip(main_block(first.module).arguments, first.inputs, strict=True))
     base, exponent = [int(values[one][first.departure.index]) for one in operation_of(first).operands]
     modulus = 1 << operands[0].element_type.width
     ours = int(first.ours[0][first.departure.index])
@@ -148,6 +190,44 @@ def _reduces_nans(first: Difference) -> bool:
         return False
     has_none = _attribute(operation_of(first), "mantissa_bits") == 0
     return has_none and bool(np.isnan(first.inputs[0][first.departure.index]))
+
+
+def _saturates_integers(first: Difference) -> bool:
+    """Whether the largest numbers of f4E2M1FN, 6 and -6, are converted to the limits of an integer type."""
+    if first.operation != "stablehlo.convert" or first.departure.index is None:
+        return False
+    operand = np.asarray(first.inputs[0])
+    limits = first.theirs[0].dtype
+    if operand.dtype.name != "float4_e2m1fn" or limits.kind not in "iu":
+        return False
+    return int(first.theirs[0][first.departure.index]) in (np.iinfo(limits).min, np.iinfo(limits).max)
+
+
+def _loses_high_half(first: Difference) -> bool:
+    """Whether the high half of a product of integers of four bits is zero, but should not be."""
+    if first.operation != "chlo.mulhi" or first.departure.index is None:
+        return False
+    index = first.departure.index
+    operation = operation_of(first)
+    values = dict(zip(main_block(first.module).arguments, first.inputs, strict=True))
+    lhs, rhs = [int(values[one][index]) for one in operation.operands]
+    operand: Any = operation.operands[0].type
+    is_narrow = operand.element_type.width == 4
+    return is_narrow and int(first.ours[0][index]) == (lhs * rhs) >> 4 and int(first.theirs[0][index]) == 0
+
+
+def _rounds_through_f16(first: Difference) -> bool:
+    """Whether results are those of f16, rounded a second time to f8E3M4."""
+    index, result = first.departure.index, first.departure.result
+    if index is None or operation_of(first).regions or first.ours[result].dtype.name != "float8_e3m4":
+        return False
+    try:
+        wide = execute(widened(first.module), [wide_array(one) for one in first.inputs])
+    except NimbleError:
+        return False
+    with np.errstate(all="ignore"):
+        twice = np.asarray(wide[result])[index].astype(np.float16).astype(first.ours[result].dtype)
+    return bool(twice == first.theirs[result][index])
 
 
 def _classifies_narrow_floats(first: Difference) -> bool:
@@ -173,9 +253,48 @@ KNOWN_CAUSES: Final = (
         _has_no_index,
     ),
     KnownCause(
+        "scatter into one array as several inputs returns one result",
+        "Each input has updates of its own, and a result. Where two inputs are the same value, the other"
+        " implementation returns the first one's result twice.",
+        _scatters_into_one_array,
+    ),
+    KnownCause(
+        "reductions whose body returns a captured value have the shape of the body's result",
+        "Each element of the result is what the body returns, here a value from outside. The other"
+        " implementation returns that value, with its shape.",
+        _returns_captured_values,
+    ),
+    KnownCause(
+        "slices of a dynamic slice start beyond its clamped start",
+        "A start index that is out of bounds is clamped, so that the slice fits (section dynamic_slice)."
+        " The other implementation merges two slices, that of scatter among them, into one and adds their"
+        " starts without clamping the first one.",
+        _merges_slices,
+    ),
+    KnownCause(
+        "conversion of f4E2M1FN's 6 and -6 to integers gives the limits of the integer type",
+        "6 and -6 are numbers, which every integer type of at least 4 bits holds. The other implementation"
+        " takes the largest numbers of a type without infinities for infinite.",
+        _saturates_integers,
+    ),
+    KnownCause(
+        "mulhi of integers of 4 bits is zero",
+        "The result is the high half of the product, as for other widths. NimbleHLO's is, which Python's"
+        " integers confirm.",
+        _loses_high_half,
+    ),
+    KnownCause(
+        "operations on f8E3M4 round twice",
+        "The specification refers to IEEE 754, where results are rounded once. The other implementation"
+        " computes in f16, whose 11 digits are less than the 12 that make a second rounding to 5 digits"
+        " harmless, so that results near the middle of two numbers may be off by one unit.",
+        _rounds_through_f16,
+    ),
+    KnownCause(
         "sort along a negative dimension does nothing",
         "Constraint C4 of `sort` allows dimensions in [-rank, rank), and a negative one counts from the end."
-        " The other implementation returns the operands as they are.",
+        " The other implementation returns the operands as they are for some of them; which ones these are"
+        " depends on the rank, and varies from run to run.",
         _is_negative_sort,
     ),
     KnownCause(

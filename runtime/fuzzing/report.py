@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one program.
+
+    Attributes:
+        seed: of the program.
+        kind: as `FuzzReport` counts it.
+        reason: why a program is rejected, or the cause of a finding.
+        detail: of a finding: how results differ.
+        program: of a finding: a small program that shows it; empty where another one of its cause is known.
+        explanation: of a finding.
+    """
+
+    seed: int
+    kind: Literal["equal", "inside", "rejected", "skipped", "finding"]
+    reason: str = ""
+    detail: str = ""
+    program: str = ""
+    explanation: str = ""
 
 
 @dataclass
@@ -52,22 +75,33 @@ class FuzzReport:
     skipped: int = 0
     findings: dict[str, Finding] = field(default_factory=dict)
 
-    def add(self, other: FuzzReport) -> None:
-        """Add the counts and findings of a report on other programs."""
-        self.programs += other.programs
-        self.equal += other.equal
-        self.inside += other.inside
-        self.skipped += other.skipped
-        self.rejected.update(other.rejected)
-        for cause, finding in other.findings.items():
-            known = self.findings.get(cause)
-            if known is None:
-                self.findings[cause] = replace(finding)
-                continue
-            smaller = min(known, finding, key=lambda one: len(one.program))
-            self.findings[cause] = replace(
-                smaller, seed=min(known.seed, finding.seed), count=known.count + finding.count
-            )
+    def add(self, outcome: Outcome) -> None:
+        """Count what came of a program."""
+        self.programs += 1
+        match outcome.kind:
+            case "equal":
+                self.equal += 1
+            case "inside":
+                self.inside += 1
+            case "skipped":
+                self.skipped += 1
+            case "rejected":
+                self.rejected[outcome.reason] += 1
+            case "finding":
+                self._add_finding(outcome)
+
+    def _add_finding(self, outcome: Outcome) -> None:
+        """Count a finding; the smallest program of its cause is kept."""
+        cause = outcome.reason
+        finding = Finding(
+            cause, outcome.seed, outcome.detail, outcome.program, explanation=outcome.explanation
+        )
+        known = self.findings.get(cause)
+        if known is None:
+            self.findings[cause] = finding
+            return
+        smaller = min(known, finding, key=lambda one: len(one.program) or math.inf)
+        self.findings[cause] = replace(smaller, seed=min(known.seed, outcome.seed), count=known.count + 1)
 
     def summary(self) -> str:
         """The counts as a sentence."""

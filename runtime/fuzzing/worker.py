@@ -7,11 +7,10 @@ import sys
 
 from ..backends.isolation import receive, send
 from .campaign import Fuzzer
-from .report import FuzzReport
 
 
 def main(against: str, minimizes: bool) -> None:
-    """Answer chunks of seeds on the standard input with reports.
+    """Answer seeds, and causes of which there is a program, on the standard input with outcomes.
 
     Args:
         against: the name of a backend.
@@ -21,11 +20,10 @@ def main(against: str, minimizes: bool) -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     fuzzer = Fuzzer(against, minimizes)
-    while (chunk := receive(sys.stdin.buffer)) is not None:
-        report = FuzzReport(against, chunk.start)
-        for seed in chunk:
-            fuzzer.run(seed, report)
-        send(answers, report)
+    while (request := receive(sys.stdin.buffer)) is not None:
+        seeds, known = request
+        fuzzer.known.update(known)
+        send(answers, [fuzzer.outcome(seed) for seed in seeds])
 
 
 if __name__ == "__main__":

@@ -4,51 +4,56 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from ..backends.isolation import receive, send
 from ..errors import NimbleError
-from .report import FuzzReport
+from .report import Outcome
 
 CHUNK: Final = 20
 """Programs that a process runs before it answers."""
 
 
-def reports_of_workers(
-    against: str,
-    count: int,
-    seed: int,
-    minimizes: bool,
-    jobs: int,
-    progress: Callable[[FuzzReport], object] | None,
-) -> FuzzReport:
-    """What `fuzz` returns, from several processes."""
-    chunks: SimpleQueue[range] = SimpleQueue()
-    for start in range(seed, seed + count, CHUNK):
-        chunks.put(range(start, min(start + CHUNK, seed + count)))
-    total = FuzzReport(against, seed)
-    reports: SimpleQueue[FuzzReport | None] = SimpleQueue()
+def outcomes_of_workers(
+    against: str, seeds: Sequence[int], minimizes: bool, jobs: int, known: Iterable[str]
+) -> Iterator[list[Outcome]]:
+    """What comes of programs, chunk by chunk as processes answer.
+
+    Args:
+        against: the name of a backend.
+        seeds: of the programs.
+        minimizes: whether programs of findings are made smaller.
+        jobs: the number of processes.
+        known: causes of which there is a program.
+    """
+    chunks: SimpleQueue[Sequence[int]] = SimpleQueue()
+    for start in range(0, len(seeds), CHUNK):
+        chunks.put(seeds[start : start + CHUNK])
+    answers: SimpleQueue[list[Outcome] | None] = SimpleQueue()
+    causes = set(known)
     with ThreadPoolExecutor(jobs, "nimblehlo fuzz") as pool:
-        running = [pool.submit(_drive, against, minimizes, chunks, reports) for _ in range(jobs)]
+        running = [pool.submit(_drive, against, minimizes, chunks, answers, causes) for _ in range(jobs)]
         ended = 0
         while ended < jobs:
-            report = reports.get()
-            if report is None:
+            outcomes = answers.get()
+            if outcomes is None:
                 ended += 1
                 continue
-            total.add(report)
-            if progress is not None:
-                progress(total)
-        for one in as_completed(running):
+            causes.update(one.reason for one in outcomes if one.kind == "finding")
+            yield outcomes
+        for one in running:
             one.result()
-    return total
 
 
 def _drive(
-    against: str, minimizes: bool, chunks: SimpleQueue[range], reports: SimpleQueue[FuzzReport | None]
+    against: str,
+    minimizes: bool,
+    chunks: SimpleQueue[Sequence[int]],
+    answers: SimpleQueue[list[Outcome] | None],
+    causes: set[str],
 ) -> None:
     """Have a process run chunks until there are none."""
     command = [sys.executable, "-m", f"{__package__}.worker", against, str(int(minimizes))]
@@ -60,13 +65,11 @@ def _drive(
                     chunk = chunks.get_nowait()
                 except Empty:
                     break
-                send(process.stdin, chunk)
-                report: Any = receive(process.stdout)
-                if report is None:
-                    raise NimbleError(
-                        f"the process that runs programs {chunk.start} to {chunk.stop - 1} ended"
-                    )
-                reports.put(report)
+                send(process.stdin, (chunk, list(causes)))
+                outcomes: Any = receive(process.stdout)
+                if outcomes is None:
+                    raise NimbleError(f"the process that runs programs {chunk[0]} to {chunk[-1]} ended")
+                answers.put(outcomes)
             process.stdin.close()
     finally:
-        reports.put(None)
+        answers.put(None)

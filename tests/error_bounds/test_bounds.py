@@ -192,3 +192,49 @@ def test_loops_are_followed() -> None:
     }"""
     (result,) = accuracy(text, [np.array([0.5, 1, 2, 3], np.float32)]).results
     assert (result.ulps > 0.5).all() and (result.ulps < 200).all()
+
+
+def test_bounds_of_tiny_numbers_do_not_underflow() -> None:
+    """The square of an error of 1e-190 is zero in f64."""
+    text = program("%0 = stablehlo.tanh %a : T\n%r = stablehlo.tan %0 : T", "f64")
+    tiny = 1e-178 * (1 + np.arange(16) / 16)
+    computed = accuracy(text, [tiny, tiny])
+    assert (computed.results[0].ulps > 1).all()
+
+
+SUM = """
+func.func @main(%a: tensor<1x3xf32>, %b: tensor<3xf32>) -> tensor<1xf32> {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<1x3xf32>, tensor<3xf32>) -> tensor<1xf32>
+  return %0 : tensor<1xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("b", "others", "wrong"),
+    [
+        # A partial sum may overflow: it depends on the order whether the result does.
+        ([3e38, 3e38, -3e38], [np.inf, np.nan, 3e38], []),
+        ([np.inf, 1, 2], [np.inf], [np.nan, 3]),
+        ([np.nan, 1, 2], [np.nan], [np.inf, 3]),
+        ([np.inf, 3e38, 3e38], [np.inf], []),
+        ([1, 2, 4], [7], [np.nan, np.inf, 8]),
+    ],
+)
+def test_sums_that_overflow_may_be_any_number(
+    b: list[float], others: list[float], wrong: list[float]
+) -> None:
+    computed = accuracy(SUM, [np.ones((1, 3), np.float32), np.array(b, np.float32)])
+    for value in others:
+        assert not computed.departures([np.array([value], np.float32)])
+    for value in wrong:
+        assert computed.departures([np.array([value], np.float32)])
+
+
+@pytest.mark.filterwarnings("error")
+def test_departures_of_huge_distances_are_told_without_warnings() -> None:
+    text = program("%r = stablehlo.add %a, %b : T", "f64")
+    tiny = np.full(16, 5e-324)
+    (departure,) = accuracy(text, [tiny, tiny]).departures([np.full(16, 1.7e308)])
+    assert "inf ulp apart" in departure.reason

@@ -203,6 +203,45 @@ def test_many_orders_of_updates_are_right() -> None:
         assert not computed.departures([np.array([last], np.int32)])
 
 
+UPDATES = """
+func.func @main(%a: tensor<3xf32>, %i: tensor<4x1xi32>, %u: tensor<4xf32>) -> tensor<3xf32> {
+  %0 = "stablehlo.scatter"(%a, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
+    inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    BODY
+    stablehlo.return %z : tensor<f32>
+  }) : (tensor<3xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "is_open"),
+    [
+        ("%z = stablehlo.add %y, %y : tensor<f32>", [False, True, False]),
+        ("%z = stablehlo.divide %y, %x : tensor<f32>", [False, True, False]),
+        # Subtracting in another order is a matter of rounding.
+        ("%z = stablehlo.subtract %x, %y : tensor<f32>", [False, False, False]),
+        ("%z = stablehlo.add %x, %y : tensor<f32>", [False, False, False]),
+    ],
+)
+def test_updates_whose_order_matters_are_open(body: str, is_open: list[bool]) -> None:
+    inputs = [
+        np.float32([1, 2, 3]),
+        np.array([[1], [2], [1], [1]], np.int32),
+        np.float32([0.5, 6, 0.7, 0.9]),
+    ]
+    text = UPDATES.replace("BODY", body)
+    assert open_elements(nimblehlo.load(text), inputs)[0].tolist() == is_open
+    (ours,) = nimblehlo.execute(text, inputs)
+    computed = accuracy(text, inputs)
+    for index, flag in enumerate(is_open):
+        theirs = np.array(ours)
+        theirs[index] += 0.25
+        assert bool(computed.departures([theirs])) is not flag
+
+
 def test_a_tuple_is_one_value() -> None:
     text = """
     func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {

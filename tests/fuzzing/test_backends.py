@@ -8,8 +8,9 @@ import pytest
 import nimblehlo
 from nimblehlo.backends import BackendError, CallableBackend
 from nimblehlo.cli import main
+from nimblehlo.fuzzing import campaign
 from nimblehlo.fuzzing.campaign import fuzz, random_module
-from nimblehlo.fuzzing.report import Finding, FuzzReport
+from nimblehlo.fuzzing.report import FuzzReport, Outcome
 from nimblehlo.ir import Module
 
 Arrays = list[np.ndarray]
@@ -69,13 +70,60 @@ def test_a_known_cause_is_explained() -> None:
     assert "scatter_out_of_bounds" in report.as_markdown()
 
 
-def test_reports_are_added() -> None:
-    first = FuzzReport("b", 0, programs=2, equal=1, findings={"x": Finding("x", 7, "", "long program", 2)})
-    second = FuzzReport("b", 9, programs=3, equal=2, findings={"x": Finding("x", 9, "", "short", 1)})
-    first.add(second)
-    assert (first.programs, first.equal) == (5, 3)
-    assert (first.findings["x"].count, first.findings["x"].seed) == (3, 7)
-    assert first.findings["x"].program == "short"
+def test_a_report_counts_outcomes_and_keeps_the_smallest_program() -> None:
+    report = FuzzReport("b", 7)
+    for seed, program in ((9, "long program"), (7, ""), (8, "short")):
+        report.add(Outcome(seed, "finding", "x", program=program))
+    report.add(Outcome(10, "equal"))
+    report.add(Outcome(11, "rejected", "no memory"))
+    assert (report.programs, report.equal, report.rejected["no memory"]) == (5, 1, 1)
+    assert (report.findings["x"].count, report.findings["x"].seed) == (3, 7)
+    assert report.findings["x"].program == "short"
+
+
+def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    runs = 0
+
+    def counting(module: Module, inputs: Arrays) -> Arrays:
+        nonlocal runs
+        runs += 1
+        return with_wrong_maximum(module, inputs)
+
+    seeds = [seed for seed in range(60) if "stablehlo.maximum" in str(random_module(seed)[0])]
+    journal, start, backend = tmp_path / "journal.jsonl", seeds[0], CallableBackend(counting, "counting")
+    count = seeds[2] - start + 1
+
+    def run(count: int, repeats: bool = False) -> FuzzReport:
+        return fuzz(
+            backend, count=count, seed=start, minimizes=False, journal=journal, repeats_findings=repeats
+        )
+
+    whole = run(count)
+    assert whole.findings
+    # A process that is ended while it writes leaves a part of a line.
+    text = journal.read_text()
+    journal.write_text(text[: len(text) - len(text.splitlines()[-1]) // 2])
+    runs = 0
+    assert run(count) == whole
+    assert runs > 0
+    runs = 0
+    assert run(count) == whole
+    assert runs == 0
+    assert run(count, repeats=True) == whole
+    assert runs > 0
+    with pytest.raises(ValueError, match="is of the backend 'counting'"):
+        fuzz(CallableBackend(nimblehlo.execute, "other"), count=1, journal=journal)
+
+
+def test_an_internal_error_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise KeyError("nothing")
+
+    monkeypatch.setattr(campaign, "execute", failing)
+    (finding,) = fuzz(CallableBackend(nimblehlo.execute), count=2).findings.values()
+    assert finding.cause.startswith("NimbleHLO itself fails with KeyError")
+    assert finding.count == 2
+    assert nimblehlo.load(finding.program)
 
 
 def test_the_command_stores_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

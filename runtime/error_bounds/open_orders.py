@@ -1,0 +1,74 @@
+"""Which elements of scatters depend on the order of updates, which the specification leaves open.
+
+Sums, products and the like are no such: their rules bound what the order decides. Bodies that overwrite, or
+that are neither commutative nor associative, give results that differ as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from ..api import Executable, compile
+from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values
+from ..ops.framework.declaration import Op
+from ..ops.reduction.bodies import monoid
+from ..options import Options
+from ..types import FunctionType
+from .reduction_bounds import Bounds, reduction_rule
+from .ulps import Array, distance, is_inexact
+
+_ORDERS: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"scatter_schedule": "reverse", "reduction_tree": "left"},
+    {"scatter_schedule": ("random", 1), "reduction_tree": "right"},
+    {"scatter_schedule": ("random", 2), "reduction_tree": "balanced"},
+    {"scatter_schedule": ("random", 3), "reduction_tree": "left"},
+)
+"""The first is ours. Of two updates each is the last one in one of them."""
+
+
+def order_rule(view: Op) -> Callable[[Sequence[Array], Sequence[Array]], list[Array | None]] | None:
+    """Marks elements that depend on the order; None for operations on which no order is open."""
+    operation = view.operation
+    if operation.name not in ("stablehlo.scatter", "stablehlo.select_and_scatter"):
+        return None
+    if monoid(operation.regions[-1]) is not None or captured_values(operation.regions):
+        return None
+    rounding = reduction_rule(operation)
+
+    def marks(operands: Sequence[Array], _: Sequence[Array]) -> list[Array | None]:
+        # The results that are given may have errors added.
+        plain, *others = [[np.asarray(one) for one in run(*operands)] for run in _executables(operation)]
+        bounds: Bounds = [None for _ in plain] if rounding is None else list(rounding(operands, plain))
+        masks = [np.zeros(one.shape, np.bool_) for one in plain]
+        for other in others:
+            for mask, a, b, bound in zip(masks, plain, other, bounds, strict=True):
+                mask |= _differs(a, b, bound)
+        return [mask if mask.any() else None for mask in masks]
+
+    return marks
+
+
+def _differs(a: Array, b: Array, bound: Array | None) -> Array:
+    if not is_inexact(a.dtype):
+        return np.asarray(a != b)
+    return np.asarray(distance(a, b) > (0.0 if bound is None else bound))
+
+
+@lru_cache(maxsize=64)
+def _executables(operation: Operation) -> list[Executable]:
+    """The operation alone, in each of the orders."""
+    types = [operand.type for operand in operation.operands]
+    block = Block(types)
+    builder = Builder(block)
+    copied = builder.copy(operation, dict(zip(operation.operands, block.arguments, strict=False)))
+    if len(set(operation.operands)) < len(types):
+        copied.operands = tuple(block.arguments)
+    builder.create("func.return", copied.results)
+    type = FunctionType(types, [result.type for result in copied.results])
+    module = Module([Function("main", type, Region([block]))])
+    return [compile(module, options=Options(compile="never", **order)) for order in _ORDERS]

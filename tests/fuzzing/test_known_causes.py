@@ -1,0 +1,129 @@
+"""Differences between XLA:CPU and the specification are found and named.
+
+A case is skipped where the installed XLA gives the specified result.
+"""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo.backends import backend
+from nimblehlo.differences import find_difference
+from nimblehlo.fuzzing.known_causes import known_cause
+
+SCATTER_TWICE = """
+func.func @main(%a: tensor<4xi32>, %i: tensor<2x1xi32>, %u: tensor<2xi32>, %v: tensor<2xi32>)
+    -> (tensor<4xi32>, tensor<4xi32>) {
+  %0:2 = "stablehlo.scatter"(%a, %a, %i, %u, %v) <{scatter_dimension_numbers = #stablehlo.scatter<
+    inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%x: tensor<i32>, %y: tensor<i32>, %p: tensor<i32>, %q: tensor<i32>):
+    stablehlo.return %p, %q : tensor<i32>, tensor<i32>
+  }) : (tensor<4xi32>, tensor<4xi32>, tensor<2x1xi32>, tensor<2xi32>, tensor<2xi32>)
+    -> (tensor<4xi32>, tensor<4xi32>)
+  return %0#0, %0#1 : tensor<4xi32>, tensor<4xi32>
+}
+"""
+CAPTURED = """
+func.func @main(%a: tensor<4x3xf32>, %i: tensor<f32>, %c: tensor<f32>) -> tensor<4xf32> {
+  %0 = "stablehlo.reduce"(%a, %i) <{dimensions = array<i64: 1>}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    stablehlo.return %c : tensor<f32>
+  }) : (tensor<4x3xf32>, tensor<f32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
+SLICES = """
+func.func @main(%a: tensor<5xi32>, %s: tensor<i32>, %i: tensor<i32>) -> tensor<1xi32> {
+  %0 = stablehlo.dynamic_slice %a, %s, sizes = [4] : (tensor<5xi32>, tensor<i32>) -> tensor<4xi32>
+  %1 = stablehlo.dynamic_slice %0, %i, sizes = [1] : (tensor<4xi32>, tensor<i32>) -> tensor<1xi32>
+  return %1 : tensor<1xi32>
+}
+"""
+CONVERT = """
+func.func @main(%a: tensor<3xf4E2M1FN>) -> tensor<3xi32> {
+  %0 = stablehlo.convert %a : (tensor<3xf4E2M1FN>) -> tensor<3xi32>
+  return %0 : tensor<3xi32>
+}
+"""
+HIGH_HALF = """
+func.func @main(%a: tensor<3xui4>) -> tensor<3xui4> {
+  %0 = "chlo.mulhi"(%a, %a) : (tensor<3xui4>, tensor<3xui4>) -> tensor<3xui4>
+  return %0 : tensor<3xui4>
+}
+"""
+ROOT = """
+func.func @main(%a: tensor<2xf8E3M4>) -> tensor<2xf8E3M4> {
+  %0 = stablehlo.sqrt %a : tensor<2xf8E3M4>
+  return %0 : tensor<2xf8E3M4>
+}
+"""
+NO_INDEX = """
+func.func @main(%a: tensor<2xf32>, %i: tensor<2x0xi32>, %u: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = "stablehlo.scatter"(%a, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
+    inserted_window_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %1 = stablehlo.multiply %x, %y : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) : (tensor<2xf32>, tensor<2x0xi32>, tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+"""
+SORT = """
+func.func @main(%a: tensor<4x3x1x3x1x1x1x1xf32>) -> tensor<4x3x1x3x1x1x1x1xf32> {
+  %0 = "stablehlo.sort"(%a) <{dimension = -7 : i64}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %1 = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  }) : (tensor<4x3x1x3x1x1x1x1xf32>) -> tensor<4x3x1x3x1x1x1x1xf32>
+  return %0 : tensor<4x3x1x3x1x1x1x1xf32>
+}
+"""
+TO_SORT = np.arange(36, dtype=np.float32)[::-1].reshape(4, 3, 1, 3, 1, 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("program", "inputs", "results", "title"),
+    [
+        (
+            SCATTER_TWICE,
+            [np.zeros(4, np.int32), np.array([[1], [2]], np.int32), np.int32([5, 6]), np.int32([7, 8])],
+            [[0, 5, 6, 0], [0, 7, 8, 0]],
+            "scatter into one array as several inputs",
+        ),
+        (CAPTURED, [np.ones((4, 3), np.float32), np.float32(0), np.float32(7)], [[7] * 4], "captured value"),
+        (SLICES, [np.arange(5, dtype=np.int32), np.int32(3), np.int32(0)], [[1]], "its clamped start"),
+        (CONVERT, [np.array([4, 6, -6]).astype(ml_dtypes.float4_e2m1fn)], [[4, 6, -6]], "f4E2M1FN's 6"),
+        (HIGH_HALF, [np.array([13, 7, 1]).astype(ml_dtypes.uint4)], [[10, 3, 0]], "mulhi of integers"),
+        # The root of 15.5 is 3.93700, below the middle of 3.875 and 4.
+        (ROOT, [np.array([15.5, 4]).astype(ml_dtypes.float8_e3m4)], [[3.875, 2]], "round twice"),
+        (
+            NO_INDEX,
+            [np.float32([2, 3]), np.zeros((2, 0), np.int32), np.float32([5, 7])],
+            [[70, 3]],
+            "scatter without index components",
+        ),
+        (SORT, [TO_SORT], [np.sort(TO_SORT, axis=1)], "negative dimension"),
+    ],
+)
+def test_causes_on_xla(program: str, inputs: list[Any], results: list[Any], title: str) -> None:
+    for one, expected in zip(nimblehlo.execute(program, inputs), results, strict=True):
+        np.testing.assert_array_equal(np.asarray(one).astype(np.float64), expected)
+    first = find_difference(program, inputs, backend("jax:cpu")).first
+    if first is None:
+        pytest.skip("XLA gives the specified result")
+    cause = known_cause(first)
+    assert cause is not None
+    assert title in cause.title
+
+
+def test_another_difference_has_no_known_cause() -> None:
+    def wrong(module: Any, inputs: Any) -> Any:
+        return [np.asarray(one) + 1 for one in nimblehlo.execute(module, inputs)]
+
+    for program, inputs in ((SLICES, [np.arange(5, dtype=np.int32), np.int32(0), np.int32(0)]),):
+        first = find_difference(program, inputs, wrong).first
+        assert first is not None
+        assert known_cause(first) is None
