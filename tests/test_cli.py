@@ -123,7 +123,7 @@ def test_a_run_says_once_why_compiled_code_is_not_cached(program: Path, tmp_path
         env={**os.environ, "NIMBLEHLO_CACHE_DIR": str(folder)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert child.returncode == 0
     assert child.stderr.count(f"{folder} may be written by everybody") == (mode == 0o777)

@@ -31,7 +31,7 @@ def run(folder, code):
     """What a child process prints that runs the code. It fails if the child fails, crashes or hangs."""
     child = subprocess.run(
         [sys.executable, "-c", PRELUDE + textwrap.dedent(code)],
-        env={**os.environ, "NIMBLEHLO_CACHE_DIR": str(folder)}, capture_output=True, text=True, timeout=60,
+        env={**os.environ, "NIMBLEHLO_CACHE_DIR": str(folder)}, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert child.returncode == 0, child.stderr
     return child.stdout.strip()

@@ -143,7 +143,7 @@ one, *others = [matmul.multiply(lhs, rhs, threads) for threads in (1, 2, 3, 4, 5
 assert all(one.tobytes() == other.tobytes() for other in others)
 """
     environment = {**os.environ, "NUMBA_NUM_THREADS": "7"}
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=300)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
