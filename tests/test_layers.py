@@ -121,7 +121,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "nests": {"elementwise", "llvm"},
         "regions": {"blocks", "coverage", "llvm"},
         "reductions": {"blocks", "coverage", "elementwise", "llvm", "nests", "regions"},
-        "arrays": {"blocks", "coverage", "description", "elementwise", "llvm", "nests"},
+        "arrays": {"blocks", "coverage", "description", "elementwise", "llvm", "nests", "regions"},
         "native_loop": {"arrays", "blocks", "coverage", "llvm"},
         "steps": {"arrays", "blocks", "coverage", "llvm", "regions"},
     },

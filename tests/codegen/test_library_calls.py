@@ -71,6 +71,30 @@ def test_solutions_by_factors(prefix: str, element: str, dtype: Any, batch: tupl
     assert np.isfinite(results[2]).all()
 
 
+@pytest.mark.parametrize(("prefix", "element", "dtype"), [("s", "f32", np.float32), ("d", "f64", np.float64)])
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_routines_with_workspaces(prefix: str, element: str, dtype: Any, batch: tuple[int, ...]) -> None:
+    tall, line, square = (*batch, 6, 3), (*batch, 3), (*batch, 3, 3)
+    a, tau, s = (tall, element, True), (line, element, False), (square, element, True)
+    vectors = "mode = 86 : ui8, uplo = 76 : ui8"
+    body = f"""%qr:2 = {call(f"{prefix}geqrf", "%a", "", [a], [a, tau])}
+      %q = {call(f"{prefix}orgqr", "%qr#0, %qr#1", "", [a, tau], [a])}
+      %c = {call(f"{prefix}ormqr", "%qr#0, %qr#1, %b", "left = true, transpose = true", [a, tau, a], [a])}
+      %e:3 = {call(f"{prefix}syevd", "%s", vectors, [s], [s, tau, (batch, "i32", False)])}
+      %t = stablehlo.add %e#0, %s : {type_of(square, element)}"""
+    carried = {
+        "a": ("a0", type_of(tall, element)),
+        "b": ("b0", type_of(tall, element)),
+        "s": ("s0", type_of(square, element)),
+        "v": ("v0", type_of(line, element)),
+    }
+    text = counted(10, body, carried, "%c, %q, %t, %e#1")
+    assert problem_of(text) is None
+    inputs = [RNG.standard_normal(tall), RNG.standard_normal(tall), RNG.standard_normal(square)]
+    results = run_every_way(text, *[array.astype(dtype) for array in inputs], np.zeros(line, dtype))
+    assert all(np.isfinite(array).all() for array in results)
+
+
 def test_large_problems_keep_their_plan() -> None:
     a = ((40, 40), "f64", True)
     body = f"%lu:3 = {call('dgetrf', '%a', '', [a], [a, ((40,), 'i32', False), ((), 'i32', False)])}"

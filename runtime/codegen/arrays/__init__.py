@@ -5,7 +5,7 @@ elements are only read, or updated in place where a loop carries them. `block_pr
 be generated; an `ArrayEmitter` generates it.
 """
 
-from . import products, scans, selection
+from . import products, scans, selection, sorting
 from .control import updated_in_place, while_problem, workspace_bytes
 from .emitter import (
     MAX_OPERATIONS,
@@ -27,6 +27,7 @@ __all__ = [
     "products_of",
     "scans",
     "selection",
+    "sorting",
     "step_problem",
     "updated_in_place",
     "while_problem",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from llvmlite import ir
 
-from ...ir import Block, Operation
+from ...ir import Block, Operation, captured_values
 from ...ir import Value as IrValue
 from ...types import TensorType, Type
 from .. import blocks
@@ -195,7 +195,10 @@ class ArrayEmitter(Emitter):
             What its results are bound to.
         """
         operations = self.chain(operation)
-        key = operations_description(operations)
+        # A region may use constants, which become part of its function.
+        owners = [value.owner for value in captured_values(operation.regions)]
+        constants = [owner for owner in owners if isinstance(owner, Operation)]
+        key = operations_description([*constants, *operations])
         computed = {one.result for one in operations[:-1]}
         used = [operand for one in operations for operand in one.operands if operand not in computed]
         operands = list(dict.fromkeys(used))

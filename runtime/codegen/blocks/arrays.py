@@ -8,6 +8,7 @@ from ...ir import Block, Operation, Value
 from ...types import Type
 from .elements import is_small
 
+_BRANCHES = frozenset({"stablehlo.if", "stablehlo.case"})
 _UPDATES = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
 _ALIASES = frozenset({"stablehlo.optimization_barrier", "stablehlo.reshape"})
 """Their results may lie in the memory of their operands."""
@@ -86,8 +87,9 @@ class _Walk:
                 self.homes[result] = self.home_of(operand)
         elif operation.name in CLUSTERS:
             return self.cluster(operation)
-        elif operation.regions:
+        elif operation.name in _BRANCHES:
             return self.branches(operation)
+        # Other regions work on elements: they neither use nor update arrays from outside.
         return None
 
     def update(self, operation: Operation) -> str | None:

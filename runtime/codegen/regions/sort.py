@@ -66,14 +66,24 @@ class SortPlan(NamedTuple):
 def sort_module(comparator: Region, passed: Sequence[IrValue], plan: SortPlan, view_of: ViewOf) -> ir.Module:
     """The module with the task `CHUNKS` and a task `MERGES` for each of the plan's widths."""
     module = ir.Module("region_sort")
-    sorter = _Sort(module, comparator, passed, plan, view_of)
+    sorter = MergeSort(module, comparator, passed, plan, view_of)
     define_task(module, CHUNKS, sorter.chunks(), plan.rows * plan.chunks, 1)
     for width in plan.widths:
         define_task(module, MERGES.format(width), sorter.merges(width), plan.rows * plan.pairs(width), 1)
     return module
 
 
-class _Sort:
+class MergeSort:
+    """The functions that sort by a comparator, in a module.
+
+    Args:
+        module: where to define them.
+        comparator: one without a `region_problem`.
+        passed: the captured values that it takes as arguments (`passed_values`).
+        plan: what is sorted.
+        view_of: gives an operation's view.
+    """
+
     def __init__(
         self,
         module: ir.Module,

@@ -24,8 +24,8 @@ from ..numerics.lapack_library import (
     Library,
     factors,
     library_of,
+    native_call_of,
     solutions,
-    solves_without_python,
 )
 
 
@@ -158,8 +158,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         if working != self.result.dtype or DYNAMIC in shape or 0 in shape:
             return None
         arguments = self._arguments(library_of(working), shape)
-        is_small = solves_without_python(arguments, 1, working.itemsize)
-        return (lambda: self._call(shape)) if is_small else None
+        return native_call_of(lambda: self._call(shape), arguments, 1, working.itemsize)
 
     def _call(self, shape: tuple[int, ...]) -> Call:
         working = carrier(self.a.element_type)

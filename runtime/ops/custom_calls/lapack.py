@@ -29,8 +29,8 @@ from ..numerics.lapack_library import (
     Workspace,
     factors,
     information,
+    native_call_of,
     solutions,
-    solves_without_python,
 )
 from .view import CustomCallView
 
@@ -168,9 +168,10 @@ class Routine:
         _, arguments = self._problem(view)
         item = max(type.dtype.itemsize for type in view.inputs)
         enter, leave = self._rereadings(view)
-        if not solves_without_python(arguments, len(self.results), item) or any([*enter, *leave]):
+        if any([*enter, *leave]):
             return None
-        return lambda: self._call(view, self._declared(view))
+        results = len(self.results)
+        return native_call_of(lambda: self._call(view, self._declared(view)), arguments, results, item)
 
     def _declared(self, view: CustomCallView) -> list[tuple[tuple[int, ...], Any]]:
         """Shape and element type of each result."""

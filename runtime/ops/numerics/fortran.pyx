@@ -39,7 +39,7 @@ cdef extern from *:
 
 cdef enum:
     # Bytes that are on the stack where a problem needs no more.
-    ON_STACK = 16384
+    ON_STACK = 65536
     # Columns that are transposed at once.
     STRIP = 16
     ALIGNMENT = 64

@@ -12,7 +12,7 @@ import functools
 import math
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -84,22 +84,27 @@ def information(result: int | None = None) -> Buffer:
 Argument = Buffer | Workspace | Array | str | int
 
 
-def solves_without_python(arguments: Sequence[Argument], results: int, item: int) -> bool:
-    """Whether native code can make a call (`fortran.Call.solver`): of small problems, without workspaces.
+def native_call_of(
+    make: Callable[[], Call], arguments: Sequence[Argument], results: int, item: int
+) -> Callable[[], Call] | None:
+    """What makes the call that native code can make (`fortran.Call.solver`), of small problems; else None.
 
     Args:
+        make: makes the call.
         arguments: all that the routine takes.
         results: how many results the operation has.
         item: most bytes of an element.
     """
-    if any(isinstance(argument, Workspace) for argument in arguments):
-        return False
     buffers = [argument for argument in arguments if isinstance(argument, Buffer)]
     sizes = [math.prod(buffer.shape) for buffer in buffers]
     # Each array begins at a cache line.
     fits_stack = sum(size * item + 64 for size in sizes) <= _MAX_STACK_BYTES
     are_made = {*range(results)} <= {buffer.result for buffer in buffers}
-    return are_made and fits_stack and 0 < max(sizes) <= _ALONE
+    if not (are_made and fits_stack and 0 < max(sizes) <= _ALONE):
+        return None
+    if any(isinstance(argument, Workspace) for argument in arguments) and make().solver is None:
+        return None
+    return make
 
 
 def _numpy_function(name: str) -> Any:

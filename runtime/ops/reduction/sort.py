@@ -20,6 +20,7 @@ import numpy as np
 
 from ...types import (
     BOOLEAN,
+    COMPLEX,
     ELEMENT_TYPES,
     FLOAT,
     PLAIN,
@@ -169,6 +170,16 @@ class Sort(Op, name="stablehlo.sort"):
     def keys(self) -> tuple[SortKey, ...] | None:
         """The keys by which the comparator orders, None where it has no known form."""
         return comparator(self.comparator)
+
+    @property
+    def follows_comparator(self) -> bool:
+        """Whether what the comparator says of each pair of elements decides the order.
+
+        It does not where the keys are known and are numbers, of which NaN are sorted behind all others.
+        """
+        keys = self.keys or ()
+        numbers = [self.inputs[key.operand].category for key in keys if key.order is Order.NUMBER]
+        return not any(category & (FLOAT | COMPLEX) for category in numbers)
 
     @functools.cached_property
     def vectorized(self) -> Any:

@@ -11,9 +11,8 @@ import numpy as np
 from ...ir import Block, Builder
 from ...ops.framework.declaration import Op
 from ...ops.framework.verify import view_of
-from ...ops.reduction.bodies import Order
 from ...ops.reduction.reduce import layout
-from ...types import COMPLEX, FLOAT, QUANTIZED, TensorType
+from ...types import QUANTIZED, TensorType
 from .native_code import LoweredKernel, division, tensor
 from .region_functions import RegionCode, converters, reduce_problem
 
@@ -208,18 +207,9 @@ class _SortCode(RegionCode):
     most_small_calls = 1 << 13
 
     def problem(self) -> str | None:
-        if self.view.keys is not None and not (self.is_small and self.orders_all):
+        if self.view.keys is not None and not (self.is_small and self.view.follows_comparator):
             return "its keys are known"
         return None if 1 < self.count < 1 << 31 else "there is nothing to sort"
-
-    @property
-    def orders_all(self) -> bool:
-        """Whether the keys, which are known, order all values: comparing numbers leaves NaN anywhere."""
-        types = [self.view.inputs[key.operand] for key in self.view.keys]
-        pairs = zip(self.view.keys, types, strict=True)
-        return all(
-            key.order is not Order.NUMBER or not type.category & (FLOAT | COMPLEX) for key, type in pairs
-        )
 
     @property
     def count(self) -> int:

@@ -144,7 +144,7 @@ func.func @main(%a: tensor<12xf32>, %b: tensor<12xf32>) -> (tensor<12xf32>, tens
   %p = stablehlo.add %x, %z : tensor<12xf32>
   %q = "stablehlo.sort"(%{sorted}) ({{
     ^bb0(%l: tensor<f32>, %r: tensor<f32>):
-      %c = stablehlo.compare LT, %l, %r, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %c = stablehlo.compare LT, %l, %r : (tensor<f32>, tensor<f32>) -> tensor<i1>
       stablehlo.return %c : tensor<i1>
   }}) {{dimension = 0 : i64}} : (tensor<12xf32>) -> tensor<12xf32>
   %s = stablehlo.subtract %p, %q : tensor<12xf32>
@@ -161,6 +161,12 @@ func.func @main(%a: tensor<12xf32>, %b: tensor<12xf32>) -> (tensor<12xf32>, tens
 def test_independent_operations_precede_a_fusion() -> None:
     text = AROUND.format(sorted="b")
     assert steps_of(text) == ["stablehlo.sort", "nimblehlo.step_cluster"]
+    run_every_way(text, floats(12), floats(12))
+
+
+def test_a_sort_by_its_comparator_is_fused() -> None:
+    text = AROUND.format(sorted="p").replace("%l, %r :", "%l, %r, TOTALORDER :")
+    assert steps_of(text) == ["nimblehlo.step_cluster"]
     run_every_way(text, floats(12), floats(12))
 
 

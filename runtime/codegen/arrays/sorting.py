@@ -1,0 +1,91 @@
+"""`sort` of small arrays by its comparator: the merge sort of `regions/sort.py`, one row after the other.
+
+Source: `nimblehlo.ops.reduction.sort`, whose order of comparisons this is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ...ir import Operation
+from ...types import ELEMENT_TYPES, TensorType
+from ..blocks import Bound, Mode, Storage
+from ..blocks.boxes import Side, copy
+from ..blocks.emitter import EMIT_RULES, EmitRule
+from ..coverage import ViewOf
+from ..llvm.values import I64
+from ..regions.region_function import passed_values, region_problem
+from ..regions.sort import MergeSort, SortPlan
+from .emitter import ArrayEmitter
+
+_OPERATIONS_PER_PROBE = 4
+"""What comparing two elements takes, in products."""
+
+
+def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+    view = view_of(operation)
+    if not view.follows_comparator:
+        return "sorts NaN behind all numbers"
+    if view.inputs[0].rank == 0 or _length(view) < 2:
+        return "has nothing to sort"
+    if passed_values([view.comparator]):
+        return "its comparator uses values from outside"
+    return region_problem(view.comparator, view_of)
+
+
+def _length(view: Any) -> int:
+    """The number of elements that are sorted together."""
+    return int(view.inputs[0].shape[view.adjusted_dimension])
+
+
+def _probes(operation: Operation, view_of: ViewOf) -> int:
+    """About how many products take as long as the comparisons do."""
+    view = view_of(operation)
+    levels = _length(view).bit_length()
+    return int(view.inputs[0].size) * levels * (levels + 1) // 4 * _OPERATIONS_PER_PROBE
+
+
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    view = emitter.view_of(operation)
+    shape, axis, length = view.inputs[0].shape, view.adjusted_dimension, _length(view)
+    inner = math.prod(shape[axis + 1 :])
+    outer = view.inputs[0].size // (length * inner)
+    targets = [emitter.allocate_result(result) for result in operation.results]
+    sources = [emitter.bound[value] for value in operation.operands]
+    rows = _Rows(emitter, view, length)
+    for row in emitter.loop(outer):
+        for column in emitter.loop(inner):
+            first = emitter.offset([row, column], [length * inner, 1])
+            rows.sort(sources, targets, first, inner)
+    return [emitter.result(target) for target in targets]
+
+
+class _Rows:
+    """Sorts the rows of arrays: each is copied to memory of its own, and back."""
+
+    def __init__(self, emitter: ArrayEmitter, view: Any, length: int) -> None:
+        self.emitter, self.length = emitter, length
+        plan = SortPlan(1, length, 1 << (length - 1).bit_length())
+        self.function = MergeSort(
+            emitter.builder.module, view.comparator, (), plan, emitter.view_of
+        ).chunks()
+        types = [type.with_shape((length,)) for type in view.inputs]
+        self.before, self.after, self.between = (
+            [emitter.allocate_scratch(type) for type in types] for _ in range(3)
+        )
+        self.points = emitter.allocate_scratch(TensorType((length + 1,), ELEMENT_TYPES["i32"]))
+
+    def sort(self, sources: Sequence[Bound], targets: Sequence[Storage], first: Any, stride: int) -> None:
+        """Sort the row that begins at an offset; its elements are `stride` apart."""
+        emitter, sizes = self.emitter, [self.length]
+        for source, row in zip(sources, self.before, strict=True):
+            copy(emitter, Side(row, 0, (1,)), Side(source, first, (stride,)), sizes)
+        buffers = [*self.before, *self.after, *self.between, self.points]
+        emitter.builder.call(self.function, [I64(0), *[buffer.pointer for buffer in buffers]])
+        for target, row in zip(targets, self.after, strict=True):
+            copy(emitter, Side(target, first, (stride,)), Side(row, 0, (1,)), sizes)
+
+
+EMIT_RULES["stablehlo.sort"] = EmitRule(_problem, _emit, work=_probes)
