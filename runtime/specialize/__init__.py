@@ -15,6 +15,7 @@ from .inline import inline_calls
 from .rewrites.implicit_conversions import make_conversions_explicit
 from .rewrites.promotions import promote_reductions
 from .rewrites.registry import simplify
+from .rewrites.sinking import sink_into_branches
 from .rewrites.transposed_reductions import reduce_before_transposing
 from .utils.cleanup import remove_common_subexpressions, remove_dead_code
 from .utils.constants import Budget
@@ -92,6 +93,7 @@ def specialize(
             simplify(part.body, budget)
             promote_reductions(part.body)
             reduce_before_transposing(part.body)
+            sink_into_branches(part.body)
             remove_dead_code(part.body)
         for part in (function, *function.callees):
             assert part.body is not None
