@@ -109,6 +109,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "forward": {"rewrites", "shapes", "utils"},
         "inline": {"replace_calls", "rewrites"},
         "fusion": {"rewrites", "utils"},
+        "gspmd": {"fusion"},
         "outlining": {"fusion", "utils"},
     },
     "codegen": {

@@ -14,6 +14,7 @@ from ..ops.collectives.process_grid import Grid, ProcessId
 from ..options import Options
 from ..partitioner.partitioner import device_count, device_program
 from ..program import Placement, Program
+from ..specialize.gspmd import to_shardy
 from .liveness import Watch
 from .messages import Messages
 from .transport import MPITransport
@@ -61,6 +62,7 @@ def compile(
 
 def _on_devices(module: Module, ranks: int) -> tuple[Module, Grid | None]:
     """The program of a device and the grid of the devices; the module itself where it has none of these."""
+    module = to_shardy(module)
     count = device_count(module)
     local = device_program(module, count) if count >= max(2, ranks) else None
     return (module, None) if local is None else (local, Grid(1, count))

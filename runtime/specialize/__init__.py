@@ -11,6 +11,7 @@ from ..ops.framework.op_registry import PROGRAM_PER_PROCESS
 from ..ops.framework.verify import view_of
 from ..types import FunctionType, TensorType, Type
 from .forward import propagate
+from .gspmd import to_shardy
 from .inline import inline_calls
 from .rewrites.implicit_conversions import make_conversions_explicit
 from .rewrites.promotions import promote_reductions
@@ -114,6 +115,7 @@ def bind(
     Raises:
         NimbleError, ExecutionError: as `specialize`.
     """
+    module = to_shardy(module)
     function = inline_calls(module, entry_function(module, entry))
     assert function.body is not None
     make_conversions_explicit(function.body)

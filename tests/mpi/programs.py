@@ -57,7 +57,32 @@ _ROOT = all_reduce(V, groups([[3, 1, 0], [7, 5, 6]])).replace("all_reduce", "col
 _TOKEN = "!stablehlo.token"
 _CHANNEL = f"{channel(0)}, {_PAIRS}"
 
+_V4 = "tensor<4xi32>"
+_RAGGED = f"""%id = stablehlo.replica_id : tensor<ui32>
+    %two = stablehlo.constant dense<2> : tensor<ui32>
+    %half = stablehlo.divide %id, %two : tensor<ui32>
+    %i = stablehlo.convert %half : (tensor<ui32>) -> tensor<i32>
+    %sizes = stablehlo.constant dense<[[1, 2, 0, 1], [0, 2, 3, 1], [2, 0, 1, 1], [0, 0, 4, 0]]>
+      : tensor<4x4xi32>
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %row = stablehlo.dynamic_slice %sizes, %i, %z, sizes = [1, 4]
+      : (tensor<4x4xi32>, tensor<i32>, tensor<i32>) -> tensor<1x4xi32>
+    %column = stablehlo.dynamic_slice %sizes, %z, %i, sizes = [4, 1]
+      : (tensor<4x4xi32>, tensor<i32>, tensor<i32>) -> tensor<4x1xi32>
+    %send = stablehlo.reshape %row : (tensor<1x4xi32>) -> {_V4}
+    %recv = stablehlo.reshape %column : (tensor<4x1xi32>) -> {_V4}
+    %from = stablehlo.constant dense<[0, 1, 1, 2]> : {_V4}
+    %four = stablehlo.constant dense<4> : {_V4}
+    %ids = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> {_V4}
+    %to = stablehlo.multiply %ids, %four : {_V4}
+    %out = stablehlo.constant dense<-1.0> : tensor<16xf32>
+    %r = stablehlo.custom_call @ragged_all_to_all(%x, %out, %from, %send, %to, %recv) {{
+      api_version = 4 : i32, backend_config = {{{groups([[0, 2, 4, 6], [1, 3, 5, 7]])}}}
+    }} : ({V}, tensor<16xf32>, {_V4}, {_V4}, {_V4}, {_V4}) -> tensor<16xf32>
+    return %r : tensor<16xf32>"""
+
 PROGRAMS = {
+    "ragged_all_to_all": Program(function(f"%x: {V}", _RAGGED, "tensor<16xf32>"), Grid(8), (5,), "float32"),
     "all_reduce": Program(_reducing(V), Grid(8), (5,), "float32"),
     "ranges": Program(_reducing(f"tensor<{LONG}xf32>"), Grid(8), (LONG,), "float32"),
     "ranges of bf16": Program(

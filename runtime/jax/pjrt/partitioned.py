@@ -163,8 +163,6 @@ def _shards(
 ) -> list[Shards]:
     divided = []
     for type, named in zip(types, attributes, strict=True):
-        if "mhlo.sharding" in named:
-            raise UnsupportedError("shardings of GSPMD are not offered: set jax_use_shardy_partitioner")
         sharding = named.get("sdy.sharding")
         assert sharding is None or isinstance(sharding, TensorSharding)
         divided.append(Shards(_shape(type), sharding, meshes, partitions))

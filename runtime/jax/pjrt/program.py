@@ -13,8 +13,10 @@ from typing import Any, Final
 from ...api import Executable
 from ...errors import ParseError, UnsupportedError
 from ...frontend.bytecode import MAGIC
+from ...frontend.loader import load_ir
 from ...ir import Attribute, BoolAttribute, Function, Module, StringAttribute
 from ...ops.collectives.process_grid import Grid
+from ...specialize.gspmd import GSPMD_SHARDING, to_shardy
 from ...types import ElementType, TensorType, TokenType, Type
 from ..running import Program, load_program
 from .client import MEMORY_KINDS, platform_version
@@ -193,14 +195,21 @@ def deserialize_program(data: bytes, options: bytes | None, device_count: int) -
 def _load(code: bytes, is_partitioned: bool) -> tuple[Module, bool]:
     """Load a program. A jaxlib in this process reads bytecode there, for it has written it."""
     if is_partitioned:
-        return load_program(propagated(_bytecode_module(code)))
+        return load_program(propagated(_with_shardy(_bytecode_module(code), code)))
     if code.startswith(MAGIC) and "jaxlib" in sys.modules:
         return load_program(_bytecode_module(code))
     return load_program(code)
 
 
+def _with_shardy(module: Any, code: bytes) -> Any:
+    """jaxlib's module, with shardings of sdy in the place of those of GSPMD."""
+    if GSPMD_SHARDING.encode() not in code:
+        return module
+    return _bytecode_module(str(to_shardy(load_ir(module), verifies=False)).encode())
+
+
 def _bytecode_module(code: bytes) -> Any:
-    """jaxlib's module of bytecode or of a portable artifact."""
+    """jaxlib's module of text, of bytecode or of a portable artifact."""
     from jaxlib.mlir import ir
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext
     from jaxlib.mlir.dialects import chlo, sdy, stablehlo

@@ -1,4 +1,6 @@
-"""Custom calls that JAX exports for operations whose sizes are operands, and their replacements.
+"""Custom calls that JAX exports for operations that StableHLO has not, and their replacements.
+
+Most are those whose sizes are operands.
 
 The specializer puts an operation in the place of each call (`nimblehlo.specialize`), with the computations
 that the call names as its regions; the operation becomes its static form once its sizes are known.
@@ -15,11 +17,11 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import VerifyError
-from ...ir import DenseElementsAttribute, Operation
+from ...ir import DenseElementsAttribute, DictionaryAttribute, Operation
 from ...types import BOOLEAN, FLOAT, INTEGER, PLAIN, UNSIGNED, TensorType, Type
 from ..framework import rules
 from ..framework.attribute_kinds import Enum
-from ..framework.declaration import Array, Attribute, Op, Operand, Region, Result
+from ..framework.declaration import Array, Attribute, Op, Operand, Region, Result, lookup
 from ..framework.verify import view_of
 from ..shape.random import RngAlgorithm
 from ..shape.static_forms import STATIC_FORMS, constant_sizes, operand_positions, static_operation
@@ -112,15 +114,13 @@ class ReplacedTarget:
 
 
 def replacing_attributes(call: Operation, name: str) -> dict[str, Any]:
-    """The attributes of a call that the operation `name` declares too."""
-    declared = {attribute.name for attribute in _DECLARATIONS[name].declared_attributes}
-    return {key: value for key, value in call.attributes.items() if key in declared}
-
-
-_DECLARATIONS: Final = {
-    declaration.name: declaration
-    for declaration in (DynamicReduceWindow, DynamicTopK, DynamicRngBitGenerator)
-}
+    """The attributes of a call, or of its typed backend_config, that the operation `name` declares too."""
+    declaration = lookup(name)
+    assert declaration is not None
+    declared = {attribute.name for attribute in declaration.declared_attributes}
+    config = call.attributes.get("backend_config")
+    entries = config.values if isinstance(config, DictionaryAttribute) else {}
+    return {key: value for key, value in {**entries, **call.attributes}.items() if key in declared}
 
 
 def shape_operands(operation: Operation) -> tuple[int, ...]:
@@ -207,6 +207,9 @@ def _verify_as(name: str) -> Callable[[CustomCallView], None]:
 
 
 REPLACED_TARGETS: Final = {
+    "ragged_all_to_all": ReplacedTarget(
+        _verify_as("nimblehlo.ragged_all_to_all"), "nimblehlo.ragged_all_to_all"
+    ),
     "stablehlo.dynamic_reduce_window": ReplacedTarget(_verify_reduce_window, DynamicReduceWindow.name),
     "stablehlo.dynamic_top_k": ReplacedTarget(_verify_as(DynamicTopK.name), DynamicTopK.name),
     "stablehlo.dynamic_rng_bit_generator": ReplacedTarget(

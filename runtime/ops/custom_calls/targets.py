@@ -109,7 +109,13 @@ def _eq(view: CustomCallView, actual: Array, expected: Array) -> tuple[Any, ...]
 
 
 def _verify_identity(view: CustomCallView) -> None:
-    """Results must have the types of the inputs, as annotations do nothing on one device."""
+    """Results must have the types of the inputs, as annotations do nothing on one device.
+
+    A call with a sharding of GSPMD that makes shards of a value, or a value of shards, becomes a part of a
+    manual computation (`specialize.gspmd`).
+    """
+    if view.call_target_name in SHARD_BOUNDARIES and "mhlo.sharding" in view.operation.attributes:
+        return
     if not all_types_agree(view.inputs, view.results):
         raise view.unsupported(
             f"@{view.call_target_name} changes the type of a value, which only several devices can do"
@@ -153,10 +159,12 @@ def _shape_assertion(view: CustomCallView, condition: Array, *values: Array) -> 
     raise view.failure(re.sub(r"\{(\d{1,9})\}", value_at, message.value))
 
 
+SHARD_BOUNDARIES: Final = ("SPMDFullToShardShape", "SPMDShardToFullShape")
+"""Targets that make the shard of a device of a value, and the other way round."""
+
 SHARDING_ANNOTATIONS: Final = (
     "Sharding",
-    "SPMDFullToShardShape",
-    "SPMDShardToFullShape",
+    *SHARD_BOUNDARIES,
     "xla.sdy.FuncResultSharding",
     "xla.sdy.GlobalToLocalShape",
     "xla.sdy.LocalToGlobalShape",

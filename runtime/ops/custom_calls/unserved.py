@@ -18,7 +18,6 @@ UNSERVED: Final[dict[str, str]] = {
     # Programs for one device do not contain these.
     "CustomSPMDPartitioning": DEVICES,
     "InspectSharding": DEVICES,
-    "ragged_all_to_all": DEVICES,
     # Lowering rules of GPUs; programs that are exported for several platforms contain them in branches.
     "__cudnn$*": GPU,
     "__gpu$*": GPU,

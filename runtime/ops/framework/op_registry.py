@@ -106,6 +106,7 @@ _NAMES: Final = {
     "collectives.asynchronous": {"stablehlo": "async_start async_done"},
     "collectives.parallel": {"interpreter": "run_parallel"},
     "collectives.manual": {"nimblehlo": "manual_computation"},
+    "collectives.ragged": {"nimblehlo": "ragged_all_to_all"},
     "testing.interpreter": {"interpreter": "print probe"},
     "testing.check": {
         "check": (

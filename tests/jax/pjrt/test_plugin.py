@@ -19,15 +19,24 @@ FOLDER = Path(__file__).parent
 ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "nimblehlo,cpu", "NIMBLEHLO_JAX_DEVICES": "8"}
 
 
-def run(script: str, *arguments: str | Path) -> None:
-    """Run a script of this folder in a process of its own."""
+def run(script: str, *arguments: str | Path, **variables: str) -> None:
+    """Run a script of this folder in a process of its own, with more variables."""
     command = [sys.executable, "-X", "faulthandler", FOLDER / script, *arguments]
-    finished = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+    environment = ENVIRONMENT | variables
+    finished = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
 def test_programs_run_under_jax() -> None:
     run("checks.py")
+
+
+def test_programs_without_shardy_run_under_jax() -> None:
+    run(
+        "gspmd_checks.py",
+        XLA_FLAGS="--xla_force_host_platform_device_count=8",
+        PYTHONPATH=os.pathsep.join(filter(None, sys.path)),
+    )
 
 
 def test_other_clients_load_the_library() -> None:

@@ -120,7 +120,7 @@ def test_nothing_is_served_and_listed() -> None:
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        ("ragged_all_to_all", "several devices"),
+        ("InspectSharding", "several devices"),
         ("cusolver_getrf_ffi", "GPUs"),
         ("Qr", "TPUs"),
         ("tf.call_tf_function", "another process"),

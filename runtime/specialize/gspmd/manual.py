@@ -1,0 +1,166 @@
+"""Which operations of a block stand between `SPMDFullToShardShape` and `SPMDShardToFullShape`.
+
+What these make of values of the whole program are values of a device; an operation that uses one gives values
+of a device as well. Operations that depend on neither, such as constants, belong to whoever uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ...errors import UnsupportedError
+from ...ir import Operation, StringAttribute, Value, used_values
+from ..fusion.disjoint_set import DisjointSet
+
+FULL_TO_SHARD: Final = "SPMDFullToShardShape"
+SHARD_TO_FULL: Final = "SPMDShardToFullShape"
+
+_NEUTRAL: Final = -1
+"""The level of what depends on no argument: it may stand on any level."""
+
+
+def target_of(operation: Operation) -> str:
+    """The target of a custom call; empty for other operations."""
+    name = operation.attributes.get("call_target_name")
+    is_call = operation.name == "stablehlo.custom_call" and isinstance(name, StringAttribute)
+    return name.value if is_call and isinstance(name, StringAttribute) else ""
+
+
+class ManualRegion:
+    """Operations that become one manual computation.
+
+    Attributes:
+        operations: all of them in the order of the block; those that make values of a device, and those that
+            make values of the whole program again, too.
+        inputs: the first.
+        outputs: the second.
+        captured: values of the whole program that others use.
+    """
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.inputs: list[Operation] = []
+        self.outputs: list[Operation] = []
+        self.captured: dict[Value, None] = {}
+
+
+class ManualRegions:
+    """The manual regions of a sequence of operations.
+
+    Args:
+        operations: a block's operations but for its terminator, or those of a manual region.
+        returned: what leaves the block; values of a device must not.
+
+    Attributes:
+        region_of: the region of each operation that is in one.
+        is_outside: whether an operation is needed outside of all regions.
+
+    Raises:
+        UnsupportedError: values of a device do not become values of the whole program.
+    """
+
+    def __init__(self, operations: Sequence[Operation], returned: Sequence[Value]) -> None:
+        self._levels: dict[Value, int] = {}
+        self.region_of: dict[Operation, ManualRegion] = {}
+        levels = [self._enter(operation) for operation in operations]
+        for value in returned:
+            if self._levels.get(value, 0) > 0 and isinstance(value.owner, Operation):
+                raise _refused(value.owner, "its result leaves the function without SPMDShardToFullShape")
+        self._join(operations, levels)
+        self.is_outside = self._needed(operations, levels, returned)
+        self._adopt(operations, levels)
+
+    def _enter(self, operation: Operation) -> int:
+        """Note the level of an operation's results; returns that of the operation."""
+        used = [self._levels.get(value, 0) for value in used_values(operation)]
+        level = max(used, default=_NEUTRAL)
+        target = target_of(operation)
+        results = level
+        if target == FULL_TO_SHARD:
+            level = results = max(level, 0) + 1
+        elif target == SHARD_TO_FULL:
+            # Of what depends on no argument the level is not known: that of a device at least.
+            level = 1 if level == _NEUTRAL else level
+            if level == 0:
+                raise _refused(operation, "no SPMDFullToShardShape leads to its operand")
+            results = level - 1
+        self._levels.update(dict.fromkeys(operation.results, results))
+        return level
+
+    def _join(self, operations: Sequence[Operation], levels: Sequence[int]) -> None:
+        """Make regions of operations that hand each other values of a device."""
+        numbers = {operation: index for index, operation in enumerate(operations)}
+        groups = DisjointSet(len(operations), len(operations))
+        for index, (operation, level) in enumerate(zip(operations, levels, strict=True)):
+            for value in used_values(operation) if level > 0 else ():
+                if self._levels.get(value, 0) > 0 and isinstance(value.owner, Operation):
+                    groups.unite(numbers[value.owner], index)
+        regions: dict[int, ManualRegion] = {}
+        for index, (operation, level) in enumerate(zip(operations, levels, strict=True)):
+            if level > 0:
+                self.region_of[operation] = regions.setdefault(groups.root(index), ManualRegion())
+
+    def _is_boundary(self, operation: Operation, level: int) -> bool:
+        return level == 1 and target_of(operation) in (FULL_TO_SHARD, SHARD_TO_FULL)
+
+    def _needed(
+        self, operations: Sequence[Operation], levels: Sequence[int], returned: Sequence[Value]
+    ) -> set[Operation]:
+        """Operations that stand outside; those on no level only if something there uses them, or nothing."""
+        uses: dict[Value, list[Operation]] = {}
+        for operation in operations:
+            for value in used_values(operation):
+                uses.setdefault(value, []).append(operation)
+        level_of = dict(zip(operations, levels, strict=True))
+        outside: set[Operation] = set()
+        kept = set(returned)
+        for operation, level in zip(reversed(operations), reversed(levels), strict=True):
+            users = [user for result in operation.results for user in uses.get(result, ())]
+            is_used = any(
+                user in outside or (target_of(user) == FULL_TO_SHARD and level_of[user] == 1)
+                for user in users
+            ) or not kept.isdisjoint(operation.results)
+            if level == 0 or (level == _NEUTRAL and (is_used or not users)):
+                outside.add(operation)
+        return outside
+
+    def _adopt(self, operations: Sequence[Operation], levels: Sequence[int]) -> None:
+        """Fill the regions; each gets copies of the operations on no level that it needs."""
+        order = {operation: index for index, operation in enumerate(operations)}
+        members: dict[ManualRegion, set[Operation]] = {}
+        for operation, level in zip(operations, levels, strict=True):
+            region = self.region_of.get(operation)
+            if region is None:
+                continue
+            if self._is_boundary(operation, level):
+                is_input = target_of(operation) == FULL_TO_SHARD
+                (region.inputs if is_input else region.outputs).append(operation)
+            pending = [operation]
+            while pending:
+                member = pending.pop()
+                if member in members.setdefault(region, set()):
+                    continue
+                members[region].add(member)
+                if member in region.inputs:
+                    continue
+                for value in used_values(member):
+                    owner = value.owner
+                    value_level = self._levels.get(value, 0)
+                    if value_level == _NEUTRAL and isinstance(owner, Operation):
+                        pending.append(owner)
+                    elif value_level == 0:
+                        region.captured[value] = None
+        for region, chosen in members.items():
+            region.operations = sorted(chosen, key=order.__getitem__)
+
+
+def manual_regions(block: Sequence[Operation], returned: Sequence[Value]) -> ManualRegions | None:
+    """The manual regions of a sequence of operations; None where it has none."""
+    if not any(target_of(operation) in (FULL_TO_SHARD, SHARD_TO_FULL) for operation in block):
+        return None
+    return ManualRegions(block, returned)
+
+
+def _refused(operation: Operation, reason: str) -> UnsupportedError:
+    return UnsupportedError(reason, operation=operation.name, location=operation.location)
