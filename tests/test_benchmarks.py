@@ -242,6 +242,11 @@ CASES = {
 """
 
 
+def test_devices_of_both_platforms() -> None:
+    done = run_on_platform("-m", "benchmarks.devices", "psum 4 KB")
+    assert done.returncode == 0 and "1 programs: geometric mean" in done.stdout, done.stderr
+
+
 def test_calls_through_jax_on_both_platforms(tmp_path: Path) -> None:
     """A right case has a ratio; one that fails is told."""
     (tmp_path / "cases.py").write_text(CASES)
