@@ -30,6 +30,22 @@ def device_count() -> int:
     return int(text)
 
 
+def require_one_process(count: int) -> None:
+    """Check that a client is not one of several processes (`jax.distributed`).
+
+    Args:
+        count: JAX's option ``num_nodes``.
+
+    Raises:
+        UnsupportedError: it is.
+    """
+    if count > 1:
+        raise UnsupportedError(
+            f"jax.distributed has {count} processes, but devices of other processes are not offered: values "
+            "travel between processes over MPI alone; nimblehlo.mpi runs programs with shard_map on ranks"
+        )
+
+
 def platform_version() -> str:
     """The version of NimbleHLO; JAX makes it a part of the keys of its compilation cache."""
     from importlib.metadata import PackageNotFoundError, version

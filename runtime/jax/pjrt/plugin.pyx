@@ -16,7 +16,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, intptr_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport abort, calloc, free, malloc, realloc
-from libc.string cimport memcpy, memset, strdup, strlen
+from libc.string cimport memcpy, memset, strdup, strlen, strncmp
 
 import atexit
 import os
@@ -24,7 +24,7 @@ import os
 import numpy as np
 
 from ...errors import ExecutionError, UnsupportedError
-from .client import device_count, platform_version, stablehlo_version
+from .client import device_count, platform_version, require_one_process, stablehlo_version
 from .element_types import DTYPES
 from .failures import describe
 from .program import compile_program, deserialize_program
@@ -174,9 +174,21 @@ cdef Error *plugin_attributes(PluginAttributesArgs *args) noexcept nogil:
     return NULL
 
 
+cdef bint _is_named(const NamedValue *option, const char *name) noexcept nogil:
+    """Whether an option is an integer of that name."""
+    return (
+        option.kind == VALUE_INT64 and option.name_size == strlen(name)
+        and strncmp(option.name, name, option.name_size) == 0
+    )
+
+
 cdef Error *_create_client(ClientCreateArgs *args) noexcept with gil:
     cdef bytes version
+    cdef size_t index
     try:
+        for index in range(args.options_count):
+            if _is_named(&args.options[index], b"num_nodes"):
+                require_one_process(args.options[index].value)
         version = platform_version().encode()
         args.client = new_client(device_count(), version)
     except BaseException as exception:

@@ -257,6 +257,15 @@ def check_shard_map_and_pmap() -> None:
     np.testing.assert_array_equal(jax.pmap(lambda x: x + 1)(whole[:8]), whole[:8] + 1)
 
 
+def check_several_processes_are_refused() -> None:
+    """As `jax.distributed` of two processes makes a client; one process alone is none of several."""
+    assert jax.devices()[0].platform == "nimblehlo"
+    create = jax._src.lib.xla_client.make_c_api_client
+    assert len(create("nimblehlo", {"node_id": 0, "num_nodes": 1}, None).devices()) == 8
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"UNIMPLEMENTED.*jax\.distributed has 2 processes"):
+        create("nimblehlo", {"node_id": 0, "num_nodes": 2}, None)
+
+
 def main() -> int:
     """Run every check; the exit status."""
     failed = []
