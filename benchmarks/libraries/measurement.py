@@ -82,9 +82,12 @@ def measure(program: LibraryProgram) -> Measurement:
             return jax.block_until_ready(compiled(*arrays))
 
         warm_up(ours, WARM_UP_SECONDS)
-        disagreement = disagreement or _disagreement(executable(*inputs), expected, program.bound)
+        warm_results = executable(*inputs)
+        disagreement = disagreement or _disagreement(warm_results, expected, program.bound)
         least = 3 if max(seconds(ours), xla_call_seconds) > 2 else 10
         compared = side_by_side(ours, xla, for_seconds=2.0, least=least)
+        if disagreement is not None and _are_both_right(lowered, inputs, warm_results, expected):
+            disagreement = None
     return Measurement(
         program.name,
         sum(1 for _ in nimblehlo.load(lowered).walk()),
@@ -99,6 +102,16 @@ def measure(program: LibraryProgram) -> Measurement:
         executable.memory().temporaries,
         int(compiled.memory_analysis().temp_size_in_bytes),
     )
+
+
+def _are_both_right(lowered: Any, inputs: list[Any], results: list[Any], expected: list[Any]) -> bool:
+    """Whether both systems' results lie within the bounds that `nimblehlo.accuracy` computes.
+
+    It takes minutes, and decides where a result is nothing but rounding errors: an optimizer that divides a
+    gradient by its size makes steps of full length of a gradient that is zero in exact arithmetic.
+    """
+    bounds = nimblehlo.accuracy(lowered, inputs)
+    return not any(bounds.departures([*map(np.asarray, one)]) for one in (results, expected))
 
 
 def _input(array: Any) -> Any:
