@@ -11,8 +11,8 @@ the programs that are alive (`Retention`). A program's need is what its runs wer
 wait as makes up, with what is alive, the most that was: a first run uses its memory again, too.
 
 The system gives pages of 4 KiB one by one, each for a microsecond and more, and large pages for a tenth of that. So
-blocks that are not large enough for such pages of their own are cut from ground that several of them share. What is
-given back of it is never cut again: its pages return to the system at once, and the ground with its last block.
+blocks that are not large enough for such pages of their own are cut from a slab that several of them share. What is
+given back of it is never cut again: its pages return to the system at once, and the slab with its last block.
 
 A limited handler also counts: it refuses what would let the arrays of one run exceed a number of bytes.
 
@@ -142,10 +142,10 @@ make_patterns()
 cdef size_t _MIN_POOLED_BYTES = MIN_POOLED_BYTES
 cdef size_t _ALIGNMENT = 64
 cdef size_t _HUGE_PAGE = 1 << 21
-# Blocks from the first size on are cut from ground of the third, unless they have the second.
+# Blocks from the first size on are cut from slabs of the third, unless they have the second.
 cdef size_t _MIN_SHARING = 1 << 19
 cdef size_t _MIN_HUGE = 1 << 22
-cdef size_t _GROUND_BYTES = 1 << 23
+cdef size_t _SLAB_BYTES = 1 << 23
 cdef size_t _PAGE = 1 << 16
 cdef const char *_CAPSULE = "mem_handler"
 
@@ -161,20 +161,20 @@ cdef struct Block:
     Block *next
     Block *previous
     size_t capacity
-    Ground *ground
+    Slab *slab
     Tag tag
 
 # Memory that blocks are cut from, one behind the other: the end of the last one, and how many there are. It stands at
 # the beginning and is as large as a cache line.
-cdef struct Ground:
+cdef struct Slab:
     size_t end
     size_t blocks
     size_t[6] unused
 
-# What the arrays of a limited run hold, and the most that they may.
+# What the arrays of a limited run hold, and what they may hold at most.
 cdef struct Account:
     size_t live
-    size_t most
+    size_t limit
 
 cdef struct LimitedHandler:
     PyDataMem_Handler handler
@@ -182,7 +182,7 @@ cdef struct LimitedHandler:
 
 cdef PyThread_type_lock _lock = PyThread_allocate_lock()
 cdef Block *_classes[8 * 64]
-cdef Ground *_ground = NULL
+cdef Slab *_slab = NULL
 cdef Block *_newest = NULL
 cdef Block *_oldest = NULL
 cdef size_t _idle = 0
@@ -269,22 +269,22 @@ cdef void _trim_to_need() noexcept nogil:
 
 
 cdef void _give_back(Block *block) noexcept nogil:
-    """Give a block back to the system. Under the lock, where it stands on ground."""
-    global _ground
-    cdef Ground *ground = block.ground
+    """Give a block back to the system. Under the lock, where it was cut from a slab."""
+    global _slab
+    cdef Slab *slab = block.slab
     cdef size_t first, end
-    if ground == NULL:
+    if slab == NULL:
         free_aligned(block)
         return
-    ground.blocks -= 1
-    if ground.blocks:
+    slab.blocks -= 1
+    if slab.blocks:
         first = (<size_t>block + _PAGE - 1) & ~(_PAGE - 1)
         end = (<size_t>block + sizeof(Block) + block.capacity) & ~(_PAGE - 1)
         forget_pages(<void *>first, end - first)
         return
-    if ground == _ground:
-        _ground = NULL
-    free_aligned(ground)
+    if slab == _slab:
+        _slab = NULL
+    free_aligned(slab)
 
 
 cdef Block *_new_large(size_t capacity) noexcept nogil:
@@ -299,25 +299,25 @@ cdef Block *_new_large(size_t capacity) noexcept nogil:
             _HUGE_PAGE if capacity >= _MIN_HUGE else _ALIGNMENT, capacity + sizeof(Block)
         )
         if block != NULL:
-            block.ground = NULL
+            block.slab = NULL
     return block
 
 
 cdef Block *_cut(size_t bytes) noexcept nogil:
-    """The next so many bytes of ground; NULL where there is none. Under the lock."""
-    global _ground
-    cdef Ground *ground = _ground
+    """The next so many bytes of the newest slab, or of a new one; NULL where there is no memory. Under the lock."""
+    global _slab
+    cdef Slab *slab = _slab
     cdef Block *block
-    if ground == NULL or ground.end + bytes > _GROUND_BYTES:
-        ground = <Ground *>aligned_block(_HUGE_PAGE, _GROUND_BYTES)
-        if ground == NULL:
+    if slab == NULL or slab.end + bytes > _SLAB_BYTES:
+        slab = <Slab *>aligned_block(_HUGE_PAGE, _SLAB_BYTES)
+        if slab == NULL:
             return NULL
-        ground.end, ground.blocks = sizeof(Ground), 0
-        _ground = ground
-    block = <Block *>(<char *>ground + ground.end)
-    block.ground = ground
-    ground.end += bytes
-    ground.blocks += 1
+        slab.end, slab.blocks = sizeof(Slab), 0
+        _slab = slab
+    block = <Block *>(<char *>slab + slab.end)
+    block.slab = slab
+    slab.end += bytes
+    slab.blocks += 1
     return block
 
 
@@ -379,7 +379,7 @@ cdef bint _enter(Account *account, size_t bytes) noexcept nogil:
     if account == NULL:
         return True
     PyThread_acquire_lock(_lock, 1)
-    is_allowed = bytes <= account.most and account.live <= account.most - bytes
+    is_allowed = bytes <= account.limit and account.live <= account.limit - bytes
     if is_allowed:
         account.live += bytes
     PyThread_release_lock(_lock)
@@ -484,7 +484,7 @@ def limited(most):
     cdef LimitedHandler *limited_handler = <LimitedHandler *>calloc(1, sizeof(LimitedHandler))
     if limited_handler == NULL:
         raise MemoryError
-    limited_handler.account.most = min(most, (<size_t>-1) >> 1)
+    limited_handler.account.limit = min(most, (<size_t>-1) >> 1)
     _fill(&limited_handler.handler, &limited_handler.account)
     return PyCapsule_New(limited_handler, _CAPSULE, _forget)
 

@@ -137,15 +137,15 @@ def test_zeroed_and_resized_arrays(retention: memory.Retention) -> None:
     assert grown.tolist() == [0, 1, 2]
 
 
-GROUND_COUNTS = (1 << 17, (1 << 17) + 5, 200_000, 300_000, 700_000, (1 << 20) - 1, 1 << 20, 1_500_000)
-"""Elements of arrays that share ground, and of some beside them."""
+SLAB_COUNTS = (1 << 17, (1 << 17) + 5, 200_000, 300_000, 700_000, (1 << 20) - 1, 1 << 20, 1_500_000)
+"""Elements of arrays that share a slab, and of some beside them."""
 
 
-def test_arrays_on_shared_ground_do_not_touch(retention: memory.Retention) -> None:
+def test_arrays_in_one_slab_do_not_touch(retention: memory.Retention) -> None:
     arrays: dict[int, np.ndarray] = {}
     generator = np.random.default_rng(0)
     for number in range(300):
-        array = make(number, int(generator.choice(GROUND_COUNTS)))
+        array = make(number, int(generator.choice(SLAB_COUNTS)))
         assert array.ctypes.data % 64 == 0
         arrays[number] = array
         if len(arrays) > 12:
@@ -156,7 +156,7 @@ def test_arrays_on_shared_ground_do_not_touch(retention: memory.Retention) -> No
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="there are no figures of memory here")
-def test_what_is_freed_of_shared_ground_is_given_back() -> None:
+def test_what_is_freed_of_a_slab_is_given_back() -> None:
     """Also where some array still stands on it."""
     code = """
 import os

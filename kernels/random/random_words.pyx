@@ -13,18 +13,18 @@ cdef extern from "random_words.h" nogil:
 def three_fry(uint64_t key, uint64_t counter, int64_t count):
     """Threefry2x32 of `count` counters from `counter` on: ui32 of shape (count, 2)."""
     words = np.empty((count, 2), np.uint32)
-    cdef uint32_t[:, ::1] room = words
+    cdef uint32_t[:, ::1] view = words
     if count:
         with nogil:
-            three_fry_words(key, counter, count, &room[0, 0])
+            three_fry_words(key, counter, count, &view[0, 0])
     return words
 
 
 def philox(uint64_t key, uint64_t counter, uint64_t high, int64_t count):
     """Philox4x32 of `count` 128-bit counters from `high`, `counter` on: ui32 of shape (count, 4)."""
     words = np.empty((count, 4), np.uint32)
-    cdef uint32_t[:, ::1] room = words
+    cdef uint32_t[:, ::1] view = words
     if count:
         with nogil:
-            philox_words(key, counter, high, count, &room[0, 0])
+            philox_words(key, counter, high, count, &view[0, 0])
     return words

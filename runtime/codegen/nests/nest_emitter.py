@@ -252,7 +252,7 @@ class _Emitter:
         start = _affine_offset(builder, ir.Constant(I64, 0), outer, strides)
         source = TileOperand(_element_pointer(builder, access, self.pointers[number], start), strides[-1])
         count = self.schedule.tiles
-        loop = GuardedLoop(builder, "turned", ir.Constant(I64, 0), ir.Constant(I64, count))
+        loop = GuardedLoop(builder, "transposed", ir.Constant(I64, 0), ir.Constant(I64, count))
         body = loop.builder
         offset = body.mul(loop.index, ir.Constant(I64, extent))
         width = ir.Constant(I64, extent * count)
