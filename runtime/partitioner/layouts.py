@@ -45,7 +45,7 @@ def whole(type: Type) -> Layout:
 
 
 class Devices:
-    """The devices of a mesh, which are numbered in its order.
+    """The devices of a mesh. Process (0, d) of the grid is device d.
 
     Args:
         mesh: the mesh.
@@ -59,9 +59,8 @@ class Devices:
         self.mesh = mesh
         self.count = mesh.total_size
         self._sizes = mesh.sizes
-        self._numbers = np.arange(self.count).reshape([axis.size for axis in mesh.axes])
-        if mesh.device_ids and tuple(mesh.device_ids) != tuple(range(self.count)):
-            raise NoRule("the mesh has an order of devices of its own")
+        numbers = np.array(mesh.device_ids or range(self.count))
+        self._numbers = numbers.reshape([axis.size for axis in mesh.axes])
 
     def layout(self, sharding: TensorSharding | None, type: Type) -> Layout:
         """The layout that a sharding gives a value.

@@ -8,6 +8,7 @@ from typing import Final
 from ..ir import (
     ArrayAttribute,
     Block,
+    Builder,
     Function,
     Module,
     Operation,
@@ -21,7 +22,7 @@ from ..ops.sharding.scope import Scope, meshes_of
 from ..specialize.inline import without_shardings
 from ..types import FunctionType
 from .context import Context, Work, elements
-from .layouts import Devices, Layout, NoRule
+from .layouts import Devices, Layout, NoRule, whole
 from .rules import apply
 
 MAX_REPETITION: Final = 2.0
@@ -230,24 +231,8 @@ class _Partitioner:
 
     def manual(self, operation: Operation, context: Context) -> None:
         """The body is the program of a device already."""
-        shardings = [operation.attributes[name] for name in ("in_shardings", "out_shardings")]
-        manual = operation.attributes["manual_axes"]
-        assert isinstance(manual, ManualAxes)
-        layouts = []
-        for attribute, values in zip(shardings, (operation.operands, operation.results), strict=True):
-            assert isinstance(attribute, ShardingPerValue)
-            layouts.append(
-                [
-                    self.devices.layout(sharding, value.type)
-                    for sharding, value in zip(attribute.shardings, values, strict=True)
-                ]
-            )
-        used: set[str] = set()
-        for layout in (*layouts[0], *layouts[1]):
-            used |= layout.used().union(layout.terms)
+        layouts = self.manual_layouts(operation)
         region = operation.regions[0]
-        if not used <= set(manual.names) or any(nested.name == _MANUAL for nested in region.walk()):
-            raise NoRule("a manual computation divides values along other axes, or holds another one")
         self.must_run_on_devices = True
         self.keep_called(region)
         body = region.block
@@ -255,12 +240,68 @@ class _Partitioner:
             argument: context.operand(value, layout)
             for argument, value, layout in zip(body.arguments, operation.operands, layouts[0], strict=True)
         }
-        for inner in body.operations[:-1]:
-            context.builder.copy(inner, locals)
+        self.manual_body(body, context, locals)
         for result, returned, layout in zip(
             operation.results, body.terminator.operands, layouts[1], strict=True
         ):
-            context.enter(result, locals.get(returned, returned), layout)
+            context.enter(result, locals[returned], layout)
+
+    def manual_layouts(self, operation: Operation) -> tuple[list[Layout], list[Layout]]:
+        """The layouts of the operands and results of a manual computation, along its manual axes alone."""
+        manual = operation.attributes["manual_axes"]
+        assert isinstance(manual, ManualAxes)
+
+        def layouts(name: str, values: Sequence[Value]) -> list[Layout]:
+            attribute = operation.attributes[name]
+            assert isinstance(attribute, ShardingPerValue)
+            return [
+                self.devices.layout(sharding.restricted_to(manual.names), value.type)
+                for sharding, value in zip(attribute.shardings, values, strict=True)
+            ]
+
+        return layouts("in_shardings", operation.operands), layouts("out_shardings", operation.results)
+
+    def manual_body(self, block: Block, context: Context, locals: dict[Value, Value]) -> None:
+        """Append the operations of a device's body but for the terminator; `locals` gets what they become.
+
+        A computation within it, along other axes, takes its shards of what the device holds, and what it
+        leaves is put together again.
+        """
+        for operation in block.operations[:-1]:
+            context.location = operation.location
+            if operation.name == _MANUAL:
+                self.nested(operation, context, locals)
+            elif any(inner.name == _MANUAL for region in operation.regions for inner in region.walk()):
+                regions = [self.manual_region(region, context, locals) for region in operation.regions]
+                operands = tuple([locals[operand] for operand in operation.operands])
+                copied = operation.again(operands, regions)
+                context.builder.block.operations.append(copied)
+                locals.update(zip(operation.results, copied.results, strict=True))
+            else:
+                context.builder.copy(operation, locals)
+
+    def manual_region(self, region: Region, context: Context, locals: dict[Value, Value]) -> Region:
+        """A region within a device's body."""
+        source = region.block
+        block = Block([argument.type for argument in source.arguments])
+        inner = {**locals, **dict(zip(source.arguments, block.arguments, strict=True))}
+        self.manual_body(source, context.within(block), inner)
+        Builder(block).copy(source.terminator, inner)
+        return Region([block])
+
+    def nested(self, operation: Operation, context: Context, locals: dict[Value, Value]) -> None:
+        """Append a manual computation within the body of another one."""
+        layouts = self.manual_layouts(operation)
+        body = operation.regions[0].block
+        inner = {
+            argument: context.converted(locals[operand], whole(operand.type), layout)
+            for argument, operand, layout in zip(body.arguments, operation.operands, layouts[0], strict=True)
+        }
+        self.manual_body(body, context, inner)
+        for result, returned, layout in zip(
+            operation.results, body.terminator.operands, layouts[1], strict=True
+        ):
+            locals[result] = context.converted(inner[returned], layout, whole(result.type))
 
     def keep_called(self, region: Region) -> None:
         """Take over the functions that the body of a manual computation calls, as they are."""
@@ -273,5 +314,7 @@ class _Partitioner:
                         continue
                     if name in self.functions or function.body is None:
                         raise NoRule("a function is called by the program and by a manual computation")
+                    if any(inner.name == _MANUAL for inner in function.body.walk()):
+                        raise NoRule("a function that a manual computation calls holds another one")
                     self.functions[name] = function
                     self.keep_called(function.body)

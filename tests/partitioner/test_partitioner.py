@@ -55,7 +55,45 @@ ALONG_Y = '[{"y"}]'
 ROWS, COLUMNS, BOTH, WHOLE = '[{"x"}, {}]', '[{}, {"y"}]', '[{"x"}, {"y"}]', "[{}, {}]"
 T = "tensor<8x4xf32>"
 
+NESTED = f"""sdy.manual_computation(%b) in_shardings=[<@mesh, {COLUMNS}>]
+          out_shardings=[<@mesh, {COLUMNS}>] manual_axes={{"y"}} (%c: tensor<4x2xf32>) {{
+        %id = stablehlo.partition_id : tensor<ui32>
+        %f = stablehlo.convert %id : (tensor<ui32>) -> tensor<f32>
+        %n = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<4x2xf32>
+        %d = stablehlo.add %c, %n : tensor<4x2xf32>
+        sdy.return %d : tensor<4x2xf32>
+      }} : (tensor<4x4xf32>) -> tensor<4x4xf32>"""
+
+
+def around(body: str) -> str:
+    """A manual computation of %a along x, whose operand is divided along y as well."""
+    return f"""%0 = sdy.manual_computation(%a) in_shardings=[<@mesh, {BOTH}>] out_shardings=[<@mesh, {ROWS}>]
+        manual_axes={{"x"}} (%b: tensor<4x4xf32>) {{
+      {body}
+      sdy.return %r : tensor<4x4xf32>
+    }} : ({T}) -> {T}"""
+
+
 CASES = {
+    "other axes than the manual ones": Case(
+        BOTH, around("%r = stablehlo.negate %b : tensor<4x4xf32>"), T, ROWS, (GATHER,)
+    ),
+    "a nested manual computation": Case(BOTH, around(f"%r = {NESTED}"), T, ROWS, (GATHER, GATHER)),
+    "a manual computation in a branch of another one": Case(
+        BOTH,
+        around(
+            f"""%p = stablehlo.constant dense<true> : tensor<i1>
+      %r = "stablehlo.if"(%p) ({{
+        %q = {NESTED}
+        stablehlo.return %q : tensor<4x4xf32>
+      }}, {{
+        stablehlo.return %b : tensor<4x4xf32>
+      }}) : (tensor<i1>) -> tensor<4x4xf32>"""
+        ),
+        T,
+        ROWS,
+        (GATHER, GATHER),
+    ),
     "elementwise": Case(BOTH, f"%0 = stablehlo.multiply %a, %a {sharded(BOTH)} : {T}", T, BOTH),
     "another layout of an operand": Case(
         ROWS, f"%0 = stablehlo.add %a, %a {sharded(COLUMNS)} : {T}", T, COLUMNS, (GATHER, GATHER)
@@ -253,10 +291,11 @@ def on_devices(module: Module, local: Module) -> PartitionedProgram:
     return PartitionedProgram(module, DEVICES, executable, is_local=True)
 
 
+@pytest.mark.parametrize("order", ["", ", device_ids=[2, 0, 3, 1]"])
 @pytest.mark.parametrize("name", CASES)
-def test_devices_compute_their_shards(name: str) -> None:
+def test_devices_compute_their_shards(name: str, order: str) -> None:
     case = CASES[name]
-    module = module_of(case)
+    module = module_of(case, MESH.replace("]>", f"]{order}>"))
     local = device_program(module, DEVICES)
     assert local is not None
     called = [operation.name for operation in local.walk()]
@@ -312,6 +351,17 @@ def test_devices_keep_their_own_results_of_a_manual_computation() -> None:
         assert np.array_equal(result, -shard)
 
 
+def test_a_function_that_holds_a_computation_is_not_called_from_another_one() -> None:
+    text = MANUAL.replace(
+        "%0 = stablehlo.negate %b",
+        """%0 = sdy.manual_computation() in_shardings=[] out_shardings=[] manual_axes={} () {
+    sdy.return
+  } : () -> ()
+  %0 = stablehlo.negate %b""".replace("%0 = sdy", "sdy"),
+    )
+    assert device_program(nimblehlo.load(text), DEVICES) is None
+
+
 def test_work_that_devices_would_repeat_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitioner, "MAX_REPEATED_ELEMENTS", 100)
     module = module_of(Case(WHOLE, f"%0 = stablehlo.negate %a : {T}", T, WHOLE))
@@ -340,13 +390,12 @@ def test_programs_without_rules_have_none(axes: str, body: str) -> None:
 @pytest.mark.parametrize(
     "meshes",
     [
-        'sdy.mesh @mesh = <["x"=2, "y"=2], device_ids=[3, 2, 1, 0]>',
         f'{MESH}sdy.mesh @other = <["x"=2, "y"=2], device_ids=[3, 2, 1, 0]>',
         f'{MESH}sdy.mesh @other = <["z"=4]>',
         'sdy.mesh @mesh = <["x"=2, "y"=4]>',
     ],
 )
-def test_meshes_that_are_not_the_devices_in_their_order(meshes: str) -> None:
+def test_meshes_that_are_not_all_devices(meshes: str) -> None:
     case = CASES["elementwise"]
     assert device_program(module_of(case, meshes), DEVICES) is None
 
