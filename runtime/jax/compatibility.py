@@ -76,6 +76,9 @@ INITIALIZE_LAPACK: Final = PrivateName(
 )
 COMPILE_OPTIONS: Final = PrivateName("jax._src.compiler", "get_compile_options", "settings of programs")
 EMIT_CALLBACK: Final = PrivateName("jax._src.callback", "emit_python_callback", "lowering callbacks")
+EXPORTED_EMIT_CALLBACK: Final = PrivateName(
+    "jax.interpreters.mlir", "emit_python_callback", "lowering callbacks of extensions"
+)
 TO_DLPACK: Final = PrivateName("jax._src.dlpack", "_to_dlpack", "exporting arrays by DLPack")
 DLPACK_DEVICE: Final = PrivateName(
     "jax._src.array", "ArrayImpl.__dlpack_device__", "exporting arrays by DLPack"

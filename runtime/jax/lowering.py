@@ -56,7 +56,8 @@ def register() -> None:
     if PLATFORM not in donating:
         donating.append(PLATFORM)
     _add_cpu_platform()
-    compatibility.wrap(compatibility.EMIT_CALLBACK, _emitting)
+    for emit in (compatibility.EMIT_CALLBACK, compatibility.EXPORTED_EMIT_CALLBACK):
+        compatibility.wrap(emit, _emitting)
     rules = compatibility.PLATFORM_RULES.get()
     if isinstance(rules[PLATFORM], ChainMap):
         return

@@ -16,6 +16,7 @@ import jax.scipy.special
 import numpy as np
 import pytest
 from jax.experimental import io_callback, topologies
+from jax.experimental.sparse.linalg import spsolve
 
 import nimblehlo.jax
 from nimblehlo.jax import running
@@ -161,6 +162,13 @@ def check_debug_prints() -> None:
     lines = printed.getvalue().splitlines()
     assert sorted(lines) == ["callback 3", "first 3", "then 4"]
     assert lines.index("first 3") < lines.index("then 4")
+
+
+def check_callbacks_of_extensions() -> None:
+    """They emit callbacks by a function of JAX's public module."""
+    data, columns, starts = np.float32([2, 4]), np.int32([0, 1]), np.int32([0, 1, 2])
+    result = jax.jit(spsolve)(data, columns, starts, np.float32([1, 2]))
+    np.testing.assert_array_equal(result, np.float32([0.5, 0.5]))
 
 
 def check_failures_of_callbacks_are_told() -> None:

@@ -39,7 +39,11 @@ cdef Error *plain_error(int code, const char *message) noexcept nogil:
 
 
 cdef Error *error_of(object exception) noexcept:
-    """The error that stands for a Python exception."""
+    """The error that stands for a Python exception.
+
+    An interrupt is raised again on the main thread when that thread goes on with Python, for PJRT has no way to pass
+    it on.
+    """
     cdef int code = CODE_INTERNAL
     cdef bytes text
     try:
@@ -48,6 +52,8 @@ cdef Error *error_of(object exception) noexcept:
         text = message.encode("utf-8", "replace")
     except BaseException:
         text = b"NimbleHLO failed, and so did the description of its error"
+    if isinstance(exception, KeyboardInterrupt):
+        PyErr_SetInterrupt()
     return new_error(code, text, len(text))
 
 

@@ -2,10 +2,11 @@
 # once and the buffers of its results are promises. A run that fails leaves the error in its results.
 
 cdef enum:
-    SLOW_NANOSECONDS = 500_000
-    QUICK_NANOSECONDS = 200_000
-"""A program moves to the worker after a run that is slow, and back after one that is quick: the worker takes about
-50 us to wake up, and the calling thread gets Python's lock back at once where the program releases it."""
+    SLOW_NANOSECONDS = 2_000_000
+    QUICK_NANOSECONDS = 1_500_000
+"""A program moves to the worker after a run that is slow, and back after one that is quick. To wake the worker and
+the caller that waits for it takes 50 to 100 us: a tenth of a run of 1 ms, which is more than a caller's own work between
+two calls that could go on meanwhile."""
 
 cdef struct Task:
     Executable *executable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Final
 
 from ...errors import ExecutionError, NimbleError, UnsupportedError, failure
@@ -15,12 +14,8 @@ INTERNAL: Final = 13
 
 
 def describe(exception: BaseException) -> tuple[int, str]:
-    """The status code of an exception, and what is wrong.
-
-    An interrupt is raised again on the main thread, for PJRT has no way to pass it on.
-    """
+    """The status code of an exception, and what is wrong."""
     if isinstance(exception, KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
         return CANCELLED, "interrupted"
     if isinstance(exception, UnsupportedError):
         return UNIMPLEMENTED, str(exception)

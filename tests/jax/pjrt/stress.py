@@ -2,17 +2,22 @@
 
     JAX_PLATFORMS=nimblehlo,cpu python tests/jax/pjrt/stress.py memory [--compiles 10000] [--calls 1000000]
     JAX_PLATFORMS=nimblehlo,cpu python tests/jax/pjrt/stress.py threads [--threads 8] [--calls 10000]
+    JAX_PLATFORMS=nimblehlo,cpu python tests/jax/pjrt/stress.py compile [--threads 64]
+    JAX_PLATFORMS=nimblehlo,cpu python tests/jax/pjrt/stress.py interrupt
     JAX_PLATFORMS=nimblehlo,cpu python tests/jax/pjrt/stress.py exit
     JAX_PLATFORMS=nimblehlo,cpu python tests/jax/pjrt/stress.py fork
 
-``memory`` prints the resident bytes along the way and fails if they go on growing. ``exit`` ends the
+``memory`` prints the resident bytes along the way and fails if they go on growing. ``compile`` compiles a
+program on each thread, all at the same time. ``interrupt`` sends SIGINT while calls run. ``exit`` ends the
 interpreter while threads compile and call; ``fork`` goes on in a child.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
 import threading
 import time
@@ -69,28 +74,79 @@ def memory(compiles: int, calls: int) -> None:
 def threads(count: int, calls: int) -> None:
     """Threads call programs at the same time, small ones and ones that run on the worker."""
     small = jax.jit(lambda x: x * 2 + 1)
-    large = jax.jit(lambda x: (x @ x).sum())
-    failures: list[BaseException] = []
+    large = jax.jit(lambda x: (x @ x).max())
 
     def work(number: int) -> None:
+        x, square = jnp.full(3, float(number)), jnp.full((700, 700), float(number))
+        for index in range(calls):
+            np.testing.assert_array_equal(small(x), np.full(3, 2 * number + 1))
+            if index % 100 == 0:
+                assert float(large(square)) == 700.0 * number**2
+        compiled = jax.jit(lambda x: x - number).lower(x).compile()
+        np.testing.assert_array_equal(compiled(x), np.zeros(3))
+
+    on_threads(count, work)
+
+
+def compile_at_once(count: int) -> None:
+    """Threads compile programs of their own at the same time, and call them."""
+    barrier = threading.Barrier(count)
+
+    def work(number: int) -> None:
+        def step(carry: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+            return carry + number * x, jnp.sort(carry)
+
+        lowered = jax.jit(lambda x: jax.lax.scan(step, x[0], x)).lower(np.ones((4, 3), np.float32))
+        barrier.wait()
+        last, before = lowered.compile()(np.ones((4, 3), np.float32))
+        np.testing.assert_array_equal(last, np.full(3, 1 + 4 * number))
+        np.testing.assert_array_equal(before[3], np.full(3, 1 + 3 * number))
+
+    on_threads(count, work)
+
+
+def on_threads(count: int, work: Callable[[int], None]) -> None:
+    """Call a function on so many threads, each with its number, and raise what one of them raises."""
+    failures: list[BaseException] = []
+
+    def run(number: int) -> None:
         try:
-            x, square = jnp.full(3, float(number)), jnp.full((300, 300), float(number))
-            for index in range(calls):
-                np.testing.assert_array_equal(small(x), np.full(3, 2 * number + 1))
-                if index % 100 == 0:
-                    assert float(large(square)) == 300.0**3 * number**2
-            compiled = jax.jit(lambda x: x - number).lower(x).compile()
-            np.testing.assert_array_equal(compiled(x), np.zeros(3))
+            work(number)
         except BaseException as error:
             failures.append(error)
 
-    running = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    running = [threading.Thread(target=run, args=(number,)) for number in range(count)]
     for thread in running:
         thread.start()
     for thread in running:
         thread.join()
     if failures:
         raise failures[0]
+
+
+def interrupt() -> None:
+    """A SIGINT becomes a KeyboardInterrupt, whether small calls or a long one run, and calls go on."""
+    small = jax.jit(lambda x: x + 1)
+    long = jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda _, x: x @ x / 600, x))
+    one, square = jnp.ones(3), jnp.ones((600, 600))
+    long(square).block_until_ready()
+
+    def call_small() -> None:
+        while True:
+            small(one)
+
+    def wait_for_long() -> None:
+        while True:
+            long(square).block_until_ready()
+
+    for work in [call_small] * 10 + [wait_for_long] * 3:
+        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+        with contextlib.suppress(KeyboardInterrupt):
+            timer.start()
+            work()
+        timer.join()
+        np.testing.assert_array_equal(small(one), np.full(3, 2))
+    assert np.asarray(long(square))[0, 0] == 1
 
 
 def end_in_the_middle() -> None:
@@ -130,15 +186,19 @@ def fork() -> None:
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("memory", "threads", "exit", "fork"))
+    parser.add_argument("what", choices=("memory", "threads", "compile", "interrupt", "exit", "fork"))
     parser.add_argument("--compiles", type=int, default=10_000)
     parser.add_argument("--calls", type=int)
-    parser.add_argument("--threads", type=int, default=8)
+    parser.add_argument("--threads", type=int)
     arguments = parser.parse_args()
     if arguments.what == "memory":
         memory(arguments.compiles, 1_000_000 if arguments.calls is None else arguments.calls)
     elif arguments.what == "threads":
-        threads(arguments.threads, 10_000 if arguments.calls is None else arguments.calls)
+        threads(arguments.threads or 8, 10_000 if arguments.calls is None else arguments.calls)
+    elif arguments.what == "compile":
+        compile_at_once(arguments.threads or 64)
+    elif arguments.what == "interrupt":
+        interrupt()
     elif arguments.what == "exit":
         end_in_the_middle()
     else:

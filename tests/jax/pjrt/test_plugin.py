@@ -48,8 +48,16 @@ def test_threads_call_and_compile() -> None:
     run("stress.py", "threads", "--threads", "4", "--calls", "200")
 
 
+def test_threads_compile_at_once() -> None:
+    run("stress.py", "compile", "--threads", "16")
+
+
 def test_memory_stays_flat() -> None:
     run("stress.py", "memory", "--compiles", "50", "--calls", "10000")
+
+
+def test_interrupts_reach_the_caller() -> None:
+    run("stress.py", "interrupt")
 
 
 def test_the_interpreter_ends_while_daemon_threads_call_and_compile() -> None:
