@@ -68,6 +68,26 @@ def test_steps_and_their_nesting() -> None:
     assert profile.outside_steps == pytest.approx(profile.seconds - nested)
 
 
+def test_times_are_those_of_the_clock() -> None:
+    """Steps are timed by the processor's counter, calls by the clock."""
+    text = """
+    func.func @main(%a: tensor<400000xf32>) -> tensor<400000xf32> {
+      %0 = "stablehlo.sort"(%a) ({
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        %1 = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %1 : tensor<i1>
+      }) : (tensor<400000xf32>) -> tensor<400000xf32>
+      return %0 : tensor<400000xf32>
+    }"""
+    executable = nimblehlo.compile(text)
+    profile = executable.profile([np.random.default_rng(0).random(400_000, np.float32)], calls=3, warm_up=1)
+    assert sum(step.self_seconds for step in profile.steps) == pytest.approx(profile.seconds, rel=0.2)
+    for (start, seconds), call, whole in zip(
+        profile.step_times, profile.call_starts, profile.call_seconds, strict=True
+    ):
+        assert call <= start <= start + seconds <= call + whole + 1e-5
+
+
 def test_the_table_begins_with_the_slowest_step() -> None:
     profile = profile_of_loop()
     slowest = max(profile.steps, key=lambda step: step.self_seconds)
