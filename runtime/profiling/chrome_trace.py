@@ -15,7 +15,7 @@ from ..ir.record import Record
 from ..kernels.launch.spans import Span
 
 _PROCESS: Final = 1
-_MICROSECONDS_PER_SECOND: Final = 1e6
+_NANOSECONDS_PER_SECOND: Final = 1e9
 
 
 class Interval(Record):
@@ -38,7 +38,7 @@ class Interval(Record):
 def events(
     calls: Sequence[Interval], steps: Iterable[Interval], spans: Sequence[Span], thread: int
 ) -> list[Any]:
-    """The events of a file, with times in microseconds from the earliest of them.
+    """The events of a file, with times in microseconds from the earliest of them, in whole nanoseconds.
 
     Args:
         calls: the calls of the program; at least one.
@@ -68,13 +68,16 @@ def _name(kind: str, track: int, name: str) -> dict[str, Any]:
 
 
 def _event(interval: Interval, track: int, origin: float) -> dict[str, Any]:
+    # Perfetto drops an event that begins before the one before it has ended, by however little.
+    start = round((interval.start - origin) * _NANOSECONDS_PER_SECOND)
+    end = round((interval.start + interval.seconds - origin) * _NANOSECONDS_PER_SECOND)
     return {
         "ph": "X",
         "cat": interval.category,
         "name": interval.name,
         "pid": _PROCESS,
         "tid": track,
-        "ts": (interval.start - origin) * _MICROSECONDS_PER_SECOND,
-        "dur": interval.seconds * _MICROSECONDS_PER_SECOND,
+        "ts": start / 1000,
+        "dur": (end - start) / 1000,
         "args": interval.details,
     }

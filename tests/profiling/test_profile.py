@@ -16,6 +16,7 @@ from nimblehlo import Options
 from nimblehlo.kernels.launch.spans import Span, observed, span
 from nimblehlo.plan import all_steps
 from nimblehlo.profiling import work
+from tests.profiling import trace_processor
 
 LOOP = """
 func.func @main(%n: tensor<i32>, %x: tensor<300xf32>) -> tensor<300xf32> {
@@ -79,7 +80,7 @@ def test_times_are_those_of_the_clock() -> None:
       }) : (tensor<400000xf32>) -> tensor<400000xf32>
       return %0 : tensor<400000xf32>
     }"""
-    executable = nimblehlo.compile(text)
+    executable = nimblehlo.compile(text, options=Options(compile="never"))
     profile = executable.profile([np.random.default_rng(0).random(400_000, np.float32)], calls=3, warm_up=1)
     assert sum(step.self_seconds for step in profile.steps) == pytest.approx(profile.seconds, rel=0.2)
     for (start, seconds), call, whole in zip(
@@ -116,19 +117,25 @@ def test_json_and_chrome_trace(tmp_path: Path) -> None:
 
 
 def test_perfetto_finds_the_slowest_step(project_root: Path, tmp_path: Path) -> None:
-    """In Perfetto's own trace processor, whose binary the package downloads at its first use."""
-    processor = pytest.importorskip("perfetto.trace_processor")
+    """In Perfetto's own trace processor."""
     executable = nimblehlo.compile(project_root / "examples" / "transformer.mlir")
     profile = executable.profile([np.load(project_root / "examples" / "transformer.input0.npy")])
     profile.to_perfetto(tmp_path / "trace.json")
-    try:
-        trace = processor.TraceProcessor(trace=str(tmp_path / "trace.json"))
-    except Exception as error:
-        pytest.skip(f"there is no trace processor: {error}")
-    query = "select name from slice where category = 'step' order by dur desc limit 1"
-    (row,) = trace.query(query)
-    trace.close()
-    assert row.name == max(profile.steps, key=lambda step: step.longest_seconds).operation
+    query = """
+    select slice.name, slice.dur, thread.name as track, outer.name as call
+    from slice join thread_track on slice.track_id = thread_track.id join thread using (utid)
+    left join slice as outer on outer.id = slice.parent_id
+    where slice.category = 'step' order by slice.dur desc"""
+    found = trace_processor.rows(tmp_path / "trace.json", query, tmp_path)
+    slowest = max(profile.steps, key=lambda step: step.longest_seconds)
+    assert found[0]["name"] == slowest.operation
+    assert found[0]["dur"] == pytest.approx(1e9 * slowest.longest_seconds, abs=3)
+    assert (found[0]["track"], found[0]["call"]) == ("calls", "call 0")
+    assert len(found) == sum(step.calls for step in profile.steps)
+    stats = trace_processor.rows(
+        tmp_path / "trace.json", "select name, value from stats where severity != 'info' and value", tmp_path
+    )
+    assert not stats
 
 
 def test_work_of_products() -> None:
