@@ -289,7 +289,8 @@ def test_the_section_of_devices_names_each_failure_with_its_reason(tmp_path: Pat
         journal = Journal(tmp_path / platform / "pjit_test" / "journal_1_1.jsonl")
         for name, outcome in zip(names, of_tests, strict=True):
             journal.end(f"pjit_test.{name}", outcome, 0.1, {"failure": "one\nAssertionError: 1 != 2\n"})
-    text = "\n".join(devices_section([FileOutcome.read(tmp_path, "pjit_test")], 1, 8))
+    text = "\n".join(devices_section([FileOutcome.read(tmp_path, "pjit_test")], 1, 8, "`abc`"))
+    assert "NimbleHLO ran all of them at the commit `abc`." in text
     assert "Of 3 tests that pass on JAX's CPU backend 1 pass here: 33.33 %." in text
     assert "| pjit_test | 100% | 1 | 2 | 1 | 0 | 3 | 0 | 1 | 0 |" in text
     assert "- `A.test_wrong`: `AssertionError: 1 != 2`" in text

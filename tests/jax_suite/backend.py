@@ -87,7 +87,6 @@ REASONS: Mapping[str, str] = {
     "test_vmap_vectorized_callback_errors": "the error comes with the results; the test waits for effects",
     "test_callback_with_wrong": "the error comes with the results; the test waits for effects",
     "test_default_export_platform": "the platform's name is nimblehlo",
-    "test_lower_load_with_different_partitioners": "shardings of GSPMD are refused",
     "test_near_singular_inverse": "denormal numbers are kept, which XLA takes for zeros",
     "testSuccessOnComplexPlane_tan": "tan(inf + 0j) is nan + 0j, as C23's ctanh says; NumPy's is nan + nanj",
 }
@@ -113,7 +112,7 @@ def main() -> int:
     files = DEVICE_FILES if options.devices else FILES
     outcomes = [one for one in map(FileOutcome.read, [options.output] * len(files), files) if one.is_complete]
     if options.devices:
-        text = "\n".join(devices_section(outcomes, options.cases, options.devices)) + "\n"
+        text = "\n".join(devices_section(outcomes, options.cases, options.devices, options.commit)) + "\n"
     else:
         text = "\n".join(table(outcomes, options.cases)) + "\n"
     if options.table:
@@ -242,19 +241,24 @@ def table(outcomes: Sequence[FileOutcome], cases: int) -> Iterator[str]:
     yield from _regressions(outcomes, EXAMPLES)
 
 
-def devices_section(outcomes: Sequence[FileOutcome], cases: int, devices: int) -> Iterator[str]:
+def devices_section(
+    outcomes: Sequence[FileOutcome], cases: int, devices: int, commit: str | None = None
+) -> Iterator[str]:
     """The lines of the section of docs/jax_tests.md on several devices.
 
     Args:
         outcomes: what came of each file.
         cases: the value of `JAX_NUM_GENERATED_CASES` of the campaign.
         devices: the number of virtual devices of both platforms.
+        commit: the commit of NimbleHLO that ran all of them; None: it is not said.
     """
     yield DEVICES_HEADING
     yield ""
     yield f"The test files for several devices, {devices} virtual ones here (`NIMBLEHLO_JAX_DEVICES`) and"
     yield f"{devices} host devices of JAX's CPU backend, with `JAX_NUM_GENERATED_CASES={cases}`."
     yield f"`python -m tests.jax_suite.backend --devices {devices}` runs them; `--table` writes this section."
+    if commit is not None:
+        yield f"NimbleHLO ran all of them at the commit {commit}."
     yield ""
     yield from _counts(outcomes)
     if any(one.regressions for one in outcomes):
@@ -318,6 +322,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--tests-per-process", type=int, default=300, help="test methods for each process")
     parser.add_argument("--output", type=Path, help="folder of the journals: build/jax_backend or _devices")
     parser.add_argument("--again", action="store_true", help="run tests that failed again")
+    parser.add_argument("--commit", help="with --devices and --table: the commit that ran all files")
     parser.add_argument("--table", action="store_true", help=f"write {TABLE}")
     options = parser.parse_args()
     options.files = options.files or (DEVICE_FILES if options.devices else FILES)
