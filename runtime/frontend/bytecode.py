@@ -91,11 +91,26 @@ def bytecode_to_text(content: bytes, name: str) -> str:
 
 
 def _require_version(content: bytes, diagnostics: bytes, name: str) -> None:
-    """Raise UnsupportedError for a portable artifact of a later version than jaxlib reads."""
-    written = re.search(_PORTABLE + rb"(\d+)\.(\d+)\.(\d+)", content[:64])
-    read = re.search(rb"^reads (\d+)\.(\d+)\.(\d+)$", diagnostics, re.MULTILINE)
-    if written and read and tuple(map(int, written.groups())) > tuple(map(int, read.groups())):
-        version, limit = (b".".join(match.groups()).decode() for match in (written, read))
+    """Check the version of what the reader could not read, by the version that the reader prints."""
+    read = re.search(rb"^reads (\d+\.\d+\.\d+)$", diagnostics, re.MULTILINE)
+    if read:
+        require_version(content, read[1].decode(), name)
+
+
+def require_version(content: bytes, limit: str, name: str) -> None:
+    """Check the version of what jaxlib could not read.
+
+    Args:
+        content: the bytecode.
+        limit: the latest version of StableHLO that jaxlib reads, such as ``"1.16.1"``.
+        name: what errors call the bytecode.
+
+    Raises:
+        UnsupportedError: it is a portable artifact of a later version.
+    """
+    written = re.search(_PORTABLE + rb"(\d+\.\d+\.\d+)", content[:64])
+    version = written[1].decode() if written else limit
+    if tuple(map(int, version.split("."))) > tuple(map(int, limit.split("."))):
         raise UnsupportedError(
             f"{name}: the artifact is of StableHLO {version}, but jaxlib reads versions up to {limit}: "
             "install a newer jaxlib"

@@ -74,6 +74,7 @@ XLA_CLIENT: Final = PrivateName("jax._src.lib", "xla_client", "compiling program
 INITIALIZE_LAPACK: Final = PrivateName(
     "jax._src.lax.linalg", "initialize_lapack", "custom calls of LAPACK's routines"
 )
+IS_CACHE_USED: Final = PrivateName("jax._src.compilation_cache", "is_cache_used", "JAX's compilation cache")
 COMPILE_OPTIONS: Final = PrivateName("jax._src.compiler", "get_compile_options", "settings of programs")
 EMIT_CALLBACK: Final = PrivateName("jax._src.callback", "emit_python_callback", "lowering callbacks")
 EXPORTED_EMIT_CALLBACK: Final = PrivateName(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections import ChainMap
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Final
 
 from ..specialize.replace_calls import RECOMPOSED_VERSION
@@ -58,6 +59,7 @@ def register() -> None:
     _add_cpu_platform()
     for emit in (compatibility.EMIT_CALLBACK, compatibility.EXPORTED_EMIT_CALLBACK):
         compatibility.wrap(emit, _emitting)
+    compatibility.wrap(compatibility.IS_CACHE_USED, _caching)
     rules = compatibility.PLATFORM_RULES.get()
     if isinstance(rules[PLATFORM], ChainMap):
         return
@@ -110,6 +112,18 @@ def _emitting(emit: Callable[..., Any]) -> Callable[..., Any]:
         return emit(context, *arguments, **keywords)
 
     return emit_python_callback
+
+
+def _caching(is_cache_used: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """JAX's function that says whether a client's programs are kept on disk, for the platform's client too.
+
+    It knows the platforms with a cache by name, and decides for the process when it is first called.
+    """
+
+    def is_used(client: Any) -> bool:
+        return is_cache_used(SimpleNamespace(platform="cpu") if client.platform == PLATFORM else client)
+
+    return is_used
 
 
 def _with_process_callbacks(rule: Rule) -> Rule:

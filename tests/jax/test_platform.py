@@ -34,6 +34,28 @@ def test_settings_of_the_environment() -> None:
     assert "NIMBLEHLO_JAX_OPTIONS: sanitise is no setting" in done.stderr
 
 
+CACHE_SCRIPT = """
+from jax import monitoring
+monitoring.register_event_listener(lambda event, **_: "cache_hits" in event and print("found in the cache"))
+"""
+
+
+def test_the_compilation_cache_lasts_longer_than_a_process(tmp_path: Path) -> None:
+    """Settings are part of its keys: what the sanitizer looks at is another program."""
+    variables = {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    for hits in (0, 1):
+        done = run_on_platform("-c", CACHE_SCRIPT + SCRIPT, **variables)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("found in the cache") >= hits == bool(done.stdout)
+    done = run_on_platform(
+        "-c", CACHE_SCRIPT + SCRIPT, NIMBLEHLO_JAX_OPTIONS="sanitize=non_finite", **variables
+    )
+    assert done.returncode and "(non_finite) makes -inf out of finite numbers" in done.stderr
+
+
 @pytest.mark.parametrize("private", list(private_names()), ids=lambda one: f"{one.module}.{one.name}")
 def test_jax_has_the_private_names(private: PrivateName) -> None:
     private.get()

@@ -114,7 +114,7 @@ def main() -> int:
     if options.devices:
         text = "\n".join(devices_section(outcomes, options.cases, options.devices, options.commit)) + "\n"
     else:
-        text = "\n".join(table(outcomes, options.cases)) + "\n"
+        text = "\n".join(table(outcomes, options.cases, options.commits)) + "\n"
     if options.table:
         page, heading, section = TABLE.read_text().partition(DEVICES_HEADING)
         TABLE.write_text(
@@ -217,12 +217,13 @@ def _entries(folder: Path) -> Entries:
     return entries
 
 
-def table(outcomes: Sequence[FileOutcome], cases: int) -> Iterator[str]:
+def table(outcomes: Sequence[FileOutcome], cases: int, commits: str) -> Iterator[str]:
     """The lines of docs/jax_tests.md.
 
     Args:
         outcomes: what came of each file.
         cases: the value of `JAX_NUM_GENERATED_CASES` of the campaign.
+        commits: on which commits the campaign ran; nothing is said where it is empty.
     """
     import jax
 
@@ -234,6 +235,8 @@ def table(outcomes: Sequence[FileOutcome], cases: int) -> Iterator[str]:
     yield ""
     yield f"With `JAX_NUM_GENERATED_CASES={cases}`; `share` is the part of a file's tests that was run, and"
     yield "tests that did not run on both platforms are not counted."
+    if commits:
+        yield f"Run on {commits}."
     yield ""
     yield from _counts(outcomes)
     yield ""
@@ -320,6 +323,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--shard", default="1/1", help="i/n: the i-th of n shards of each file")
     parser.add_argument("--time-limit", type=float, default=300, help="most seconds of one test method")
     parser.add_argument("--tests-per-process", type=int, default=300, help="test methods for each process")
+    parser.add_argument("--commits", default="", help="with --table: on which commits the tests ran")
     parser.add_argument("--output", type=Path, help="folder of the journals: build/jax_backend or _devices")
     parser.add_argument("--again", action="store_true", help="run tests that failed again")
     parser.add_argument("--commit", help="with --devices and --table: the commit that ran all files")

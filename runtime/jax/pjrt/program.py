@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ...api import Executable
 from ...errors import ParseError, UnsupportedError
-from ...frontend.bytecode import MAGIC
+from ...frontend.bytecode import MAGIC, require_version
 from ...frontend.loader import load_ir
 from ...ir import Attribute, BoolAttribute, Function, Module, StringAttribute
 from ...ops.collectives.process_grid import Grid
@@ -226,6 +226,7 @@ def _bytecode_module(code: bytes) -> Any:
             return stablehlo.deserialize_portable_artifact(context, code)
         return ir.Module.parse(code, context=context)
     except (ValueError, ir.MLIRError) as error:
+        require_version(code, stablehlo.get_current_version(), "the program")
         raise ParseError(f"malformed bytecode: {error}") from None
 
 

@@ -12,6 +12,7 @@ import pytest
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.jax.pjrt import plugin
 from nimblehlo.jax.pjrt.client import device_count
+from nimblehlo.jax.pjrt.program import compile_program
 
 pytest.importorskip("jax")
 
@@ -67,6 +68,17 @@ def test_the_interpreter_ends_while_daemon_threads_call_and_compile() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_child_of_a_fork_goes_on() -> None:
     run("stress.py", "fork")
+
+
+def test_artifacts_of_later_versions_are_refused() -> None:
+    from jaxlib import xla_client
+    from jaxlib.mlir.dialects import stablehlo
+
+    text = "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
+    artifact = stablehlo.serialize_portable_artifact_str(text, "1.9.0")
+    newer = artifact.replace(b"StableHLO_v1.9.0", b"StableHLO_v9.9.9")[:-3]
+    with pytest.raises(UnsupportedError, match=r"StableHLO 9\.9\.9, but jaxlib reads versions up to 1\."):
+        compile_program(newer, "mlir", xla_client.CompileOptions().SerializeAsString(), 1)
 
 
 def test_the_number_of_devices_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
