@@ -18,6 +18,7 @@ from .monte_carlo import SIGMAS, Call, Draw, NoisyProgram, moved
 from .ulps import (
     Array,
     distance,
+    is_flushable,
     is_inexact,
     is_subnormal,
     root_mean_square,
@@ -228,7 +229,7 @@ class _Estimate:
         self._choices = probe.choices
         self._chooses_once = self._is_alone and probe.choosing_calls == 1
         is_open = probe.rounding_calls + probe.open_calls + probe.choosing_calls > 0
-        self.is_random = is_open or any(map(_is_flushable, self._program.arguments))
+        self.is_random = is_open or self._program.flushes or any(map(is_flushable, self._program.arguments))
         self.drawn: list[list[Array]] = []
         self._others: list[tuple[list[Array], list[list[Array]]]] = []
         # Trees at random combine more initial values.
@@ -262,7 +263,7 @@ class _Estimate:
         """The inputs, subnormal numbers flushed in half of the draws."""
         zero = [np.zeros(()) for _ in self._program.arguments]
         return [
-            moved(one, none, self._random) if _is_flushable(one) else one
+            moved(one, none, self._random) if is_flushable(one) else one
             for one, none in zip(self._program.arguments, zero, strict=True)
         ]
 
@@ -375,10 +376,6 @@ def _within(value: Array, bound: Array) -> ResultBound:
     """A bound for floats. A distance that is not known is infinite."""
     bounded = np.where(np.isnan(bound), np.inf, bound) + _flushed(value)
     return ResultBound(value, bounded, np.zeros(value.shape, np.bool_))
-
-
-def _is_flushable(array: Array) -> bool:
-    return is_inexact(array.dtype) and array.dtype.kind != "c" and bool(is_subnormal(array).any())
 
 
 def _flushed(value: Array) -> Array:

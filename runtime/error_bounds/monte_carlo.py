@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ExecutionError
 from ..inputs import convert_input
-from ..ir import Function, Module, Operation
+from ..ir import DenseElementsAttribute, Function, Module, Operation
 from ..ops.control.control import Case, If, While
 from ..ops.framework.declaration import Op
 from ..options import Options
@@ -24,7 +24,7 @@ from .open_values import filled, open_rule
 from .operation_kinds import base_name, is_correctly_rounded
 from .reduction_bounds import Rule
 from .rounding_rules import rounding_rule
-from .ulps import Array, is_inexact, is_subnormal, layout_of, ulp, wide_dtype
+from .ulps import Array, is_flushable, is_inexact, is_subnormal, layout_of, ulp, wide_dtype
 
 SIGMAS: Final = 6.0
 """Standard deviations of an element's spread that another implementation may be away."""
@@ -104,8 +104,10 @@ class NoisyStep:
         self._program = program
 
     def __call__(self, *operands: Any, **regions: Any) -> Any:
-        returned = self._function(*operands, **regions) if self._takes_regions else self._function(*operands)
         draw = self._program.draw
+        if self._program.flushes and draw.random is not None and draw.rounds and draw.random.random() < 0.5:
+            operands = tuple(map(_flushed, operands))
+        returned = self._function(*operands, **regions) if self._takes_regions else self._function(*operands)
         # A value of a tuple type is of a class of its own.
         is_several = type(returned) is tuple
         results: Sequence[Any] = returned if is_several else (returned,)
@@ -183,6 +185,13 @@ class NoisyStep:
         if draw.is_alone:
             return [None for _ in results]
         return [_rounded_away(self.operation, operands, results[0])]
+
+
+def _flushed(operand: Any) -> Any:
+    """A value as processors that flush subnormal numbers take it."""
+    if not isinstance(operand, np.ndarray) or not is_flushable(operand):
+        return operand
+    return np.where(is_subnormal(operand), np.zeros((), operand.dtype), operand)
 
 
 def _is_float(operation: Operation) -> bool:
@@ -300,6 +309,7 @@ class NoisyProgram:
     Attributes:
         draw: the current run.
         arguments: the inputs as arrays of the arguments' types.
+        flushes: whether a constant has subnormal numbers, so that operations may take them for zero.
     """
 
     def __init__(self, module: Module, entry: str, inputs: Sequence[Any], options: Options) -> None:
@@ -307,6 +317,7 @@ class NoisyProgram:
         self._inner: set[int] = set()
         self.arguments = converted(module, entry, inputs)
         function = static_function(module, entry, self.arguments)
+        self.flushes = any(map(_is_flushable_constant, module.walk()))
         self._program = Program(function, options, self._choose)
 
     def run(self, draw: Draw, arguments: Sequence[Array] | None = None) -> list[Array]:
@@ -328,6 +339,11 @@ class NoisyProgram:
         self._inner.update(id(inner) for region in operation.regions for inner in region.walk())
         step = NoisyStep(view, choice.function, choice.takes_regions, self)
         return Prepared(step, choice.kind, choice.reason)
+
+
+def _is_flushable_constant(operation: Operation) -> bool:
+    value = operation.attributes.get("value")
+    return isinstance(value, DenseElementsAttribute) and is_flushable(np.asarray(value.array))
 
 
 def _on_integers(operation: Operation, operands: Sequence[Array]) -> Any:

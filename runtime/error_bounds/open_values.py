@@ -194,10 +194,24 @@ def _missing_infinities(view: Op) -> OpenRule | None:
     if not any(lacking):
         return None
 
-    def rule(_: Sequence[Array], results: Sequence[Array]) -> Marks:
-        return [_extreme(one) if lacks else None for one, lacks in zip(results, lacking, strict=True)]
+    largest = _largest_kept(view)
+
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+        masks: Marks = [_extreme(one) if lacks else None for one, lacks in zip(results, lacking, strict=True)]
+        if largest is not None and masks[0] is not None:
+            masks[0] |= np.abs(operands[0].astype(np.float64)) >= largest
+        return masks
 
     return rule
+
+
+def _largest_kept(view: Op) -> float | None:
+    """The largest number of the format that `reduce_precision` rounds to; None for other operations."""
+    if view.operation.name != "stablehlo.reduce_precision":
+        return None
+    exponent_bits, mantissa_bits = (int(getattr(view, name)) for name in ("exponent_bits", "mantissa_bits"))
+    bias = 2 ** (min(exponent_bits, 11) - 1) - 1
+    return float(2.0**bias * (2 - 2.0**-mantissa_bits))
 
 
 def _lacks_infinity(type: Any) -> bool:

@@ -71,6 +71,11 @@ def is_subnormal(values: Array) -> Array:
     return (magnitude > 0) & (magnitude < float(layout.smallest_normal))
 
 
+def is_flushable(array: Array) -> bool:
+    """Whether an array of floats has such a number."""
+    return is_inexact(array.dtype) and array.dtype.kind != "c" and bool(is_subnormal(array).any())
+
+
 def distance(a: Array, b: Array) -> Array:
     """|a - b| of floats or complex numbers as f64; 0 where both are NaN or equal, else infinite if either is
     not finite.

@@ -22,7 +22,7 @@ from ..minimizer import reduce
 from ..options import Options
 from ..types import BOOLEAN, COMPLEX, FLOAT, TensorType
 from .journal import Journal
-from .known_causes import known_cause, operation_of
+from .known_causes import cause_of_result, known_cause, operation_of
 from .programs import random_program
 from .report import FuzzReport, Outcome, without_numbers
 from .workers import outcomes_of_workers
@@ -38,6 +38,8 @@ ENDS: Final = (
     " process."
 )
 """The explanation of crashes."""
+UNEXPLAINED: Final = "results that no operation explains"
+"""The title of findings where each operation is right by itself, and in each beginning of the program."""
 _PLAIN: Final = Options(compile="never")
 
 
@@ -136,7 +138,11 @@ class Fuzzer:
             return Outcome(seed, "inside")
         first = find_difference(module, inputs, self.backend).first
         if first is None:
-            found = Outcome(seed, "finding", "results that no operation explains", str(departures[0]))
+            cause_here = cause_of_result(module, departures[0])
+            title, explanation = UNEXPLAINED, ""
+            if cause_here is not None:
+                title, explanation = cause_here.title, cause_here.explanation
+            found = Outcome(seed, "finding", title, str(departures[0]), explanation=explanation)
             return self._with_program(found, module, inputs, _differs(self.backend, None))
         known = known_cause(first)
         cause = cause_of(first) if known is None else known.title

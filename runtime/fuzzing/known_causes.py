@@ -15,10 +15,11 @@ import numpy as np
 from ..api import execute
 from ..differences import Difference
 from ..differences.extraction import main_block, returning
+from ..error_bounds import Departure
 from ..error_bounds.ulps import distance, is_inexact
 from ..error_bounds.wide_types import wide_array, widened
 from ..errors import NimbleError
-from ..ir import Operation, captured_values
+from ..ir import Module, Operation, captured_values
 from ..options import Options
 from ..types import BOOLEAN, FLOAT, INTEGER, ElementType, TensorType
 
@@ -136,10 +137,10 @@ def _is_negative_sort(first: Difference) -> bool:
     return first.operation == "stablehlo.sort" and (_attribute(operation, "dimension") or 0) < 0
 
 
-def _casts_booleans(first: Difference) -> bool:
-    types = [one.type for one in (*operation_of(first).operands, *operation_of(first).results)]
+def _converts_booleans(operation: Operation) -> bool:
+    types = [one.type for one in (*operation.operands, *operation.results)]
     is_boolean = any(isinstance(type, TensorType) and type.category == BOOLEAN for type in types)
-    return first.operation == "stablehlo.bitcast_convert" and is_boolean
+    return operation.name == "stablehlo.bitcast_convert" and is_boolean
 
 
 def _forgets_promotion(first: Difference) -> bool:
@@ -216,6 +217,43 @@ def _loses_high_half(first: Difference) -> bool:
     return is_narrow and int(first.ours[0][index]) == (lhs * rhs) >> 4 and int(first.theirs[0][index]) == 0
 
 
+def _counts_eight_bits(first: Difference) -> bool:
+    """Whether popcnt of negative integers of 2 or 4 bits counts the bits of their sign too."""
+    if first.operation != "stablehlo.popcnt" or first.departure.index is None:
+        return False
+    operand: Any = operation_of(first).operands[0].type
+    value = int(first.inputs[0][first.departure.index])
+    width = operand.element_type.width
+    ours = int(first.ours[0][first.departure.index])
+    return width < 8 and value < 0 and (ours - (value % (1 << width)).bit_count()) % (1 << width) == 0
+
+
+def _loses_digits_of_logarithms(first: Difference) -> bool:
+    """Whether log(1 + x) of f64 is off by more than ours, which 64 digits confirm."""
+    index = first.departure.index
+    if first.operation != "stablehlo.log_plus_one" or index is None or first.ours[0].dtype != np.float64:
+        return False
+    operand = dict(zip(main_block(first.module).arguments, first.inputs, strict=True)).get(
+        operation_of(first).operands[0]
+    )
+    if operand is None:
+        return False
+    exact = np.log1p(np.asarray(operand)[index].astype(np.longdouble))
+    unit = np.spacing(np.abs(first.ours[0][index]))
+    return bool(np.abs(first.ours[0][index] - exact) <= unit < np.abs(first.theirs[0][index] - exact))
+
+
+def cause_of_result(module: Module, departure: Departure) -> KnownCause | None:
+    """The cause of a result of another shape, where no operation departs: a backend may reject it alone."""
+    results = main_block(module).terminator.operands
+    if departure.index is not None or departure.result >= len(results):
+        return None
+    operation = results[departure.result].owner
+    if isinstance(operation, Operation) and _converts_booleans(operation):
+        return _BOOLEANS
+    return None
+
+
 def _rounds_through_f16(first: Difference) -> bool:
     """Whether results are those of f16, rounded a second time to f8E3M4."""
     index, result = first.departure.index, first.departure.result
@@ -238,6 +276,12 @@ def _classifies_narrow_floats(first: Difference) -> bool:
     return first.operation in ("chlo.is_inf", "chlo.is_neg_inf", "chlo.is_pos_inf") and is_narrow
 
 
+_BOOLEANS: Final = KnownCause(
+    "bitcast_convert takes booleans for eight bits",
+    "By the specification i1 has one bit, so that eight of them make an integer of eight bits. The other"
+    " implementation converts a byte for each boolean, and returns another shape.",
+    lambda first: _converts_booleans(operation_of(first)),
+)
 KNOWN_CAUSES: Final = (
     KnownCause(
         "scatter leaves out windows that are partly out of bounds",
@@ -284,6 +328,18 @@ KNOWN_CAUSES: Final = (
         _loses_high_half,
     ),
     KnownCause(
+        "popcnt of negative integers of less than 8 bits counts 8",
+        "The result is the number of bits that are set in the integer's own 2 or 4 bits, modulo 2 ** width."
+        " The other implementation stores the integer in a byte, whose other bits repeat the sign.",
+        _counts_eight_bits,
+    ),
+    KnownCause(
+        "log_plus_one of f64 is off by tens of units",
+        "The result of NimbleHLO lies within one unit of that of the 80-bit type; the other implementation's"
+        " approximation is less accurate than functions of f64 usually are (4 units).",
+        _loses_digits_of_logarithms,
+    ),
+    KnownCause(
         "operations on f8E3M4 round twice",
         "The specification refers to IEEE 754, where results are rounded once. The other implementation"
         " computes in f16, whose 11 digits are less than the 12 that make a second rounding to 5 digits"
@@ -297,12 +353,7 @@ KNOWN_CAUSES: Final = (
         " depends on the rank, and varies from run to run.",
         _is_negative_sort,
     ),
-    KnownCause(
-        "bitcast_convert takes booleans for eight bits",
-        "By the specification i1 has one bit, so that eight of them make an integer of eight bits. The other"
-        " implementation converts a byte for each boolean, and returns another shape.",
-        _casts_booleans,
-    ),
+    _BOOLEANS,
     KnownCause(
         "reductions that promote return the type of the operand",
         "The result has the element type of the body's results, which may be wider than the operand's"

@@ -187,6 +187,36 @@ def test_subnormal_operands_of_exact_operations_may_be_flushed() -> None:
     assert computed.departures([np.array([1, 0], np.float32)])
 
 
+def test_subnormal_constants_may_be_flushed() -> None:
+    text = """
+    func.func @main(%p: tensor<i1>) -> tensor<2xf64> {
+      %0 = "stablehlo.if"(%p) ({
+        %a = stablehlo.constant dense<[-4.9e-324, 2.5]> : tensor<2xf64>
+        stablehlo.return %a : tensor<2xf64>
+      }, {
+        %b = stablehlo.constant dense<1.0> : tensor<2xf64>
+        stablehlo.return %b : tensor<2xf64>
+      }) : (tensor<i1>) -> tensor<2xf64>
+      %1 = stablehlo.floor %0 : tensor<2xf64>
+      return %1 : tensor<2xf64>
+    }"""
+    computed = accuracy(text, [np.True_])
+    assert not computed.departures([np.array([-1, 2.0])])
+    assert not computed.departures([np.array([0, 2.0])])
+    assert computed.departures([np.array([-1, 3.0])])
+
+
+def test_numbers_that_a_reduced_format_cannot_hold_are_open_without_infinities() -> None:
+    text = """
+    func.func @main(%a: tensor<3xf4E2M1FN>) -> tensor<3xf4E2M1FN> {
+      %0 = stablehlo.reduce_precision %a, format = e2m5 : tensor<3xf4E2M1FN>
+      return %0 : tensor<3xf4E2M1FN>
+    }"""
+    dtype = nimblehlo.compile(text).input_types[0].dtype
+    inputs = [np.array([-4, 3, 1]).astype(dtype)]
+    assert open_elements(nimblehlo.load(text), inputs)[0].tolist() == [True, False, False]
+
+
 def test_many_orders_of_updates_are_right() -> None:
     text = """
     func.func @main(%a: tensor<1xi32>, %i: tensor<5x1xi32>, %u: tensor<5xi32>) -> tensor<1xi32> {

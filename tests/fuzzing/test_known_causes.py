@@ -71,6 +71,12 @@ func.func @main(%a: tensor<2xf32>, %i: tensor<2x0xi32>, %u: tensor<2xf32>) -> te
   return %0 : tensor<2xf32>
 }
 """
+POPULATION = """
+func.func @main(%a: tensor<3xi4>) -> tensor<3xi4> {
+  %0 = stablehlo.popcnt %a : tensor<3xi4>
+  return %0 : tensor<3xi4>
+}
+"""
 SORT = """
 func.func @main(%a: tensor<4x3x1x3x1x1x1x1xf32>) -> tensor<4x3x1x3x1x1x1x1xf32> {
   %0 = "stablehlo.sort"(%a) <{dimension = -7 : i64}> ({
@@ -105,6 +111,7 @@ TO_SORT = np.arange(36, dtype=np.float32)[::-1].reshape(4, 3, 1, 3, 1, 1, 1, 1)
             [[70, 3]],
             "scatter without index components",
         ),
+        (POPULATION, [np.array([-1, -2, 3]).astype(ml_dtypes.int4)], [[4, 3, 2]], "popcnt of negative"),
         (SORT, [TO_SORT], [np.sort(TO_SORT, axis=1)], "negative dimension"),
     ],
 )
