@@ -16,7 +16,7 @@ from ..api import execute
 from ..differences import Difference
 from ..differences.extraction import main_block, returning
 from ..error_bounds import Departure
-from ..error_bounds.ulps import distance, is_inexact
+from ..error_bounds.ulps import distance, is_inexact, layout_of
 from ..error_bounds.wide_types import wide_array, widened
 from ..errors import NimbleError
 from ..ir import Module, Operation, captured_values
@@ -135,6 +135,14 @@ def _merges_slices(first: Difference) -> bool:
 def _is_negative_sort(first: Difference) -> bool:
     operation = operation_of(first)
     return first.operation == "stablehlo.sort" and (_attribute(operation, "dimension") or 0) < 0
+
+
+def _reduces_subnormal_numbers(first: Difference) -> bool:
+    if first.operation != "stablehlo.reduce_precision" or first.departure.index is None:
+        return False
+    operand = np.asarray(first.inputs[0])
+    magnitude = abs(float(operand[first.departure.index]))
+    return 0 < magnitude < float(layout_of(operand.dtype).smallest_normal)
 
 
 def _converts_booleans(operation: Operation) -> bool:
@@ -377,6 +385,13 @@ KNOWN_CAUSES: Final = (
         "A format without mantissa bits has no NaN. By the specification's steps NaN overflows to an"
         " infinity, as in the reference interpreter; the other implementation keeps NaN.",
         _reduces_nans,
+    ),
+    KnownCause(
+        "reduce_precision rounds the value of subnormal numbers, not their bits",
+        "The specification rounds the mantissa bits of the operand, of which subnormal numbers have fewer:"
+        " NimbleHLO does, as the reference interpreter. The other implementation converts to f16 before,"
+        " where the same numbers are normal and keep more digits.",
+        _reduces_subnormal_numbers,
     ),
     KnownCause(
         "is_inf takes -0 for infinite in types without infinities",

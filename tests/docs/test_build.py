@@ -9,23 +9,52 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs import browser
 
-def test_pages_are_built(project_root: Path, tmp_path: Path) -> None:
+
+@pytest.fixture(scope="module")
+def html(project_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the pages."""
     pytest.importorskip("sphinx")
     pytest.importorskip("myst_parser")
     pytest.importorskip("furo")
+    folder = tmp_path_factory.mktemp("docs")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
     made = subprocess.run(
-        [*command, "-d", str(tmp_path / "doctrees"), str(project_root / "docs"), str(tmp_path / "html")],
+        [*command, "-d", str(folder / "doctrees"), str(project_root / "docs"), str(folder / "html")],
         capture_output=True,
         text=True,
     )
     assert made.returncode == 0, made.stderr
-    assert (tmp_path / "html" / "api.html").exists()
-    pages = sorted((tmp_path / "html").rglob("*.html"))
+    return folder / "html"
+
+
+def test_pages_are_built(html: Path) -> None:
+    assert (html / "api.html").exists()
+    pages = sorted(html.rglob("*.html"))
     missing = [f"{page.name}: {link}" for page in pages for link in _missing(page)]
     assert not missing, missing
     assert "search.html" in {page.name for page in pages}
+
+
+@pytest.mark.parametrize("name", ["index", "api", "findings", "performance"])
+def test_pages_run_in_a_browser(html: Path, name: str) -> None:
+    page = browser.opened(html / f"{name}.html")
+    assert not page.messages
+    assert 'class="theme-toggle' in page.text
+
+
+def test_the_search_finds_pages_without_a_network(html: Path) -> None:
+    page = browser.opened(html / "search.html", "q=scatter")
+    assert not page.messages
+    assert '<a href="operations.html' in page.text
+
+
+def test_an_error_of_a_script_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<script>document.body; absent()</script>")
+    page = browser.opened(tmp_path / "page.html")
+    assert len(page.messages) == 1
+    assert "absent is not defined" in page.messages[0]
 
 
 class _Assets(HTMLParser):
