@@ -68,6 +68,9 @@ def parse_hlo_sharding(text: str) -> tuple[HloSharding, ...]:
     Raises:
         ValueError: the text is no sharding, or names more than MAX_DEVICES devices; says why.
     """
+    if not text:
+        # An OpSharding message without fields, as older JAX serializes it; its type 0 is REPLICATED.
+        return (HloSharding("replicated"),)
     reader = _Reader(text)
     shardings = reader.shardings()
     reader.require_end()

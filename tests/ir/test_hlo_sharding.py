@@ -13,6 +13,10 @@ def test_whole_kinds(kind: str) -> None:
     assert parse_hlo_sharding(f"{{{kind}}}") == (HloSharding(kind),)
 
 
+def test_an_empty_message_is_replicated() -> None:
+    assert parse_hlo_sharding("") == (HloSharding("replicated"),)
+
+
 def test_a_maximal_sharding_names_its_device() -> None:
     assert parse_hlo_sharding("{maximal device=3}") == (HloSharding("maximal", devices=(3,)),)
 
@@ -58,7 +62,6 @@ def test_a_tuple_has_a_sharding_for_each_element() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "'{' is expected"),
         ("{", "no part of a sharding"),
         ("{}", "says nothing"),
         ("{replicated", "no part of a sharding"),
