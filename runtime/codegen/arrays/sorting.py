@@ -28,28 +28,21 @@ def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     view = view_of(operation)
     if not view.follows_comparator:
         return "sorts NaN behind all numbers"
-    if view.inputs[0].rank == 0 or _length(view) < 2:
+    if view.length < 2:
         return "has nothing to sort"
     if passed_values([view.comparator]):
         return "its comparator uses values from outside"
     return region_problem(view.comparator, view_of)
 
 
-def _length(view: Any) -> int:
-    """The number of elements that are sorted together."""
-    return int(view.inputs[0].shape[view.adjusted_dimension])
-
-
-def _probes(operation: Operation, view_of: ViewOf) -> int:
+def _work(operation: Operation, view_of: ViewOf) -> int:
     """About how many products take as long as the comparisons do."""
-    view = view_of(operation)
-    levels = _length(view).bit_length()
-    return int(view.inputs[0].size) * levels * (levels + 1) // 4 * _OPERATIONS_PER_PROBE
+    return int(view_of(operation).comparisons) * _OPERATIONS_PER_PROBE
 
 
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     view = emitter.view_of(operation)
-    shape, axis, length = view.inputs[0].shape, view.adjusted_dimension, _length(view)
+    shape, axis, length = view.inputs[0].shape, view.adjusted_dimension, view.length
     inner = math.prod(shape[axis + 1 :])
     outer = view.inputs[0].size // (length * inner)
     targets = [emitter.allocate_result(result) for result in operation.results]
@@ -88,4 +81,4 @@ class _Rows:
             copy(emitter, Side(target, first, (stride,)), Side(row, 0, (1,)), sizes)
 
 
-EMIT_RULES["stablehlo.sort"] = EmitRule(_problem, _emit, work=_probes)
+EMIT_RULES["stablehlo.sort"] = EmitRule(_problem, _emit, work=_work)

@@ -172,6 +172,18 @@ class Sort(Op, name="stablehlo.sort"):
         return comparator(self.comparator)
 
     @property
+    def length(self) -> int:
+        """The number of elements that are sorted together."""
+        shape = self.inputs[0].shape
+        return int(shape[self.adjusted_dimension]) if shape else 1
+
+    @property
+    def comparisons(self) -> float:
+        """About how often `merge_sort` compares elements."""
+        levels = self.length.bit_length()
+        return float(self.inputs[0].size) * levels * (levels + 1) / 4
+
+    @property
     def follows_comparator(self) -> bool:
         """Whether what the comparator says of each pair of elements decides the order.
 

@@ -214,8 +214,7 @@ class _SortCode(RegionCode):
     @property
     def count(self) -> int:
         """The elements of a slice."""
-        shape = self.view.inputs[0].shape
-        return int(shape[self.view.adjusted_dimension]) if shape else 1
+        return int(self.view.length)
 
     @property
     def rows(self) -> int:
@@ -260,8 +259,7 @@ class _SortCode(RegionCode):
         return float(levels * (levels + 1))
 
     def native_calls(self) -> float:
-        levels = self.count.bit_length()
-        return float(self.view.inputs[0].size) * levels * (levels + 1) / 4
+        return float(self.view.comparisons)
 
     def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
         count, axis, shape = len(self.results), self.view.adjusted_dimension, self.view.inputs[0].shape
