@@ -1,8 +1,10 @@
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
+from .executor import Limits
 from .types import Type
 
 def fit_as_they_are(
@@ -15,3 +17,24 @@ def memory_of(values: Iterable[Any]) -> set[int]: ...
 def owned(
     results: list[Any], types: tuple[Type, ...], arguments: Iterable[Any], constants: set[int]
 ) -> list[Any]: ...
+def results_of(
+    run: Callable[..., list[Any]],
+    inputs: Sequence[Any],
+    limits: Limits | None,
+    types: tuple[Type, ...],
+    arguments: tuple[Any, ...],
+    constants: set[int],
+) -> list[Any]: ...
+
+class DirectCall:
+    def __init__(
+        self,
+        dtypes: tuple[np.dtype[Any] | None, ...],
+        shapes: tuple[tuple[int, ...] | None, ...],
+        run: Callable[..., list[Any]],
+        types: tuple[Type, ...],
+        constants: set[int],
+        errors_ignored: tuple[ContextVar[Any], Any],
+        other: Callable[..., list[Any]],
+    ) -> None: ...
+    def __call__(self, *inputs: Any) -> list[Any]: ...

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["without_warnings"]
+__all__ = ["ERRORS_IGNORED", "without_warnings"]
 
 Result = TypeVar("Result")
 
@@ -25,15 +25,16 @@ def _error_variable() -> tuple[contextvars.ContextVar[Any], Any] | None:
     return changed[0] if len(changed) == 1 else None
 
 
-_ERRORS_IGNORED = _error_variable()
+ERRORS_IGNORED = _error_variable()
+"""See `_error_variable`."""
 
 
 def without_warnings(function: Callable[..., Result], *arguments: Any) -> Result:
     """Call the function while NumPy ignores floating-point errors; return its result."""
-    if _ERRORS_IGNORED is None:
+    if ERRORS_IGNORED is None:
         with np.errstate(all="ignore"):
             return function(*arguments)
-    variable, value = _ERRORS_IGNORED
+    variable, value = ERRORS_IGNORED
     before = variable.set(value)
     try:
         return function(*arguments)

@@ -8,11 +8,12 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import verification
-from .boundary import memory_of, owned, with_donations
-from .errors import ExecutionError
+from .boundary import DirectCall, memory_of, results_of, with_donations
 from .executor import Limits, Runner
-from .float_errors import without_warnings
+from .float_errors import ERRORS_IGNORED, without_warnings
 from .grid.host import HostQueues
 from .ir import Function
 from .kernels.launch.native import wake_workers
@@ -155,11 +156,26 @@ class Program:
     def _results(self, arguments: tuple[Any, ...]) -> list[Any]:
         limits = None if self._new_limits is None else self._new_limits()
         arguments_to_run = with_donations(arguments, self._donated) if self._donated else arguments
-        results = self._runner.run(arguments_to_run, limits)
-        try:
-            return owned(results, self._types, arguments, self._constants)
-        except MemoryError as error:
-            raise ExecutionError(f"no memory for the results: {error}") from error
+        run = self._runner.run
+        return results_of(run, arguments_to_run, limits, self._types, arguments, self._constants)
+
+    def direct_call(
+        self,
+        dtypes: tuple[np.dtype[Any] | None, ...],
+        shapes: tuple[tuple[int, ...] | None, ...],
+        other: Callable[..., list[Any]],
+    ) -> Callable[..., list[Any]]:
+        """What calls it with the least overhead; `other` where a run needs more than its arguments.
+
+        Args:
+            dtypes, shapes: see `nimblehlo.boundary.fit_as_they_are`.
+            other: is called with inputs that do not fit as they are.
+        """
+        needs_more = self._wakes_threads or self._donated or self._new_limits is not None
+        if needs_more or not self._is_plain or ERRORS_IGNORED is None:
+            return other
+        run = self._runner.run
+        return DirectCall(dtypes, shapes, run, self._types, self._constants, ERRORS_IGNORED, other)
 
     def under(self, new_limits: Callable[[], Limits]) -> Program:
         """The program, whose runs are under the limits that `new_limits` makes, such as a `Timeline`."""

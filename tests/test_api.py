@@ -110,6 +110,41 @@ def test_entry_names_another_function() -> None:
         nimblehlo.compile(text)
 
 
+@pytest.mark.parametrize("options", [Options(), Options(max_steps=10), Options(donate=[0])])
+def test_a_direct_call_does_what_a_call_does(options: Options) -> None:
+    call = nimblehlo.compile(ADD, options=options).direct_call()
+    a = np.float32([1, -1, np.inf, 3e38])
+    with np.errstate(all="raise"):
+        (result,) = call(a.copy(), np.float32([1, 2, -np.inf, 3e38]))
+        assert np.geterr()["over"] == "raise"
+    np.testing.assert_array_equal(result, np.float32([2, 1, np.nan, np.inf]))
+    assert call(a[::-1], np.ones((4, 2), np.float32)[:, 0])[0].tolist() == (a[::-1] + 1).tolist()
+    for wrong in [(a,), (a, a[:2])]:
+        with pytest.raises(ExecutionError):
+            call(*wrong)
+
+
+def test_a_direct_call_gives_away_no_argument_and_no_constant() -> None:
+    text = """
+    func.func @main(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xi32>) {
+      %c = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
+      return %a, %c : tensor<2xf32>, tensor<2xi32>
+    }
+    """
+    call = nimblehlo.compile(text).direct_call()
+    a = np.ones(2, np.float32)
+    for result in call(a):
+        result[...] = 9
+    assert a.tolist() == [1, 1]
+    assert call(a)[1].tolist() == [1, 2]
+
+
+def test_a_direct_call_of_a_grid_takes_the_inputs_of_its_processes() -> None:
+    executable = nimblehlo.compile(ADD, grid=nimblehlo.Grid(2))
+    a = np.ones(4, np.float32)
+    assert [result.tolist() for (result,) in executable.direct_call()([(a, a), (a, a)])] == [[2] * 4] * 2
+
+
 def test_results_belong_to_the_caller() -> None:
     text = """
     func.func @main(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<2x2xf32>, tensor<3xi32>) {

@@ -26,9 +26,9 @@ def divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def way(request, monkeypatch):
     """NumPy's context variable, and `numpy.errstate` where there is none."""
     reason = "this NumPy has another way: `without_warnings` is slow with it"
-    assert float_errors._ERRORS_IGNORED is not None, reason
+    assert float_errors.ERRORS_IGNORED is not None, reason
     if request.param == "errstate":
-        monkeypatch.setattr(float_errors, "_ERRORS_IGNORED", None)
+        monkeypatch.setattr(float_errors, "ERRORS_IGNORED", None)
 
 
 @pytest.mark.usefixtures("way")
@@ -73,7 +73,7 @@ def test_another_thread_and_another_context():
 
 
 def test_it_is_numpys_own_setting():
-    variable, value = float_errors._ERRORS_IGNORED
+    variable, value = float_errors.ERRORS_IGNORED
     assert "ufunc" in variable.name
     with np.errstate(all="ignore"):
         assert type(variable.get()) is type(value)

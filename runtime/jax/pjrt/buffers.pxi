@@ -59,7 +59,7 @@ cdef void release_buffer(Buffer *buffer) noexcept nogil:
     left = buffer.references
     release_lock()
     if left == 0:
-        drop(buffer.array)
+        drop_array(buffer.array)
         release_event(buffer.ready)
         free(buffer)
 
@@ -83,7 +83,7 @@ cdef void unpin(Buffer *buffer) noexcept nogil:
         array = buffer.array
         buffer.array = NULL
     release_lock()
-    drop(array)
+    drop_array(array)
 
 
 cdef void release_array(Buffer *buffer) noexcept nogil:
@@ -95,7 +95,7 @@ cdef void release_array(Buffer *buffer) noexcept nogil:
         array = buffer.array
         buffer.array = NULL
     release_lock()
-    drop(array)
+    drop_array(array)
 
 
 cdef Error *deleted_buffer() noexcept nogil:

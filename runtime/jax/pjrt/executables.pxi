@@ -35,6 +35,8 @@ cdef struct Executable:
     bint calls_python
     bint is_synchronous
     bint is_slow
+    int quick_runs
+    unsigned int untimed_runs
 
 
 cdef int _fill_lists(Executable *executable, object program) except -1:

@@ -4,6 +4,8 @@
 cdef enum:
     SLOW_NANOSECONDS = 2_000_000
     QUICK_NANOSECONDS = 1_500_000
+    MIN_QUICK_RUNS = 16
+    TIMED_EVERY = 16
 """A program moves to the worker after a run that is slow, and back after one that is quick. To wake the worker and
 the caller that waits for it takes 50 to 100 us: a tenth of a run of 1 ms, which is more than a caller's own work between
 two calls that could go on meanwhile."""
@@ -89,8 +91,23 @@ cdef object _result(list computed, Py_ssize_t index):
     return value if isinstance(value, cnp.ndarray) else _TOKEN.copy()
 
 
-cdef void _note_duration(Executable *executable, int64_t nanoseconds) noexcept nogil:
-    """Decide by what a run took where the next one runs."""
+cdef inline int64_t _start(Executable *executable) noexcept nogil:
+    """The time now in ns; 0 for most runs of a program that has been quick for long, for a look at the clock takes
+    some 50 ns."""
+    if executable.quick_runs >= MIN_QUICK_RUNS:
+        executable.untimed_runs += 1
+        if executable.untimed_runs % TIMED_EVERY:
+            return 0
+    return PyTime_PerfCounterRaw()
+
+
+cdef void _note_duration(Executable *executable, int64_t started) noexcept nogil:
+    """Decide by what a run took, which `_start` has begun, where the next one runs."""
+    cdef int64_t nanoseconds
+    if not started:
+        return
+    nanoseconds = PyTime_PerfCounterRaw() - started
+    executable.quick_runs = executable.quick_runs + 1 if nanoseconds < QUICK_NANOSECONDS // 8 else 0
     if nanoseconds > SLOW_NANOSECONDS:
         executable.is_slow = True
     elif nanoseconds < QUICK_NANOSECONDS:
@@ -107,9 +124,9 @@ cdef Error *_run_here(ExecuteArgs *args, Device *device) noexcept with gil:
     collect_dropped()
     try:
         gathered = _gather(executable, args.options, args.arguments[0])
-        started = PyTime_PerfCounterRaw()
+        started = _start(executable)
         computed = PyObject_Call(<object>executable.run, gathered, NULL)
-        _note_duration(executable, PyTime_PerfCounterRaw() - started)
+        _note_duration(executable, started)
         for index in range(executable.result_count):
             args.results[0][index] = keep_array(
                 _result(computed, index),
@@ -265,9 +282,9 @@ cdef void run_task(Task *task) noexcept with gil:
         if device_count == 1:
             gathered = _task_arguments(task, 0)
             _unpin_arguments(task)
-            started = PyTime_PerfCounterRaw()
+            started = _start(executable)
             computed = [PyObject_Call(<object>executable.run, gathered, NULL)]
-            _note_duration(executable, PyTime_PerfCounterRaw() - started)
+            _note_duration(executable, started)
             del gathered
         else:
             shards = [_task_arguments(task, number) for number in range(device_count)]

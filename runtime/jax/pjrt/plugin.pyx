@@ -60,7 +60,25 @@ cdef extern from *:
     #define nimblehlo_new_array(dtype, rank, dims, strides, data, flags) PyArray_NewFromDescr( \
         &PyArray_Type, (PyArray_Descr *)(dtype), rank, dims, strides, data, flags, NULL)
     #define nimblehlo_copy_array(array) PyArray_NewCopy((PyArrayObject *)(array), NPY_CORDER)
+    /* Held for a few instructions at a time, never while anything else is waited for. Python's own locks read the
+       clock each time they are taken, before Python 3.12. */
+    #if defined(_WIN32)
+    #include <windows.h>
+    static SRWLOCK nimblehlo_lock = SRWLOCK_INIT;
+    static void nimblehlo_take_lock(void) { AcquireSRWLockExclusive(&nimblehlo_lock); }
+    static void nimblehlo_release_lock(void) { ReleaseSRWLockExclusive(&nimblehlo_lock); }
+    static void nimblehlo_renew_lock(void) { InitializeSRWLock(&nimblehlo_lock); }
+    #else
+    #include <pthread.h>
+    static pthread_mutex_t nimblehlo_lock = PTHREAD_MUTEX_INITIALIZER;
+    static void nimblehlo_take_lock(void) { pthread_mutex_lock(&nimblehlo_lock); }
+    static void nimblehlo_release_lock(void) { pthread_mutex_unlock(&nimblehlo_lock); }
+    static void nimblehlo_renew_lock(void) { pthread_mutex_init(&nimblehlo_lock, NULL); }
+    #endif
     """
+    void take_lock "nimblehlo_take_lock"() noexcept nogil
+    void release_lock "nimblehlo_release_lock"() noexcept nogil
+    void renew_lock "nimblehlo_renew_lock"() noexcept nogil
     bint import_plugin "nimblehlo_import"() nogil
     bint is_finalizing "nimblehlo_is_finalizing"() nogil
     bint lacks "nimblehlo_lacks"(const void *args, const void *last) nogil
@@ -91,22 +109,11 @@ cdef enum:
     MAX_RANK = 64
     MAX_KINDS = 40
 
-cdef PyThread_type_lock LOCK = PyThread_allocate_lock()
-"""Held for a few instructions at a time, never while anything else is waited for."""
-
 cdef size_t ITEM_BYTES[MAX_KINDS]
 """Bytes of an element by its PJRT element type; 0 for those that are not offered."""
 
 cdef list _DTYPES = DTYPES
 cdef object _TOKEN = np.empty(0, np.bool_)
-
-
-cdef inline void take_lock() noexcept nogil:
-    PyThread_acquire_lock(LOCK, 1)
-
-
-cdef inline void release_lock() noexcept nogil:
-    PyThread_release_lock(LOCK)
 
 
 cdef void abort_for_lack_of_memory() noexcept nogil:

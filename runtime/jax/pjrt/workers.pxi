@@ -156,8 +156,8 @@ cdef void _work(void *user) noexcept nogil:
 
 cdef void _forget_tasks() noexcept nogil:
     """In the child of a fork: no worker and no task is there any more. Their memory is left."""
-    global LOCK, _idle, _first_queued, _last_queued, _is_queue_served, _task_count
-    LOCK = PyThread_allocate_lock()
+    global _idle, _first_queued, _last_queued, _is_queue_served, _task_count
+    renew_lock()
     _idle = NULL
     _first_queued = _last_queued = NULL
     _is_queue_served = False

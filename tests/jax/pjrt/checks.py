@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
+import tracemalloc
 import warnings
 
 import jax
@@ -108,6 +109,26 @@ def check_long_programs_run_on_a_worker() -> None:
     for _ in range(80):  # more than there may be tasks
         x = product(x)
     np.testing.assert_array_equal(x[::256, ::256], np.ones((2, 2)))
+
+
+def check_calls_whose_durations_differ() -> None:
+    program = jax.jit(lambda count, x: jax.lax.fori_loop(0, count, lambda _, x: x @ x / 256, x))
+    x = jnp.ones((256, 256))
+    for count in [0] * 100 + [50] * 20 + [0] * 100:
+        assert program(count, x)[0, 0] == 1
+
+
+def check_small_results_are_freed_without_another_call() -> None:
+    program = jax.jit(lambda x: x + 1)
+    for count, size in ((5000, 10), (200, 2000)):
+        x = jnp.ones(size)
+        tracemalloc.start()
+        results = [program(x) for _ in range(count)]
+        made, _ = tracemalloc.get_traced_memory()
+        results.clear()
+        left, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert made > 4 * count * size and left < made / 4
 
 
 def check_compile_options() -> None:
