@@ -25,6 +25,9 @@ _MIN_WORK_ITEMS = 16
 """Minimum number of work items of a convolution that is large enough for them."""
 _ITEM_FMAS = 1 << 20
 """Multiply-adds per work item from which on work is divided further."""
+_MAX_WINDOWS_OF_ITEMS = 128
+"""Maximum number of windows for which each work item packs its own part of rhs: that is read once or twice,
+and packed parts stay in the cache of the thread that uses them."""
 _FMAS_PER_SECOND = 3e10
 _SCALED_PER_SECOND = 8e9
 _ROW_ELEMENTS = 1 << 14
@@ -346,7 +349,13 @@ def _products(
         block = tasks.BLOCK if windows > tasks.BLOCK * _MIN_WORK_ITEMS else tasks.BLOCK // 2
         blocks = -(-windows // block)
     fmas = windows * columns * groups * k
-    column_groups = max(1, min(groups * strips, min(_MIN_WORK_ITEMS, fmas // _ITEM_FMAS) // blocks))
+    packs_items = is_direct and not by_groups and rhs_strides[-1] == 1 and windows <= _MAX_WINDOWS_OF_ITEMS
+    wanted_items, item_windows = min(_MIN_WORK_ITEMS, fmas // _ITEM_FMAS), block
+    if packs_items:
+        row_groups = max(1, min(-(-wanted_items // (2 * groups * strips)), windows // tasks.BLOCK))
+        item_windows, block = -(-windows // (row_groups * rows)) * rows, tasks.BLOCK
+        blocks = -(-windows // item_windows)
+    column_groups = max(1, min(groups * strips, wanted_items // blocks))
     strip_group = -(-groups * strips // column_groups)
     work_items = blocks * -(-groups * strips // strip_group)
     if by_groups:
@@ -370,6 +379,7 @@ def _products(
         "factor_strides": rhs_strides[-2:],
         "tiles": (by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors),
         "strips": (strips, padded, strip_group, work_items, is_nontemporal),
+        "items": (packs_items, item_windows),
     }
     tables = {
         "position_indices": geometry.along,

@@ -122,27 +122,40 @@ CONV_INLINE void CONV_NAME(conv_multiply_tile)(int rows, int vectors, const CONV
 /* Rows of a tile of this many vectors: the sums fill the registers. */
 #define CONV_ROWS_OF(vectors) ((vectors) == CONV_VECTORS ? 6 : 8)
 
-#define CONV_ONE_TILE(vectors)                                                                                     \
-    static CONV_TARGET __attribute__((noinline)) void CONV_NAMED(conv_tile_##vectors, CONV_ITEM_NAME, CONV_LEVEL)( \
-        const CONV_TILE *t) {                                                                                      \
-        CONV_NAME(conv_multiply_tile)(CONV_ROWS_OF(vectors), vectors, t);                                          \
+#define CONV_TILE_FUNCTION(vectors, rows) CONV_NAMED(conv_tile_##vectors##_##rows, CONV_ITEM_NAME, CONV_LEVEL)
+#define CONV_ONE_TILE(vectors, rows)                                                                       \
+    static CONV_TARGET __attribute__((noinline)) void CONV_TILE_FUNCTION(vectors, rows)(const CONV_TILE *t) { \
+        CONV_NAME(conv_multiply_tile)(rows, vectors, t);                                                  \
     }
-CONV_ONE_TILE(1)
-CONV_ONE_TILE(2)
+/* Full tiles, and low ones for the last rows. */
 #if CONV_VECTORS == 4
-CONV_ONE_TILE(3)
-CONV_ONE_TILE(4)
+CONV_ONE_TILE(1, 8)
+CONV_ONE_TILE(2, 8)
+CONV_ONE_TILE(3, 8)
+CONV_ONE_TILE(4, 1)
+CONV_ONE_TILE(4, 4)
+CONV_ONE_TILE(4, 6)
+#else
+CONV_ONE_TILE(1, 8)
+CONV_ONE_TILE(2, 1)
+CONV_ONE_TILE(2, 4)
+CONV_ONE_TILE(2, 6)
 #endif
 
 CONV_CODE void CONV_NAME(conv_tile)(int64_t vectors, const CONV_TILE *t) {
-    switch (vectors) {
-    case 1: CONV_NAMED(conv_tile_1, CONV_ITEM_NAME, CONV_LEVEL)(t); break;
-    case 2: CONV_NAMED(conv_tile_2, CONV_ITEM_NAME, CONV_LEVEL)(t); break;
 #if CONV_VECTORS == 4
-    case 3: CONV_NAMED(conv_tile_3, CONV_ITEM_NAME, CONV_LEVEL)(t); break;
-    case 4: CONV_NAMED(conv_tile_4, CONV_ITEM_NAME, CONV_LEVEL)(t); break;
+    if (vectors == 1) CONV_TILE_FUNCTION(1, 8)(t);
+    else if (vectors == 2) CONV_TILE_FUNCTION(2, 8)(t);
+    else if (vectors == 3) CONV_TILE_FUNCTION(3, 8)(t);
+    else if (t->count == 1) CONV_TILE_FUNCTION(4, 1)(t);
+    else if (t->count <= CONV_LOW_ROWS) CONV_TILE_FUNCTION(4, 4)(t);
+    else CONV_TILE_FUNCTION(4, 6)(t);
+#else
+    if (vectors == 1) CONV_TILE_FUNCTION(1, 8)(t);
+    else if (t->count == 1) CONV_TILE_FUNCTION(2, 1)(t);
+    else if (t->count <= CONV_LOW_ROWS) CONV_TILE_FUNCTION(2, 4)(t);
+    else CONV_TILE_FUNCTION(2, 6)(t);
 #endif
-    }
 }
 
 /* The products of a k block. */
@@ -163,25 +176,47 @@ CONV_INLINE int64_t CONV_NAME(conv_width)(const ConvProduct *p, int64_t strip) {
     return (strip + 1 < p->strips ? p->vectors : p->last_vectors) * CONV_LANES;
 }
 
-/* Pack a strip of rhs. */
+/* Compute the address in rhs of each product of a k block, for the first output feature. */
+CONV_CODE int64_t CONV_NAME(conv_locate_factors)(const ConvProduct *p, int64_t k_block, const CONV_ITEM **factors) {
+    int64_t count = 0;
+    for (int64_t s = p->k_block_segments[k_block]; s < p->k_block_segments[k_block + 1]; s++) {
+        const ConvSegment *segment = &p->segments[s];
+        const CONV_ITEM *rhs = (const CONV_ITEM *)p->rhs + p->factor_offsets[segment->position];
+        for (int64_t k = segment->skip; k < segment->skip + segment->length; k++)
+            factors[count++] = rhs + k * p->factor_feature_stride;
+    }
+    return count;
+}
+
+/* Pack a strip of a group for the `count` products whose factors these are. */
+CONV_CODE void CONV_NAME(conv_pack_strip)(
+    const ConvProduct *p, int64_t group, int64_t strip, const CONV_ITEM *const *factors, int64_t count, CONV_ITEM *to) {
+    int64_t width = CONV_NAME(conv_width)(p, strip), stride = p->factor_output_stride;
+    int64_t column = strip * (p->by_windows ? p->rows : p->vectors * CONV_LANES);
+    int64_t valid_lanes = conv_min(width, p->columns - column), shift = (group * p->columns + column) * stride;
+    for (int64_t k = 0; k < count; k++, to += width) {
+        const CONV_ITEM *from = factors[k] + shift;
+        if (stride == 1) {
+            const CONV_ITEM *later = factors[conv_min(k + CONV_PREFETCHED_ROWS, count - 1)] + shift;
+            for (int64_t lane = 0; lane < width; lane += CONV_LANES) {
+                __builtin_prefetch(later + lane);
+                CONV_STORE(to + lane, CONV_NAME(conv_load)(from + lane, 1, valid_lanes - lane));
+            }
+            continue;
+        }
+        for (int64_t lane = 0; lane < valid_lanes; lane++) to[lane] = from[lane * stride];
+        for (int64_t lane = valid_lanes; lane < width; lane++) to[lane] = 0;
+    }
+}
+
+/* Pack one of all strips of rhs for all work items. */
 CONV_CODE void CONV_NAME(conv_pack)(const ConvProduct *p, int64_t number) {
     int64_t k_block = number / (p->groups * p->strips), group = number / p->strips % p->groups, strip =
         number % p->strips;
-    int64_t width = CONV_NAME(conv_width)(p, strip);
-    int64_t column = strip * (p->by_windows ? p->rows : p->vectors * CONV_LANES);
-    int64_t valid_lanes = conv_min(width, p->columns - column);
+    const CONV_ITEM *factors[CONV_K_BLOCK];
+    int64_t count = CONV_NAME(conv_locate_factors)(p, k_block, factors);
     CONV_ITEM *to = (CONV_ITEM *)p->panels + CONV_NAME(conv_panel)(p, k_block, group, strip);
-    const CONV_ITEM *rhs = (const CONV_ITEM *)p->rhs + (group * p->columns + column) * p->factor_output_stride;
-    for (int64_t s = p->k_block_segments[k_block]; s < p->k_block_segments[k_block + 1]; s++) {
-        const ConvSegment *segment = &p->segments[s];
-        for (int64_t k = segment->skip; k < segment->skip + segment->length; k++, to += width) {
-            const CONV_ITEM *from = rhs + p->factor_offsets[segment->position + k / p->features] +
-                                    k % p->features * p->factor_feature_stride;
-            if (p->factor_output_stride == 1) memcpy(to, from, valid_lanes * sizeof(CONV_ITEM));
-            else for (int64_t lane = 0; lane < valid_lanes; lane++) to[lane] = from[lane * p->factor_output_stride];
-            for (int64_t lane = valid_lanes; lane < width; lane++) to[lane] = 0;
-        }
-    }
+    CONV_NAME(conv_pack_strip)(p, group, strip, factors, count, to);
 }
 
 /* Compute the addresses of a block's rows for each segment of a k block. */
@@ -264,60 +299,88 @@ CONV_CODE void CONV_NAME(conv_pack_windows)(
     }
 }
 
-/* Do one work item: a block of windows times some strips. */
+/* The memory of a task, and the k block that it is at. `panels`: the work item's own, if it packs them. */
+typedef struct {
+    ConvBlock *blocks;
+    const CONV_ITEM **left;
+    CONV_ITEM *packed, *panels, *zeros;
+    int64_t begin, end, filled, k_block;
+} CONV_NAME(ConvWorkItem);
+
+/* Multiply a block of windows with the strips of a work item, for one k block. */
+CONV_CODE void CONV_NAME(conv_multiply_block)(
+    const ConvProduct *p, const ConvBlock *block, const CONV_NAME(ConvWorkItem) *w) {
+    CONV_TILE t = {.accumulates = w->k_block > 0, .k_size = CONV_NAME(conv_k_block_size)(p, w->k_block), .nontemporal =
+        p->nontemporal, .lane_stride = p->lane_stride};
+    int64_t packed_group = -1, full = p->vectors * CONV_LANES;
+    if (p->is_direct) {
+        CONV_NAME(conv_locate_rows)(p, block, w->filled, w->k_block, w->zeros, w->left);
+        t.segments = p->segments + p->k_block_segments[w->k_block];
+        t.segment_count = p->k_block_segments[w->k_block + 1] - p->k_block_segments[w->k_block];
+        t.block = w->filled;
+    }
+    for (int64_t number = w->begin; number < w->end; number++) {
+        int64_t group = number / p->strips, strip = number % p->strips;
+        const CONV_ITEM *panel = w->panels ? w->panels + (number - w->begin) * full * t.k_size
+            : (const CONV_ITEM *)p->panels + CONV_NAME(conv_panel)(p, w->k_block, group, strip);
+        if (!p->is_direct && group != packed_group) {
+            CONV_NAME(conv_pack_windows)(p, block, w->k_block, group, w->filled, w->packed);
+            packed_group = group;
+        }
+        CONV_ITEM *result = (CONV_ITEM *)p->result;
+        if (p->by_windows) {
+            t.panel = w->packed, t.packed = panel, t.stride = p->rows, t.lanes = block->count;
+            t.count = conv_min(p->rows, p->columns - strip * p->rows);
+            result += block->first_result + (group * p->columns + strip * p->rows) * p->output_stride;
+            for (int64_t r = 0; r < t.count; r++) t.to[r] = result + r * p->output_stride;
+            CONV_NAME(conv_tile)(p->vectors, &t);
+            continue;
+        }
+        int64_t width = CONV_NAME(conv_width)(p, strip), vectors = width / CONV_LANES;
+        int64_t column = strip * full, rows = CONV_ROWS_OF(vectors);
+        t.panel = panel, t.stride = w->filled, t.lanes = conv_min(width, p->columns - column);
+        t.shift = group * p->group_stride;
+        for (int64_t row = 0; row < block->count; row += rows) {
+            t.left = p->is_direct ? w->left + row : 0;
+            t.packed = w->packed + row;
+            t.count = conv_min(rows, block->count - row);
+            for (int64_t r = 0; r < t.count; r++)
+                t.to[r] = result + block->results[row + r] + group * p->columns + column;
+            CONV_NAME(conv_tile)(vectors, &t);
+        }
+    }
+}
+
+/* Pack the strips of a work item for its k block. */
+CONV_CODE void CONV_NAME(conv_pack_item)(const ConvProduct *p, const CONV_NAME(ConvWorkItem) *w) {
+    const CONV_ITEM *factors[CONV_K_BLOCK];
+    int64_t count = CONV_NAME(conv_locate_factors)(p, w->k_block, factors), full = p->vectors * CONV_LANES;
+    for (int64_t number = w->begin; number < w->end; number++)
+        CONV_NAME(conv_pack_strip)(
+            p, number / p->strips, number % p->strips, factors, count, w->panels + (number - w->begin) * full * count);
+}
+
+/* Do one work item: some windows, by blocks, times some strips. */
 CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t work_item, char *memory) {
     int64_t strip_count = p->groups * p->strips, strip_groups = (strip_count + p->strip_group - 1) / p->strip_group;
-    int64_t begin = work_item % strip_groups * p->strip_group, end = conv_min(begin + p->strip_group, strip_count);
-    int64_t filled = p->by_windows ? p->vectors * CONV_LANES : (p->block + 23) / 24 * 24;
-    int64_t windows_per_span = p->by_windows ? p->inner : p->windows, blocks =
-        (windows_per_span + p->block - 1) / p->block;
-    int64_t first = work_item / strip_groups / blocks * windows_per_span + work_item / strip_groups % blocks * p->block;
-    ConvBlock block;
-    conv_locate_windows(p, first, conv_min(p->block, windows_per_span - first % windows_per_span), filled, &block);
-    CONV_ITEM *packed = (CONV_ITEM *)memory;
-    const CONV_ITEM **left = (const CONV_ITEM **)(packed + CONV_MAX_WIDTH * CONV_K_BLOCK);
-    CONV_ITEM *zeros = (CONV_ITEM *)(left + CONV_K_BLOCK * CONV_WINDOW_BLOCK);
-    if (p->is_direct) memset(zeros, 0, (p->groups * p->features + CONV_K_BLOCK) * sizeof(CONV_ITEM));
-    for (int64_t k_block = 0; k_block < p->k_block_count; k_block++) {
-        CONV_TILE t = {.accumulates = k_block > 0, .k_size = CONV_NAME(conv_k_block_size)(p, k_block), .nontemporal =
-            p->nontemporal};
-        t.lane_stride = p->lane_stride;
-        int64_t packed_group = -1;
-        if (p->is_direct) {
-            CONV_NAME(conv_locate_rows)(p, &block, filled, k_block, zeros, left);
-            t.segments = p->segments + p->k_block_segments[k_block];
-            t.segment_count = p->k_block_segments[k_block + 1] - p->k_block_segments[k_block];
-            t.block = filled;
-        }
-        for (int64_t number = begin; number < end; number++) {
-            int64_t group = number / p->strips, strip = number % p->strips;
-            const CONV_ITEM *panel = (const CONV_ITEM *)p->panels + CONV_NAME(conv_panel)(p, k_block, group, strip);
-            if (!p->is_direct && group != packed_group) {
-                CONV_NAME(conv_pack_windows)(p, &block, k_block, group, filled, packed);
-                packed_group = group;
-            }
-            CONV_ITEM *result = (CONV_ITEM *)p->result;
-            if (p->by_windows) {
-                t.panel = packed, t.packed = panel, t.stride = p->rows, t.lanes = block.count;
-                t.count = conv_min(p->rows, p->columns - strip * p->rows);
-                result += block.first_result + (group * p->columns + strip * p->rows) * p->output_stride;
-                for (int64_t r = 0; r < t.count; r++) t.to[r] = result + r * p->output_stride;
-                CONV_NAME(conv_tile)(p->vectors, &t);
-                continue;
-            }
-            int64_t width = CONV_NAME(conv_width)(p, strip), vectors = width / CONV_LANES;
-            int64_t column = strip * p->vectors * CONV_LANES, rows = CONV_ROWS_OF(vectors);
-            t.panel = panel, t.stride = filled, t.lanes = conv_min(width, p->columns - column);
-            t.shift = group * p->group_stride;
-            for (int64_t row = 0; row < block.count; row += rows) {
-                t.left = p->is_direct ? left + row : 0;
-                t.packed = packed + row;
-                t.count = conv_min(rows, block.count - row);
-                for (int64_t r = 0; r < t.count; r++)
-                    t.to[r] = result + block.results[row + r] + group * p->columns + column;
-                CONV_NAME(conv_tile)(vectors, &t);
-            }
-        }
+    int64_t span = p->by_windows ? p->inner : p->windows, items = (span + p->item_windows - 1) / p->item_windows;
+    int64_t row = work_item / strip_groups, first = row % items * p->item_windows, last =
+        conv_min(first + p->item_windows, span);
+    CONV_NAME(ConvWorkItem) w = {.blocks = (ConvBlock *)memory, .begin = work_item % strip_groups * p->strip_group};
+    w.end = conv_min(w.begin + p->strip_group, strip_count);
+    w.filled = p->by_windows ? p->vectors * CONV_LANES : (p->block + 23) / 24 * 24;
+    w.left = (const CONV_ITEM **)(w.blocks + (p->item_windows + p->block - 1) / p->block);
+    w.packed = (CONV_ITEM *)conv_aligned(w.left + CONV_K_BLOCK * CONV_WINDOW_BLOCK);
+    w.zeros = w.packed + CONV_MAX_WIDTH * CONV_K_BLOCK;
+    if (p->packs_items) w.panels = (CONV_ITEM *)conv_aligned(w.zeros + p->groups * p->features + CONV_K_BLOCK);
+    if (p->is_direct) memset(w.zeros, 0, (p->groups * p->features + CONV_K_BLOCK) * sizeof(CONV_ITEM));
+    int64_t blocks = 0;
+    for (int64_t window = first; window < last; window += p->block, blocks++)
+        conv_locate_windows(
+            p, row / items * span + window, conv_min(p->block, last - window), w.filled, &w.blocks[blocks]);
+    for (w.k_block = 0; w.k_block < p->k_block_count; w.k_block++) {
+        if (p->packs_items) CONV_NAME(conv_pack_item)(p, &w);
+        for (int64_t block = 0; block < blocks; block++) CONV_NAME(conv_multiply_block)(p, &w.blocks[block], &w);
     }
 }
 

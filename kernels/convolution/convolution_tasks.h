@@ -37,6 +37,9 @@ enum {
     CONV_GROUP_WINDOWS = 4,           /* windows of a tile if vectors run along groups */
     CONV_MAX_ENTRIES = 256,           /* positions that are scaled at a time */
     CONV_NONTEMPORAL_BYTES = 1 << 22, /* stores of larger results bypass the caches */
+    CONV_LOW_ROWS = 4,                /* of tiles for the last rows */
+    CONV_PREFETCHED_ROWS = 12,        /* packing prefetches this many rows of rhs ahead */
+    CONV_CACHE_LINE = 64,             /* bytes */
 };
 enum { CONV_FLOAT32, CONV_FLOAT64, CONV_INT32, CONV_INT64, CONV_KINDS };
 
@@ -59,8 +62,9 @@ typedef struct {
    first segment of each k block. `inner`: windows that are `lane_stride` apart in the result, with `by_windows`.
    `by_groups`: a work item is CONV_GROUP_WINDOWS windows of as many groups as `vectors` hold. `nontemporal`: the
    result is large and written once, so stores bypass the caches. The first `pack_tasks` tasks pack
-   `strips_per_pack_task` strips of rhs each. The others wait for them, and do `items_per_task` work items each: a
-   block of windows, and `strip_group` of the groups and strips. Each takes one of `slots` workspaces in `memory`. */
+   `strips_per_pack_task` strips of rhs each, unless `packs_items`: each work item packs what it needs. The others wait
+   for them, and do `items_per_task` work items each: `item_windows` windows, by blocks, and `strip_group` of the
+   groups and strips. Each takes one of `slots` workspaces in `memory`. */
 typedef struct {
     const char *lhs, *rhs;
     char *result, *panels, *memory;
@@ -70,11 +74,23 @@ typedef struct {
     const ConvSegment *segments;
     int64_t feature_stride, group_stride, output_stride, lane_stride, factor_feature_stride, factor_output_stride;
     int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, nontemporal;
-    int64_t strips, padded, strip_group;
+    int64_t strips, padded, strip_group, packs_items, item_windows;
     int64_t pack_tasks, strips_per_pack_task, work_items, items_per_task, slots, slot_bytes, packed_tasks;
     int32_t *busy;
     int64_t kind, level;
 } ConvProduct;
+
+/* A block of windows: their offsets in lhs and in the result. `lhs_offsets` has what varies with the position, along
+   `axes`. `window_rows` has the first window of each window row, whose windows differ along the last of these axes
+   alone, and the end. */
+typedef struct {
+    int64_t count, first_result;
+    int64_t base[CONV_MAX_WIDTH], results[CONV_MAX_WIDTH], starts_window_row[CONV_MAX_WIDTH];
+    const int64_t *lhs_offsets[CONV_MAX_WIDTH][CONV_MAX_AXES];
+    int64_t rank, window_row_count;
+    int64_t window_rows[CONV_MAX_WIDTH + 1];
+    int axes[CONV_MAX_AXES];
+} ConvBlock;
 
 /* Windows along the innermost axis with the same positions inside lhs: each `stride`th from `first` on. */
 typedef struct {
@@ -118,18 +134,7 @@ static inline int conv_are_finite_float64(const uint64_t *bits, int64_t count) {
 #define CONV_NAME(name) CONV_NAMED(name, CONV_ITEM_NAME, CONV_LEVEL)
 
 static inline int64_t conv_min(int64_t a, int64_t b) { return a < b ? a : b; }
-
-/* A block of windows: their offsets in lhs and in the result. `lhs_offsets` has what varies with the position, along
-   `axes`. `window_rows` has the first window of each window row, whose windows differ along the last of these axes
-   alone, and the end. */
-typedef struct {
-    int64_t count, first_result;
-    int64_t base[CONV_MAX_WIDTH], results[CONV_MAX_WIDTH], starts_window_row[CONV_MAX_WIDTH];
-    const int64_t *lhs_offsets[CONV_MAX_WIDTH][CONV_MAX_AXES];
-    int64_t rank, window_row_count;
-    int64_t window_rows[CONV_MAX_WIDTH + 1];
-    int axes[CONV_MAX_AXES];
-} ConvBlock;
+static inline void *conv_aligned(const void *at) { return (char *)at + -(uintptr_t)at % CONV_CACHE_LINE; }
 
 /* Locate the windows from number `first` on; the last one is repeated up to `filled`. */
 static void conv_locate_windows(const ConvProduct *p, int64_t first, int64_t count, int64_t filled, ConvBlock *block) {

@@ -25,6 +25,7 @@ cdef extern from "convolution_tasks.h" nogil:
         CONV_NONTEMPORAL_BYTES
         CONV_GROUP_WINDOWS
         CONV_MAX_ENTRIES
+        CONV_CACHE_LINE
     int64_t CONV_OUTSIDE
 
     ctypedef struct ConvAxis:
@@ -49,10 +50,13 @@ cdef extern from "convolution_tasks.h" nogil:
         const ConvSegment *segments
         int64_t feature_stride, group_stride, output_stride, lane_stride, factor_feature_stride, factor_output_stride
         int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, nontemporal
-        int64_t strips, padded, strip_group
+        int64_t strips, padded, strip_group, packs_items, item_windows
         int64_t pack_tasks, strips_per_pack_task, work_items, items_per_task, slots, slot_bytes, packed_tasks
         int32_t *busy
         int64_t kind, level
+
+    ctypedef struct ConvBlock:
+        pass
 
     ctypedef struct ConvRun:
         int64_t first, stride, count, lhs_stride
@@ -178,13 +182,13 @@ cdef class Products:
         (p.by_windows, p.by_groups, p.is_direct, p.windows, p.inner, p.block, p.rows, p.vectors,
             p.last_vectors) = layout["tiles"]
         (p.strips, p.padded, p.strip_group, p.work_items, p.nontemporal) = layout["strips"]
-        if not p.by_groups:
+        p.packs_items, p.item_windows = layout["items"]
+        if not p.by_groups and not p.packs_items:
             strips = p.k_block_count * p.groups * p.strips
-            self.panel_bytes = -(-p.k_size * p.groups * p.padded * self.itemsize // 64) * 64
+            self.panel_bytes = rounded(p.k_size * p.groups * p.padded * self.itemsize)
             p.pack_tasks = divide_items(strips, self.panel_bytes // MIN_PACKED_TASK_BYTES, &p.strips_per_pack_task)
         self.tasks = divide_items(p.work_items, MAX_TASKS, &p.items_per_task)
-        p.slot_bytes = CONV_MAX_WIDTH * CONV_K_BLOCK * self.itemsize + CONV_K_BLOCK * CONV_WINDOW_BLOCK * 8
-        p.slot_bytes += -(-(p.groups * p.features + CONV_K_BLOCK) * self.itemsize // 64) * 64
+        p.slot_bytes = slot_bytes(p, self.itemsize)
 
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result for arrays with the strides that were prepared."""
@@ -202,6 +206,21 @@ cdef class Products:
         run_in_order(
             <size_t>conv_product_task, <size_t>&plan, plan.pack_tasks + self.tasks, self.seconds, self.threads
         )
+
+
+cdef int64_t slot_bytes(ConvProduct *p, int64_t itemsize) noexcept:
+    """Bytes of a task's memory: blocks of windows, addresses, windows or panels, and zeros."""
+    cdef int64_t blocks = (p.item_windows + p.block - 1) // p.block
+    cdef int64_t addresses = CONV_K_BLOCK * CONV_WINDOW_BLOCK
+    cdef int64_t items = CONV_MAX_WIDTH * CONV_K_BLOCK + p.groups * p.features + CONV_K_BLOCK
+    if p.packs_items:
+        items += p.strip_group * CONV_MAX_WIDTH * CONV_K_BLOCK
+    return rounded(blocks * sizeof(ConvBlock) + addresses * sizeof(void *) + items * itemsize + 2 * CONV_CACHE_LINE)
+
+
+cdef int64_t rounded(int64_t size) noexcept:
+    """Up to a multiple of a cache line."""
+    return (size + CONV_CACHE_LINE - 1) // CONV_CACHE_LINE * CONV_CACHE_LINE
 
 
 cdef class Scaling:

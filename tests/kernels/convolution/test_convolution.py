@@ -247,6 +247,20 @@ def test_one_element_that_is_not_finite_is_found(dtype):
             assert convolution.are_finite(other[:place]) and convolution.are_finite(-values[::2])
 
 
+@needs_floats
+@pytest.mark.parametrize("windows", [1, 49, 55, 96, 100, 128, 129])
+@pytest.mark.parametrize("columns", [3, 64, 200])
+def test_factors_that_each_work_item_packs(windows, columns):
+    axes = [axis(windows, 3, low=1, high=1)]
+    generator = np.random.default_rng(windows)
+    for features, groups in ((7, (1, 1)), (120, (1, 1)), (5, (2, 1))):
+        lhs = short_floats(generator, (1, windows, features * groups[0]))
+        rhs = short_floats(generator, (3, features, columns * groups[0]))
+        expected = part_by_part(lhs, rhs, axes, groups)
+        for threads in (1, 2):
+            assert same_bits(convolved(lhs, rhs, axes, groups, threads=threads), expected)
+
+
 @needs_integers
 def test_windows_and_columns_fill_tiles_in_any_number():
     generator = np.random.default_rng(2)
