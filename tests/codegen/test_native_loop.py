@@ -248,8 +248,14 @@ READ_AFTER_UPDATE = """%w = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i
             "at another position",
         ),
         (
-            "%y = stablehlo.add %a, %a : tensor<20000xi32>",
-            {"a": ("x0", "tensor<20000xi32>")},
+            "%y = stablehlo.add %a, %a : tensor<40000xi32>",
+            {"a": ("x0", "tensor<40000xi32>")},
+            "%y",
+            "makes large arrays",
+        ),
+        (
+            "%y = stablehlo.add %a, %a : tensor<70000xi32>",
+            {"a": ("x0", "tensor<70000xi32>")},
             "%y",
             "is not small",
         ),
@@ -260,9 +266,20 @@ def test_other_loops_keep_their_plans(
 ) -> None:
     text = counted(30, body, carried, handed_on)
     assert told in str(problem_of(text))
-    size = 20_000 if "20000" in body else 5_000
+    (size,) = {int(type[len("tensor<") : -len("xi32>")]) for _, type in carried.values()}
     inputs = [np.arange(size, dtype=np.int32) * (k + 1) for k in range(len(carried))]
     run_every_way(text, *inputs)
+
+
+@pytest.mark.parametrize("size", [16384, 16385, 65536])
+def test_a_loop_of_many_operations_makes_large_arrays(size: int) -> None:
+    few = "\n".join(f"%s{k + 1} = stablehlo.xor %s{k}, %i : tensor<i32>" for k in range(20))
+    body = f"""%s0 = stablehlo.add %s, %i : tensor<i32>
+      {few}
+      %w = stablehlo.broadcast_in_dim %s20, dims = [] : (tensor<i32>) -> tensor<{size}xi32>
+      %y = stablehlo.add %a, %w : tensor<{size}xi32>"""
+    carried = {"a": ("x0", f"tensor<{size}xi32>"), "s": ("x1", "tensor<i32>")}
+    check(counted(30, body, carried, "%y, %s20"), np.arange(size, dtype=np.int32), np.int32(5))
 
 
 def test_a_loop_without_steps() -> None:

@@ -11,6 +11,7 @@ from .emitter import (
     block_problem,
     bytes_of,
     is_array,
+    large_elements_of,
     must_update_in_place,
     operation_count,
 )
@@ -22,6 +23,8 @@ MAX_WORK = 1 << 23
 MAX_SHARED_WORK, MAX_WORK_PER_OPERATION = 1 << 20, 1 << 15
 """Products that it multiplies, in all and for each of its operations, where threads could share them: more of
 them gain more by that than the steps of a plan cost."""
+MAX_LARGE_ELEMENTS_PER_OPERATION = 1 << 12
+"""Elements of large arrays that it makes, for each of its operations: likewise."""
 
 
 def while_problem(operation: Operation, view_of: ViewOf, max_work: int | None = None) -> str | None:
@@ -36,6 +39,8 @@ def while_problem(operation: Operation, view_of: ViewOf, max_work: int | None = 
     cond, body = (region.block for region in operation.regions)
     if max_work is None:
         max_work = min(MAX_SHARED_WORK, MAX_WORK_PER_OPERATION * operation_count(body))
+    if large_elements_of(body) > MAX_LARGE_ELEMENTS_PER_OPERATION * operation_count(body):
+        return "makes large arrays"
     return (
         block_problem(cond, view_of)
         or block_problem(body, view_of, IN_PLACE, MAX_BYTES, max_work)

@@ -13,9 +13,9 @@ from .. import blocks
 from ..blocks import Bound, Emitter, Mode, Storage, interruption_problem, is_plain
 from ..blocks.boxes import copy_all
 from ..blocks.elements import element_count, flat, is_large
-from ..blocks.emitter import ELEMENTWISE, EMIT_RULES, emit_rule_of, operation_problem
+from ..blocks.emitter import ELEMENTWISE, EMIT_RULES, MATHEMATICAL, emit_rule_of, operation_problem
 from ..blocks.movement import is_splat
-from ..coverage import ViewOf
+from ..coverage import MATHEMATICS, ViewOf
 from ..description import operations_description
 from ..llvm.functions import aligned_scratch, opaque
 from ..llvm.loops import Loop
@@ -28,6 +28,9 @@ MAX_BYTES = 1 << 17
 """Bytes on the stack for the arrays of a block."""
 MAX_WORK = 1 << 15
 """Products that the operations of a block multiply: more are better shared among threads."""
+MAX_STEP_ELEMENTS = 1 << 14
+"""Elements of the arrays that an operation among others of a block makes: more are better shared among
+threads."""
 MAX_OPERATIONS = 4000
 """Operations of a block, those of its regions included: LLVM takes some 3 s for so many."""
 
@@ -90,12 +93,32 @@ def products_of(block: Block, view_of: ViewOf) -> int:
     return sum(emit_rule_of(operation).work(operation, view_of) for operation in _walk(block))
 
 
+def large_elements_of(block: Block) -> int:
+    """About how many elements the operations of a block make that are better shared among threads.
+
+    A function of mathematics counts as the many instructions that it takes.
+    """
+    return sum(
+        element_count(result.type) * (MATHEMATICAL if operation.name in MATHEMATICS else 1)
+        for operation in _walk(block)
+        if operation.name not in IN_PLACE
+        for result in operation.results
+        if is_plain(result.type)
+        and not is_large(result.type)
+        and element_count(result.type) > MAX_STEP_ELEMENTS
+    )
+
+
 def step_problem(operation: Operation, view_of: ViewOf) -> str | None:
     """Why an operation cannot be generated among others of a block, or None where it can."""
     reason = interruption_problem([operation]) or operation_problem(operation, view_of, Mode.ARRAYS)
-    if reason is None and sum(emit_rule_of(one).work(one, view_of) for one in operation.walk()) > MAX_WORK:
+    if reason is not None:
+        return reason
+    if any(element_count(result.type) > MAX_STEP_ELEMENTS for result in operation.results):
+        return "makes large arrays"
+    if sum(emit_rule_of(one).work(one, view_of) for one in operation.walk()) > MAX_WORK:
         return "has many products"
-    return reason
+    return None
 
 
 def _walk(block: Block) -> Iterator[Operation]:

@@ -13,7 +13,7 @@ from ..llvm.values import I64, Value, load, store, stored_type
 
 MAX_ELEMENTS = 16
 """Tensors with at most as many elements are held as LLVM values, each element one."""
-MAX_MADE_ELEMENTS = 1 << 14
+MAX_MADE_ELEMENTS = 1 << 16
 """Arrays with more elements are not made."""
 
 
