@@ -218,7 +218,10 @@ static inline void conv_lhs_offsets(
 #define CONV_FMA_FLOAT32(a, b, c) vfmaq_f32(c, a, b)
 #define CONV_FMA_FLOAT64(a, b, c) vfmaq_f64(c, a, b)
 #else
+#include "simd/software_fma.h"
 #define CONV_VECTORS 2
+#define CONV_FMA_FLOAT32(a, b, c) (CONV_VECTOR) software_fma_float((__m128)(a), (__m128)(b), (__m128)(c))
+#define CONV_FMA_FLOAT64(a, b, c) (CONV_VECTOR) software_fma_double((__m128d)(a), (__m128d)(b), (__m128d)(c))
 #endif
 #include "convolution_level.h"
 
@@ -269,7 +272,8 @@ static const ConvLoops conv_loops[][CONV_KINDS] = {
     {CONV_LOOPS(float32, baseline, 16, 4), CONV_LOOPS(float64, baseline, 16, 4),
      CONV_LOOPS(int32, baseline, 16, 4), CONV_LOOPS(int64, baseline, 16, 4)},
 #else
-    {{0}, {0}, CONV_LOOPS(int32, baseline, 16, 2), CONV_LOOPS(int64, baseline, 16, 2)},
+    {CONV_LOOPS(float32, baseline, 16, 2), CONV_LOOPS(float64, baseline, 16, 2), CONV_LOOPS(int32, baseline, 16, 2),
+     CONV_LOOPS(int64, baseline, 16, 2)},
     {CONV_LOOPS(float32, avx2, 32, 2), CONV_LOOPS(float64, avx2, 32, 2), CONV_LOOPS(int32, avx2, 32, 2),
      CONV_LOOPS(int64, avx2, 32, 2)},
     {CONV_LOOPS(float32, avx512, 64, 4), CONV_LOOPS(float64, avx512, 64, 4), CONV_LOOPS(int32, avx512, 64, 4),

@@ -57,7 +57,11 @@ static VectorTile *vector_tile(const VectorProduct *p, int64_t vector_bytes) {
 #ifdef __x86_64__
     static VectorTile *const wide_tiles[][2][2] = {
         FLOAT_TILES(wide_float), VECTOR_TILES(wide_double), VECTOR_TILES(wide_uint32), VECTOR_TILES(wide_uint64)};
+    static VectorTile *const narrow_tiles[][2][2] = {
+        FLOAT_TILES(narrow_float), VECTOR_TILES(narrow_double), VECTOR_TILES(narrow_uint32),
+        VECTOR_TILES(narrow_uint64)};
     if (vector_bytes == 64) return wide_tiles[p->kind][is_half][is_dots];
+    if (vector_bytes == 16) return narrow_tiles[p->kind][is_half][is_dots];
 #endif
     (void)vector_bytes;
     return tiles[p->kind][is_half][is_dots];

@@ -80,7 +80,7 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
         threads: the most threads to use; None: all.
 
     Raises:
-        ValueError: the operands' types or shapes are others, or there are not the instructions.
+        ValueError: the operands' types or shapes are others, or this build has no vectors.
     """
     cdef VectorProduct product
     cdef cnp.npy_intp shape[MAX_RANK]

@@ -20,6 +20,9 @@ enum { LOWP_BLOCK = 32, LOWP_TILE_ROW_BYTES = 64, LOWP_TILE_PAIR_BYTES = 2048, L
    with several k blocks. */
 enum { LOWP_BLOCK_BYTES = 4096, LOWP_MAX_GROUP = 16 };
 
+/* With at most this many blocks of rows, columns are packed by the tasks that compute dot products with them. */
+enum { DOTS_MAX_FUSED_BLOCKS = 4 };
+
 /* Element types and instruction: those with DOTS by vectors, the others by the matrix unit. */
 enum {
     LOWP_S8S8,

@@ -2,7 +2,9 @@
 
    Order of additions of floats. Each element's sum is cut into blocks of PRODUCT_K_BLOCK products. A block is added
    from its first product to its last, by fused multiply-add from 0 on, and the blocks' sums are added in order.
-   Nothing else changes a bit: vector width, the division into blocks and tasks, memory layouts, threads.
+   Nothing else changes a bit: vector width, the division into blocks and tasks, memory layouts, threads. Without an
+   instruction `simd/software_fma.h` multiplies and adds, with the same bits but in 16 (f32) or 50 (f64) times the time
+   of BLAS.
 
    A work item is a block of rows times a block of columns. It multiplies all rows with one panel of columns at a
    time, tile by tile, from the L1 cache. A panel is copied if its columns are not contiguous, or if there are enough
@@ -150,13 +152,21 @@ static inline int64_t product_k_block_size(const MatrixProduct *p, int64_t first
 #define FAMILY(name) product_##name
 #include "simd/vector_kinds.h"
 
-/* The bytes of a vector; 0 without the instructions. */
+/* The bytes of a vector. */
 static int64_t product_vector_bytes(void) {
 #ifdef __x86_64__
     if (has_avx512()) return 64;
-    return has_avx2(1) ? 32 : 0;
-#else
+    if (has_avx2(1)) return 32;
+#endif
     return 16;
+}
+
+/* Whether fused multiply-adds of floats are computed in software. */
+static int product_is_software(void) {
+#ifdef __x86_64__
+    return product_vector_bytes() == 16;
+#else
+    return 0;
 #endif
 }
 
@@ -183,7 +193,11 @@ static const ProductFunctions *product_functions(const MatrixProduct *p, int64_t
     static const ProductFunctions wide_functions[] = {
         PRODUCT_FUNCTIONS(wide_float), PRODUCT_FUNCTIONS(wide_double), PRODUCT_FUNCTIONS(wide_uint32),
         PRODUCT_FUNCTIONS(wide_uint64)};
+    static const ProductFunctions narrow_functions[] = {
+        PRODUCT_FUNCTIONS(narrow_float), PRODUCT_FUNCTIONS(narrow_double), PRODUCT_FUNCTIONS(narrow_uint32),
+        PRODUCT_FUNCTIONS(narrow_uint64)};
     if (vector_bytes == 64) return &wide_functions[p->kind];
+    if (vector_bytes == 16) return &narrow_functions[p->kind];
 #endif
     (void)vector_bytes;
     return &functions[p->kind];
@@ -304,6 +318,7 @@ static void product_task(int64_t task, void *product) {
 #else
 
 static int64_t product_vector_bytes(void) { return 0; }
+static int product_is_software(void) { return 0; }
 static void product_task(int64_t task, void *product) { (void)task, (void)product; }
 
 #endif

@@ -54,6 +54,7 @@ cdef extern from "matmul.h" nogil:
         uint8_t workspace_busy[PRODUCT_MAX_WORKSPACES]
 
     int64_t product_vector_bytes()
+    bint product_is_software()
     void product_task(int64_t task, void *product) noexcept
 
 K_BLOCK = PRODUCT_K_BLOCK
@@ -88,16 +89,17 @@ cdef enum:
     # Complex products of at most this many multiply-adds are computed without copies.
     MAX_SMALL_COMPLEX_FMAS = 512
 
-# Bytes of products that one thread adds up in a second, per byte of a vector.
-cdef double _BYTES_PER_SECOND = 6e9
-
 cdef int64_t _vector_bytes = product_vector_bytes()
+
+# Bytes of products that one thread adds up in a second, per byte of a vector: by instructions, and in software.
+cdef double _BYTES_PER_SECOND = 6e9
+cdef double _SOFTWARE_BYTES_PER_SECOND = 1.5e8
 
 include "operands.pxi"
 
 
 def is_available():
-    """Whether this processor has the instructions, and the compiler of this module knew them."""
+    """Whether the compiler of this module knew the vectors that the functions need."""
     return _vector_bytes > 0
 
 
@@ -110,7 +112,7 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
         threads: the most threads to use; None: all.
 
     Raises:
-        ValueError: the operands' types or shapes are others, or there are not the instructions.
+        ValueError: the operands' types or shapes are others, or this build has no vectors.
     """
     cdef MatrixProduct product
     cdef cnp.npy_intp shape[MAX_RANK]
@@ -335,7 +337,8 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
 cdef double seconds_of(MatrixProduct *product, int64_t batch) noexcept:
     """Estimated seconds of a product on one thread."""
     cdef int64_t fmas = batch * (product.rows * product.columns * product.k_size + MATRIX_OVERHEAD_FMAS)
-    return fmas * product.itemsize / (_BYTES_PER_SECOND * _vector_bytes)
+    cdef double bytes_per_second = _SOFTWARE_BYTES_PER_SECOND if product_is_software() else _BYTES_PER_SECOND
+    return fmas * product.itemsize / (bytes_per_second * _vector_bytes)
 
 
 cdef AlignedMemory allocate_workspaces(MatrixProduct *product, int64_t tasks):

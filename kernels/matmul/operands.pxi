@@ -6,7 +6,7 @@ cdef int64_t product_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape
     """Write the result's shape. Returns how many matrices there are.
 
     Raises ValueError where the operands are not of one type that `product_kind` knows, their shapes do not fit each
-    other, or there are not the instructions.
+    other, or this build has no vectors.
     """
     if product_kind(lhs) < 0 or cnp.PyArray_TYPE(rhs) != cnp.PyArray_TYPE(lhs):
         raise ValueError(f"no products of {described(lhs)} and {described(rhs)}")

@@ -10,8 +10,8 @@
    the column is subtracted from the sums of a tile. */
 
 /* K_TILES: k tiles of a k block. ROWS: rows of a tile, whose sums are in registers. DWORDS: 32-bit words of a row in
-   a k tile. MAX_FUSED_BLOCKS: with at most this many blocks of rows, columns are packed by the tasks that multiply. */
-enum { DOTS_K_TILES = 8, DOTS_ROWS = 8, DOTS_DWORDS = 16, DOTS_MAX_FUSED_BLOCKS = 4 };
+   a k tile. */
+enum { DOTS_K_TILES = 8, DOTS_ROWS = 8, DOTS_DWORDS = 16 };
 
 /* Whether the processor has the instructions for bf16, or for integers. */
 static int dots_are_available(int of_integers) {

@@ -4,7 +4,7 @@ typedef ITEM NAME(Vector) __attribute__((vector_size(VECTOR_BYTES)));
 typedef ITEM NAME(Unaligned) __attribute__((vector_size(VECTOR_BYTES), aligned(1), may_alias));
 typedef ITEM NAME(Item) __attribute__((aligned(1), may_alias));
 
-#ifndef __x86_64__
+#if VECTOR_BYTES == 16
 /* Load the first elements, and zeros behind them. */
 INLINE VECTOR NAME(load_partial)(const char *address, int64_t count) {
     VECTOR load_partial = {0};

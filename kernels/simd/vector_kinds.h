@@ -1,7 +1,8 @@
 /* Includes the file VECTOR_CODE once for each element type and vector width of this processor's family. The
    functions are named FAMILY(...): on x86-64 FAMILY(wide_float_...), and the same with double, uint32 and uint64, for
-   vectors of 64 bytes, FAMILY(float_...) and so on for vectors of 32 bytes; elsewhere the latter for vectors of 16
-   bytes.
+   vectors of 64 bytes, FAMILY(float_...) and so on for vectors of 32 bytes, FAMILY(narrow_float_...) and so on for
+   vectors of 16 bytes, on processors without fused multiply-add; elsewhere FAMILY(float_...) and so on for vectors of
+   16 bytes.
 
    Defined for that file: ITEM, LANES, VECTOR_BYTES, CODE (the attributes of functions), INLINE, NAME(name); the
    types VECTOR, NAME(Unaligned) (a vector) and NAME(Item), of which the last two need no alignment; and on vectors
@@ -19,6 +20,8 @@
 #ifdef __x86_64__
 
 #include <immintrin.h>
+
+#include "software_fma.h"
 
 /* Masks of the first elements: those of `count` begin `count` before the end of the ones. */
 static const int32_t vector_masks_of_4[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
@@ -109,40 +112,55 @@ static const int64_t vector_masks_of_8[8] = {-1, -1, -1, -1};
 #define NAME(name) FAMILY(uint64_##name)
 #include "vector_kind.h"
 
-#else
+#undef VECTOR_BYTES
+#undef CODE
+#undef MASK
+#undef LOAD_PARTIAL
+#undef STORE_PARTIAL
+#endif
 
 #define VECTOR_BYTES 16
 #define CODE
 #define LOAD_PARTIAL(address, count) NAME(load_partial)(address, count)
 #define STORE_PARTIAL(address, count, sum) __builtin_memcpy(address, &(sum), (count) * sizeof(ITEM))
 
+#ifdef __x86_64__
+#define KIND(name) FAMILY(narrow_##name)
+#define FMA_FLOAT(a, b, sum) (VECTOR)software_fma_float((__m128)(a), (__m128)(b), (__m128)(sum))
+#define FMA_DOUBLE(a, b, sum) (VECTOR)software_fma_double((__m128d)(a), (__m128d)(b), (__m128d)(sum))
+#else
+#define KIND(name) FAMILY(name)
+#define FMA_FLOAT(a, b, sum) (VECTOR)vfmaq_f32((float32x4_t)(sum), (float32x4_t)(a), (float32x4_t)(b))
+#define FMA_DOUBLE(a, b, sum) (VECTOR)vfmaq_f64((float64x2_t)(sum), (float64x2_t)(a), (float64x2_t)(b))
+#endif
+
 #define ITEM float
 #define LANES 4
-#define NAME(name) FAMILY(float_##name)
-#define FMA(a, b, sum) (VECTOR)vfmaq_f32((float32x4_t)(sum), (float32x4_t)(a), (float32x4_t)(b))
+#define NAME(name) KIND(float_##name)
+#define FMA FMA_FLOAT
 #include "vector_kind.h"
 
 #define ITEM double
 #define LANES 2
-#define NAME(name) FAMILY(double_##name)
-#define FMA(a, b, sum) (VECTOR)vfmaq_f64((float64x2_t)(sum), (float64x2_t)(a), (float64x2_t)(b))
+#define NAME(name) KIND(double_##name)
+#define FMA FMA_DOUBLE
 #include "vector_kind.h"
 
 #define ITEM uint32_t
 #define LANES 4
-#define NAME(name) FAMILY(uint32_##name)
+#define NAME(name) KIND(uint32_##name)
 #include "vector_kind.h"
 
 #define ITEM uint64_t
 #define LANES 2
-#define NAME(name) FAMILY(uint64_##name)
+#define NAME(name) KIND(uint64_##name)
 #include "vector_kind.h"
 
-#endif
-
+#undef KIND
+#undef FMA_FLOAT
+#undef FMA_DOUBLE
 #undef VECTOR_BYTES
 #undef CODE
-#undef MASK
 #undef LOAD_PARTIAL
 #undef STORE_PARTIAL
 #undef INLINE

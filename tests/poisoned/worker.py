@@ -32,14 +32,14 @@ CALLS = 3
 """Of one executable: later ones find what earlier ones left in memory."""
 
 
-def outcomes(case: Case, options: Options) -> list[Outcome]:
+def outcomes(case: Case, options: Options, calls: int = CALLS) -> list[Outcome]:
     """What the calls of one executable give."""
     found: list[Outcome] = []
     try:
         executable = nimblehlo.compile(nimblehlo.load(case.text), options=options)
     except NimbleError as error:
         return [_text_of(error)]
-    for _ in range(CALLS):
+    for _ in range(calls):
         inputs = [array.copy() for array in case.inputs]
         try:
             found.append([np.asarray(result) for result in executable(*inputs)])
@@ -78,16 +78,17 @@ def compare(path: Path, start: int) -> None:
         agreeing = 0
         for way, options in ways_of(case).items():
             for call, got in enumerate(outcomes(case, options)):
-                reasons = [_difference(got, wanted[way])]
+                reasons = [difference(got, wanted[way])]
                 if not case.tells_nans_apart:
-                    reasons.append(_difference(got, wanted["never"]))
+                    reasons.append(difference(got, wanted["never"]))
                 for reason in filter(None, reasons):
                     print(number, "differs", f"{case.name}, {way}, call {call}: {reason}", flush=True)
                 agreeing += not any(reasons)
         print(number, "done", agreeing, flush=True)
 
 
-def _difference(got: Outcome, wanted: Outcome) -> str | None:
+def difference(got: Outcome, wanted: Outcome) -> str | None:
+    """Why an outcome is another than was recorded; None where only NaNs differ, or nothing."""
     from tests.fuzzing.rules import same_but_for_nan
 
     if isinstance(got, str) or isinstance(wanted, str):

@@ -1,19 +1,24 @@
 """Command: run programs as on processors of each level of x86-64, and print which give other bits.
 
-The levels are those that this machine has. NumPy and OpenBLAS are limited likewise.
+The levels are those that this machine has. NumPy and OpenBLAS are limited likewise. With `--record FILE` it
+writes programs and their results instead, which `--verify FILE` compares on another machine, where JAX need
+not be.
 """
 
 from __future__ import annotations
 
 import argparse
+import platform
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.poisoned.campaign import ROOT, Tally, compared, record
-from tests.poisoned.cases import Selection
+from tests.poisoned.cases import WAYS, Selection
 
 from .levels import available_levels, environment
+from .recording import verify
 
 
 def compare_levels(selection: Selection, levels: list[str], folder: Path) -> dict[str, Tally]:
@@ -40,6 +45,26 @@ def programs_of(tally: Tally) -> dict[str, list[str]]:
     return {name: sorted(reasons) for name, reasons in found.items()}
 
 
+def print_verified(path: Path, ways: Sequence[str], share: tuple[int, int]) -> bool:
+    """Print which recorded programs differ on this machine, and how many programs and calls agree.
+
+    Returns:
+        Whether all agree.
+    """
+    programs = calls = differing = 0
+    for name, agreeing, reasons in verify(path, ways, share):
+        programs, calls, differing = programs + 1, calls + agreeing, differing + bool(reasons)
+        for way, reason in reasons.items():
+            print(f"DIFFERS {name}, {way}: {reason}", flush=True)
+    print(f"{platform.machine()}: {programs} programs, {calls} calls that agree, {differing} differ")
+    return not differing
+
+
+def _share(text: str) -> tuple[int, int]:
+    number, _, count = text.partition("/")
+    return int(number), int(count)
+
+
 def main() -> int:
     """Exit status 1 where something differs."""
     usual = Selection()
@@ -51,9 +76,20 @@ def main() -> int:
     parser.add_argument("--names", default="", help="only programs whose names contain this")
     folder = ROOT / "build" / "processors"
     parser.add_argument("--folder", type=Path, default=folder, help="for what is written")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write programs and results, and end")
+    parser.add_argument("--verify", type=Path, metavar="FILE", help="compare with results that were written")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=[*WAYS], help="of running the programs")
+    parser.add_argument("--share", type=_share, default=(0, 1), help="N/M: every M-th program from N on")
     options = parser.parse_args()
     selection = Selection(tuple(options.parts), options.count, options.seed, names=options.names)
     started = time.time()
+    if options.record:
+        record(selection, options.record)
+        return 0
+    if options.verify:
+        agrees = print_verified(options.verify, options.ways, options.share)
+        print(f"{time.time() - started:.0f} s")
+        return 0 if agrees else 1
     tallies = compare_levels(selection, options.levels, options.folder)
     for level, tally in tallies.items():
         differing = programs_of(tally)

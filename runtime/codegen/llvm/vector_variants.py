@@ -65,7 +65,9 @@ class _Declaration(NamedTuple):
         kinds = "".join("u" if one == _POINTER else "v" for one in self.parameters)
         names = [f"_ZGV_LLVM_N{lanes}{kinds}_{self.name}({self.variant(lanes)})" for lanes in self.variants]
         function = ir.Function(module, self.type(1), self.name)
-        _add(function, *_PURE, f'"vector-function-abi-variant"="{",".join(names)}"')
+        _add(function, *_PURE)
+        if names:
+            _add(function, f'"vector-function-abi-variant"="{",".join(names)}"')
         return [ir.Function(module, self.type(lanes), self.variant(lanes)) for lanes in self.variants]
 
 
@@ -248,6 +250,8 @@ def _add(function: ir.Function, *attributes: str) -> None:
 
 def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
     """Let LLVM not drop functions that nothing calls yet."""
+    if not functions:
+        return
     kept = module.globals.get(_KEPT)
     if kept is None:
         kept = ir.GlobalVariable(module, ir.ArrayType(_POINTER, 0), _KEPT)

@@ -2,8 +2,8 @@
 
 `kernels/matmul/matmul.pyx` multiplies matrices in blocks of K_BLOCK terms, and `kernels/matmul/gemv.pyx`
 multiplies by vectors. The order of additions depends only on the number of terms; references and kernels call
-the same functions. On processors without fused multiply-add BLAS multiplies, in its own order: blocks of
-K_BLOCK terms of matrix products, and all terms of products with a vector.
+the same functions. In a build by a compiler without vector extensions BLAS multiplies, in its own order:
+blocks of K_BLOCK terms of matrix products, and all terms of products with a vector.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _MIN_CHUNK: Final = 8
 
 @functools.cache
 def _tiles() -> Product | None:
-    """The multiply function of `kernels.matmul.matmul`; None if the processor lacks its instructions."""
+    """The multiply function of `kernels.matmul.matmul`; None in a build without it."""
     from ...kernels.matmul import matmul
 
     return matmul.multiply if matmul.is_available() else None
 
 
 def _chains() -> Product | None:
-    """The multiply function of `kernels.matmul.gemv`; None if the processor lacks its instructions."""
+    """The multiply function of `kernels.matmul.gemv`; None in a build without it."""
     from ...kernels.matmul import gemv
 
     return gemv.multiply if _tiles() is not None else None

@@ -129,3 +129,16 @@ def test_a_loop_of_vectors_reads_what_it_adds() -> None:
     assert "@llvm.fma.v4f64(" in loop
     assert "load <4 x double>, ptr @number_" in loop
     assert "@fma" not in loop.replace("@llvm.fma", "")
+
+
+def test_functions_without_variants_are_called_for_each_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    one_lane = {name: {1: lanes[1]} for name, lanes in vector_variants._library().items()}
+    monkeypatch.setattr(vector_variants, "_library", lambda: one_lane)
+
+    def emit_sine(builder: ir.IRBuilder, index: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        value = builder.uitofp(index[0], ir.DoubleType())
+        return [(builder.fptosi(vector_variants.call_library(builder, "sine", [value]), I64),)]
+
+    module = str(machine._machine().optimised(str(module_of(emit_sine, [TYPE], [TYPE]))))
+    assert "nimblehlo_f64_sine" in module
+    assert "lanes" not in module

@@ -1,0 +1,46 @@
+"""Verifies on one machine what another one has recorded, which may be of another kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.poisoned.cases import ways_of
+from tests.poisoned.worker import difference, outcomes, recorded
+
+
+class Verified(NamedTuple):
+    """A program that ran as often as it was recorded.
+
+    Attributes:
+        name: of the program.
+        calls: how many calls have the recorded bits.
+        reasons: how the other calls differ, by the way of running.
+    """
+
+    name: str
+    calls: int
+    reasons: dict[str, str]
+
+
+def verify(path: Path, ways: Sequence[str], share: tuple[int, int] = (0, 1)) -> Iterator[Verified]:
+    """Run recorded programs, each in some of the ways in which it was recorded.
+
+    Args:
+        path: of the file that `tests.poisoned.worker.record` wrote, on this or another machine.
+        ways: keys of `tests.poisoned.cases.WAYS`.
+        share: (number, count) of these programs: every `count`-th, beginning with `number`.
+    """
+    number, count = share
+    for index, (case, wanted) in enumerate(recorded(path)):
+        if index % count != number:
+            continue
+        reasons = {}
+        used = [way for way in ways if way in ways_of(case)]
+        for way in used:
+            (got,) = outcomes(case, ways_of(case)[way], calls=1)[:1]
+            reason = difference(got, wanted[way])
+            if reason is not None:
+                reasons[way] = reason
+        yield Verified(case.name, len(used) - len(reasons), reasons)
