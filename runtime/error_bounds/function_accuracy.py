@@ -50,8 +50,10 @@ log(1 - x * x) where x is near 1."""
 COMPLEX_ABSOLUTE: Final = {"chlo.sinh": 1e-15, "stablehlo.atan2": 1e-15, "chlo.broadcast_atan2": 1e-15}
 """Half the difference of two exponentials loses small arguments, and so does the logarithm of a quotient that
 is near 1."""
-_UNDERFLOWING: Final = frozenset({"chlo.erfc"})
-"""Functions with a factor exp(-x * x), which may underflow before the product does."""
+_UNDERFLOWING: Final = {"chlo.erfc": 1, "chlo.zeta": 24, "chlo.broadcast_zeta": 24}
+"""How many factors or terms may underflow before the result does: erfc has a factor exp(-x * x), and zeta is
+a sum of some two dozen powers and terms of Euler and Maclaurin's formula."""
+_ANGLES: Final = ("stablehlo.atan2", "chlo.broadcast_atan2")
 _POWERS: Final = ("stablehlo.power", "chlo.broadcast_power")
 
 
@@ -74,21 +76,36 @@ def function_error(
     """
     computed = computed_in or computation_dtype(result.dtype)
     scale = float(layout_of(computed).eps) / float(np.finfo(np.float64).eps)
+    bound: Array
     with np.errstate(all="ignore"):
         if any(one.dtype.kind == "c" for one in (result, *operands)):
             absolute = ABSOLUTE.get(name, 0.0) + COMPLEX_ABSOLUTE.get(name, 0.0)
-            error: Array = scale * (absolute + _power_error(name, operands, result))
-            return COMPLEX_ULPS * ulp(result) + error
+            error = scale * (absolute + _power_error(name, operands, result))
+            bound = COMPLEX_ULPS * ulp(result) + error
+            return np.where(_loses_squares(operands), np.inf, bound) if name in _ANGLES else bound
         is_chlo = name.startswith("chlo.")
         magnitude = np.abs(result.astype(np.float64))
         ulps = ULPS.get(name) or CHLO_ULPS.get(computed, 1)
-        bound: Array = (ulps if computed == result.dtype else 1) * ulp(result)
+        bound = (ulps if computed == result.dtype else 1) * ulp(result)
         bound = bound + (scale * ABSOLUTE.get(name, 0.0) if is_chlo else 0.0)
-        if name in _UNDERFLOWING:
-            bound = bound + float(layout_of(computed).smallest_normal)
+        bound = bound + _UNDERFLOWING.get(name, 0) * float(layout_of(computed).smallest_normal)
         if computed == np.float64:
             bound = bound + np.where(np.isfinite(magnitude), RELATIVE.get(name, 0.0) * magnitude, 0.0)
     return bound
+
+
+def _loses_squares(operands: Sequence[Array]) -> Array:
+    """Where the squares of two complex numbers, or their sum, may overflow or underflow.
+
+    Angles of complex numbers are -i log((x + iy) / sqrt(x * x + y * y)).
+    """
+    layout = layout_of(operands[0].dtype)
+    y, x = np.broadcast_arrays(*[one.astype(np.clongdouble) for one in operands])
+    squares = [np.abs(one) ** 2 for one in (x, y)]
+    sizes = [*squares, np.abs(x * x + y * y)]
+    least = float(layout.smallest_normal) / float(layout.eps)
+    is_small = np.logical_or.reduce([(one > 0) & (one < least) for one in sizes])
+    return np.asarray(is_small | ~(np.maximum(*squares) < float(layout.max) / 16))
 
 
 def _power_error(name: str, operands: Sequence[Array], result: Array) -> Any:

@@ -6,7 +6,8 @@ Besides what `sanitizer.open_elements` marks these are:
 - where a comparator that does not order NaNs puts them;
 - complex results that are not finite: C99 and the specification leave components open;
 - `cholesky` of matrices that are not Hermitian and positive definite;
-- results that types without infinities cannot hold: such conversions are open (StableHLO's issue 180);
+- results that types without infinities cannot hold: such conversions are open (StableHLO's issue 180), and
+  what bodies compute from them;
 - elements of scatters that depend on the order of updates, where that is not a matter of rounding;
 - products of a convolution with padding where the other factor is not finite.
 """
@@ -18,13 +19,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..ops.control.control import Case, If, While
 from ..ops.framework.declaration import Op
 from ..ops.reduction.bodies import Order, comparator
 from ..sanitizer.open_elements import INTEGER_ARITHMETIC
 from ..types import COMPLEX, FLOAT, INTEGER, TensorType
 from .open_orders import order_rule
 from .operation_kinds import base_name, category, is_exact
-from .ulps import Array, is_inexact, layout_of
+from .ulps import Array, is_inexact, layout_of, wide_dtype
 
 Marks = list[Array | None]
 """For each result which elements are open; None: none is."""
@@ -227,6 +229,18 @@ def _extreme(array: Array) -> Array:
     is_scale = float(layout.min) > 0
     least = float(layout.min) if is_scale else -1.0
     return ~np.isfinite(wide) | (wide >= float(layout.max)) | (wide <= least)
+
+
+@_rule
+def _missing_infinities_in_bodies(view: Op) -> OpenRule | None:
+    """Results that are not finite where a body computes in a type without infinities."""
+    inner = [one for region in view.operation.regions for one in region.walk()]
+    computed = [result.type for one in inner if not is_exact(one) for result in one.results]
+    if isinstance(view, (While, If, Case)) or not any(map(_lacks_infinity, computed)):
+        return None
+    return lambda _, results: [
+        ~np.isfinite(one.astype(wide_dtype(one.dtype))) if is_inexact(one.dtype) else None for one in results
+    ]
 
 
 @_rule

@@ -130,6 +130,8 @@ def _sum_bounds(
         if magnitudes is None or finite is None:
             bounds.append(None)
             continue
+        # A finite result does not depend on infinite operands, as components of transforms do not.
+        magnitudes = np.where(np.isfinite(_wide(result)), finite, magnitudes)
         roundoff = max(_accumulator_roundoff(operation, result.dtype), float(np.finfo(np.float64).eps) / 2)
         with np.errstate(all="ignore"):
             error = 2 * LAMBDA * np.sqrt(count) * roundoff * magnitudes

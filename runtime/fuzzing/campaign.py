@@ -21,6 +21,8 @@ from ..ir import Module
 from ..minimizer import reduce
 from ..options import Options
 from ..types import BOOLEAN, COMPLEX, FLOAT, TensorType
+from .accepted_parts import ENDED, accepted_part
+from .crashes import crash_explanation
 from .journal import Journal
 from .known_causes import cause_of_result, known_cause, operation_of
 from .programs import random_program
@@ -31,13 +33,8 @@ Array = np.ndarray[Any, Any]
 
 MINIMIZING_SECONDS: Final = 20.0
 """Seconds for making a finding's program smaller."""
-PROGRAM_SECONDS: Final = 60.0
+PROGRAM_SECONDS: Final = 200.0
 """Seconds that a backend may take for a program."""
-ENDS: Final = (
-    "The program is valid. A backend that does not run it has to say so by an error; this one ends its"
-    " process."
-)
-"""The explanation of crashes."""
 UNEXPLAINED: Final = "results that no operation explains"
 """The title of findings where each operation is right by itself, and in each beginning of the program."""
 _PLAIN: Final = Options(compile="never")
@@ -122,15 +119,28 @@ class Fuzzer:
 
     def _compared(self, seed: int) -> Outcome:
         module, inputs = random_module(seed)
-        ours = [np.asarray(one) for one in execute(module, inputs, options=_PLAIN)]
         try:
-            theirs = self.backend.run(module, inputs)
+            return self._judged(seed, module, inputs, self.backend.run(module, inputs))
         except BackendError as error:
             message = without_numbers(str(error))
-            if "ended its process" not in message:
-                return Outcome(seed, "rejected", message)
-            found = Outcome(seed, "finding", message, "the process ends.", explanation=ENDS)
-            return self._with_program(found, module, inputs, _ends(self.backend, message))
+            if ENDED in message:
+                return self._crash(seed, module, inputs, message)
+        try:
+            part = accepted_part(module, inputs, self.backend)
+        except BackendError:
+            part = None
+        if part is None:
+            return Outcome(seed, "rejected", message)
+        outcome = self._judged(seed, part.module, part.inputs, part.results)
+        return replace(outcome, rejected=message)
+
+    def _crash(self, seed: int, module: Module, inputs: Sequence[Array], message: str) -> Outcome:
+        found = Outcome(seed, "finding", message, "the process ends.", explanation=crash_explanation(message))
+        return self._with_program(found, module, inputs, _ends(self.backend, message))
+
+    def _judged(self, seed: int, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]) -> Outcome:
+        """Compare the backend's results of a program with ours."""
+        ours = [np.asarray(one) for one in execute(module, inputs, options=_PLAIN)]
         if len(ours) == len(theirs) and all(map(same_values, ours, theirs)):
             return Outcome(seed, "equal")
         departures = accuracy(module, inputs).departures(theirs)

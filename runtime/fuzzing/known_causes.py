@@ -6,7 +6,8 @@ a program that does what the other implementation does, its results are compared
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,13 +16,17 @@ import numpy as np
 from ..api import execute
 from ..differences import Difference
 from ..differences.extraction import main_block, returning
-from ..error_bounds import Departure
-from ..error_bounds.ulps import distance, is_inexact, layout_of
+from ..error_bounds import Departure, accuracy
+from ..error_bounds.ulps import is_inexact, layout_of
 from ..error_bounds.wide_types import wide_array, widened
 from ..errors import NimbleError
 from ..ir import Module, Operation, captured_values
 from ..options import Options
 from ..types import BOOLEAN, FLOAT, INTEGER, ElementType, TensorType
+from .selection_orders import transposed_selection
+
+MAX_PERMUTED_RANK: Final = 4
+"""Selections of more dimensions are not tried in all their orders."""
 
 
 @dataclass(frozen=True)
@@ -60,27 +65,9 @@ def _drops_windows(first: Difference) -> bool:
         return False
     options = Options(scatter_out_of_bounds="window", compile="never")
     try:
-        results = [np.asarray(one) for one in execute(first.module, first.inputs, options=options)]
+        return not accuracy(first.module, first.inputs, options=options).departures(first.theirs)
     except NimbleError:
         return False
-    return _near(results, first.theirs) and not _near(results, first.ours)
-
-
-def _near(results: Any, others: Any) -> bool:
-    """Whether results are equal, or floats nearly so, as in another order of updates."""
-    for one, other in zip(results, others, strict=True):
-        if one.shape != other.shape or one.dtype != other.dtype:
-            return False
-        if not is_inexact(one.dtype):
-            if not np.array_equal(one, other):
-                return False
-            continue
-        wide = np.complex128 if one.dtype.kind == "c" else np.float64
-        with np.errstate(all="ignore"):
-            scale = np.nanmax(np.abs(one.astype(wide)), initial=0.0, where=np.isfinite(one.astype(wide)))
-            if not (distance(one, other) <= 0.05 * scale).all():
-                return False
-    return True
 
 
 def _has_no_index(first: Difference) -> bool:
@@ -145,6 +132,16 @@ def _reduces_subnormal_numbers(first: Difference) -> bool:
     return 0 < magnitude < float(layout_of(operand.dtype).smallest_normal)
 
 
+def _rounds_to_normal_f16(first: Difference) -> bool:
+    """Whether a number of f8 that is subnormal in f16 became the smallest normal number of f16."""
+    index, result = first.departure.index, first.departure.result
+    if index is None or first.ours[result].dtype.name != "float8_e5m2fnuz":
+        return False
+    least = float(np.finfo(np.float16).smallest_normal)
+    ours, theirs = [abs(float(side[result][index])) for side in (first.ours, first.theirs)]
+    return 0 < ours < least == theirs
+
+
 def _converts_booleans(operation: Operation) -> bool:
     types = [one.type for one in (*operation.operands, *operation.results)]
     is_boolean = any(isinstance(type, TensorType) and type.category == BOOLEAN for type in types)
@@ -207,7 +204,7 @@ def _saturates_integers(first: Difference) -> bool:
         return False
     operand = np.asarray(first.inputs[0])
     limits = first.theirs[0].dtype
-    if operand.dtype.name != "float4_e2m1fn" or limits.kind not in "iu":
+    if not first.alone or operand.dtype.name != "float4_e2m1fn" or limits.kind not in "iu":
         return False
     return int(first.theirs[0][first.departure.index]) in (np.iinfo(limits).min, np.iinfo(limits).max)
 
@@ -276,6 +273,25 @@ def _rounds_through_f16(first: Difference) -> bool:
     return bool(twice == first.theirs[result][index])
 
 
+def _selects_by_columns(first: Difference) -> bool:
+    """Whether results are those of windows whose elements are compared in another order of dimensions."""
+    if first.operation != "stablehlo.select_and_scatter" or first.departure.index is None or not first.alone:
+        return False
+    rank = len(first.departure.index)
+    if rank > MAX_PERMUTED_RANK:
+        return False
+    try:
+        return any(_has_results(first, order) for order in itertools.permutations(range(rank)))
+    except NimbleError:
+        return False
+
+
+def _has_results(first: Difference, order: Sequence[int]) -> bool:
+    """Whether a selection in another order of dimensions has the other implementation's results."""
+    program = transposed_selection(first.module, order)
+    return not accuracy(program, first.inputs).departures(first.theirs)
+
+
 def _classifies_narrow_floats(first: Difference) -> bool:
     operand: Any = operation_of(first).operands[0].type if operation_of(first).operands else None
     is_narrow = (
@@ -324,6 +340,14 @@ KNOWN_CAUSES: Final = (
         _merges_slices,
     ),
     KnownCause(
+        "select_and_scatter compares the elements of windows of several dimensions in another order",
+        "The elements of a window are compared in the order of their indices (section reduce: an in-order"
+        " traversal). Where `select` keeps the second one of equal elements, the order decides which it is."
+        " The other implementation goes along one dimension after the other: NimbleHLO gives its results for"
+        " transposed operands.",
+        _selects_by_columns,
+    ),
+    KnownCause(
         "conversion of f4E2M1FN's 6 and -6 to integers gives the limits of the integer type",
         "6 and -6 are numbers, which every integer type of at least 4 bits holds. The other implementation"
         " takes the largest numbers of a type without infinities for infinite.",
@@ -353,6 +377,12 @@ KNOWN_CAUSES: Final = (
         " computes in f16, whose 11 digits are less than the 12 that make a second rounding to 5 digits"
         " harmless, so that results near the middle of two numbers may be off by one unit.",
         _rounds_through_f16,
+    ),
+    KnownCause(
+        "numbers of f8E5M2FNUZ that are subnormal in f16 become its smallest normal number",
+        "f8E5M2FNUZ has numbers below 2 ** -14, which f16 holds as subnormal numbers. The other"
+        " implementation keeps values of loops in f16, from where such numbers return as 2 ** -14.",
+        _rounds_to_normal_f16,
     ),
     KnownCause(
         "sort along a negative dimension does nothing",

@@ -20,6 +20,7 @@ class Outcome:
         detail: of a finding: how results differ.
         program: of a finding: a small program that shows it; empty where another one of its cause is known.
         explanation: of a finding.
+        rejected: why the backend rejects an operation, without which the program was compared; else empty.
     """
 
     seed: int
@@ -28,6 +29,7 @@ class Outcome:
     detail: str = ""
     program: str = ""
     explanation: str = ""
+    rejected: str = ""
 
 
 @dataclass
@@ -61,7 +63,9 @@ class FuzzReport:
         programs: how many were run.
         equal: how many gave our results.
         inside: how many gave other results within their bounds.
-        rejected: how many programs the backend rejects, by its reason.
+        parts: how many of these were compared without operations that the backend rejects.
+        rejected: how many programs the backend rejects as a whole.
+        reasons: how many programs have operations that the backend rejects, by its reason.
         skipped: how many NimbleHLO itself does not run, such as those in which an index that rounds fails.
         findings: differences and crashes by cause.
     """
@@ -71,13 +75,18 @@ class FuzzReport:
     programs: int = 0
     equal: int = 0
     inside: int = 0
-    rejected: Counter[str] = field(default_factory=Counter)
+    parts: int = 0
+    rejected: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
     skipped: int = 0
     findings: dict[str, Finding] = field(default_factory=dict)
 
     def add(self, outcome: Outcome) -> None:
         """Count what came of a program."""
         self.programs += 1
+        if outcome.rejected:
+            self.parts += 1
+            self.reasons[outcome.rejected] += 1
         match outcome.kind:
             case "equal":
                 self.equal += 1
@@ -86,7 +95,8 @@ class FuzzReport:
             case "skipped":
                 self.skipped += 1
             case "rejected":
-                self.rejected[outcome.reason] += 1
+                self.rejected += 1
+                self.reasons[outcome.reason] += 1
             case "finding":
                 self._add_finding(outcome)
 
@@ -109,7 +119,8 @@ class FuzzReport:
             f"{self.programs} programs from seed {self.seed}: {self.equal} with equal results, "
             f"{self.inside} with others within their bounds, "
             f"{sum(one.count for one in self.findings.values())} with one of {len(self.findings)} findings, "
-            f"{sum(self.rejected.values())} rejected, {self.skipped} skipped."
+            f"{self.rejected} rejected, {self.skipped} skipped; "
+            f"{self.parts} were compared without operations that are rejected."
         )
 
     def as_markdown(self) -> str:
@@ -124,9 +135,9 @@ class FuzzReport:
                 "",
             ]
             lines += ["```", finding.program.rstrip(), "```"]
-        if self.rejected:
-            lines += ["", "## Rejected programs", "", "| reason | programs |", "|---|---|"]
-            lines += [f"| {_cell(reason)} | {count} |" for reason, count in self.rejected.most_common()]
+        if self.reasons:
+            lines += ["", "## Rejected operations", "", "| reason | programs |", "|---|---|"]
+            lines += [f"| {_cell(reason)} | {count} |" for reason, count in self.reasons.most_common()]
         return "\n".join(lines) + "\n"
 
 

@@ -9,6 +9,7 @@ import nimblehlo
 from nimblehlo.backends import BackendError, CallableBackend
 from nimblehlo.cli import main
 from nimblehlo.fuzzing import campaign
+from nimblehlo.fuzzing.accepted_parts import accepted_part
 from nimblehlo.fuzzing.campaign import fuzz, random_module
 from nimblehlo.fuzzing.report import FuzzReport, Outcome
 from nimblehlo.ir import Module
@@ -44,8 +45,48 @@ def test_programs_that_a_backend_rejects_are_counted_by_reason() -> None:
         raise BackendError(f"no memory for {len(inputs)} inputs")
 
     report = fuzz(CallableBackend(rejecting), count=4)
-    assert report.rejected == {"no memory for N inputs": 4}
+    assert report.rejected == 4
+    assert sum(report.reasons.values()) == 4
+    assert any(reason.startswith("no memory for N inputs") for reason in report.reasons)
     assert "| no memory for N inputs | 4 |" in report.as_markdown()
+
+
+def rejecting_popcnt(module: Module, inputs: Arrays) -> Arrays:
+    """NimbleHLO without popcnt, and with minimum in place of maximum."""
+    if "stablehlo.popcnt" in str(module):
+        raise BackendError("popcnt is not supported")
+    return with_wrong_maximum(module, inputs)
+
+
+ONE_REJECTED = """
+func.func @main(%a: tensor<4xi32>, %b: tensor<4xi32>, %c: tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>) {
+  %0 = stablehlo.add %a, %b : tensor<4xi32>
+  %1 = stablehlo.popcnt %0 : tensor<4xi32>
+  %2 = stablehlo.multiply %1, %c : tensor<4xi32>
+  %3 = stablehlo.NAME %0, %b : tensor<4xi32>
+  return %2, %3 : tensor<4xi32>, tensor<4xi32>
+}
+"""
+
+
+@pytest.mark.parametrize(("name", "kind"), [("subtract", "equal"), ("maximum", "finding")])
+def test_a_program_is_compared_without_an_operation_that_is_rejected(
+    name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = [np.arange(4, dtype=np.int32), np.full(4, 2, np.int32), np.ones(4, np.int32)]
+    module = nimblehlo.load(ONE_REJECTED.replace("NAME", name))
+    monkeypatch.setattr(campaign, "random_module", lambda seed: (module, inputs))
+    fuzzer = campaign.Fuzzer(CallableBackend(rejecting_popcnt), minimizes=False)
+    outcome = fuzzer.outcome(0)
+    assert (outcome.kind, outcome.rejected) == (kind, "popcnt is not supported")
+    part = accepted_part(module, inputs, fuzzer.backend)
+    assert part is not None
+    assert [one.name for one in part.module.walk()] == ["stablehlo.add", f"stablehlo.{name}", "func.return"]
+    assert len(part.inputs) == 2
+    report = FuzzReport("b", 0)
+    report.add(outcome)
+    assert (report.parts, report.rejected) == (1, 0)
+    assert "1 were compared without operations that are rejected" in report.summary()
 
 
 def test_a_crash_is_a_finding() -> None:
@@ -55,6 +96,7 @@ def test_a_crash_is_a_finding() -> None:
     report = fuzz(CallableBackend(crashing), count=3)
     (finding,) = report.findings.values()
     assert finding.count == 3
+    assert "The program is valid" in finding.explanation
     assert nimblehlo.load(finding.program)
 
 
@@ -76,7 +118,7 @@ def test_a_report_counts_outcomes_and_keeps_the_smallest_program() -> None:
         report.add(Outcome(seed, "finding", "x", program=program))
     report.add(Outcome(10, "equal"))
     report.add(Outcome(11, "rejected", "no memory"))
-    assert (report.programs, report.equal, report.rejected["no memory"]) == (5, 1, 1)
+    assert (report.programs, report.equal, report.reasons["no memory"]) == (5, 1, 1)
     assert (report.findings["x"].count, report.findings["x"].seed) == (3, 7)
     assert report.findings["x"].program == "short"
 

@@ -1,0 +1,123 @@
+"""The part of a program that a backend accepts: what remains without the operations that it rejects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..api import load
+from ..backends import Backend, BackendError
+from ..backends.backend import Array
+from ..differences.extraction import constant_array, main_block, static_program
+from ..ir import Block, Builder, Function, Module, Operation, Region, Value, used_values
+from ..types import FunctionType
+
+MAX_REMOVED: Final = 4
+"""Operations that are removed before a program counts as rejected."""
+ENDED: Final = "ended its process"
+"""What errors of backends say whose process ended."""
+
+
+@dataclass(frozen=True)
+class AcceptedPart:
+    """A part of a program.
+
+    Attributes:
+        module: the program without the operations that the backend rejects, and what needs their results.
+        inputs: of its arguments.
+        results: the backend's.
+    """
+
+    module: Module
+    inputs: Sequence[Array]
+    results: Sequence[Array]
+
+
+def accepted_part(module: Module, inputs: Sequence[Array], backend: Backend) -> AcceptedPart | None:
+    """What a backend accepts of a program that it rejects; None if no operation is left.
+
+    Bisection finds the shortest beginning of the program that the backend rejects. The operation that ends it
+    is removed, with those that depend on it, until the backend accepts the rest.
+
+    Args:
+        module: a verified program.
+        inputs: an array for each argument of @main.
+        backend: rejects the program.
+
+    Raises:
+        BackendError: the backend's process ended, or took too long.
+        NimbleError: the program does not run.
+    """
+    program = static_program(module, "main", inputs)
+    block = main_block(program)
+    operations = list(block.operations[:-1])
+    for _ in range(MAX_REMOVED):
+        count = _first_rejected(block, operations, inputs, backend)
+        operations = _without(operations, operations[count - 1])
+        if all(constant_array(one) is not None for one in operations):
+            return None
+        part, needed = _program_of(block, operations, inputs)
+        try:
+            return AcceptedPart(part, needed, backend.run(part, needed))
+        except BackendError as error:
+            if ENDED in str(error):
+                raise
+    return None
+
+
+def _first_rejected(
+    block: Block, operations: Sequence[Operation], inputs: Sequence[Array], backend: Backend
+) -> int:
+    """The length of the shortest beginning that the backend rejects."""
+    low, high = 1, len(operations)
+    while low < high:
+        middle = (low + high) // 2
+        if _is_rejected(block, operations[:middle], inputs, backend):
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def _is_rejected(
+    block: Block, operations: Sequence[Operation], inputs: Sequence[Array], backend: Backend
+) -> bool:
+    part, needed = _program_of(block, operations, inputs)
+    try:
+        backend.run(part, needed)
+    except BackendError as error:
+        return ENDED not in str(error)
+    return False
+
+
+def _without(operations: Sequence[Operation], removed: Operation) -> list[Operation]:
+    """The operations but one, and but those that need its results."""
+    lost: set[Value] = set()
+    kept = []
+    for operation in operations:
+        if operation is removed or lost.intersection(used_values(operation)):
+            lost.update(operation.results)
+        else:
+            kept.append(operation)
+    return kept
+
+
+def _program_of(
+    block: Block, operations: Sequence[Operation], inputs: Sequence[Array]
+) -> tuple[Module, list[Array]]:
+    """A program of some operations, with the arguments that they need; what none uses is returned."""
+    used = {value for operation in operations for value in used_values(operation)}
+    needed = [index for index, argument in enumerate(block.arguments) if argument in used]
+    copied = Block([block.arguments[index].type for index in needed])
+    values = {
+        block.arguments[index]: argument for index, argument in zip(needed, copied.arguments, strict=True)
+    }
+    builder = Builder(copied)
+    for operation in operations:
+        builder.copy(operation, values)
+    returned = [values[one] for operation in operations for one in operation.results if one not in used]
+    builder.create("func.return", returned)
+    type = FunctionType([one.type for one in copied.arguments], [one.type for one in returned])
+    module = Module([Function("main", type, Region([copied]))])
+    return load(str(module)), [inputs[index] for index in needed]

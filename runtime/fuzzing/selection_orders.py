@@ -1,0 +1,58 @@
+"""`select_and_scatter` with the elements of its windows compared in another order of dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..api import load
+from ..differences.extraction import main_block
+from ..ir import Block, Builder, Function, Module, Region, Value, copy_region
+from ..ops.framework.verify import view_of
+from ..types import FunctionType, TensorType
+from .generator import encoded
+
+
+def transposed_selection(module: Module, order: Sequence[int]) -> Module:
+    """A program that transposes operand and source, selects and scatters, and transposes back.
+
+    Args:
+        module: of one `select_and_scatter`, whose operands are its arguments.
+        order: the permutation of the dimensions; the last one's elements are compared first.
+    """
+    old = main_block(module)
+    operation = old.operations[0]
+    view: Any = view_of(operation)
+    block = Block([argument.type for argument in old.arguments])
+    builder = Builder(block)
+    values: dict[Value, Value] = dict(zip(old.arguments, block.arguments, strict=True))
+    operand, source, init_value = [values[one] for one in operation.operands]
+    moved = [_transposed(builder, one, order) for one in (operand, source)]
+    attributes: dict[str, Any] = {
+        name: tuple(np.asarray(value)[list(order)].tolist())
+        for name in ("window_dimensions", "window_strides")
+        if (value := getattr(view, name)) is not None
+    }
+    padding: Any = view.padding
+    attributes["padding"] = None if padding is None else [padding[dimension] for dimension in order]
+    created = builder.create(
+        operation.name,
+        [*moved, init_value],
+        [moved[0].type],
+        encoded(operation.name, attributes),
+        [copy_region(region, values) for region in operation.regions],
+    )
+    result = _transposed(builder, created.result, np.argsort(order).tolist())
+    builder.create("func.return", [result])
+    type = FunctionType([argument.type for argument in block.arguments], [result.type])
+    return load(str(Module([Function("main", type, Region([block]))])))
+
+
+def _transposed(builder: Builder, value: Value, order: Sequence[int]) -> Value:
+    type = value.type
+    assert isinstance(type, TensorType)
+    transposed = type.with_shape([type.shape[dimension] for dimension in order])
+    attributes = encoded("stablehlo.transpose", {"permutation": tuple(order)})
+    return builder.create("stablehlo.transpose", [value], [transposed], attributes).result
