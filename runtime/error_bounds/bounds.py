@@ -14,7 +14,8 @@ from ..api import execute, load
 from ..errors import ExecutionError, NimbleError
 from ..ir import Module, source_line
 from ..options import Options
-from .monte_carlo import SIGMAS, Call, Draw, NoisyProgram, moved
+from .double_double import distance_from_pair
+from .monte_carlo import SIGMAS, Call, Draw, NoisyProgram, flushed, moved
 from .ulps import (
     Array,
     distance,
@@ -27,6 +28,7 @@ from .ulps import (
     wide_dtype,
 )
 from .wide_types import narrowest_epsilon, wide_array, widened
+from .wider_f64 import results_in_double_double
 
 DEFAULT_DRAWS: Final = 12
 """Random runs: the spread of an element is then known to a fifth (its chi-square distribution)."""
@@ -189,7 +191,8 @@ def accuracy(
     """Compute how far the results of a correct implementation may be from ours.
 
     The program runs `draws` times with random errors within the limits of each operation's rounding rule,
-    under other orders of reductions and scatters, and in f64 where it has narrower types. The bound of an
+    under other orders of reductions and scatters, and in wider arithmetic: in f64 where it has narrower
+    types, and small programs of f64 in sums of two f64 numbers. The bound of an
     element is six standard deviations of what these runs give. Where one operation alone rounds, the bound is
     that operation's. Integers, booleans and data movement are exact unless a value that rounds decides.
 
@@ -235,9 +238,17 @@ class _Estimate:
         # Trees at random combine more initial values.
         orders = _ORDERS[: 2 if self._choices > 1 else 3]
         self._ordered = self._orders(orders) if probe.rounding_calls or self._has_orders() else []
+        self._ordered += self._flushed_runs()
         self._has_more_orders = False
         unknown: list[Array | None] = [None for _ in self.values]
         self.true_errors = self._true_errors() if probe.rounding_calls else unknown
+
+    def _flushed_runs(self) -> list[list[Array]]:
+        """The results where all subnormal inputs are flushed, and nothing else is off."""
+        if not any(map(is_flushable, self._program.arguments)):
+            return []
+        run = self._safe_run(Draw(), [flushed(one) for one in self._program.arguments])
+        return [] if run is None else [run]
 
     def draw(self, count: int) -> None:
         """Add random runs."""
@@ -302,7 +313,7 @@ class _Estimate:
     def _true_errors(self) -> list[Array | None]:
         unknown: list[Array | None] = [None for _ in self.values]
         if narrowest_epsilon(self._module) <= np.finfo(np.float64).eps:
-            return unknown
+            return self._f64_errors() or unknown
         try:
             wide = execute(
                 widened(self._module),
@@ -314,6 +325,17 @@ class _Estimate:
             return unknown
         return [
             distance(wide_array(value), np.asarray(one)) if is_inexact(value.dtype) else None
+            for value, one in zip(self.values, wide, strict=True)
+        ]
+
+    def _f64_errors(self) -> list[Array | None] | None:
+        """The errors of a program of f64, against sums of two f64 numbers; None where it is not run so."""
+        try:
+            wide = results_in_double_double(self._module, self._entry, self._program.arguments, self._options)
+        except NimbleError:
+            return None
+        return [
+            distance_from_pair(value, one) if value.dtype == np.float64 else None
             for value, one in zip(self.values, wide, strict=True)
         ]
 

@@ -71,6 +71,19 @@ def largest_products(
     return _evaluated(operation, factors, results)
 
 
+def smallest_products(
+    operation: Operation, operands: Sequence[Array], results: Sequence[Array]
+) -> list[Array | None]:
+    """For each result the smallest modulus of a product of some of its factors but zeros; as above."""
+    if captured_values(operation.regions):
+        return [np.zeros(one.shape) if is_inexact(one.dtype) else None for one in results]
+    factors = [
+        np.where(one > 0, np.minimum(one, 1.0), 1.0) if is_inexact(one.dtype) else one
+        for one in _magnitudes(operands)
+    ]
+    return _evaluated(operation, factors, results)
+
+
 def _magnitudes(operands: Sequence[Array]) -> list[Array]:
     return [np.abs(_wide(one)) if is_inexact(one.dtype) else one for one in operands]
 
@@ -79,7 +92,7 @@ def _evaluated(
     operation: Operation, operands: Sequence[Array], results: Sequence[Array]
 ) -> list[Array | None]:
     """The operation on real numbers in f64; None for results that are no floats."""
-    executable = _executable(operation)
+    executable = executable_of(operation)
     types: Any = executable.input_types
     inputs = [one.astype(type.dtype) for one, type in zip(operands, types, strict=True)]
     sums = executable(*inputs)
@@ -107,7 +120,7 @@ def _transform_sums(operation: Operation, magnitudes: Array, result: Array) -> A
 
 
 @lru_cache(maxsize=256)
-def _executable(operation: Operation) -> Executable:
+def executable_of(operation: Operation) -> Executable:
     """The operation alone on f64, complex numbers by their moduli."""
     arguments = [operand.type for operand in operation.operands]
     block = Block(arguments)

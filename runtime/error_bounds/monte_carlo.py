@@ -106,7 +106,9 @@ class NoisyStep:
     def __call__(self, *operands: Any, **regions: Any) -> Any:
         draw = self._program.draw
         if self._program.flushes and draw.random is not None and draw.rounds and draw.random.random() < 0.5:
-            operands = tuple(map(_flushed, operands))
+            # One operand may be flushed, and another one not, as where it stays in a wider type.
+            flags = draw.random.random(len(operands)) < 0.5
+            operands = tuple(flushed(one) if flag else one for one, flag in zip(operands, flags, strict=True))
         returned = self._function(*operands, **regions) if self._takes_regions else self._function(*operands)
         # A value of a tuple type is of a class of its own.
         is_several = type(returned) is tuple
@@ -187,10 +189,14 @@ class NoisyStep:
         return [_rounded_away(self.operation, operands, results[0])]
 
 
-def _flushed(operand: Any) -> Any:
+def flushed(operand: Any) -> Any:
     """A value as processors that flush subnormal numbers take it."""
     if not isinstance(operand, np.ndarray) or not is_flushable(operand):
         return operand
+    if operand.dtype.kind == "c":
+        result = operand.copy()
+        result.real, result.imag = flushed(operand.real), flushed(operand.imag)
+        return result
     return np.where(is_subnormal(operand), np.zeros((), operand.dtype), operand)
 
 
@@ -309,7 +315,7 @@ class NoisyProgram:
     Attributes:
         draw: the current run.
         arguments: the inputs as arrays of the arguments' types.
-        flushes: whether a constant has subnormal numbers, so that operations may take them for zero.
+        flushes: whether an argument or a constant has subnormal numbers, which operations may take for zero.
     """
 
     def __init__(self, module: Module, entry: str, inputs: Sequence[Any], options: Options) -> None:
@@ -317,7 +323,9 @@ class NoisyProgram:
         self._inner: set[int] = set()
         self.arguments = converted(module, entry, inputs)
         function = static_function(module, entry, self.arguments)
-        self.flushes = any(map(_is_flushable_constant, module.walk()))
+        self.flushes = any(map(is_flushable, self.arguments)) or any(
+            map(_is_flushable_constant, module.walk())
+        )
         self._program = Program(function, options, self._choose)
 
     def run(self, draw: Draw, arguments: Sequence[Array] | None = None) -> list[Array]:

@@ -7,7 +7,7 @@ Besides what `sanitizer.open_elements` marks these are:
 - complex results that are not finite: C99 and the specification leave components open;
 - `cholesky` of matrices that are not Hermitian and positive definite;
 - results that types without infinities cannot hold: such conversions are open (StableHLO's issue 180), and
-  what bodies compute from them;
+  what bodies compute from them; NaN in types that have none;
 - elements of scatters that depend on the order of updates, where that is not a matter of rounding;
 - products of a convolution with padding where the other factor is not finite.
 """
@@ -20,10 +20,12 @@ from typing import Any, Final
 import numpy as np
 
 from ..ops.control.control import Case, If, While
+from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Op
 from ..ops.reduction.bodies import Order, comparator
 from ..sanitizer.open_elements import INTEGER_ARITHMETIC
 from ..types import COMPLEX, FLOAT, INTEGER, TensorType
+from .magnitudes import executable_of
 from .open_orders import order_rule
 from .operation_kinds import base_name, category, is_exact
 from .ulps import Array, is_inexact, layout_of, wide_dtype
@@ -229,6 +231,28 @@ def _extreme(array: Array) -> Array:
     is_scale = float(layout.min) > 0
     least = float(layout.min) if is_scale else -1.0
     return ~np.isfinite(wide) | (wide >= float(layout.max)) | (wide <= least)
+
+
+@_rule
+def _missing_nans(view: Op) -> OpenRule | None:
+    """Results of elementwise functions that are NaN in a type that has none."""
+    operation = view.operation
+    if not isinstance(view, Elementwise) or is_exact(operation) or len(operation.results) != 1:
+        return None
+    type = operation.results[0].type
+    if not _lacks_infinity(type) or not isinstance(type, TensorType) or _has_nan(type):
+        return None
+
+    def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
+        wide = [one.astype(wide_dtype(one.dtype)) if is_inexact(one.dtype) else one for one in operands]
+        return [np.isnan(np.asarray(executable_of(operation)(*wide)[0]))]
+
+    return rule
+
+
+def _has_nan(type: TensorType) -> bool:
+    with np.errstate(all="ignore"):
+        return bool(np.isnan(np.array(np.nan).astype(type.dtype).astype(np.float64)))
 
 
 @_rule

@@ -10,7 +10,7 @@ import numpy as np
 from ..ir import Block, Builder, Operation, Region, Value
 from ..ops.reduction.bodies import monoid
 from ..types import COMPLEX, FLOAT
-from .magnitudes import largest_products, magnitude_sums, term_counts
+from .magnitudes import largest_products, magnitude_sums, smallest_products, term_counts
 from .operation_kinds import base_name, category, is_exact
 from .summation import summation_error
 from .ulps import Array, is_inexact, layout_of, ulp, unit_roundoff, wide_dtype
@@ -158,11 +158,15 @@ def _finite(array: Array) -> Array:
 
 
 def _product_bounds(operation: Operation, operands: Sequence[Array], results: Sequence[Array]) -> Bounds:
-    """Products in any order: a relative error of each factor, if none of their products overflows."""
+    """Products in any order: a relative error of each factor, if none of their products overflows.
+
+    Where one underflows, the result may be zero, or off by as much as it is.
+    """
     greatest = largest_products(operation, operands, results)
+    least = smallest_products(operation, operands, results)
     bounds: Bounds = []
-    for result, largest in zip(results, greatest, strict=True):
-        if largest is None:
+    for result, largest, smallest in zip(results, greatest, least, strict=True):
+        if largest is None or smallest is None:
             bounds.append(None)
             continue
         count = max((operand.size for operand in operands), default=1) / max(result.size, 1) + 2
@@ -171,6 +175,8 @@ def _product_bounds(operation: Operation, operands: Sequence[Array], results: Se
         with np.errstate(all="ignore"):
             magnitude = np.abs(_wide(result))
             bound = ulp(result) + 2 * LAMBDA * np.sqrt(count) * unit_roundoff(result.dtype) * magnitude
+            underflows = smallest < float(layout_of(result.dtype).smallest_normal)
+            bound = bound + np.where(underflows, magnitude, 0.0)
         bounds.append(np.where(largest < float(layout_of(result.dtype).max), bound, np.inf))
     return bounds
 

@@ -72,8 +72,10 @@ def is_subnormal(values: Array) -> Array:
 
 
 def is_flushable(array: Array) -> bool:
-    """Whether an array of floats has such a number."""
-    return is_inexact(array.dtype) and array.dtype.kind != "c" and bool(is_subnormal(array).any())
+    """Whether an array of floats or complex numbers has such a number."""
+    if array.dtype.kind == "c":
+        return is_flushable(array.real) or is_flushable(array.imag)
+    return is_inexact(array.dtype) and bool(is_subnormal(array).any())
 
 
 def distance(a: Array, b: Array) -> Array:

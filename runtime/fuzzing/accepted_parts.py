@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +14,8 @@ from ..differences.extraction import constant_array, main_block, static_program
 from ..ir import Block, Builder, Function, Module, Operation, Region, Value, used_values
 from ..types import FunctionType
 
+MAX_NAMED: Final = 2
+"""Operations that are tried because a message names them."""
 MAX_REMOVED: Final = 4
 """Operations that are removed before a program counts as rejected."""
 ENDED: Final = "ended its process"
@@ -34,16 +37,20 @@ class AcceptedPart:
     results: Sequence[Array]
 
 
-def accepted_part(module: Module, inputs: Sequence[Array], backend: Backend) -> AcceptedPart | None:
+def accepted_part(
+    module: Module, inputs: Sequence[Array], backend: Backend, message: str = ""
+) -> AcceptedPart | None:
     """What a backend accepts of a program that it rejects; None if no operation is left.
 
-    Bisection finds the shortest beginning of the program that the backend rejects. The operation that ends it
-    is removed, with those that depend on it, until the backend accepts the rest.
+    Operations that the message names are tried first. Otherwise bisection finds the shortest beginning of the
+    program that the backend rejects. The operation that ends it is removed, with those that depend on it,
+    until the backend accepts the rest.
 
     Args:
         module: a verified program.
         inputs: an array for each argument of @main.
         backend: rejects the program.
+        message: why it does.
 
     Raises:
         BackendError: the backend's process ended, or took too long.
@@ -52,18 +59,41 @@ def accepted_part(module: Module, inputs: Sequence[Array], backend: Backend) -> 
     program = static_program(module, "main", inputs)
     block = main_block(program)
     operations = list(block.operations[:-1])
-    for _ in range(MAX_REMOVED):
+    for _ in range(MAX_REMOVED if operations else 0):
+        for named in _named_operations(operations, message):
+            accepted, _ = _run(block, _without(operations, named), inputs, backend)
+            if accepted is not None:
+                return accepted
         count = _first_rejected(block, operations, inputs, backend)
         operations = _without(operations, operations[count - 1])
         if all(constant_array(one) is not None for one in operations):
             return None
-        part, needed = _program_of(block, operations, inputs)
-        try:
-            return AcceptedPart(part, needed, backend.run(part, needed))
-        except BackendError as error:
-            if ENDED in str(error):
-                raise
+        accepted, message = _run(block, operations, inputs, backend)
+        if accepted is not None:
+            return accepted
     return None
+
+
+def _named_operations(operations: Sequence[Operation], message: str) -> list[Operation]:
+    """The first operations whose names a message has."""
+    words = set(re.findall(r"[a-z_0-9]+", message))
+    named = [one for one in operations if one.name.partition(".")[2] in words - {"constant"}]
+    return named[:MAX_NAMED]
+
+
+def _run(
+    block: Block, operations: Sequence[Operation], inputs: Sequence[Array], backend: Backend
+) -> tuple[AcceptedPart | None, str]:
+    """The results of some operations; or None, and why the backend rejects them."""
+    if all(constant_array(one) is not None for one in operations):
+        return None, ""
+    part, needed = _program_of(block, operations, inputs)
+    try:
+        return AcceptedPart(part, needed, backend.run(part, needed)), ""
+    except BackendError as error:
+        if ENDED in str(error):
+            raise
+        return None, str(error)
 
 
 def _first_rejected(

@@ -37,6 +37,14 @@ PROGRAM_SECONDS: Final = 200.0
 """Seconds that a backend may take for a program."""
 UNEXPLAINED: Final = "results that no operation explains"
 """The title of findings where each operation is right by itself, and in each beginning of the program."""
+VARIES: Final = "results that vary from run to run"
+"""The title of findings where another run of the same program has other results."""
+VARIES_BECAUSE: Final = (
+    "The same program gives other results for the same inputs when it runs again, although nothing in it is"
+    " random: the backend reads memory that it has not written."
+)
+REPEATS: Final = 3
+"""Runs that tell whether results vary."""
 _PLAIN: Final = Options(compile="never")
 
 
@@ -122,11 +130,11 @@ class Fuzzer:
         try:
             return self._judged(seed, module, inputs, self.backend.run(module, inputs))
         except BackendError as error:
-            message = without_numbers(str(error))
+            text, message = str(error), without_numbers(str(error))
             if ENDED in message:
                 return self._crash(seed, module, inputs, message)
         try:
-            part = accepted_part(module, inputs, self.backend)
+            part = accepted_part(module, inputs, self.backend, text)
         except BackendError:
             part = None
         if part is None:
@@ -146,12 +154,16 @@ class Fuzzer:
         departures = accuracy(module, inputs).departures(theirs)
         if not departures:
             return Outcome(seed, "inside")
+        known = cause_of_result(module, departures[0], theirs)
+        if known is not None and known.title in self.known:
+            return Outcome(seed, "finding", known.title, str(departures[0]), explanation=known.explanation)
         first = find_difference(module, inputs, self.backend).first
         if first is None:
-            cause_here = cause_of_result(module, departures[0])
             title, explanation = UNEXPLAINED, ""
-            if cause_here is not None:
-                title, explanation = cause_here.title, cause_here.explanation
+            if known is not None:
+                title, explanation = known.title, known.explanation
+            elif self._varies(module, inputs, theirs):
+                title, explanation = VARIES, VARIES_BECAUSE
             found = Outcome(seed, "finding", title, str(departures[0]), explanation=explanation)
             return self._with_program(found, module, inputs, _differs(self.backend, None))
         known = known_cause(first)
@@ -159,6 +171,14 @@ class Fuzzer:
         explanation = "" if known is None else known.explanation
         found = Outcome(seed, "finding", cause, str(first.departure), explanation=explanation)
         return self._with_program(found, first.module, first.inputs, _differs(self.backend, cause))
+
+    def _varies(self, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]) -> bool:
+        """Whether the backend gives other results when the program runs again."""
+        for _ in range(REPEATS):
+            again = self.backend.run(module, inputs)
+            if not all(map(same_values, theirs, again)):
+                return True
+        return False
 
     def _with_program(
         self, found: Outcome, module: Module, inputs: Sequence[Array], fails: Callable[[Module], bool]

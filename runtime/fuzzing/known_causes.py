@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 
 from ..api import execute
@@ -27,6 +28,8 @@ from .selection_orders import transposed_selection
 
 MAX_PERMUTED_RANK: Final = 4
 """Selections of more dimensions are not tried in all their orders."""
+TERMS_OF_ZETA: Final = 2000
+"""Terms that zeta is compared with."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,20 @@ def _reduces_subnormal_numbers(first: Difference) -> bool:
     return 0 < magnitude < float(layout_of(operand.dtype).smallest_normal)
 
 
+def _leaves_out_terms_of_zeta(first: Difference) -> bool:
+    """Whether zeta at a negative number is not the sum of its terms, which ours is."""
+    if first.operation != "chlo.zeta" or first.departure.index is None or not first.alone:
+        return False
+    values = dict(zip(main_block(first.module).arguments, first.inputs, strict=True))
+    x, q = [float(values[one][first.departure.index]) for one in operation_of(first).operands]
+    if not q < 0:
+        return False
+    with np.errstate(all="ignore"):
+        total = float(np.sum((q + np.arange(TERMS_OF_ZETA)) ** -x))
+        ours = float(first.ours[0][first.departure.index])
+        return bool(ours == total or abs(ours - total) <= 0.05 * abs(total))
+
+
 def _rounds_to_normal_f16(first: Difference) -> bool:
     """Whether a number of f8 that is subnormal in f16 became the smallest normal number of f16."""
     index, result = first.departure.index, first.departure.result
@@ -203,10 +220,16 @@ def _saturates_integers(first: Difference) -> bool:
     if first.operation != "stablehlo.convert" or first.departure.index is None:
         return False
     operand = np.asarray(first.inputs[0])
-    limits = first.theirs[0].dtype
-    if not first.alone or operand.dtype.name != "float4_e2m1fn" or limits.kind not in "iu":
+    result: Any = operation_of(first).results[0].type
+    if (
+        not first.alone
+        or operand.shape != first.theirs[0].shape
+        or operand.dtype.name != "float4_e2m1fn"
+        or not result.category & INTEGER
+    ):
         return False
-    return int(first.theirs[0][first.departure.index]) in (np.iinfo(limits).min, np.iinfo(limits).max)
+    limits = ml_dtypes.iinfo(first.theirs[0].dtype)  # type: ignore[no-untyped-call]
+    return int(first.theirs[0][first.departure.index]) in (int(limits.min), int(limits.max))
 
 
 def _loses_high_half(first: Difference) -> bool:
@@ -248,15 +271,18 @@ def _loses_digits_of_logarithms(first: Difference) -> bool:
     return bool(np.abs(first.ours[0][index] - exact) <= unit < np.abs(first.theirs[0][index] - exact))
 
 
-def cause_of_result(module: Module, departure: Departure) -> KnownCause | None:
-    """The cause of a result of another shape, where no operation departs: a backend may reject it alone."""
+def cause_of_result(module: Module, departure: Departure, theirs: Sequence[Any]) -> KnownCause | None:
+    """The cause that a result alone shows: a backend may reject its operation alone, or be right there."""
     results = main_block(module).terminator.operands
-    if departure.index is not None or departure.result >= len(results):
+    if departure.result >= len(results):
         return None
     operation = results[departure.result].owner
-    if isinstance(operation, Operation) and _converts_booleans(operation):
-        return _BOOLEANS
-    return None
+    if not isinstance(operation, Operation):
+        return None
+    if departure.index is None:
+        return _BOOLEANS if _converts_booleans(operation) else None
+    counts = operation.name == "stablehlo.count_leading_zeros"
+    return _COUNT if counts and int(theirs[departure.result][departure.index]) < 0 else None
 
 
 def _rounds_through_f16(first: Difference) -> bool:
@@ -300,6 +326,12 @@ def _classifies_narrow_floats(first: Difference) -> bool:
     return first.operation in ("chlo.is_inf", "chlo.is_neg_inf", "chlo.is_pos_inf") and is_narrow
 
 
+_COUNT: Final = KnownCause(
+    "count_leading_zeros of constant negative integers is minus their width",
+    "A negative integer has no leading zeros. The other implementation returns minus the number of bits where"
+    " it evaluates the operation on a constant; what it computes at run time is right.",
+    lambda first: False,
+)
 _BOOLEANS: Final = KnownCause(
     "bitcast_convert takes booleans for eight bits",
     "By the specification i1 has one bit, so that eight of them make an integer of eight bits. The other"
@@ -377,6 +409,13 @@ KNOWN_CAUSES: Final = (
         " computes in f16, whose 11 digits are less than the 12 that make a second rounding to 5 digits"
         " harmless, so that results near the middle of two numbers may be off by one unit.",
         _rounds_through_f16,
+    ),
+    KnownCause(
+        "zeta at negative numbers leaves out the largest terms",
+        "The Hurwitz zeta function is the sum of (q + k) ** -x. The other implementation adds the terms of"
+        " small k, and an estimate of the others that holds beyond 0 only; for negative q the largest ones"
+        " are those near k = -q. NimbleHLO's result is the sum of the terms.",
+        _leaves_out_terms_of_zeta,
     ),
     KnownCause(
         "numbers of f8E5M2FNUZ that are subnormal in f16 become its smallest normal number",

@@ -15,10 +15,12 @@ import numpy as np
 
 import nimblehlo
 from nimblehlo.backends import Backend, BackendError, IsolatedBackend
+from nimblehlo.differences import find_difference
 from nimblehlo.differences.extraction import static_program
 from nimblehlo.error_bounds import Departure, accuracy
 from nimblehlo.errors import NimbleError
 from nimblehlo.fuzzing.campaign import random_module
+from nimblehlo.fuzzing.known_causes import known_cause
 from nimblehlo.ir import Module
 from tests.models import MODELS
 
@@ -42,6 +44,13 @@ def outside(module: Module, inputs: Sequence[Array], other: Backend) -> list[Dep
     """
     theirs = other.run(module, inputs)
     return accuracy(module, inputs).departures(theirs)
+
+
+def cause(module: Module, inputs: Sequence[Array], other: Backend) -> str:
+    """The title of the known cause of a difference."""
+    first = find_difference(module, inputs, other).first
+    known = None if first is None else known_cause(first)
+    return "no known cause" if known is None else f"cause: {known.title}"
 
 
 def programs(options: argparse.Namespace) -> Iterator[tuple[str, Module, list[Array]]]:
@@ -76,6 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         inside, beyond = inside + (not departures), beyond + bool(departures)
         for departure in departures:
             print(f"{name}: {departure}", flush=True)
+        if departures:
+            print(f"{name}: {cause(module, inputs, other)}", flush=True)
     seconds = time.monotonic() - start
     print(f"{inside} inside, {beyond} outside, {rejected} not run, {seconds:.0f} s")
     return 1 if beyond else 0

@@ -1,5 +1,6 @@
 """Bounds on how far a correct implementation's results may lie from ours."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -114,7 +115,12 @@ def test_the_error_against_wider_arithmetic_is_reported() -> None:
     errors = computed.true_errors[0]
     assert errors is not None and errors.any()
     assert (errors <= 4 * ulp(computed.results[0].value)).all()
-    assert accuracy(text.replace("f32", "f64"), vectors(np.float64)).true_errors == [None]
+    wide = accuracy(text.replace("f32", "f64"), vectors(np.float64))
+    assert wide.true_errors[0] is not None
+    assert wide.true_errors[0].any()
+    assert (wide.true_errors[0] <= 4 * ulp(wide.results[0].value)).all()
+    complex_type = text.replace("f32", "complex<f64>")
+    assert accuracy(complex_type, vectors(np.complex128)).true_errors == [None]
 
 
 def test_bounds_are_reproducible() -> None:
@@ -238,3 +244,51 @@ def test_departures_of_huge_distances_are_told_without_warnings() -> None:
     tiny = np.full(16, 5e-324)
     (departure,) = accuracy(text, [tiny, tiny]).departures([np.full(16, 1.7e308)])
     assert "inf ulp apart" in departure.reason
+
+
+def test_a_finite_component_of_a_transform_has_a_bound_beside_infinities() -> None:
+    text = """
+    func.func @main(%a: tensor<2x4xcomplex<f64>>) -> tensor<2x4xcomplex<f64>> {
+      %r = stablehlo.fft %a, type = FFT, length = [4] : (tensor<2x4xcomplex<f64>>) -> tensor<2x4xcomplex<f64>>
+      return %r : tensor<2x4xcomplex<f64>>
+    }
+    """
+    values = np.arange(8).reshape(2, 4) + 0.1j
+    values[1, 0] = np.inf
+    bound = accuracy(text, [values]).results[0].bound
+    assert (bound[0] > 0).all()
+    assert (bound[0] < 1e-13).all()
+
+
+def test_angles_of_complex_numbers_are_open_where_their_squares_underflow() -> None:
+    text = program("%r = stablehlo.atan2 %a, %b : T", "complex<f32>", size=3)
+    y, x = np.array([1e-30, 1e25, 1], np.complex64), np.array([2e-30, 1e25, 2], np.complex64)
+    bound = accuracy(text, [y, x]).results[0].bound
+    np.testing.assert_array_equal(np.isinf(bound), [True, True, False])
+
+
+def test_terms_of_zeta_may_underflow() -> None:
+    text = program('%r = "chlo.zeta"(%a, %b) : (T, T) -> T', size=2)
+    computed = accuracy(text, [np.float32([31.5, 3]), np.float32([14.5, 2])])
+    bound = computed.results[0].bound
+    least = float(np.finfo(np.float32).smallest_normal)
+    assert bound[0] > 8 * least
+    assert computed.results[0].ulps[1] < 65
+
+
+def test_what_a_body_computes_in_a_type_without_infinities_is_open() -> None:
+    text = """
+    func.func @main(%a: tensor<2xf8E8M0FNU>) -> tensor<2xf32> {
+      %r = "stablehlo.map"(%a) <{dimensions = array<i64: 0>}> ({
+      ^bb0(%x: tensor<f8E8M0FNU>):
+        %0 = stablehlo.constant dense<1.0> : tensor<f8E8M0FNU>
+        %1 = stablehlo.subtract %x, %0 : tensor<f8E8M0FNU>
+        %2 = stablehlo.convert %1 : (tensor<f8E8M0FNU>) -> tensor<f32>
+        stablehlo.return %2 : tensor<f32>
+      }) : (tensor<2xf8E8M0FNU>) -> tensor<2xf32>
+      return %r : tensor<2xf32>
+    }
+    """
+    computed = accuracy(text, [np.array([2, 1]).astype(ml_dtypes.float8_e8m0fnu)])
+    assert not computed.departures([np.float32([1, 0])])
+    assert computed.departures([np.float32([2, 0])])

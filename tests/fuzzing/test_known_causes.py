@@ -13,6 +13,7 @@ import nimblehlo
 from nimblehlo.backends import backend
 from nimblehlo.differences import find_difference
 from nimblehlo.fuzzing.known_causes import known_cause
+from nimblehlo.fuzzing.selection_orders import transposed_selection
 
 SCATTER_TWICE = """
 func.func @main(%a: tensor<4xi32>, %i: tensor<2x1xi32>, %u: tensor<2xi32>, %v: tensor<2xi32>)
@@ -89,6 +90,21 @@ func.func @main(%a: tensor<4x3x1x3x1x1x1x1xf32>) -> tensor<4x3x1x3x1x1x1x1xf32> 
 """
 TO_SORT = np.arange(36, dtype=np.float32)[::-1].reshape(4, 3, 1, 3, 1, 1, 1, 1)
 
+SELECT = """
+func.func @main(%a: tensor<2x2xi32>, %s: tensor<1x1xi32>, %i: tensor<i32>) -> tensor<2x2xi32> {
+  %0 = "stablehlo.select_and_scatter"(%a, %s, %i) <{window_dimensions = array<i64: 2, 2>}> ({
+  ^bb0(%x: tensor<i32>, %y: tensor<i32>):
+    %1 = stablehlo.compare LT, %x, %y : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  }, {
+  ^bb0(%x: tensor<i32>, %y: tensor<i32>):
+    %1 = stablehlo.add %x, %y : tensor<i32>
+    stablehlo.return %1 : tensor<i32>
+  }) : (tensor<2x2xi32>, tensor<1x1xi32>, tensor<i32>) -> tensor<2x2xi32>
+  return %0 : tensor<2x2xi32>
+}
+"""
+
 
 @pytest.mark.parametrize(
     ("program", "inputs", "results", "title"),
@@ -124,6 +140,25 @@ def test_causes_on_xla(program: str, inputs: list[Any], results: list[Any], titl
     cause = known_cause(first)
     assert cause is not None
     assert title in cause.title
+
+
+def test_another_order_of_a_window_is_recognized() -> None:
+    """Of equal elements the last one is selected: that of the first column, if columns come first."""
+    inputs = [np.array([[1, 0], [0, 1]], np.int32), np.full((1, 1), 5, np.int32), np.int32(0)]
+    module = nimblehlo.load(SELECT)
+    np.testing.assert_array_equal(nimblehlo.execute(module, inputs)[0], [[0, 0], [5, 0]])
+    by_columns = transposed_selection(module, (1, 0))
+    np.testing.assert_array_equal(nimblehlo.execute(by_columns, inputs)[0], [[0, 5], [0, 0]])
+    for returned, is_known in ([[0, 5], [0, 0]], True), ([[5, 0], [0, 0]], False):
+
+        def other(run: nimblehlo.ir.Module, values: Any, wrong: Any = returned) -> list[Any]:
+            selects = any(one.name == "stablehlo.select_and_scatter" for one in run.walk())
+            return [np.array(wrong, np.int32)] if selects else list(nimblehlo.execute(run, values))
+
+        first = find_difference(module, inputs, other).first
+        assert first is not None
+        cause = known_cause(first)
+        assert ("another order" in cause.title if cause is not None else False) == is_known
 
 
 def test_another_difference_has_no_known_cause() -> None:

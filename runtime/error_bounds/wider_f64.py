@@ -1,0 +1,354 @@
+"""Programs of f64 in wider arithmetic: their results as sums of two f64 numbers.
+
+The program runs with complex<f64> in place of f64, whose two components are such a sum (`double_double`), so
+that control flow and data movement run as they do elsewhere. Basic operations and reductions have code of
+their own.
+Products of matrices, convolutions and sums of windows and updates run on slices of their operands, on which
+f64 makes no rounding error. Functions are evaluated element by element with mpmath, where it is installed.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import UnsupportedError
+from ..ir import (
+    Block,
+    Builder,
+    DenseElementsAttribute,
+    Function,
+    Module,
+    Operation,
+    Region,
+    StringAttribute,
+    Value,
+)
+from ..ops.custom_calls.custom_call import CustomCall
+from ..ops.framework.declaration import Op
+from ..ops.framework.verify import view_of
+from ..ops.reduction.bodies import monoid
+from ..options import Options
+from ..plan import Implementation, Prepared, choose
+from ..program import Program
+from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, FunctionType, TensorType, Type
+from . import double_double
+from .magnitudes import executable_of
+from .monte_carlo import static_function
+from .operation_kinds import base_name, category
+from .ulps import Array
+
+MAX_STEPS: Final = 20_000
+"""Steps of a run: each costs some ten times what it costs in f64."""
+MAX_ELEMENTS: Final = 1 << 21
+"""Elements of all values that a program names; larger programs would take seconds."""
+MAX_FUNCTION_VALUES: Final = 20_000
+"""Values of functions that a run evaluates with mpmath, of which each takes some 50 us."""
+MAX_SLICES: Final = 8
+"""Slices of an operand of a product; more are needed where its elements differ by many powers of two."""
+PRECISION: Final = 140
+"""Bits of mpmath's numbers: more than 106, and those that functions lose near their zeros."""
+
+Evaluate = Callable[..., Any]
+
+_BASIC: Final[dict[str, Evaluate]] = {
+    "abs": double_double.absolute,
+    "add": double_double.add,
+    "ceil": double_double.ceil,
+    "clamp": lambda low, value, high: double_double.minimum(double_double.maximum(value, low), high),
+    "divide": double_double.divide,
+    "floor": double_double.floor,
+    "is_finite": lambda value: np.isfinite(value.real),
+    "maximum": double_double.maximum,
+    "minimum": double_double.minimum,
+    "multiply": double_double.multiply,
+    "negate": double_double.negate,
+    "rsqrt": lambda value: double_double.divide(double_double.exact(np.ones(())), double_double.sqrt(value)),
+    "sign": double_double.sign,
+    "sqrt": double_double.sqrt,
+    "square": lambda value: double_double.multiply(value, value),
+    "subtract": double_double.subtract,
+}
+_MOVEMENT_NAMES: Final = """
+broadcast broadcast_in_dim concatenate constant dynamic_broadcast_in_dim dynamic_gather dynamic_iota
+dynamic_pad dynamic_reshape dynamic_slice dynamic_update_slice gather get_tuple_element iota
+optimization_barrier pad real_dynamic_slice reshape reverse select slice torch_index_select transpose tuple
+"""
+_MOVEMENT: Final = frozenset(_MOVEMENT_NAMES.split())
+_CONTROL: Final = frozenset({"case", "if", "while"})
+_TERMINATORS: Final = frozenset({"func.return", "stablehlo.return"})
+_COMPARISONS: Final[dict[str, Evaluate]] = {
+    "EQ": double_double.is_equal,
+    "NE": lambda a, b: ~double_double.is_equal(a, b),
+    "LT": double_double.is_less,
+    "LE": lambda a, b: double_double.is_less(a, b) | double_double.is_equal(a, b),
+    "GT": lambda a, b: double_double.is_less(b, a),
+    "GE": lambda a, b: double_double.is_less(b, a) | double_double.is_equal(a, b),
+}
+_REDUCTIONS: Final[dict[str, Evaluate]] = {
+    "add": double_double.add,
+    "maximum": double_double.maximum,
+    "minimum": double_double.minimum,
+    "multiply": double_double.multiply,
+}
+_PRODUCTS: Final = frozenset({"convolution", "dot", "dot_general"})
+_SUMS: Final = frozenset({"reduce_window", "scatter"})
+_FUNCTIONS: Final[dict[str, str]] = {
+    "acos": "acos",
+    "acosh": "acosh",
+    "asin": "asin",
+    "asinh": "asinh",
+    "atan": "atan",
+    "atan2": "atan2",
+    "atanh": "atanh",
+    "cosh": "cosh",
+    "cosine": "cos",
+    "digamma": "digamma",
+    "erf": "erf",
+    "erf_inv": "erfinv",
+    "erfc": "erfc",
+    "exponential": "exp",
+    "exponential_minus_one": "expm1",
+    "log": "log",
+    "log_plus_one": "log1p",
+    "power": "power",
+    "sine": "sin",
+    "sinh": "sinh",
+    "tan": "tan",
+    "tanh": "tanh",
+}
+"""mpmath's functions by the names of operations; those that it has none for are `_composed`."""
+
+
+def results_in_double_double(
+    module: Module, entry: str, arguments: Sequence[Array], options: Options
+) -> list[Array]:
+    """A program's results, those of f64 as complex128 that hold sums of two f64 numbers.
+
+    Args:
+        module: a verified program.
+        entry: the function to run.
+        arguments: arrays of the types of its arguments.
+        options: of the run.
+
+    Raises:
+        UnsupportedError: it has other floats than f64, is large, or has operations that are not evaluated so.
+        NimbleError: the run fails.
+    """
+    return _PairedProgram(static_function(module, entry, arguments), options).run(arguments)
+
+
+class _PairedProgram:
+    """A function on sums of two f64 numbers."""
+
+    def __init__(self, function: Function, options: Options) -> None:
+        self._calls: dict[int, Operation] = {}
+        self._remaining = MAX_FUNCTION_VALUES
+        self._check(function)
+        paired = self._paired(function)
+        limited = replace(options, compile="never", sanitize=False, max_steps=MAX_STEPS)
+        self._program = Program(paired, limited, self._choose)
+
+    def run(self, arguments: Sequence[Array]) -> list[Array]:
+        inputs = [double_double.exact(one) if one.dtype == np.float64 else one for one in arguments]
+        return [np.asarray(one) for one in self._program.run(tuple(inputs))]
+
+    def _check(self, function: Function) -> None:
+        assert function.body is not None
+        values: list[Value] = list(function.body.block.arguments)
+        values += [result for one in function.body.walk() for result in one.results]
+        for value in values:
+            if category(value) & (FLOAT | COMPLEX) and not _is_f64(value.type):
+                raise UnsupportedError(f"a value of type {value.type} is not evaluated in wider arithmetic")
+        sizes = [one.type.size for one in values if isinstance(one.type, TensorType) and one.type.is_static]
+        if sum(sizes) > MAX_ELEMENTS:
+            raise UnsupportedError(f"more than {MAX_ELEMENTS} elements are not evaluated in wider arithmetic")
+
+    def _paired(self, function: Function) -> Function:
+        assert function.body is not None
+        inputs = [_paired_type(type) for type in function.type.inputs]
+        results = [_paired_type(type) for type in function.type.results]
+        body = self._paired_region(function.body, {})
+        return Function(function.name, FunctionType(inputs, results), body)
+
+    def _paired_region(self, region: Region, values: dict[Value, Value]) -> Region:
+        copied = Region(is_isolated=region.is_isolated)
+        for block in region.blocks:
+            new = Block([_paired_type(argument.type) for argument in block.arguments])
+            values.update(zip(block.arguments, new.arguments, strict=True))
+            builder = Builder(new)
+            for operation in block.operations:
+                operands = [values[operand] for operand in operation.operands]
+                types = [_paired_type(result.type) for result in operation.results]
+                if _computes_on_f64(operation):
+                    # A call takes the types that the operation itself may not.
+                    target = {"call_target_name": StringAttribute(operation.name)}
+                    created = builder.create(CustomCall.name, operands, types, target, (), operation.location)
+                    self._calls[id(created)] = operation
+                else:
+                    regions = [self._paired_region(inner, values) for inner in operation.regions]
+                    attributes = _paired_attributes(operation)
+                    created = builder.create(
+                        operation.name, operands, types, attributes, regions, operation.location
+                    )
+                values.update(zip(operation.results, created.results, strict=True))
+            copied.blocks.append(new)
+        return copied
+
+    def _choose(self, view: Op, options: Options) -> Implementation:
+        original = self._calls.get(id(view.operation))
+        if original is None:
+            return choose(view, options)
+        return Prepared(self._evaluator(original), "wider", takes_regions=False)
+
+    def _evaluator(self, operation: Operation) -> Evaluate:
+        """The function that an operation applies to its operands."""
+        name, view = base_name(operation), view_of(operation)
+        if name in _BASIC and not operation.regions:
+            return _BASIC[name]
+        if name == "compare":
+            return _COMPARISONS[str(operation.attributes["comparison_direction"].value)]  # type: ignore[union-attr]
+        if name == "convert":
+            return functools.partial(_convert, operation)
+        if name in _PRODUCTS:
+            return functools.partial(_product, operation)
+        reduced = monoid(operation.regions[-1]) if len(operation.regions) == 1 else None
+        if len(operation.results) == 1:
+            if name == "reduce" and reduced in _REDUCTIONS:
+                return functools.partial(_reduce, view, _REDUCTIONS[reduced])
+            if name in _SUMS and reduced == "add":
+                return functools.partial(_sum, operation)
+        if name in _FUNCTIONS or name in _COMPOSED:
+            return functools.partial(self._function, operation)
+        raise UnsupportedError(f"{operation.name} is not evaluated in wider arithmetic")
+
+    def _function(self, operation: Operation, *operands: Array) -> Array:
+        """A function of elements, by mpmath; where f64's result is not finite, that."""
+        plain = np.asarray(view_of(operation).reference(*[one.real for one in operands]))
+        self._remaining -= plain.size
+        if self._remaining < 0:
+            raise UnsupportedError(
+                f"more than {MAX_FUNCTION_VALUES} values of functions are not evaluated in wider arithmetic"
+            )
+        mpmath = _mpmath()
+        name = base_name(operation)
+        evaluate = _COMPOSED[name](mpmath) if name in _COMPOSED else getattr(mpmath, _FUNCTIONS[name])
+        result = double_double.exact(plain)
+        broadcast = np.broadcast_arrays(*operands) if operands else []
+        finite = np.isfinite(plain)
+        for one in broadcast:
+            finite &= np.isfinite(one.real)
+        with mpmath.workprec(PRECISION):
+            for index in np.argwhere(finite):
+                place = tuple(index)
+                values = [mpmath.mpf(float(x[place].real)) + float(x[place].imag) for x in broadcast]
+                exact = evaluate(*values)
+                high = float(exact)
+                result[place] = complex(high, float(exact - high) if math.isfinite(high) else 0.0)
+        return result
+
+
+def _mpmath() -> Any:
+    try:
+        return importlib.import_module("mpmath")
+    except ImportError:
+        raise UnsupportedError("wider arithmetic needs mpmath: pip install 'nimblehlo[accuracy]'") from None
+
+
+_COMPOSED: Final[dict[str, Callable[[Any], Evaluate]]] = {
+    "cbrt": lambda mp: lambda x: mp.sign(x) * mp.cbrt(abs(x)),
+    "lgamma": lambda mp: lambda x: mp.log(abs(mp.gamma(x))),
+    "logistic": lambda mp: lambda x: 1 / (1 + mp.exp(-x)),
+}
+
+
+def _computes_on_f64(operation: Operation) -> bool:
+    """Whether an operation takes or returns f64, and is neither data movement nor control flow."""
+    name = base_name(operation)
+    if name in _CONTROL or operation.name in _TERMINATORS or (name in _MOVEMENT and not operation.regions):
+        return False
+    return any(_is_f64(one.type) for one in (*operation.operands, *operation.results))
+
+
+def _is_f64(type: Type) -> bool:
+    return isinstance(type, TensorType) and type.element_type == ELEMENT_TYPES["f64"]
+
+
+def _paired_type(type: Type) -> Type:
+    if isinstance(type, TensorType) and _is_f64(type):
+        return type.with_element_type(ELEMENT_TYPES["complex<f64>"])
+    return type
+
+
+def _paired_attributes(operation: Operation) -> dict[str, Any]:
+    attributes = dict(operation.attributes)
+    value = attributes.get("value")
+    if operation.name == "stablehlo.constant" and isinstance(value, DenseElementsAttribute):
+        type = _paired_type(value.type)
+        assert isinstance(type, TensorType)
+        if type != value.type:
+            attributes["value"] = DenseElementsAttribute(type, double_double.exact(value.array))
+    return attributes
+
+
+def _convert(operation: Operation, operand: Array) -> Array:
+    """To f64 from integers and booleans, or back."""
+    if not np.iscomplexobj(operand):
+        return double_double.exact(operand)
+    result: Any = operation.results[0].type
+    if _is_f64(result):
+        return operand
+    whole = operand if result.dtype == np.bool_ else double_double.truncate(operand)
+    return np.asarray(view_of(operation).reference(whole.real))
+
+
+def _reduce(view: Any, combine: Evaluate, operand: Array, init_value: Array) -> Array:
+    """A reduction, by a balanced tree."""
+    layout = view.layout
+    arranged = operand if layout.permutation is None else operand.transpose(layout.permutation)
+    rows = np.moveaxis(np.ascontiguousarray(arranged).reshape(layout.sizes), 1, 0)
+    reduced = double_double.by_tree(combine, rows)
+    result = np.broadcast_to(init_value, layout.sizes[::2])
+    return np.asarray(result if reduced is None else combine(reduced, result)).reshape(layout.kept)
+
+
+def _product(operation: Operation, *operands: Array) -> Array:
+    """A product of two operands: the sum of the products of their slices, which are exact in f64."""
+    bits = (53 - _term_bits(operands)) // 2 - 1
+    lhs, rhs = [double_double.slices(one, bits, MAX_SLICES) for one in operands]
+    return _exact_sum(operation, [[a, b] for a in lhs for b in rhs])
+
+
+def _sum(operation: Operation, *operands: Array) -> Array:
+    """A sum of elements of the operands: the sum of the sums of their slices, which are exact in f64."""
+    wide = [index for index, one in enumerate(operands) if np.iscomplexobj(one)]
+    flat = np.concatenate([operands[index].ravel() for index in wide])
+    terms: list[list[Array]] = []
+    for cut in double_double.slices(flat, 53 - _term_bits(operands) - 1, MAX_SLICES):
+        ends = np.cumsum([operands[index].size for index in wide])[:-1]
+        arrays = list(operands)
+        for index, one in zip(wide, np.split(cut, ends), strict=True):
+            arrays[index] = one.reshape(operands[index].shape)
+        terms.append(arrays)
+    return _exact_sum(operation, terms)
+
+
+def _term_bits(operands: Sequence[Array]) -> int:
+    """The bits that a sum of as many terms as the largest operand has may grow by."""
+    return max(one.size for one in operands).bit_length() + 1
+
+
+def _exact_sum(operation: Operation, terms: Sequence[Sequence[Array]]) -> Array:
+    """The sum of what an operation of f64 gives for several operands."""
+    type: Any = operation.results[0].type
+    executable = executable_of(operation)
+    result = np.zeros(type.shape, np.complex128)
+    for operands in terms:
+        result = double_double.add(result, double_double.exact(np.asarray(executable(*operands)[0])))
+    return result
