@@ -14,7 +14,7 @@ import nimblehlo
 from nimblehlo import accuracy
 from nimblehlo.error_bounds import double_double, wider_f64
 from nimblehlo.error_bounds.wider_f64 import results_in_double_double
-from nimblehlo.errors import UnsupportedError
+from nimblehlo.errors import ExecutionError, UnsupportedError
 from nimblehlo.options import Options
 
 Array = np.ndarray[Any, Any]
@@ -252,10 +252,22 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wider_f64, "MAX_FUNCTION_VALUES", 7)
     with pytest.raises(UnsupportedError, match="more than 7 values"):
         wide_results(text, vectors())
+    monkeypatch.setattr(wider_f64, "MAX_STEPS", 10)
+    with pytest.raises(ExecutionError, match="max_steps"):
+        wide_results(LOOP, [vectors()[0], np.int64(5)])
     monkeypatch.setattr(wider_f64, "MAX_ELEMENTS", 7)
     with pytest.raises(UnsupportedError, match="more than 7 elements"):
         wide_results(text, vectors())
     assert accuracy(text, vectors()).true_errors == [None]
+
+
+def test_products_of_large_numbers_are_exact() -> None:
+    """From 2 ** 996 a number is scaled before it is split, as the split would overflow."""
+    large = np.array([2.0**995, 2.0**997, 1.7e308]) * (1 + 2.0**-52 * np.arange(3))
+    small = np.full(3, 1.1)
+    product, error = double_double.two_product(large, small / 4)
+    for one, rest, a, b in zip(product, error, large, small / 4, strict=True):
+        assert Fraction(float(one)) + Fraction(float(rest)) == Fraction(float(a)) * Fraction(float(b))
 
 
 def test_without_mpmath_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
