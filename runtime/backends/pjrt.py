@@ -63,7 +63,8 @@ def jax_platform(platform: str) -> PjrtBackend:
         BackendError: JAX has no such platform.
     """
     # The targets of custom calls, such as LAPACK's routines, are registered by JAX's rules for them.
-    INITIALIZE_LAPACK.get()()
+    if INITIALIZE_LAPACK.is_required:
+        INITIALIZE_LAPACK.get()()
     return PjrtBackend(f"jax:{platform}", _client(lambda: jax_backend.get_backend(platform), platform))
 
 

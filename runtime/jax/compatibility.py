@@ -1,7 +1,7 @@
 """The names of JAX that are not public and that this package uses, and what it does where one is missing.
 
-jax 0.8 to 0.10 have them. Each is looked up when it is needed, so that a JAX that lacks one says which, and
-its other backends stay usable.
+jax 0.7 to 0.10 have them, unless `since` or `until` says otherwise. Each is looked up when it is needed, so
+that a JAX that lacks one says which, and its other backends stay usable.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from ..errors import UnsupportedError
 
+SUPPORTED: Final = "jax 0.7 to 0.10 are supported"
+
 
 @dataclass(frozen=True)
 class PrivateName:
@@ -23,11 +25,23 @@ class PrivateName:
         module: which module has it.
         name: in that module; with dots where it is an attribute of something.
         purpose: what it is needed for.
+        since, until: the first version of JAX that must have it, and the first that need not. Others do
+            without.
     """
 
     module: str
     name: str
     purpose: str
+    since: tuple[int, int, int] = (0, 7, 0)
+    until: tuple[int, int, int] = (1, 0, 0)
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the installed JAX must have it."""
+        import jax
+
+        installed: tuple[int, ...] = jax.__version_info__[:3]
+        return self.since <= installed < self.until
 
     @property
     def exists(self) -> bool:
@@ -53,7 +67,7 @@ class PrivateName:
 
             raise UnsupportedError(
                 f"jax {jax.__version__} has no {self.module}.{self.name}, which is needed for {self.purpose};"
-                " jax 0.8 to 0.10 are supported"
+                f" {SUPPORTED}"
             ) from None
         return value
 
@@ -72,8 +86,9 @@ FUNC: Final = PrivateName("jax._src.lib.mlir.dialects", "func", "composites of C
 HLO: Final = PrivateName("jax._src.lib.mlir.dialects", "hlo", "composites of CHLO operations")
 XLA_CLIENT: Final = PrivateName("jax._src.lib", "xla_client", "compiling programs for other platforms")
 INITIALIZE_LAPACK: Final = PrivateName(
-    "jax._src.lax.linalg", "initialize_lapack", "custom calls of LAPACK's routines"
+    "jax._src.lax.linalg", "initialize_lapack", "custom calls of LAPACK's routines", since=(0, 10, 0)
 )
+"""Before, an import initializes them."""
 IS_CACHE_USED: Final = PrivateName("jax._src.compilation_cache", "is_cache_used", "JAX's compilation cache")
 COMPILE_OPTIONS: Final = PrivateName("jax._src.compiler", "get_compile_options", "settings of programs")
 EMIT_CALLBACK: Final = PrivateName("jax._src.callback", "emit_python_callback", "lowering callbacks")
@@ -86,10 +101,23 @@ DLPACK_DEVICE: Final = PrivateName(
 )
 DLPACK_DEVICES: Final = PrivateName("jax._src.dlpack", "DLDeviceType", "exporting arrays by DLPack")
 PLACE_DLPACK_ARRAY: Final = PrivateName("jax._src.dlpack", "_place_array", "importing arrays by DLPack")
+CHECK_DLPACK_DEVICE: Final = PrivateName(
+    "jax._src.dlpack", "_check_device", "importing arrays by DLPack", since=(0, 8, 1)
+)
+EXECUTABLE_SHARDINGS: Final = PrivateName(
+    "jax._src.interpreters.pxla", "get_op_sharding_from_executable", "shardings of results"
+)
+OP_SHARDING: Final = PrivateName("jax._src.lib", "xla_client.OpSharding", "shardings of results")
 CONFIG: Final = PrivateName("jax._src.config", "config_ext.Config", "settings of programs")
 
+CONFIG_CALLBACKS: Final = PrivateName(
+    "jax._src.config", "register_trace_context_callback", "settings of programs", until=(0, 8, 0)
+)
+
+_NEWER_PRIMITIVES: Final = {"mulhi": (0, 10, 2)}
+
 PRIMITIVES: Final = {
-    name: PrivateName(module, f"{name}_p", f"lowering {name}")
+    name: PrivateName(module, f"{name}_p", f"lowering {name}", _NEWER_PRIMITIVES.get(name, (0, 7, 0)))
     for module, names in {
         "jax._src.lax.special": (
             "bessel_i1e",
@@ -100,7 +128,8 @@ PRIMITIVES: Final = {
             "polygamma",
             "zeta",
         ),
-        "jax._src.lax.lax": ("nextafter",),
+        "jax._src.lax.lax": ("mulhi", "nextafter"),
+        "jax._src.buffer_callback": ("buffer_callback",),
         "jax._src.lax.control_flow.conditionals": ("cond", "platform_index"),
         "jax._src.export._export": ("call_exported",),
     }.items()
@@ -108,36 +137,21 @@ PRIMITIVES: Final = {
 }
 """Primitives that have lowering rules of their own on the platform."""
 
-LATER_PRIMITIVES: Final = {
-    "buffer_callback": PrivateName(
-        "jax._src.buffer_callback", "buffer_callback_p", "lowering buffer_callback"
-    ),
-    "mulhi": PrivateName("jax._src.lax.lax", "mulhi_p", "lowering mulhi"),
-}
-"""The same, of primitives that came after jax 0.7."""
-
-
-LATER_FUNCTIONS: Final = {
-    "check_dlpack_device": PrivateName("jax._src.dlpack", "_check_device", "importing arrays by DLPack")
-}
-"""Functions that came after jax 0.7, and that are not missed before."""
-
-
 def private_names() -> Iterator[PrivateName]:
-    """All names that must be there."""
+    """All names, those included that the installed JAX may lack."""
     yield from (value for value in globals().values() if isinstance(value, PrivateName))
     yield from PRIMITIVES.values()
 
 
 def primitives() -> dict[str, Any]:
-    """The primitives that have rules of their own, by name; later ones where JAX has them.
+    """The primitives of the installed JAX that have rules of their own, by name.
 
     Raises:
         UnsupportedError: one is missing.
     """
-    result = {name: private.get() for name, private in PRIMITIVES.items()}
-    later = {name: private.get() for name, private in LATER_PRIMITIVES.items() if private.exists}
-    return result | later
+    return {
+        name: private.get() for name, private in PRIMITIVES.items() if private.is_required or private.exists
+    }
 
 
 class StateContext:
@@ -150,17 +164,13 @@ class StateContext:
     """
 
     def __init__(self, default: Any) -> None:
+        config = CONFIG.get()
         try:
-            self._state = CONFIG.get()(
-                "nimblehlo", default, include_in_jit_key=True, include_in_trace_context=True
-            )
+            self._state = config("nimblehlo", default, include_in_jit_key=True, include_in_trace_context=True)
         except TypeError:
-            import jax
-
-            raise UnsupportedError(
-                f"jax {jax.__version__} has no values with names in its caches' keys, which are needed for"
-                " settings of programs; jax 0.8 to 0.10 are supported"
-            ) from None
+            # jax 0.7: values have no names, and functions tell those that tracing depends on.
+            self._state = config(default, include_in_jit_key=True)
+            CONFIG_CALLBACKS.get().append(lambda: self._state.value)
 
     @property
     def value(self) -> Any:

@@ -32,8 +32,8 @@ def install() -> None:
     """
     compatibility.wrap(compatibility.TO_DLPACK, _exporting)
     compatibility.wrap(compatibility.DLPACK_DEVICE, _on_host)
-    check_device = compatibility.LATER_FUNCTIONS["check_dlpack_device"]
-    if check_device.exists:
+    check_device = compatibility.CHECK_DLPACK_DEVICE
+    if check_device.is_required or check_device.exists:
         compatibility.wrap(check_device, _sharing_host_memory)
     compatibility.wrap(compatibility.PLACE_DLPACK_ARRAY, _placing)
 

@@ -263,6 +263,8 @@ def check_arrays_come_by_dlpack() -> None:
     with jax.default_device(jax.devices("cpu")[0]):
         assert jax.dlpack.from_dlpack(values).platform() == "cpu"
     turned = values[:12].reshape(3, 4).T
+    if jax.__version_info__ < (0, 8):  # which takes row-major arrays alone
+        return
     np.testing.assert_array_equal(jnp.from_dlpack(turned), turned)
 
 

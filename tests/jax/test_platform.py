@@ -56,9 +56,28 @@ def test_the_compilation_cache_lasts_longer_than_a_process(tmp_path: Path) -> No
     assert done.returncode and "(non_finite) makes -inf out of finite numbers" in done.stderr
 
 
-@pytest.mark.parametrize("private", list(private_names()), ids=lambda one: f"{one.module}.{one.name}")
+REQUIRED = [private for private in private_names() if private.is_required]
+
+
+@pytest.mark.parametrize("private", REQUIRED, ids=lambda one: f"{one.module}.{one.name}")
 def test_jax_has_the_private_names(private: PrivateName) -> None:
     private.get()
+
+
+MISSING_SCRIPT = """
+import jax
+from jax._src import dlpack
+del dlpack._place_array
+assert float(jax.jit(lambda x: x + 1)(1.0)) == 2 and jax.default_backend() == "cpu"
+jax.devices("nimblehlo")
+"""
+
+
+def test_other_backends_stay_usable_where_a_name_is_missing() -> None:
+    done = run_on_platform("-c", MISSING_SCRIPT, platforms="")
+    told = "has no jax._src.dlpack._place_array, which is needed for importing arrays by DLPack"
+    assert told in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("RuntimeError: Unknown backend")
 
 
 def test_a_missing_name_is_named() -> None:

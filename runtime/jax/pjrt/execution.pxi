@@ -371,11 +371,11 @@ cdef Error *_execute(ExecuteArgs *args) noexcept nogil:
             error = _check_donations(executable, args.options, args.arguments[number])
             if error != NULL:
                 return error
-    if executable.partitions == 1 and (executable.is_synchronous or not executable.has_static_results):
+    if executable.device_count == 1 and (executable.is_synchronous or not executable.has_static_results):
         for index in range(executable.argument_count):
             wait_for_event(args.arguments[0][index].ready)
         return _run_here(args, device)
-    if executable.partitions == 1 and is_ready and not executable.is_slow and not executable.calls_python:
+    if executable.device_count == 1 and is_ready and not executable.is_slow and not executable.calls_python:
         return _run_here(args, device)
     return _enqueue(args, device)
 

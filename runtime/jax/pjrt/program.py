@@ -6,8 +6,9 @@ import hashlib
 import json
 import math
 import sys
+import weakref
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ...api import Executable
@@ -28,6 +29,9 @@ from .partitioned import PartitionedProgram, divide_callbacks, propagated
 MAX_QUICK_BYTES: Final = 1 << 20
 """Bytes of arguments, results and temporaries up to which a first run takes less than a millisecond or so."""
 
+_PROGRAMS: weakref.WeakValueDictionary[bytes, LoadedProgram] = weakref.WeakValueDictionary()
+"""Programs by their fingerprint."""
+
 _SERIALIZED: Final = b"NimbleHLO program 1\n"
 """How a serialized program begins."""
 
@@ -42,7 +46,7 @@ class LoadedProgram:
         is_slow_at_first: whether its first run is not to hold up the thread that calls it.
         argument_count: the number of arguments.
         result_kinds: PJRT's number of the element type of each result.
-        run_partitioned: runs it on the arrays of several devices; only there if it has partitions.
+        run_partitioned: runs it on the arrays of several devices; only there if it is for several.
         result_shapes: the sizes of each result on a device.
         argument_memories, result_memories: numbers of the kinds of memory that arguments and results are in.
         argument_shardings, result_shardings: the OpSharding of each argument and result; none for one device.
@@ -54,21 +58,21 @@ class LoadedProgram:
 
     def __init__(self, module: Module, calls_python: bool, code: bytes, options: CompileOptions) -> None:
         function = module.functions["main"]
-        is_whole = options.partitions == 1
+        is_whole = len(options.device_ids) == 1
         types, result_types = function.type.inputs, function.type.results
         donors = _donors(function)
         self.donated = _with_results(donors, list(map(_bytes, types)), list(map(_bytes, result_types)))
         self.calls_python = calls_python
         self.is_synchronous = options.settings.synchronous
-        if not is_whole:
+        if options.partitions > 1:
             divide_callbacks(module, options.partitions)
         # Whole arrays are assembled anew for each call of a partitioned program, and their memory is its own.
-        local = None if is_whole or calls_python else _device_program(module, options)
+        local = None if is_whole else _device_program(module, options, calls_python)
         self._program = Program(
             module if local is None else local,
             options.settings,
             self.donated if is_whole else (),
-            None if local is None else Grid(1, options.partitions),
+            None if local is None else Grid(options.replicas, options.partitions),
         )
         self.is_slow_at_first = _is_slow(self._program.executable)
         self._module = module
@@ -85,15 +89,18 @@ class LoadedProgram:
         self.argument_memories = _memories(function.argument_attributes)
         self.argument_shardings: list[bytes] = []
         self.result_shardings: list[bytes] = []
-        if not is_whole:
-            self.run_partitioned = PartitionedProgram(module, options.partitions, self.run, local is not None)
-            self.result_shapes = [shards.shard_shape for shards in self.run_partitioned.results]
-            shapes = [shards.shard_shape for shards in self.run_partitioned.arguments]
+        if options.replicas > 1:
+            self.run_partitioned: Callable[[Sequence[tuple[Any, ...]]], list[list[Any]]] = self.run
+        elif not is_whole:
+            partitioned = PartitionedProgram(module, options.partitions, self.run, local is not None)
+            self.run_partitioned = partitioned
+            self.result_shapes = [shards.shard_shape for shards in partitioned.results]
+            shapes = [shards.shard_shape for shards in partitioned.arguments]
             self.donated = _with_results(
                 donors, list(map(_bytes, types, shapes)), list(map(_bytes, result_types, self.result_shapes))
             )
-            self.argument_shardings = [shards.op_sharding for shards in self.run_partitioned.arguments]
-            self.result_shardings = [shards.op_sharding for shards in self.run_partitioned.results]
+            self.argument_shardings = [shards.op_sharding for shards in partitioned.arguments]
+            self.result_shardings = [shards.op_sharding for shards in partitioned.results]
         self.replicas = options.replicas
         self.partitions = options.partitions
         self.device_ids = options.device_ids
@@ -102,6 +109,7 @@ class LoadedProgram:
         self.fingerprint = hashlib.sha256(
             b"".join([hashlib.sha256(part).digest() for part in parts])
         ).digest()
+        _PROGRAMS[self.fingerprint] = self
 
     def text(self) -> bytes:
         """The program in MLIR's text; of a program for several devices that of one of them.
@@ -110,7 +118,8 @@ class LoadedProgram:
             UnsupportedError: it is for several devices, and runs whole, not as a program of each.
         """
         if self._text is None:
-            self._text = _portable_text(self._code) if self.partitions == 1 else _local_text(self._local)
+            is_local = self.partitions > 1
+            self._text = _local_text(self._local) if is_local else _portable_text(self._code)
         return self._text
 
     def serialize(self) -> bytes:
@@ -142,6 +151,11 @@ class LoadedProgram:
         return cost_of(self._module, self._program.executable.memory())
 
 
+def loaded_program(fingerprint: bytes) -> LoadedProgram | None:
+    """A program of this fingerprint; None where there is none any more."""
+    return _PROGRAMS.get(fingerprint)
+
+
 def compile_program(code: bytes, format: str, options: bytes, device_count: int) -> LoadedProgram:
     """Compile a program.
 
@@ -158,8 +172,8 @@ def compile_program(code: bytes, format: str, options: bytes, device_count: int)
     if format != "mlir":
         raise UnsupportedError(f"programs in the format {format!r} are not offered; MLIR's are")
     parsed = parse_compile_options(options, device_count)
-    if parsed.replicas > 1:
-        raise UnsupportedError("programs of several replicas are not offered; partitions are")
+    if parsed.replicas > 1 and parsed.partitions > 1:
+        raise UnsupportedError("programs of replicas with partitions are not offered; either alone is")
     module, calls_python = _load(code, parsed.partitions > 1)
     if "main" not in module.functions:
         raise UnsupportedError("the program has no function @main")
@@ -236,9 +250,17 @@ def _portable_text(code: bytes) -> bytes:
     return str(_bytecode_module(code)).encode()
 
 
-def _device_program(module: Module, options: CompileOptions) -> Module | None:
-    """The program of one device, if there is one: what finds faults and schedules runs whole programs."""
-    if options.settings.synchronous:
+def _device_program(module: Module, options: CompileOptions, calls_python: bool) -> Module | None:
+    """The program of one device, if there is one: what finds faults and schedules runs whole programs.
+
+    Raises:
+        UnsupportedError: a program of replicas is to be searched for faults or explored.
+    """
+    if options.replicas > 1:
+        if options.settings.synchronous:
+            raise UnsupportedError("the sanitizer and the explorer are not offered for programs of replicas")
+        return module
+    if calls_python or options.settings.synchronous:
         return None
     from ...partitioner.partitioner import device_program
 

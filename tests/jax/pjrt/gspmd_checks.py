@@ -40,7 +40,8 @@ def agree(
     whole = nimblehlo.execute(text, list(inputs))
     assert len(results) == len(wanted) == len(whole) > 0
     for result, of_text, expected in zip(results, whole, wanted, strict=True):
-        assert open or result.sharding.spec == expected.sharding.spec
+        # Before jax 0.9 the propagations of Shardy, which is used here, and of XLA may choose differently.
+        assert open or jax.__version_info__ < (0, 9) or result.sharding.spec == expected.sharding.spec
         np.testing.assert_allclose(np.asarray(result), np.asarray(expected), rtol=1e-5)
         np.testing.assert_allclose(of_text, np.asarray(expected), rtol=1e-5)
 

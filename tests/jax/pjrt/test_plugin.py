@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nimblehlo.errors import UnsupportedError
@@ -79,6 +80,33 @@ def test_artifacts_of_later_versions_are_refused() -> None:
     newer = artifact.replace(b"StableHLO_v1.9.0", b"StableHLO_v9.9.9")[:-3]
     with pytest.raises(UnsupportedError, match=r"StableHLO 9\.9\.9, but jaxlib reads versions up to 1\."):
         compile_program(newer, "mlir", xla_client.CompileOptions().SerializeAsString(), 1)
+
+
+def test_programs_of_replicas_run_on_a_grid() -> None:
+    """As `jax.pmap` lowers them before jax 0.8."""
+    from jaxlib import xla_client
+
+    text = """
+    func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<ui32>) {
+      %0 = "stablehlo.all_reduce"(%x) ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %1 = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %1 : tensor<f32>
+      }) {replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>} : (tensor<2xf32>) -> tensor<2xf32>
+      %2 = stablehlo.replica_id : tensor<ui32>
+      return %0, %2 : tensor<2xf32>, tensor<ui32>
+    }
+    """
+    options = xla_client.CompileOptions()
+    options.num_replicas = 4
+    program = compile_program(text.encode(), "mlir", options.SerializeAsString(), 4)
+    results = program.run_partitioned([(np.float32([number, 1]),) for number in range(4)])
+    assert [sum_of.tolist() for sum_of, _ in results] == [[1, 2], [1, 2], [5, 2], [5, 2]]
+    assert [int(replica) for _, replica in results] == [0, 1, 2, 3]
+    assert program.device_ids == (0, 1, 2, 3) and b"all_reduce" in program.text()
+    options.num_partitions = 2
+    with pytest.raises(UnsupportedError, match="replicas with partitions"):
+        compile_program(text.encode(), "mlir", options.SerializeAsString(), 8)
 
 
 def test_the_number_of_devices_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
