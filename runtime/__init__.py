@@ -21,6 +21,7 @@ from .options import Options
 if TYPE_CHECKING:
     from . import backends, interpreter, mpi, patterns, testing
     from .api import Executable, GridExecutable, compile, execute, load
+    from .dlpack import to_dlpack
     from .error_bounds import Accuracy, accuracy
     from .explorer import Exploration, explore
     from .grid.host import HostQueues
@@ -69,6 +70,7 @@ __all__ = [
     "register_composite",
     "register_custom_call",
     "testing",
+    "to_dlpack",
 ]
 
 _DEFINED_IN = {
@@ -99,6 +101,7 @@ _DEFINED_IN = {
     "register_composite": "ops.control.composite",
     "register_custom_call": "ops.custom_calls.custom_call",
     "testing": "testing",
+    "to_dlpack": "dlpack",
 }
 
 _PRELOADED_MODULES = (

@@ -49,6 +49,7 @@ TOP = {
     "cli",
     "commands",
     "differences",
+    "dlpack",
     "error_bounds",
     "explanation",
     "explorer",
