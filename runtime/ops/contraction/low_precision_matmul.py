@@ -1,9 +1,9 @@
 """Products of bf16 and narrower floats by the processor's low-precision instructions.
 
-The instructions accumulate in f32. The matrix unit has its own order of additions, so references and kernels
-call the same function; the shapes, the least magnitudes of the operands and the processor decide whether it
-is used. Instructions that multiply pairs of bf16 add in the order of `float_matmul`. Operands so small that
-the instructions would flush results to zero are multiplied by `float_matmul`.
+The instructions accumulate in f32. Those that multiply pairs of bf16 add in the order of `float_matmul`. The
+matrix unit has its own order and is used only where NIMBLEHLO_MATRIX_UNIT=1 allows it: references and kernels
+call the same function; shapes and the least magnitudes of the operands decide. Operands so small that the
+instructions would flush results to zero are multiplied by `float_matmul`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ def are_served(lhs: ElementType, rhs: ElementType, result: ElementType) -> bool:
 
 def bf16_implementation() -> str | None:
     """The processor's implementation for bf16; None if none is faster than that for f32."""
-    from ...kernels.matmul import low_precision_matmul
+    from ...kernels.matmul import low_precision_matmul, matrix_unit
 
     implementations = low_precision_matmul.implementations("bfloat16", "bfloat16", "float32")
+    if not matrix_unit.sums_floats():
+        implementations = tuple(one for one in implementations if one != low_precision_matmul.AMX)
     return next(filter(low_precision_matmul.is_fast, implementations), None)
 
 
@@ -75,11 +77,12 @@ def narrow_multiplier(
     """
     enter_lhs, enter_rhs = converter(lhs, _BF16), converter(rhs, _BF16)
     summed = _BF16 if result is _BF16 else _F32
+    implementation = bf16_implementation()
     leave = converter(summed, result)
 
     def multiply(a: Array, b: Array, threads: int | None = 1) -> Array:
         shape, other = a.shape, b.shape
-        product = prepared(shape, other, summed.dtype, threads)
+        product = prepared(shape, other, summed.dtype, threads, implementation)
         if product is None:
             return otherwise(a, b)
         left, right = enter_lhs(a), enter_rhs(b)
@@ -97,12 +100,16 @@ def narrow_multiplier(
 
 @functools.lru_cache(1 << 8)
 def prepared(
-    lhs: Sequence[int], rhs: Sequence[int], result: np.dtype[Any], threads: int | None
+    lhs: Sequence[int],
+    rhs: Sequence[int],
+    result: np.dtype[Any],
+    threads: int | None,
+    implementation: str | None = None,
 ) -> Callable[[Array, Array], Array | None] | None:
     """The product of bf16 matrices of these shapes, as stacks with one batching dimension; None if
     unsuitable.
 
-    Its result is None where numbers are too small.
+    Its result is None where numbers are too small. `implementation` is `bf16_implementation()`.
     """
     from ...kernels.matmul import low_precision_matmul
 
@@ -110,4 +117,4 @@ def prepared(
     if tuple(batch) != tuple(rhs[:-2]) or 0 in batch or not suits(rows, k, columns):
         return None
     stacks = (math.prod(batch), rows, k), (math.prod(batch), k, columns)
-    return low_precision_matmul.Product(*stacks, _BF16.dtype, _BF16.dtype, result, threads)
+    return low_precision_matmul.Product(*stacks, _BF16.dtype, _BF16.dtype, result, threads, implementation)

@@ -11,6 +11,7 @@ import nimblehlo
 from nimblehlo import Options, api
 from nimblehlo.kernels.matmul import low_precision_matmul
 from nimblehlo.kernels.matmul.low_precision_matmul import AMX, AVX512_BF16
+from nimblehlo.kernels.matmul.matrix_unit import ENVIRONMENT_VARIABLE
 from nimblehlo.lru_cache import LRUCache
 from nimblehlo.ops.contraction import low_precision_matmul as operation_matmul
 from nimblehlo.types import ELEMENT_TYPES
@@ -24,7 +25,7 @@ needs_amx = pytest.mark.skipif(
     AMX not in low_precision_matmul.available(), reason="this processor has no matrix unit"
 )
 needs_way = pytest.mark.skipif(
-    operation_matmul.bf16_implementation() is None,
+    not low_precision_matmul.implementations("bfloat16", "bfloat16", "float32"),
     reason="this processor has no quick instructions for products of bf16",
 )
 
@@ -83,6 +84,12 @@ def simulate(monkeypatch: pytest.MonkeyPatch, *ways: str) -> None:
     monkeypatch.setattr(low_precision_matmul, "is_fast", lambda way: True)
     monkeypatch.setattr(operation_matmul, "prepared", operation_matmul.prepared.__wrapped__)
     monkeypatch.setattr(api, "_executed", LRUCache(1))
+
+
+@pytest.fixture(autouse=True)
+def matrix_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The matrix unit may sum floats."""
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "1")
 
 
 @pytest.fixture(params=[AMX, AVX512_BF16, None])
@@ -331,3 +338,18 @@ def test_the_instructions_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
     operands = [drawn(8, (40, 50), "bf16"), drawn(9, (50, 60), "bf16")]
     with pytest.raises(nimblehlo.ExecutionError, match="NoneType"):
         nimblehlo.execute(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32")), operands)
+
+
+def test_the_matrix_unit_sums_floats_only_where_it_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(monkeypatch, AMX, AVX512_BF16)
+    for text, expected in (("", AVX512_BF16), ("0", AVX512_BF16), ("1", AMX)):
+        monkeypatch.setenv(ENVIRONMENT_VARIABLE, text)
+        assert operation_matmul.bf16_implementation() == expected
+        assert operation_matmul.has_order_of_f32() == (expected == AVX512_BF16)
+    monkeypatch.setattr(low_precision_matmul, "available", lambda: (AMX,))
+    monkeypatch.delenv(ENVIRONMENT_VARIABLE)
+    assert operation_matmul.bf16_implementation() is None
+    assert low_precision_matmul.implementations("int8", "int8", "int32") == (AMX,)
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "yes")
+    with pytest.raises(ValueError, match="NIMBLEHLO_MATRIX_UNIT is 'yes', but must be 0 or 1"):
+        operation_matmul.bf16_implementation()
