@@ -69,6 +69,9 @@ class Implementation:
         """What it is expected to take."""
         return Cost()
 
+    def enter(self, enclosing: Implementation) -> None:
+        """Take note that this runs within the regions of another implementation."""
+
     @property
     def key(self) -> Hashable:
         """Implementations with equal keys share the code that `prepare` makes; None: with no other one."""

@@ -80,6 +80,8 @@ class _Lowering:
         self.called: dict[str, Plan] = {}
         self.steps: dict[tuple[Any, ...], Step] = {}
         """Those of references, by the identity of all that they hang on, which the function keeps alive."""
+        self.enclosing: list[Implementation] = []
+        """The implementations within whose regions an operation is, outermost first."""
 
     def lower_region(self, region: Region, captures: Sequence[Value]) -> Plan:
         """A plan whose arguments are the block's arguments and then the captured values."""
@@ -168,6 +170,8 @@ class _Lowering:
         """The step of an operation that is like no other one."""
         operation = view.operation
         implementation = self.choose(view, self.options)
+        for enclosing in self.enclosing:
+            implementation.enter(enclosing)
         takes_regions = implementation.takes_regions
         captures = captured_values(operation.regions) if takes_regions else []
         runs_in_executor = type(view) in _CONTROL and implementation.function == view.reference
@@ -181,26 +185,30 @@ class _Lowering:
                 [operand.type for operand in operation.operands],
                 [result.type for result in operation.results],
             ),
-            regions=self.lower_regions(view, captures) if takes_regions else {},
+            regions=self.lower_regions(view, implementation, captures) if takes_regions else {},
             captures=tuple([slots[value] for value in captures]),
             overwrites=_overwrites(implementation, operation),
             control=_CONTROL[type(view)] if runs_in_executor else None,
             attributes=operation.attributes,
         )
 
-    def lower_regions(self, view: Op, captures: Sequence[Value]) -> dict[str, Plan | Sequence[Plan]]:
+    def lower_regions(
+        self, view: Op, implementation: Implementation, captures: Sequence[Value]
+    ) -> dict[str, Plan | Sequence[Plan]]:
         """Plans of an operation's regions under their declared names."""
         if isinstance(view, StepFusion):
             # Its steps are not compiled one by one: it is compiled itself.
             options = replace(self.options, compile="never")
             return {"body": _Lowering(options, self.choose, {}).lower_region(view.body, captures)}
         plans: dict[str, Plan | Sequence[Plan]] = {}
+        self.enclosing.append(implementation)
         for declared in view.declared_regions:
             regions = getattr(view, declared.name)
             if declared.variadic:
                 plans[declared.name] = [self.lower_region(region, captures) for region in regions]
             else:
                 plans[declared.name] = self.lower_region(regions, captures)
+        self.enclosing.pop()
         return plans
 
 

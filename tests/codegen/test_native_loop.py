@@ -13,6 +13,7 @@ import pytest
 import nimblehlo
 from nimblehlo import ExecutionError, Options
 from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.plan import all_steps
 from nimblehlo.plan.implementations import native_loops
 from nimblehlo.plan.tiering import cost_model
 from nimblehlo.specialize import specialize
@@ -602,3 +603,18 @@ def test_a_loop_goes_on_in_native_code_as_soon_as_that_is_there() -> None:
         one for one in executable._cached_programs()[0]._plan.steps if one.operation == "stablehlo.while"
     ]
     assert step.implementation.native is not None
+
+
+def test_inner_loops_leave_it_to_the_outer_one_to_be_compiled() -> None:
+    executable = nimblehlo.compile(INNER.format(size=40))
+    assert executable._only is not None
+    loops = [
+        step.implementation
+        for step in all_steps(executable._only._plan)
+        if isinstance(step.implementation, native_loops.NativeLoop)
+    ]
+    outer, inner = sorted(loops, key=lambda loop: loop.early)
+    assert outer.patience == outer.seconds_left == native_loops.patience(outer.view)
+    expected = cost_model.INNER_LOOP_PATIENCE * native_loops.patience(inner.view)
+    assert inner.patience == inner.seconds_left == expected
+    assert inner.early > 5 * outer.early

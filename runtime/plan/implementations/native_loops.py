@@ -13,7 +13,7 @@ from ...ops.control.control import While
 from ...ops.framework.verify import views_under
 from ...specialize.outlining.loop_sharding import CarriedSharding, LoopShard, loop_shard
 from ...types import TensorType
-from ..implementation import Replaceable
+from ..implementation import Implementation, Replaceable
 from ..tiering import cost_model
 from ..tiering.background import BACKGROUND, Job
 
@@ -186,6 +186,15 @@ class NativeLoop(Replaceable):
         self.seconds_left = 0.0 if is_native_at_once else self.patience
         self.seconds_to_cache_lookup = cost_model.CACHE_LOAD_SECONDS + cost_model.compiler_load_seconds()
         self.job: Job | None = None
+        self.is_inner = False
+
+    def enter(self, enclosing: Implementation) -> None:
+        """Leave this loop to one around it, which is compiled with it, unless that takes long to be hot."""
+        if isinstance(enclosing, NativeLoop) and not self.is_inner:
+            self.is_inner = True
+            self.seconds_left *= cost_model.INNER_LOOP_PATIENCE
+            self.patience *= cost_model.INNER_LOOP_PATIENCE
+            self.early = self.patience / 2
 
     def run(self, *operands: Any, cond: Any, body: Any, out: Any = None) -> Any:
         if self.native is not None:

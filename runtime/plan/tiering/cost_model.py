@@ -62,6 +62,8 @@ MAX_COPIED_BYTES = 1 << 26
 """Bytes of operands of which kernels get copies to run on beside the calls; of more they get zeros."""
 LOOP_SECONDS, LOOP_SECONDS_PER_ARRAY = 0.02, 0.003
 """Seconds to compile a loop; more for each array that an iteration makes."""
+INNER_LOOP_PATIENCE = 5.0
+"""How many times as long a loop's plan runs where a loop around it becomes native code too."""
 MIN_EAGER_ITERATIONS = 2000
 """Iterations of a loop that is compiled before its first one, if they are expected to take half as long."""
 LOOP_OPERATION_SECONDS = 1e-6
