@@ -7,6 +7,8 @@ a program that does what the other implementation does, its results are compared
 from __future__ import annotations
 
 import itertools
+import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +16,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-from ..api import execute
+from ..api import execute, load
 from ..differences import Difference
 from ..differences.extraction import main_block, returning
 from ..error_bounds import Departure, accuracy
@@ -22,12 +24,13 @@ from ..error_bounds.ulps import is_inexact, layout_of
 from ..error_bounds.wide_types import wide_array, widened
 from ..errors import NimbleError
 from ..ir import Module, Operation, captured_values
+from ..ops.framework.verify import view_of
 from ..options import Options
 from ..types import BOOLEAN, FLOAT, INTEGER, ElementType, TensorType
 from .selection_orders import transposed_selection
 
 MAX_PERMUTED_RANK: Final = 4
-"""Selections of more dimensions are not tried in all their orders."""
+"""Windows of more dimensions are not tried in all their orders."""
 TERMS_OF_ZETA: Final = 2000
 """Terms that zeta is compared with."""
 
@@ -147,6 +150,21 @@ def _leaves_out_terms_of_zeta(first: Difference) -> bool:
         total = float(np.sum((q + np.arange(TERMS_OF_ZETA)) ** -x))
         ours = float(first.ours[0][first.departure.index])
         return bool(ours == total or abs(ours - total) <= 0.05 * abs(total))
+
+
+def _reduces_precision_in_f16(first: Difference) -> bool:
+    """Whether the results of reduce_precision of numbers of 8 bits or less are those of f16."""
+    index = first.departure.index
+    operand: Any = operation_of(first).operands[0].type
+    dtype = first.ours[0].dtype
+    if first.operation != "stablehlo.reduce_precision" or index is None or dtype.itemsize > 1:
+        return False
+    module = load(re.sub(rf"(?<=[x<]){operand.element_type}(?=>)", "f16", str(first.module)))
+    try:
+        (reduced,) = execute(module, [np.asarray(one).astype(np.float16) for one in first.inputs])
+    except NimbleError:
+        return False
+    return first.alone and bool(np.asarray(reduced)[index].astype(dtype) == first.theirs[0][index])
 
 
 def _rounds_to_normal_f16(first: Difference) -> bool:
@@ -281,6 +299,8 @@ def cause_of_result(module: Module, departure: Departure, theirs: Sequence[Any])
         return None
     if departure.index is None:
         return _BOOLEANS if _converts_booleans(operation) else None
+    if operation.name == "stablehlo.sort" and (_attribute(operation, "dimension") or 0) < 0:
+        return _NEGATIVE_SORT
     counts = operation.name == "stablehlo.count_leading_zeros"
     return _COUNT if counts and int(theirs[departure.result][departure.index]) < 0 else None
 
@@ -303,11 +323,17 @@ def _selects_by_columns(first: Difference) -> bool:
     """Whether results are those of windows whose elements are compared in another order of dimensions."""
     if first.operation != "stablehlo.select_and_scatter" or first.departure.index is None or not first.alone:
         return False
-    rank = len(first.departure.index)
-    if rank > MAX_PERMUTED_RANK:
+    view: Any = view_of(operation_of(first))
+    sizes = view.window_dimensions or [1] * len(first.departure.index)
+    long = [dimension for dimension, size in enumerate(sizes) if size > 1]
+    if len(long) > MAX_PERMUTED_RANK:
         return False
+    orders = [list(range(len(sizes))) for _ in range(math.factorial(len(long)))]
+    for order, permuted in zip(orders, itertools.permutations(long), strict=True):
+        for dimension, other in zip(long, permuted, strict=True):
+            order[dimension] = other
     try:
-        return any(_has_results(first, order) for order in itertools.permutations(range(rank)))
+        return any(_has_results(first, order) for order in orders)
     except NimbleError:
         return False
 
@@ -331,6 +357,13 @@ _COUNT: Final = KnownCause(
     "A negative integer has no leading zeros. The other implementation returns minus the number of bits where"
     " it evaluates the operation on a constant; what it computes at run time is right.",
     lambda first: False,
+)
+_NEGATIVE_SORT: Final = KnownCause(
+    "sort along a negative dimension does nothing",
+    "Constraint C4 of `sort` allows dimensions in [-rank, rank), and a negative one counts from the end. The"
+    " other implementation returns the operands as they are for some of them; which ones these are depends on"
+    " the rank, and varies from run to run.",
+    _is_negative_sort,
 )
 _BOOLEANS: Final = KnownCause(
     "bitcast_convert takes booleans for eight bits",
@@ -423,13 +456,7 @@ KNOWN_CAUSES: Final = (
         " implementation keeps values of loops in f16, from where such numbers return as 2 ** -14.",
         _rounds_to_normal_f16,
     ),
-    KnownCause(
-        "sort along a negative dimension does nothing",
-        "Constraint C4 of `sort` allows dimensions in [-rank, rank), and a negative one counts from the end."
-        " The other implementation returns the operands as they are for some of them; which ones these are"
-        " depends on the rank, and varies from run to run.",
-        _is_negative_sort,
-    ),
+    _NEGATIVE_SORT,
     _BOOLEANS,
     KnownCause(
         "reductions that promote return the type of the operand",
@@ -461,6 +488,12 @@ KNOWN_CAUSES: Final = (
         " NimbleHLO does, as the reference interpreter. The other implementation converts to f16 before,"
         " where the same numbers are normal and keep more digits.",
         _reduces_subnormal_numbers,
+    ),
+    KnownCause(
+        "reduce_precision of numbers of 8 bits or less is that of f16",
+        "The exponent bits that are kept are those of the operand's type, whose bias differs from f16's. The"
+        " other implementation converts to f16 before, of which it keeps the exponents nearest to 0.",
+        _reduces_precision_in_f16,
     ),
     KnownCause(
         "is_inf takes -0 for infinite in types without infinities",

@@ -12,7 +12,8 @@ import pytest
 import nimblehlo
 from nimblehlo.backends import backend
 from nimblehlo.differences import find_difference
-from nimblehlo.fuzzing.known_causes import known_cause
+from nimblehlo.error_bounds import Departure
+from nimblehlo.fuzzing.known_causes import cause_of_result, known_cause
 from nimblehlo.fuzzing.selection_orders import transposed_selection
 
 SCATTER_TWICE = """
@@ -90,6 +91,18 @@ func.func @main(%a: tensor<4x3x1x3x1x1x1x1xf32>) -> tensor<4x3x1x3x1x1x1x1xf32> 
 """
 TO_SORT = np.arange(36, dtype=np.float32)[::-1].reshape(4, 3, 1, 3, 1, 1, 1, 1)
 
+REDUCED = """
+func.func @main(%a: tensor<2xf8E4M3FNUZ>) -> tensor<2xf8E4M3FNUZ> {
+  %0 = stablehlo.reduce_precision %a, format = e4m23 : tensor<2xf8E4M3FNUZ>
+  return %0 : tensor<2xf8E4M3FNUZ>
+}
+"""
+ZETA = """
+func.func @main(%a: tensor<1xf32>, %b: tensor<1xf32>) -> tensor<1xf32> {
+  %0 = "chlo.zeta"(%a, %b) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+  return %0 : tensor<1xf32>
+}
+"""
 SELECT = """
 func.func @main(%a: tensor<2x2xi32>, %s: tensor<1x1xi32>, %i: tensor<i32>) -> tensor<2x2xi32> {
   %0 = "stablehlo.select_and_scatter"(%a, %s, %i) <{window_dimensions = array<i64: 2, 2>}> ({
@@ -129,6 +142,14 @@ func.func @main(%a: tensor<2x2xi32>, %s: tensor<1x1xi32>, %i: tensor<i32>) -> te
         ),
         (POPULATION, [np.array([-1, -2, 3]).astype(ml_dtypes.int4)], [[4, 3, 2]], "popcnt of negative"),
         (SORT, [TO_SORT], [np.sort(TO_SORT, axis=1)], "negative dimension"),
+        (
+            REDUCED,
+            [np.array([0.00878906, 1]).astype(ml_dtypes.float8_e4m3fnuz)],
+            [[0.0087890625, 1]],
+            "that of f16",
+        ),
+        # The sum of (k - 23.875) ** -4, of which the term of k = 24 is 4096.
+        (ZETA, [np.float32([4]), np.float32([-23.875])], [[4098.50048828125]], "zeta at negative"),
     ],
 )
 def test_causes_on_xla(program: str, inputs: list[Any], results: list[Any], title: str) -> None:
@@ -159,6 +180,25 @@ def test_another_order_of_a_window_is_recognized() -> None:
         assert first is not None
         cause = known_cause(first)
         assert ("another order" in cause.title if cause is not None else False) == is_known
+
+
+@pytest.mark.parametrize(
+    ("operation", "result", "title"),
+    [
+        ("stablehlo.count_leading_zeros", -32, "count_leading_zeros of constant"),
+        ("stablehlo.count_leading_zeros", 7, None),
+        ("stablehlo.popcnt", -32, None),
+    ],
+)
+def test_a_result_shows_its_cause(operation: str, result: int, title: str | None) -> None:
+    module = nimblehlo.load(
+        f"func.func @main(%a: tensor<1xi32>) -> tensor<1xi32> {{ %r = {operation} %a : tensor<1xi32>"
+        " return %r : tensor<1xi32> }"
+    )
+    departure = Departure(0, (0,), "another count", 1, np.inf)
+    cause = cause_of_result(module, departure, [np.array([result], np.int32)])
+    assert (cause is None) == (title is None)
+    assert cause is None or str(title) in cause.title
 
 
 def test_another_difference_has_no_known_cause() -> None:
