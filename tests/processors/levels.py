@@ -17,11 +17,17 @@ def available_levels() -> list[str]:
     return [level for level, features in LEVELS.items() if all(map(has, features))]
 
 
+_GLIBC_LIMITS = {"x86-64-v2": {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4"}}
+"""What keeps the C library, which chooses its functions when a process starts, from instructions above it.
+Functions of one number have no variants above x86-64-v3."""
+
+
 def environment(level: str) -> dict[str, str]:
     """The variables of a process that computes as a processor of a level of x86-64 would."""
     return {
         **os.environ,
         "NIMBLEHLO_CPU": level,
+        **_GLIBC_LIMITS.get(level, {}),
         "NPY_DISABLE_CPU_FEATURES": " ".join(numpy_features_above(level)),
         "OPENBLAS_CORETYPE": OPENBLAS_KINDS[level],
     }
