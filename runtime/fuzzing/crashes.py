@@ -37,6 +37,10 @@ REASONS: Final = {
         "reduce_window with a negative padding. XLA makes a slice with another shape than the next operation"
         " expects, and the check of its own module stops the process."
     ),
+    "std::length_error": (
+        "The slice of a concatenation begins where an empty operand does. XLA makes a slice of that operand,"
+        " of negative size."
+    ),
     "invalid fastbin entry": _MEMORY,
     "double free": _MEMORY,
     "invalid next size": _MEMORY,

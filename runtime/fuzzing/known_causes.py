@@ -18,7 +18,7 @@ import numpy as np
 
 from ..api import execute, load
 from ..differences import Difference
-from ..differences.extraction import main_block, returning
+from ..differences.extraction import main_block, operation_program, returning
 from ..error_bounds import Departure, accuracy
 from ..error_bounds.ulps import is_inexact, layout_of
 from ..error_bounds.wide_types import wide_array, widened
@@ -131,7 +131,7 @@ def _is_negative_sort(first: Difference) -> bool:
 
 
 def _reduces_subnormal_numbers(first: Difference) -> bool:
-    if first.operation != "stablehlo.reduce_precision" or first.departure.index is None:
+    if first.operation != "stablehlo.reduce_precision" or first.departure.index is None or not first.alone:
         return False
     operand = np.asarray(first.inputs[0])
     magnitude = abs(float(operand[first.departure.index]))
@@ -154,17 +154,21 @@ def _leaves_out_terms_of_zeta(first: Difference) -> bool:
 
 def _reduces_precision_in_f16(first: Difference) -> bool:
     """Whether the results of reduce_precision of numbers of 8 bits or less are those of f16."""
-    index = first.departure.index
-    operand: Any = operation_of(first).operands[0].type
-    dtype = first.ours[0].dtype
+    index, dtype = first.departure.index, first.ours[0].dtype
     if first.operation != "stablehlo.reduce_precision" or index is None or dtype.itemsize > 1:
         return False
-    module = load(re.sub(rf"(?<=[x<]){operand.element_type}(?=>)", "f16", str(first.module)))
+    value = operation_of(first).operands[0]
+    operand: Any = value.type
     try:
-        (reduced,) = execute(module, [np.asarray(one).astype(np.float16) for one in first.inputs])
+        (array,) = execute(returning(first.module, [value]), first.inputs)
+        program, _ = operation_program(operation_of(first), {value: np.asarray(array)})
+        module = load(re.sub(rf"(?<=[x<]){operand.element_type}(?=>)", "f16", str(program)))
+        (reduced,) = execute(module, [np.asarray(array).astype(np.float16)])
     except NimbleError:
         return False
-    return first.alone and bool(np.asarray(reduced)[index].astype(dtype) == first.theirs[0][index])
+    if np.shape(reduced) != first.theirs[0].shape:
+        return False
+    return bool(np.asarray(reduced)[index].astype(dtype) == first.theirs[0][index])
 
 
 def _rounds_to_normal_f16(first: Difference) -> bool:
@@ -229,7 +233,7 @@ def _reduces_nans(first: Difference) -> bool:
     """Whether NaN is reduced to a format without mantissa bits."""
     if first.operation != "stablehlo.reduce_precision" or first.departure.index is None:
         return False
-    has_none = _attribute(operation_of(first), "mantissa_bits") == 0
+    has_none = first.alone and _attribute(operation_of(first), "mantissa_bits") == 0
     return has_none and bool(np.isnan(first.inputs[0][first.departure.index]))
 
 
@@ -301,8 +305,25 @@ def cause_of_result(module: Module, departure: Departure, theirs: Sequence[Any])
         return _BOOLEANS if _converts_booleans(operation) else None
     if operation.name == "stablehlo.sort" and (_attribute(operation, "dimension") or 0) < 0:
         return _NEGATIVE_SORT
+    value = operation.operands[0] if operation.name == "stablehlo.convert" else results[departure.result]
+    if _is_unwrapped(value.type, theirs[departure.result][departure.index]):
+        return _UNWRAPPED
     counts = operation.name == "stablehlo.count_leading_zeros"
     return _COUNT if counts and int(theirs[departure.result][departure.index]) < 0 else None
+
+
+def _steps_the_other_way(first: Difference) -> bool:
+    """Whether next_after is applied to numbers of f8E8M0FNU, which have no sign."""
+    names = ("chlo.next_after", "chlo.broadcast_next_after")
+    return first.operation in names and first.ours[0].dtype.name == "float8_e8m0fnu"
+
+
+def _is_unwrapped(type: Any, value: Any) -> bool:
+    """Whether an integer of 2 or 4 bits is none of its type."""
+    if not isinstance(type, TensorType) or not type.category & INTEGER:
+        return False
+    limits = ml_dtypes.iinfo(type.dtype)  # type: ignore[no-untyped-call]
+    return not int(limits.min) <= int(value) <= int(limits.max)
 
 
 def _rounds_through_f16(first: Difference) -> bool:
@@ -357,6 +378,17 @@ _COUNT: Final = KnownCause(
     "A negative integer has no leading zeros. The other implementation returns minus the number of bits where"
     " it evaluates the operation on a constant; what it computes at run time is right.",
     lambda first: False,
+)
+_UNWRAPPED: Final = KnownCause(
+    "results of 2 or 4 bits keep other bits of their byte",
+    "Arithmetic wraps around modulo 2 ** width. The other implementation computes in bytes, and returns"
+    " integers that the type does not have, such as -12 for i4, where 4 is right.",
+    lambda first: (
+        first.departure.index is not None
+        and _is_unwrapped(
+            operation_of(first).results[0].type, first.theirs[first.departure.result][first.departure.index]
+        )
+    ),
 )
 _NEGATIVE_SORT: Final = KnownCause(
     "sort along a negative dimension does nothing",
@@ -458,6 +490,7 @@ KNOWN_CAUSES: Final = (
     ),
     _NEGATIVE_SORT,
     _BOOLEANS,
+    _UNWRAPPED,
     KnownCause(
         "reductions that promote return the type of the operand",
         "The result has the element type of the body's results, which may be wider than the operand's"
@@ -494,6 +527,12 @@ KNOWN_CAUSES: Final = (
         "The exponent bits that are kept are those of the operand's type, whose bias differs from f16's. The"
         " other implementation converts to f16 before, of which it keeps the exponents nearest to 0.",
         _reduces_precision_in_f16,
+    ),
+    KnownCause(
+        "next_after of f8E8M0FNU goes the wrong way",
+        "f8E8M0FNU has powers of two, and no sign: the number after 1 towards 2 is 2. The other"
+        " implementation takes the highest bit of the exponent for a sign, and returns 0.5.",
+        _steps_the_other_way,
     ),
     KnownCause(
         "is_inf takes -0 for infinite in types without infinities",

@@ -21,7 +21,7 @@ from nimblehlo.error_bounds import Departure, accuracy
 from nimblehlo.errors import NimbleError
 from nimblehlo.fuzzing.accepted_parts import ENDED, accepted_part
 from nimblehlo.fuzzing.campaign import random_module
-from nimblehlo.fuzzing.known_causes import known_cause
+from nimblehlo.fuzzing.known_causes import cause_of_result, known_cause
 from nimblehlo.ir import Module
 from tests.models import MODELS
 
@@ -47,10 +47,12 @@ def outside(module: Module, inputs: Sequence[Array], other: Backend) -> list[Dep
     return accuracy(module, inputs).departures(theirs)
 
 
-def cause(module: Module, inputs: Sequence[Array], other: Backend) -> str:
+def cause(module: Module, inputs: Sequence[Array], departure: Departure, other: Backend) -> str:
     """The title of the known cause of a difference."""
-    first = find_difference(module, inputs, other).first
-    known = None if first is None else known_cause(first)
+    known = cause_of_result(module, departure, other.run(module, inputs))
+    if known is None:
+        first = find_difference(module, inputs, other).first
+        known = None if first is None else known_cause(first)
     return "no known cause" if known is None else f"cause: {known.title}"
 
 
@@ -96,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for departure in departures:
             print(f"{name}: {departure}", flush=True)
         if departures:
-            print(f"{name}: {cause(module, inputs, other)}", flush=True)
+            print(f"{name}: {cause(module, inputs, departures[0], other)}", flush=True)
     seconds = time.monotonic() - start
     print(
         f"{inside} inside, {beyond} outside, {rejected} not run, {seconds:.0f} s;"

@@ -188,6 +188,7 @@ def test_another_order_of_a_window_is_recognized() -> None:
         ("stablehlo.count_leading_zeros", -32, "count_leading_zeros of constant"),
         ("stablehlo.count_leading_zeros", 7, None),
         ("stablehlo.popcnt", -32, None),
+        ("stablehlo.negate", 2**31, "other bits of their byte"),
     ],
 )
 def test_a_result_shows_its_cause(operation: str, result: int, title: str | None) -> None:
@@ -196,7 +197,7 @@ def test_a_result_shows_its_cause(operation: str, result: int, title: str | None
         " return %r : tensor<1xi32> }"
     )
     departure = Departure(0, (0,), "another count", 1, np.inf)
-    cause = cause_of_result(module, departure, [np.array([result], np.int32)])
+    cause = cause_of_result(module, departure, [np.array([result], np.int64)])
     assert (cause is None) == (title is None)
     assert cause is None or str(title) in cause.title
 
