@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import sys
 import threading
 from typing import Any
@@ -15,8 +16,10 @@ import jax.scipy.linalg
 import jax.scipy.special
 import numpy as np
 import pytest
-from jax.experimental import io_callback, topologies
+from jax.experimental import io_callback, serialize_executable, topologies
+from jax.experimental.layout import Format, Layout
 from jax.experimental.sparse.linalg import spsolve
+from jax.sharding import SingleDeviceSharding
 
 import nimblehlo.jax
 from nimblehlo.jax import running
@@ -277,6 +280,69 @@ def check_programs_that_were_exported_for_the_cpu() -> None:
     for_others = jax.export.export(jax.jit(jnp.sin), platforms=["cuda"])(1.0)
     with pytest.raises(ValueError, match="was exported for platform"):
         for_others.call(1.0)
+
+
+def check_layouts() -> None:
+    values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    for order in itertools.permutations(range(3)):
+        layout = Format(Layout(order), SingleDeviceSharding(jax.devices()[0]))
+        x = jax.device_put(values, layout)
+        assert x.format.layout.major_to_minor == order
+        copy = jax.device_put(x, jax.devices()[0], may_alias=False)
+        for array in (x, copy, jax.device_put(jnp.array(values), layout), x.copy()):
+            np.testing.assert_array_equal(array, values)
+        made = jax.jit(
+            lambda x: (x + 1, x.sum((0, 1)), x[0]), in_shardings=layout, out_shardings=(layout, None, None)
+        )
+        for result in (made(x), made(values)):
+            assert result[0].format.layout.major_to_minor == order
+            np.testing.assert_array_equal(result[0], values + 1)
+            np.testing.assert_array_equal(result[1], values.sum((0, 1)))
+            assert result[2].format.layout.major_to_minor == (0, 1)
+        np.testing.assert_array_equal(jax.jit(lambda x: x * 2, donate_argnums=0)(x), values * 2)
+
+
+def check_layouts_of_compiled_programs() -> None:
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    compiled = jax.jit(lambda x: (x.T, x.sum(), x + 1)).lower(values).compile()
+    assert [one.layout.major_to_minor for one in compiled.output_formats] == [(0, 1), (), (0, 1)]
+    assert [one.layout.major_to_minor for one in compiled.input_formats[0]] == [(0, 1)]
+    assert "f32[2,3]{1,0})->(f32[3,2]{1,0}, f32[], f32[2,3]{1,0})" in compiled.as_text()
+    columns = Format(Layout((1, 0)), SingleDeviceSharding(jax.devices()[0]))
+    automatic = Format(Layout.AUTO)
+    compiled = (
+        jax.jit(
+            lambda x, y: (x @ y, x + 1),
+            in_shardings=(columns, automatic),
+            out_shardings=(automatic, columns),
+        )
+        .lower(jax.ShapeDtypeStruct((2, 3), np.float32), jax.ShapeDtypeStruct((3, 3), np.float32))
+        .compile()
+    )
+    assert [one.layout.major_to_minor for one in compiled.input_formats[0]] == [(1, 0), (0, 1)]
+    assert [one.layout.major_to_minor for one in compiled.output_formats] == [(0, 1), (1, 0)]
+    y = jax.device_put(np.eye(3, dtype=np.float32), compiled.input_formats[0][1])
+    product, more = compiled(jax.device_put(values, columns), y)
+    np.testing.assert_array_equal(product, values)
+    np.testing.assert_array_equal(more, values + 1)
+
+
+def check_layouts_of_promised_and_serialized_results() -> None:
+    columns = Format(Layout((1, 0)), SingleDeviceSharding(jax.devices()[0]))
+    x = np.ones((600, 600), np.float32)
+    long = jax.jit(
+        lambda x: jax.lax.fori_loop(0, 8, lambda _, x: x @ x / 600, x) + jnp.arange(600.0),
+        out_shardings=columns,
+    )
+    for _ in range(3):  # the first calls show that it is long
+        result = long(x)
+        assert result.format.layout.major_to_minor == (1, 0)
+        assert result[5, 7] == 8 == np.asarray(result)[5, 7]
+    halves = jax.device_put(jnp.ones((4, 6), jnp.bfloat16), columns)
+    np.testing.assert_array_equal(halves.astype(np.float32), np.ones((4, 6)))
+    compiled = jax.jit(lambda x: x + 1, out_shardings=columns).lower(x).compile()
+    again = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
+    assert again(x).format.layout.major_to_minor == (1, 0)
 
 
 def check_devices_that_are_not_there_are_refused() -> None:

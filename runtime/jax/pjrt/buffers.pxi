@@ -1,4 +1,5 @@
-# PJRT_Buffer: a NumPy array in C order, or the promise of one that a worker computes.
+# PJRT_Buffer: a NumPy array, or the promise of one that a worker computes. Its elements lie in C order, or in the
+# layout that the caller has asked for (layouts.pxi).
 
 cdef struct Buffer:
     Py_ssize_t references
@@ -10,12 +11,13 @@ cdef struct Buffer:
     int external_references
     int pins
     bint is_deleted
+    int64_t *minor_to_major
     int64_t dims[1]
 
 
 cdef Buffer *new_buffer(Memory *memory, int kind, int rank) noexcept nogil:
     """A buffer whose array, event and sizes the caller sets."""
-    cdef Buffer *buffer = <Buffer *>malloc(sizeof(Buffer) + rank * sizeof(int64_t))
+    cdef Buffer *buffer = <Buffer *>malloc(sizeof(Buffer) + 2 * rank * sizeof(int64_t))
     if buffer == NULL:
         abort_for_lack_of_memory()
     buffer.references = 1
@@ -27,6 +29,7 @@ cdef Buffer *new_buffer(Memory *memory, int kind, int rank) noexcept nogil:
     buffer.external_references = 0
     buffer.pins = 0
     buffer.is_deleted = False
+    buffer.minor_to_major = NULL
     return buffer
 
 
@@ -176,22 +179,9 @@ cdef int hold_host_memory(
     return 0
 
 
-cdef Error *_is_row_major(Layout *layout, size_t rank) noexcept nogil:
-    """NULL for a layout in which arrays are stored here: elements in C order, no tiles."""
-    cdef size_t index
-    cdef TiledLayout *tiled
-    if layout == NULL or layout.kind != LAYOUT_TILED:
-        return NULL
-    tiled = &layout.value.tiled
-    for index in range(tiled.minor_to_major_size):
-        if tiled.minor_to_major[index] != <int64_t>(rank - 1 - index):
-            return plain_error(CODE_UNIMPLEMENTED, b"NimbleHLO stores arrays in row-major order only")
-    if tiled.tiles:
-        return plain_error(CODE_UNIMPLEMENTED, b"NimbleHLO does not tile arrays")
-    return NULL
-
-
-cdef Buffer *_from_host(FromHostArgs *args, Memory *memory, Event *done) except NULL:
+cdef Buffer *_from_host(
+    FromHostArgs *args, Memory *memory, const int64_t *minor_to_major, Event *done
+) except NULL:
     """A buffer of the caller's data: in the caller's memory where that is asked for and the data lies in C order."""
     cdef cnp.ndarray array
     cdef bint keeps = args.semantics == IMMUTABLE_ZERO_COPY or args.semantics == MUTABLE_ZERO_COPY
@@ -199,6 +189,8 @@ cdef Buffer *_from_host(FromHostArgs *args, Memory *memory, Event *done) except 
     array = _host_array(
         args.data, args.kind, args.dims, args.rank, strides, args.semantics == MUTABLE_ZERO_COPY
     )
+    if minor_to_major != NULL:
+        return keep_laid_out(array, args.kind, memory, minor_to_major, done)
     if keeps and cnp.PyArray_IS_C_CONTIGUOUS(array) and cnp.PyArray_ISALIGNED(array) and array.nbytes:
         hold_host_memory(array, args.data, done, NULL, NULL)
     else:
@@ -208,10 +200,12 @@ cdef Buffer *_from_host(FromHostArgs *args, Memory *memory, Event *done) except 
     return keep_array(array, args.kind, memory)
 
 
-cdef Error *_take_host_array(FromHostArgs *args, Memory *memory, Event *done) noexcept with gil:
+cdef Error *_take_host_array(
+    FromHostArgs *args, Memory *memory, const int64_t *minor_to_major, Event *done
+) noexcept with gil:
     collect_dropped()
     try:
-        args.buffer = _from_host(args, memory, done)
+        args.buffer = _from_host(args, memory, minor_to_major, done)
     except BaseException as exception:
         return error_of(exception)
     return NULL
@@ -221,16 +215,17 @@ cdef Error *buffer_from_host(FromHostArgs *args) noexcept nogil:
     cdef Memory *memory
     cdef Error *error = NULL
     cdef Event *done
+    cdef const int64_t *minor_to_major
     if lacks(args, &args.buffer):
         return short_structure()
-    error = _is_row_major(args.layout, args.rank)
+    error = read_layout(args.layout, args.rank, &minor_to_major)
     if error != NULL:
         return error
     if not begin_call():
         return shutting_down()
     memory = args.memory if args.memory != NULL else args.device.memories[0]
     done = new_event()
-    error = _take_host_array(args, memory, done)
+    error = _take_host_array(args, memory, minor_to_major, done)
     if error != NULL:
         release_event(done)
     else:
@@ -238,11 +233,17 @@ cdef Error *buffer_from_host(FromHostArgs *args) noexcept nogil:
     return error
 
 
-cdef Error *_take_view(ViewArgs *args, Memory *memory) noexcept with gil:
+cdef Error *_take_view(ViewArgs *args, Memory *memory, const int64_t *minor_to_major) noexcept with gil:
+    cdef int64_t strides[MAX_RANK]
     try:
-        array = _host_array(args.data, args.kind, args.dims, args.rank, NULL, False)
+        if minor_to_major != NULL:
+            fill_strides(strides, args.dims, args.rank, minor_to_major, dtype_of(args.kind).itemsize)
+        array = _host_array(
+            args.data, args.kind, args.dims, args.rank, strides if minor_to_major != NULL else NULL, False
+        )
         hold_host_memory(array, args.data, NULL, args.on_delete, args.on_delete_user)
         args.buffer = keep_array(array, args.kind, memory)
+        set_layout(args.buffer, minor_to_major)
     except BaseException as exception:
         return error_of(exception)
     return NULL
@@ -251,9 +252,10 @@ cdef Error *_take_view(ViewArgs *args, Memory *memory) noexcept with gil:
 cdef Error *buffer_of_view(ViewArgs *args) noexcept nogil:
     cdef Memory *memory
     cdef Error *error = NULL
+    cdef const int64_t *minor_to_major
     if lacks(args, &args.buffer):
         return short_structure()
-    error = _is_row_major(args.layout, args.rank)
+    error = read_layout(args.layout, args.rank, &minor_to_major)
     if error != NULL:
         return error
     if not begin_call():
@@ -261,12 +263,15 @@ cdef Error *buffer_of_view(ViewArgs *args) noexcept nogil:
     memory = args.device.memories[0]
     if not lacks(args, &args.memory) and args.memory != NULL:
         memory = args.memory
-    return _take_view(args, memory)
+    return _take_view(args, memory, minor_to_major)
 
 
-cdef Error *_make_uninitialized(UninitializedBufferArgs *args, Memory *memory) noexcept with gil:
+cdef Error *_make_uninitialized(
+    UninitializedBufferArgs *args, Memory *memory, const int64_t *minor_to_major
+) noexcept with gil:
     try:
-        args.buffer = keep_array(empty_array(args.kind, args.dims, args.rank), args.kind, memory)
+        array = empty_array(args.kind, args.dims, args.rank)
+        args.buffer = keep_laid_out(array, args.kind, memory, minor_to_major, NULL)
     except BaseException as exception:
         return error_of(exception)
     return NULL
@@ -275,15 +280,16 @@ cdef Error *_make_uninitialized(UninitializedBufferArgs *args, Memory *memory) n
 cdef Error *buffer_uninitialized(UninitializedBufferArgs *args) noexcept nogil:
     cdef Memory *memory
     cdef Error *error = NULL
+    cdef const int64_t *minor_to_major
     if lacks(args, &args.buffer):
         return short_structure()
-    error = _is_row_major(args.layout, args.rank)
+    error = read_layout(args.layout, args.rank, &minor_to_major)
     if error != NULL:
         return error
     if not begin_call():
         return shutting_down()
     memory = args.memory if args.memory != NULL else args.device.memories[0]
-    return _make_uninitialized(args, memory)
+    return _make_uninitialized(args, memory, minor_to_major)
 
 
 cdef Error *buffer_of_error(ErrorBufferArgs *args) noexcept nogil:
@@ -350,10 +356,6 @@ cdef Error *buffer_dynamic_dimensions(ListArgs *args) noexcept nogil:
     return NULL
 
 
-cdef int64_t ROW_MAJOR[MAX_RANK][MAX_RANK]
-"""For each rank the dimensions from the one that varies fastest to the slowest."""
-
-
 cdef Error *buffer_layout(BufferLayoutArgs *args) noexcept nogil:
     if lacks(args, &args.layout.kind):
         return short_structure()
@@ -362,7 +364,9 @@ cdef Error *buffer_layout(BufferLayoutArgs *args) noexcept nogil:
     args.layout.kind = LAYOUT_TILED
     args.layout.value.tiled.struct_size = sizeof(TiledLayout)
     args.layout.value.tiled.minor_to_major_size = args.buffer.rank
-    if args.buffer.rank:
+    if args.buffer.minor_to_major != NULL:
+        args.layout.value.tiled.minor_to_major = args.buffer.minor_to_major
+    elif args.buffer.rank:
         args.layout.value.tiled.minor_to_major = ROW_MAJOR[args.buffer.rank - 1]
     return NULL
 
@@ -400,7 +404,8 @@ cdef Error *buffer_memory(PointerArgs *args) noexcept nogil:
 cdef Error *buffer_is_on_cpu(BoolArgs *args) noexcept nogil:
     if lacks(args, &args.value):
         return short_structure()
-    args.value = 1
+    # jaxlib would take the memory of such a buffer for an array in C order.
+    args.value = (<Buffer *>args.handle).minor_to_major == NULL
     return NULL
 
 
@@ -540,6 +545,7 @@ cdef int copy_in_layout(cnp.ndarray array, ToHostArgs *args) except -1:
 cdef Error *buffer_to_host(ToHostArgs *args) noexcept nogil:
     cdef size_t needed
     cdef Error *refused
+    cdef const int64_t *minor_to_major
     if lacks(args, &args.event):
         return short_structure()
     needed = buffer_bytes(args.buffer)
@@ -549,13 +555,10 @@ cdef Error *buffer_to_host(ToHostArgs *args) noexcept nogil:
     if args.size < needed:
         return plain_error(CODE_INVALID_ARGUMENT, b"the destination is smaller than the buffer")
     if args.layout != NULL and args.buffer.rank:
-        if args.layout.kind == LAYOUT_STRIDES:
-            return _copy_transposed(args)
-        refused = _is_row_major(args.layout, args.buffer.rank)
+        refused = read_layout(args.layout, args.buffer.rank, &minor_to_major)
         if refused != NULL:
-            free(refused)
-            if args.layout.value.tiled.tiles:
-                return plain_error(CODE_UNIMPLEMENTED, b"NimbleHLO does not tile arrays")
+            return refused
+        if args.layout.kind == LAYOUT_STRIDES or not has_layout(args.buffer, minor_to_major):
             return _copy_transposed(args)
     return _copy_to_host(args.buffer, args.destination, 0, needed, &args.event)
 
@@ -570,7 +573,7 @@ cdef Error *buffer_copy_raw(CopyRawArgs *args) noexcept nogil:
 
 cdef Error *_copy_here(Buffer *buffer, Memory *memory, Buffer **copy) noexcept with gil:
     try:
-        copy[0] = keep_array(copy_array(array_of(buffer)), buffer.kind, memory)
+        copy[0] = keep_laid_out(copy_array(array_of(buffer)), buffer.kind, memory, buffer.minor_to_major, NULL)
     except BaseException as exception:
         return error_of(exception)
     return NULL
@@ -598,10 +601,7 @@ cdef Error *buffer_copy_to_memory(CopyArgs *args) noexcept nogil:
 
 
 cdef void fill_buffer_slots(Api *api) noexcept:
-    cdef int rank, index
-    for rank in range(1, MAX_RANK + 1):
-        for index in range(rank):
-            ROW_MAJOR[rank - 1][index] = rank - 1 - index
+    fill_row_major()
     api.slots[<int>SLOT_Client_BufferFromHostBuffer] = <void *>buffer_from_host
     api.slots[<int>SLOT_Client_CreateViewOfDeviceBuffer] = <void *>buffer_of_view
     api.slots[<int>SLOT_Client_CreateUninitializedBuffer] = <void *>buffer_uninitialized

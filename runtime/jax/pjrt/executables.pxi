@@ -22,6 +22,7 @@ cdef struct Executable:
     int *result_ranks
     size_t *result_rank_sizes
     int64_t *result_dims
+    int64_t **result_layouts
     int *result_memories
     Texts argument_shardings
     Texts result_shardings
@@ -53,6 +54,18 @@ cdef int _fill_lists(Executable *executable, object program) except -1:
     return 0
 
 
+cdef int64_t *_layout_of(object minor_to_major) except? NULL:
+    """A layout; NULL, which is the order of C, for None."""
+    cdef int64_t *layout
+    cdef Py_ssize_t index
+    if minor_to_major is None:
+        return NULL
+    layout = <int64_t *>allocate(len(minor_to_major) * sizeof(int64_t))
+    for index in range(len(minor_to_major)):
+        layout[index] = minor_to_major[index]
+    return layout
+
+
 cdef Executable *executable_of(object program, Client *client) except NULL:
     """The structure for a `LoadedProgram`."""
     cdef Executable *executable = <Executable *>allocate(sizeof(Executable))
@@ -71,12 +84,14 @@ cdef Executable *executable_of(object program, Client *client) except NULL:
     executable.result_rank_sizes = <size_t *>allocate(executable.result_count * sizeof(size_t))
     executable.result_memories = <int *>allocate(executable.result_count * sizeof(int))
     executable.result_dims = <int64_t *>allocate(sum(map(len, program.result_shapes)) * sizeof(int64_t))
+    executable.result_layouts = <int64_t **>allocate(executable.result_count * sizeof(int64_t *))
     executable.has_static_results = True
     for index in range(executable.result_count):
         executable.result_kinds[index] = program.result_kinds[index]
         executable.result_ranks[index] = len(program.result_shapes[index])
         executable.result_rank_sizes[index] = executable.result_ranks[index]
         executable.result_memories[index] = program.result_memories[index]
+        executable.result_layouts[index] = _layout_of(program.result_layouts[index])
         for size in program.result_shapes[index]:
             executable.result_dims[dims] = size
             dims += 1
@@ -103,7 +118,7 @@ cdef Executable *executable_of(object program, Client *client) except NULL:
 
 
 cdef void release_executable(Executable *executable) noexcept nogil:
-    cdef Py_ssize_t left
+    cdef Py_ssize_t left, index
     if executable == NULL:
         return
     take_lock()
@@ -118,6 +133,9 @@ cdef void release_executable(Executable *executable) noexcept nogil:
         free(executable.result_rank_sizes)
         free(executable.result_dims)
         free(executable.result_memories)
+        for index in range(executable.result_count):
+            free(executable.result_layouts[index])
+        free(executable.result_layouts)
         free_texts(&executable.argument_shardings)
         free_texts(&executable.result_shardings)
         free_texts(&executable.argument_memory_kinds)

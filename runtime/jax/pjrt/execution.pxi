@@ -128,10 +128,12 @@ cdef Error *_run_here(ExecuteArgs *args, Device *device) noexcept with gil:
         computed = PyObject_Call(<object>executable.run, gathered, NULL)
         _note_duration(executable, started)
         for index in range(executable.result_count):
-            args.results[0][index] = keep_array(
+            args.results[0][index] = keep_laid_out(
                 _result(computed, index),
                 executable.result_kinds[index],
                 device.memories[executable.result_memories[index]],
+                executable.result_layouts[index],
+                NULL,
             )
         if args.complete != NULL:
             args.complete[0] = &READY
@@ -149,6 +151,7 @@ cdef Buffer *_promise(Executable *executable, Py_ssize_t index, int64_t *dims, M
     """A buffer for a result whose array comes when the event completes."""
     cdef Buffer *buffer = new_buffer(memory, executable.result_kinds[index], executable.result_ranks[index])
     memcpy(buffer.dims, dims, buffer.rank * sizeof(int64_t))
+    set_layout(buffer, executable.result_layouts[index])
     buffer.ready = retain_event(event)
     return buffer
 
@@ -293,7 +296,10 @@ cdef void run_task(Task *task) noexcept with gil:
             del shards
         for number in range(device_count):
             for index in range(executable.result_count):
-                fulfil(task.results[number * executable.result_count + index], _result(computed[number], index))
+                array = _result(computed[number], index)
+                if executable.result_layouts[index] != NULL:
+                    array = laid_out(array, executable.result_layouts[index])
+                fulfil(task.results[number * executable.result_count + index], array)
     except BaseException as exception:
         task.failure = error_of(exception)
 

@@ -24,6 +24,7 @@ from .client import MEMORY_KINDS, platform_version
 from .compile_options import CompileOptions, device_assignment, parse_compile_options
 from .cost import cost_of
 from .element_types import KINDS, PRED
+from .layouts import layouts_of, with_layouts
 from .partitioned import PartitionedProgram, divide_callbacks, propagated
 
 MAX_QUICK_BYTES: Final = 1 << 20
@@ -48,6 +49,7 @@ class LoadedProgram:
         result_kinds: PJRT's number of the element type of each result.
         run_partitioned: runs it on the arrays of several devices; only there if it is for several.
         result_shapes: the sizes of each result on a device.
+        argument_layouts, result_layouts: their dimensions from the minor to the major one; None: in C order.
         argument_memories, result_memories: numbers of the kinds of memory that arguments and results are in.
         argument_shardings, result_shardings: the OpSharding of each argument and result; none for one device.
         donated: numbers of the arguments whose memory a call may use, and which it deletes.
@@ -85,6 +87,8 @@ class LoadedProgram:
         described = [_describe(type) for type in function.type.results]
         self.result_kinds = [kind for kind, _ in described]
         self.result_shapes = [shape for _, shape in described]
+        self.argument_layouts = layouts_of(function.type.inputs, function.argument_attributes)
+        self.result_layouts = layouts_of(function.type.results, function.result_attributes)
         self.result_memories = _memories(function.result_attributes)
         self.argument_memories = _memories(function.argument_attributes)
         self.argument_shardings: list[bytes] = []
@@ -118,8 +122,8 @@ class LoadedProgram:
             UnsupportedError: it is for several devices, and runs whole, not as a program of each.
         """
         if self._text is None:
-            is_local = self.partitions > 1
-            self._text = _local_text(self._local) if is_local else _portable_text(self._code)
+            text = _local_text(self._local) if self.partitions > 1 else _portable_text(self._code)
+            self._text = with_layouts(text, self._module, self.argument_layouts, self.result_layouts)
         return self._text
 
     def serialize(self) -> bytes:
