@@ -15,7 +15,12 @@ from numba.core.errors import RequireLiteralValue
 from numba.extending import intrinsic as numba_intrinsic
 from numba.np.numpy_support import from_dtype
 
-from ..launch.processor import avoids_software_prefetch, prefetch_distance_bytes, vector_bytes
+from ..launch.processor import (
+    avoids_software_prefetch,
+    converts_halves,
+    prefetch_distance_bytes,
+    vector_bytes,
+)
 from .block_sizes import CACHE_LINE
 from .monoids import (
     WIDENED,
@@ -69,7 +74,7 @@ def _like(kind: Any, shape: Any) -> Any:
     return ir.VectorType(kind, shape.count) if isinstance(shape, ir.VectorType) else kind
 
 
-def _constant(kind: Any, value: int) -> Any:
+def _constant(kind: Any, value: float) -> Any:
     if isinstance(kind, ir.VectorType):
         return ir.Constant(kind, [ir.Constant(kind.element, value)] * kind.count)
     return ir.Constant(kind, value)
@@ -113,6 +118,8 @@ def _absolute(builder: Any, value: Any) -> Any:
 
 def _widened(builder: Any, element: str, bits: Any) -> Any:
     """float32 of stored bits."""
+    if element == "float16" and not converts_halves():
+        return _widened_half(builder, bits)
     if element == "float16":
         half = builder.bitcast(bits, _like(ir.HalfType(), bits.type))
         return builder.fpext(half, _like(ir.FloatType(), bits.type))
@@ -125,6 +132,8 @@ def _widened(builder: Any, element: str, bits: Any) -> Any:
 def _narrowed(builder: Any, element: str, value: Any) -> Any:
     """Stored bits of a float32, rounded to nearest even; a NaN stays one."""
     short = _like(ir.IntType(16), value.type)
+    if element == "float16" and not converts_halves():
+        return builder.trunc(_narrowed_half(builder, value), short)
     if element == "float16":
         return builder.bitcast(builder.fptrunc(value, _like(ir.HalfType(), value.type)), short)
     wide = _like(I32, value.type)
@@ -134,6 +143,53 @@ def _narrowed(builder: Any, element: str, value: Any) -> Any:
     quiet = builder.or_(bits, _constant(wide, 0x400000))
     kept = builder.select(builder.fcmp_unordered("uno", value, value), quiet, rounded)
     return builder.trunc(builder.lshr(kept, _constant(wide, 16)), short)
+
+
+def _widened_half(builder: Any, bits: Any) -> Any:
+    """float32 of the bits of float16, without instructions for it; a NaN becomes a quiet one.
+
+    The exponent's bias changes by a multiplication, which is exact and makes subnormal numbers normal.
+    """
+    wide = _like(I32, bits.type)
+    word = builder.zext(bits, wide)
+    size = builder.and_(word, _constant(wide, 0x7FFF))
+    sign = builder.shl(builder.xor(word, size), _constant(wide, 16))
+    shifted = builder.shl(size, _constant(wide, 13))
+    single = _like(ir.FloatType(), bits.type)
+    rebiased = builder.fmul(builder.bitcast(shifted, single), _constant(single, 2.0**112))
+    finite = builder.bitcast(rebiased, wide)
+    infinite = builder.or_(finite, _constant(wide, 0x7F800000))
+    nan = builder.or_(infinite, _constant(wide, 0x400000))
+    finite = builder.select(_is_at_least(builder, size, 0x7C00), infinite, finite)
+    finite = builder.select(_is_at_least(builder, size, 0x7C01), nan, finite)
+    return builder.bitcast(builder.or_(finite, sign), single)
+
+
+def _narrowed_half(builder: Any, value: Any) -> Any:
+    """Bits of float16, in words, of float32 rounded to nearest even, without instructions for it."""
+    wide = _like(I32, value.type)
+    word = builder.bitcast(value, wide)
+    size = builder.and_(word, _constant(wide, 0x7FFFFFFF))
+    sign = builder.lshr(builder.xor(word, size), _constant(wide, 16))
+    # The unit in the last place of 0.5 is the smallest float16: this sum rounds there.
+    aligned = builder.fadd(builder.bitcast(size, value.type), _constant(value.type, 0.5))
+    subnormal = builder.sub(builder.bitcast(aligned, wide), _constant(wide, 0x3F000000))
+    odd = builder.and_(builder.lshr(size, _constant(wide, 13)), _constant(wide, 1))
+    rounded = builder.add(
+        builder.sub(size, _constant(wide, 112 << 23)), builder.add(odd, _constant(wide, 0xFFF))
+    )
+    normal = builder.lshr(rounded, _constant(wide, 13))
+    payload = builder.and_(builder.lshr(size, _constant(wide, 13)), _constant(wide, 0x3FF))
+    nan = builder.or_(payload, _constant(wide, 0x7E00))
+    bits = builder.select(_is_at_least(builder, size, 0x38800000), normal, subnormal)
+    bits = builder.select(_is_at_least(builder, size, 0x477FF000), _constant(wide, 0x7C00), bits)
+    bits = builder.select(_is_at_least(builder, size, 0x7F800001), nan, bits)
+    return builder.or_(bits, sign)
+
+
+def _is_at_least(builder: Any, number: Any, bound: int) -> Any:
+    """Whether numbers without a sign are at least a bound."""
+    return builder.icmp_unsigned(">=", number, _constant(number.type, bound))
 
 
 def apply(builder: Any, kind: Combination, left: Value, right: Value) -> Value:
@@ -361,9 +417,7 @@ class ReadAhead:
     Processors whose hardware prefetcher is sufficient only need memory to be read in order.
     """
 
-    def __init__(
-        self, builder: Any, element: str, data: Any, index: Any, count: int, steps: int = 1
-    ) -> None:
+    def __init__(self, builder: Any, element: str, data: Any, index: Any, count: int, steps: int = 1) -> None:
         self.builder, self.element, self.data, self.index, self.steps = builder, element, data, index, steps
         self.itemsize = storage_dtype(element).itemsize
         self.lines = -(-count * self.itemsize // CACHE_LINE)
