@@ -25,7 +25,6 @@ SYSTEM, WHEELS, SITE, EXTENSIONS, APPLICATION = (
     FOLDER / name for name in ("system", "wheels", "site", "extensions", "application")
 )
 RELEASE, PYTHON, TRIPLET = "bookworm", "python3.11", "aarch64-linux-gnu"
-MIRROR = "http://deb.debian.org/debian"
 REQUIREMENTS = ("numpy", "scipy", "numba", "llvmlite", "ml_dtypes")
 PLATFORMS = (
     "manylinux2014_aarch64",
@@ -41,7 +40,7 @@ def unpack_system() -> None:
     if (SYSTEM / "usr/bin" / PYTHON).exists():
         return
     options = ["--arch=arm64", "--foreign", "--variant=minbase", f"--include={PYTHON},lib{PYTHON}-dev"]
-    subprocess.run(["debootstrap", *options, RELEASE, str(SYSTEM), MIRROR], check=True)
+    subprocess.run(["debootstrap", *options, RELEASE, str(SYSTEM)], check=True)
     for package in sorted((SYSTEM / "var/cache/apt/archives").glob("*.deb")):
         subprocess.run(["dpkg", "-x", str(package), str(SYSTEM)], check=True)
 

@@ -352,6 +352,7 @@ def _products(
     packs_items = is_direct and not by_groups and rhs_strides[-1] == 1 and windows <= _MAX_WINDOWS_OF_ITEMS
     wanted_items, item_windows = min(_MIN_WORK_ITEMS, fmas // _ITEM_FMAS), block
     if packs_items:
+        # Half of the wanted items suffice: each group of rows packs the same strips again.
         row_groups = max(1, min(-(-wanted_items // (2 * groups * strips)), windows // tasks.BLOCK))
         item_windows, block = -(-windows // (row_groups * rows)) * rows, tasks.BLOCK
         blocks = -(-windows // item_windows)

@@ -162,10 +162,10 @@ def _product_bounds(operation: Operation, operands: Sequence[Array], results: Se
 
     Where one underflows, the result may be zero, or off by as much as it is.
     """
-    greatest = largest_products(operation, operands, results)
-    least = smallest_products(operation, operands, results)
+    maxima = largest_products(operation, operands, results)
+    minima = smallest_products(operation, operands, results)
     bounds: Bounds = []
-    for result, largest, smallest in zip(results, greatest, least, strict=True):
+    for result, largest, smallest in zip(results, maxima, minima, strict=True):
         if largest is None or smallest is None:
             bounds.append(None)
             continue
