@@ -11,12 +11,10 @@ import sys
 from typing import Final
 
 from ..errors import ParseError, UnsupportedError
+from . import jaxlib_modules
 
 MAGIC: Final = b"ML\xefR"
 """How MLIR bytecode begins."""
-
-_PORTABLE: Final = b"StableHLO_v"
-"""How the producer's name begins in a portable artifact, after MAGIC and the version."""
 
 _MAX_WAIT_SECONDS: Final = 30.0
 """Timeout in seconds; one more second is added for each 2 MB of bytecode."""
@@ -25,28 +23,15 @@ _MALFORMED: Final = 4
 
 # Text goes out as bytes, without a check of the module: what it holds is checked when it is parsed.
 _READER: Final = f"""
-import sys
-try:
-    from jaxlib.mlir import ir
-    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-except ImportError:
-    sys.exit({_NOT_INSTALLED})
-context = ir.Context()
-context.allow_unregistered_dialects = True
-registry = ir.DialectRegistry()
-_jax_mlir_ext.register_dialects(registry)
-context.append_dialect_registry(registry)
-for dialect in (chlo, sdy, stablehlo):
-    dialect.register_dialect(context)
+import runpy, sys
+jaxlib_modules = runpy.run_path({jaxlib_modules.__file__!r})
 content = sys.stdin.buffer.read()
 try:
-    if {_PORTABLE!r} in content[:32]:
-        module = stablehlo.deserialize_portable_artifact(context, content)
-    else:
-        module = ir.Module.parse(content, context=context)
-except (ValueError, ir.MLIRError):
-    print("reads " + stablehlo.get_current_version(), file=sys.stderr)
+    module = jaxlib_modules["read_module"](content)
+except ImportError:
+    sys.exit({_NOT_INSTALLED})
+except ValueError:
+    print("reads " + jaxlib_modules["latest_version"](), file=sys.stderr)
     sys.exit({_MALFORMED})
 text = module.operation.get_asm(
     binary=True, enable_debug_info=True, print_generic_op_form=True, assume_verified=True
@@ -108,7 +93,7 @@ def require_version(content: bytes, limit: str, name: str) -> None:
     Raises:
         UnsupportedError: it is a portable artifact of a later version.
     """
-    written = re.search(_PORTABLE + rb"(\d+\.\d+\.\d+)", content[:64])
+    written = re.search(jaxlib_modules.PORTABLE + rb"(\d+\.\d+\.\d+)", content[:64])
     version = written[1].decode() if written else limit
     if tuple(map(int, version.split("."))) > tuple(map(int, limit.split("."))):
         raise UnsupportedError(

@@ -6,6 +6,7 @@ import os
 from typing import Final
 
 from ...errors import UnsupportedError
+from ...frontend.jaxlib_modules import latest_version
 
 MAX_DEVICES: Final = 1024
 
@@ -59,8 +60,7 @@ def platform_version() -> str:
 def stablehlo_version() -> tuple[int, int, int]:
     """The newest version of StableHLO that portable artifacts may have."""
     try:
-        from jaxlib.mlir.dialects import stablehlo
+        major, minor, patch = latest_version().split(".")
     except ImportError:
         return _STABLEHLO_VERSION
-    major, minor, patch = stablehlo.get_current_version().split(".")
     return int(major), int(minor), int(patch)

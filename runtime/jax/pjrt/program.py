@@ -14,6 +14,7 @@ from typing import Any, Final
 from ...api import Executable
 from ...errors import ParseError, UnsupportedError
 from ...frontend.bytecode import MAGIC, require_version
+from ...frontend.jaxlib_modules import latest_version, read_module
 from ...frontend.loader import load_ir
 from ...ir import Attribute, BoolAttribute, Function, Module, StringAttribute
 from ...ops.collectives.process_grid import Grid
@@ -228,23 +229,10 @@ def _with_shardy(module: Any, code: bytes) -> Any:
 
 def _bytecode_module(code: bytes) -> Any:
     """jaxlib's module of text, of bytecode or of a portable artifact."""
-    from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
-
-    context = ir.Context()
-    context.allow_unregistered_dialects = True
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    context.append_dialect_registry(registry)
-    for dialect in (chlo, sdy, stablehlo):
-        dialect.register_dialect(context)
     try:
-        if b"StableHLO_v" in code[:32]:
-            return stablehlo.deserialize_portable_artifact(context, code)
-        return ir.Module.parse(code, context=context)
-    except (ValueError, ir.MLIRError) as error:
-        require_version(code, stablehlo.get_current_version(), "the program")
+        return read_module(code)
+    except ValueError as error:
+        require_version(code, latest_version(), "the program")
         raise ParseError(f"malformed bytecode: {error}") from None
 
 
