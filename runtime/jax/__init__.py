@@ -29,7 +29,7 @@ def initialize() -> None:
     Raises:
         UnsupportedError: the installed JAX lacks a name that this needs.
     """
-    from . import dlpack, result_shardings
+    from . import dlpack, executables
     from .compatibility import REGISTER_PLUGIN
     from .lowering import PLATFORM, register
     from .pjrt.plugin import api_capsule
@@ -39,7 +39,7 @@ def initialize() -> None:
     register()
     install(PLATFORM)
     dlpack.install()
-    result_shardings.install()
+    executables.install()
     # Below the CPU's priority, which is 0: the platform is used where it is asked for.
     REGISTER_PLUGIN.get()(PLATFORM, c_api=api_capsule(), priority=-100, make_topology=_refuse_topology)
     # After the plugin's own function, so that it runs before: the tasks of these threads are waited for then.

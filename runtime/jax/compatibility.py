@@ -107,6 +107,9 @@ CHECK_DLPACK_DEVICE: Final = PrivateName(
 EXECUTABLE_SHARDINGS: Final = PrivateName(
     "jax._src.interpreters.pxla", "get_op_sharding_from_executable", "shardings of results"
 )
+INITIALIZE_EXECUTION: Final = PrivateName(
+    "jax._src.interpreters.pxla", "ExecuteReplicated.__init__", "errors of callbacks"
+)
 OP_SHARDING: Final = PrivateName("jax._src.lib", "xla_client.OpSharding", "shardings of results")
 CONFIG: Final = PrivateName("jax._src.config", "config_ext.Config", "settings of programs")
 

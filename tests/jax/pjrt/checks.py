@@ -88,9 +88,13 @@ def check_errors_come_when_results_are_waited_for() -> None:
     shape = jax.ShapeDtypeStruct((), np.float32)
     failed = jax.jit(lambda x: jax.pure_callback(fail, shape, x))(1.0)
     following = jax.jit(lambda x: x + 1)(failed)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="no such luck"):
+        jax.effects_barrier()
     for result in (failed, following):
         with pytest.raises(jax.errors.JaxRuntimeError, match="no such luck"):
             result.block_until_ready()
+    jax.jit(lambda x: jax.pure_callback(lambda x: x, shape, x))(1.0)
+    jax.effects_barrier()
 
 
 def check_callbacks_may_run_programs() -> None:

@@ -1,0 +1,68 @@
+"""What JAX must know of a compiled program and does not get from jaxlib.
+
+Functions here stand in for JAX's that ask jaxlib. They find the program by the executable's fingerprint.
+
+- Shardings of results: PJRT's extension for them came with jaxlib 0.9. An earlier one reads them from XLA's
+  modules, which the plugin has none of.
+- Whether a program calls Python functions. JAX knows it of programs for its own CPU client; where it does,
+  `jax.effects_barrier` waits for a call, and raises what a function of `jax.pure_callback` has raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import compatibility
+from .lowering import PLATFORM
+from .pjrt.program import LoadedProgram, loaded_program
+
+Shardings = tuple[Sequence[Any], Sequence[Any]]
+
+
+def install() -> None:
+    """Have JAX know these things. Calling it again changes nothing.
+
+    Raises:
+        UnsupportedError: the installed JAX lacks a name that this needs.
+    """
+    compatibility.wrap(compatibility.EXECUTABLE_SHARDINGS, _asking_the_program)
+    compatibility.wrap(compatibility.INITIALIZE_EXECUTION, _noting_callbacks)
+
+
+def _program_of(executable: Any) -> LoadedProgram | None:
+    """The program of jaxlib's executable; None where it is none of the platform's."""
+    if executable.client.platform != PLATFORM:
+        return None
+    return loaded_program(executable.fingerprint)
+
+
+def _asking_the_program(shardings: Callable[[Any], Shardings]) -> Callable[[Any], Shardings]:
+    def shardings_of(executable: Any) -> Shardings:
+        arguments, results = shardings(executable)
+        program = None if results else _program_of(executable)
+        if program is None:
+            return arguments, results
+        return _decoded(program.argument_shardings), _decoded(program.result_shardings)
+
+    return shardings_of
+
+
+def _decoded(serialized: Sequence[bytes]) -> list[Any]:
+    """jaxlib's objects of serialized OpShardings."""
+    decoded = []
+    for message in serialized:
+        sharding = compatibility.OP_SHARDING.get()()
+        sharding.ParseFromString(message)
+        decoded.append(sharding)
+    return decoded
+
+
+def _noting_callbacks(initialize: Callable[..., None]) -> Callable[..., None]:
+    def init(execution: Any, executable: Any, *arguments: Any, **keywords: Any) -> None:
+        initialize(execution, executable, *arguments, **keywords)
+        program = _program_of(executable)
+        if program is not None and program.calls_python:
+            execution.has_host_callbacks = True
+
+    return init
