@@ -100,6 +100,7 @@ cdef extern from "Python.h":
     unsigned long PyThread_start_new_thread(void (*function)(void *) noexcept nogil, void *argument) nogil
     object PyObject_Call(object function, object arguments, PyObject *keywords)
     int PyGILState_Check() nogil
+    int PyGILState_Ensure() nogil
     PyThreadState *PyEval_SaveThread() nogil
     void PyEval_RestoreThread(PyThreadState *state) nogil
     int Py_AddPendingCall(int (*function)(void *) noexcept, void *argument) nogil
