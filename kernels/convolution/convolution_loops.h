@@ -200,7 +200,9 @@ CONV_CODE void CONV_NAME(conv_pack_strip)(
             const CONV_ITEM *later = factors[conv_min(k + CONV_PREFETCHED_ROWS, count - 1)] + shift;
             for (int64_t lane = 0; lane < width; lane += CONV_LANES) {
                 __builtin_prefetch(later + lane);
-                CONV_STORE(to + lane, CONV_NAME(conv_load)(from + lane, 1, valid_lanes - lane));
+                /* Another task may have written the next strip already. */
+                CONV_NAME(conv_store)(
+                    to + lane, 1, width - lane, CONV_NAME(conv_load)(from + lane, 1, valid_lanes - lane), 0);
             }
             continue;
         }

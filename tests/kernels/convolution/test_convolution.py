@@ -262,6 +262,19 @@ def test_factors_that_each_work_item_packs(windows, columns):
 
 
 @needs_integers
+def test_strips_of_a_few_columns_are_packed_apart():
+    """Vectors run along windows, and output features are contiguous in rhs: strips are narrower than vectors."""
+    generator = np.random.default_rng(11)
+    lhs = generator.integers(-9, 9, (1, 14, 14, 128), np.int32)
+    rhs = generator.integers(-9, 9, (3, 3, 128, 260), np.int32)
+    axes = (axis(14, 3, low=1, high=1),) * 2
+    features_first = ((0, 2, 3, 1), (0, 1, 2, 3), (0, 2, 3, 1))
+    expected = term_by_term(lhs, rhs, axes)
+    for _ in range(20):
+        np.testing.assert_array_equal(convolved(lhs, rhs, axes, orders=features_first, threads=8), expected)
+
+
+@needs_integers
 def test_windows_and_columns_fill_tiles_in_any_number():
     generator = np.random.default_rng(2)
     for size, outputs in ((1, 1), (49, 16), (50, 65), (96, 100), (900, 130)):
