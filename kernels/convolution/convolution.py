@@ -166,6 +166,7 @@ class _Problem(NamedTuple):
     groups: tuple[int, int]
     dtype: np.dtype[Any]
     threads: int | None
+    is_rhs_constant: bool = False
 
 
 class _Subproblem(NamedTuple):
@@ -185,6 +186,7 @@ def prepare(
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     threads: int | None = None,
+    is_rhs_constant: bool = False,
 ) -> Convolution:
     """Make a function of lhs and rhs that convolves them by matrix products of windows with rhs.
 
@@ -195,11 +197,14 @@ def prepare(
         dtype: element type of all arrays.
         feature_group_count, batch_group_count: as in the specification.
         threads: maximum number of threads; None: all.
+        is_rhs_constant: whether rhs has the same elements in all calls. The function then keeps it packed,
+            in as much memory as rhs takes.
 
     Raises ValueError if no loops exist. Source: the specification's section on convolution.
     """
     groups = (feature_group_count, batch_group_count)
     problem = _problem(shapes, axes, numbers, np.dtype(dtype), groups, threads)
+    problem = problem._replace(is_rhs_constant=is_rhs_constant)
     everything = (slice(None),) * len(numbers.lhs)
     whole = _Subproblem(problem, everything, everything)
     subproblems = _undilated(whole)
@@ -350,6 +355,7 @@ def _products(
         blocks = -(-windows // block)
     fmas = windows * columns * groups * k
     packs_items = is_direct and not by_groups and rhs_strides[-1] == 1 and windows <= _MAX_WINDOWS_OF_ITEMS
+    packs_items = packs_items and not problem.is_rhs_constant
     wanted_items, item_windows = min(_MIN_WORK_ITEMS, fmas // _ITEM_FMAS), block
     if packs_items:
         # Half of the wanted items suffice: each group of rows packs the same strips again.
@@ -389,7 +395,17 @@ def _products(
         "k_block_segments": k_blocks,
     }
     seconds = fmas / _FMAS_PER_SECOND
-    return tasks.Products(name, level, geometry.axes, tables, layout, offsets, seconds, problem.threads)
+    return tasks.Products(
+        name,
+        level,
+        geometry.axes,
+        tables,
+        layout,
+        offsets,
+        seconds,
+        problem.threads,
+        problem.is_rhs_constant,
+    )
 
 
 def _segments(k: int, k_block: int, features: int) -> tuple[np.ndarray, np.ndarray]:

@@ -28,6 +28,7 @@ class Products:
         offsets: Sequence[int],
         seconds: float,
         threads: int | None = None,
+        keeps_panels: bool = False,
     ) -> None: ...
     def __call__(self, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None: ...
 

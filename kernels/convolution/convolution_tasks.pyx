@@ -157,6 +157,7 @@ cdef class Products:
         offsets: bytes from the beginning of rhs and of the result to the slices to use.
         seconds: estimated duration of a call on one thread.
         threads: the most threads to use; None: all.
+        keeps_panels: whether all calls are given the same rhs. The first call's panels then serve the others.
     """
 
     cdef ConvProduct plan
@@ -164,9 +165,12 @@ cdef class Products:
     cdef object threads
     cdef double seconds
     cdef int64_t tasks, panel_bytes, itemsize, rhs_offset, result_offset
+    cdef bint keeps_panels
+    cdef AlignedMemory kept_panels
 
-    def __init__(self, name, level, axes, tables, layout, offsets, seconds, threads=None):
+    def __init__(self, name, level, axes, tables, layout, offsets, seconds, threads=None, keeps_panels=False):
         cdef ConvProduct *p = &self.plan
+        self.keeps_panels = keeps_panels
         self.keep_alive, self.threads, self.seconds, self.itemsize = [], threads, seconds, np.dtype(name).itemsize
         self.rhs_offset, self.result_offset = offsets
         p.kind, p.level, p.rank = _KINDS[name], level, len(axes)
@@ -193,19 +197,26 @@ cdef class Products:
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result for arrays with the strides that were prepared."""
         cdef ConvProduct plan = self.plan
-        cdef AlignedMemory memory
+        cdef AlignedMemory memory, panels = self.kept_panels
+        cdef int64_t panel_bytes = 0 if self.keeps_panels else self.panel_bytes
+        if panels is not None:
+            plan.pack_tasks = 0
+        elif self.keeps_panels:
+            panels = AlignedMemory(self.panel_bytes, True)
         plan.slots = 1 if self.tasks == 1 else min(self.tasks, _threads.chosen_threads(self.threads))
-        memory = AlignedMemory(self.panel_bytes + plan.slots * (plan.slot_bytes + sizeof(int32_t)))
+        memory = AlignedMemory(panel_bytes + plan.slots * (plan.slot_bytes + sizeof(int32_t)))
         plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs) + self.rhs_offset
         plan.result = <char *>cnp.PyArray_DATA(result) + self.result_offset
         plan.packed_tasks = 0
-        plan.panels = memory.memory
-        plan.memory = plan.panels + self.panel_bytes
+        plan.panels = memory.memory if panels is None else panels.memory
+        plan.memory = memory.memory + panel_bytes
         plan.busy = <int32_t *>(plan.memory + plan.slots * plan.slot_bytes)
         memset(plan.busy, 0, plan.slots * sizeof(int32_t))
         run_in_order(
             <size_t>conv_product_task, <size_t>&plan, plan.pack_tasks + self.tasks, self.seconds, self.threads
         )
+        # Concurrent first calls each pack panels of their own.
+        self.kept_panels = panels
 
 
 cdef int64_t slot_bytes(ConvProduct *p, int64_t itemsize) noexcept:

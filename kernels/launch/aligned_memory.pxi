@@ -13,15 +13,22 @@ cdef class AlignedMemory:
     """Memory that begins at a cache line. The last array is cached between calls: page faults cost more than copying.
 
     It comes from NumPy, so that limits on memory hold for it.
+
+    Args:
+        bytes_needed: at least so many bytes.
+        is_kept: whether it outlives the call: it is then no larger than needed, and is not cached later.
     """
 
     cdef cnp.ndarray array
     cdef char *memory
+    cdef bint is_kept
 
-    def __cinit__(self, int64_t bytes_needed):
+    def __cinit__(self, int64_t bytes_needed, bint is_kept=False):
         global _cached
         cdef cnp.npy_intp size = bytes_needed + MEMORY_ALIGNMENT
-        self.array, _cached = _cached, None
+        self.is_kept = is_kept
+        if not is_kept:
+            self.array, _cached = _cached, None
         if self.array is None or cnp.PyArray_NBYTES(self.array) < size:
             self.array = cnp.PyArray_EMPTY(1, &size, cnp.NPY_UINT8, 0)
         self.memory = <char *>cnp.PyArray_DATA(self.array)
@@ -29,5 +36,5 @@ cdef class AlignedMemory:
 
     def __dealloc__(self):
         global _cached
-        if self.array is not None and cnp.PyArray_NBYTES(self.array) <= _MAX_CACHED_BYTES:
+        if not self.is_kept and self.array is not None and cnp.PyArray_NBYTES(self.array) <= _MAX_CACHED_BYTES:
             _cached = self.array

@@ -30,7 +30,13 @@ PATCHES: Final = 1 << 22
 
 
 def by_loops(
-    view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int], threads: int | None
+    view: Any,
+    windows: Sequence[Window],
+    lhs: Sequence[int],
+    rhs: Sequence[int],
+    threads: int | None,
+    *,
+    is_rhs_constant: bool = False,
 ) -> Multiply | None:
     """The convolution of floats of these shapes by `nimblehlo.kernels.convolution`; None if it does not
     support them.
@@ -42,6 +48,7 @@ def by_loops(
         windows: along each spatial dimension.
         lhs, rhs: the shapes.
         threads: most threads to use; None: all.
+        is_rhs_constant: whether rhs has the same elements in all calls: it is packed once.
     """
     if not view.is_float:
         return None
@@ -56,18 +63,19 @@ def by_loops(
         return None
     groups = view.feature_group_count, view.batch_group_count
     enter_lhs, enter_rhs, leave, computed = view.conversions
-    convolve = _prepared(shapes, axes(view, windows, lhs), numbers(view), computed.dtype, groups, threads)
+    prepare = functools.partial(_prepare, is_rhs_constant=True) if is_rhs_constant else _prepare_cached
+    convolve = prepare(shapes, axes(view, windows, lhs), numbers(view), computed.dtype, groups, threads)
     return lambda a, b: np.asarray(leave(convolve(enter_lhs(a), enter_rhs(b))))
 
 
-@functools.lru_cache(1 << 8)
-def _prepared(
+def _prepare(
     shapes: Sequence[Sequence[int]],
     axes: Sequence[convolution.Axis],
     numbers: convolution.DimensionNumbers,
     dtype: np.dtype[Any],
     groups: tuple[int, int],
     threads: int | None,
+    is_rhs_constant: bool = False,
 ) -> Multiply:
     """`nimblehlo.kernels.convolution.convolution.prepare`; `groups`: how many of features, and of batches."""
     return convolution.prepare(
@@ -78,7 +86,11 @@ def _prepared(
         feature_group_count=groups[0],
         batch_group_count=groups[1],
         threads=threads,
+        is_rhs_constant=is_rhs_constant,
     )
+
+
+_prepare_cached = functools.lru_cache(1 << 8)(_prepare)
 
 
 def result_shape(

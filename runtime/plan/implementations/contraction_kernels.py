@@ -21,6 +21,7 @@ from ...ops.contraction.float_matmul import complex_product, contraction_of, hav
 from ...ops.contraction.low_precision_matmul import bf16_implementation
 from ...ops.contraction.matmul import is_narrow, multiplier
 from ...ops.framework.declaration import Array
+from ...ops.framework.rules import constant_operand
 from ...ops.numerics.element_types import carrier, rounding
 from ...types import COMPLEX, FLOAT, INTEGER
 from ..implementation import Runnable
@@ -189,7 +190,14 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
     if depthwise is None:
         from ...ops.contraction.convolution_algorithms import by_loops as direct_convolution_of
 
-        direct_convolution = direct_convolution_of(view, windows, view.lhs.shape, view.rhs.shape, threads)
+        direct_convolution = direct_convolution_of(
+            view,
+            windows,
+            view.lhs.shape,
+            view.rhs.shape,
+            threads,
+            is_rhs_constant=constant_operand(view.operation, 1) is not None,
+        )
         if direct_convolution is not None:
             return Kernel(lambda: direct_convolution, "windows times rhs", is_compiled_ahead=True)
         if is_narrow(view):

@@ -1,5 +1,7 @@
 """Convolutions window by window: integers exactly, floats in the stated order, programs in every way."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -76,8 +78,11 @@ def laid_out(array, order):
     return np.ascontiguousarray(array.transpose(np.argsort(order)))
 
 
-def convolved(lhs, rhs, axes, groups=(1, 1), orders=None, scales=False, threads=None):
-    """By the kernel, with dimensions in these orders; the result's as they are in `term_by_term`."""
+def convolved(lhs, rhs, axes, groups=(1, 1), orders=None, scales=False, threads=None, is_constant=False):
+    """By the kernel, with dimensions in these orders; the result's as they are in `term_by_term`.
+
+    With `is_constant` the result is that of a second call, for which rhs is packed already.
+    """
     ranks = tuple(range(lhs.ndim))
     numbers = DimensionNumbers(*(orders or (ranks, ranks, ranks)))
     shape = (lhs.shape[0] // groups[1], *(a.windows for a in axes), rhs.shape[-1])
@@ -88,7 +93,11 @@ def convolved(lhs, rhs, axes, groups=(1, 1), orders=None, scales=False, threads=
         run = convolution.prepare_scaling(shapes, axes, numbers, lhs.dtype, threads=threads)
     else:
         counts = {"feature_group_count": groups[0], "batch_group_count": groups[1]}
-        run = convolution.prepare(shapes, axes, numbers, lhs.dtype, threads=threads, **counts)
+        run = convolution.prepare(
+            shapes, axes, numbers, lhs.dtype, threads=threads, is_rhs_constant=is_constant, **counts
+        )
+        if is_constant:
+            run(np.zeros_like(operands[0]), operands[1])
     return run(*operands).transpose(numbers.result)
 
 
@@ -204,8 +213,8 @@ def test_any_layout(layout, batch, features, columns):
     batch, inputs = batch * groups[1], features * groups[0]
     lhs = generator.integers(-99, 99, (batch, *(a.size for a in axes), inputs), np.int32)
     rhs = generator.integers(-99, 99, (*(a.window for a in axes), features, columns * max(groups)), np.int32)
-    for threads in (1, 3):
-        got = convolved(lhs, rhs, axes, groups, orders, threads=threads)
+    for threads, is_constant in ((1, False), (3, False), (3, True)):
+        got = convolved(lhs, rhs, axes, groups, orders, threads=threads, is_constant=is_constant)
         np.testing.assert_array_equal(got, term_by_term(lhs, rhs, axes, groups))
 
 
@@ -259,11 +268,33 @@ def test_factors_that_each_work_item_packs(windows, columns):
         expected = part_by_part(lhs, rhs, axes, groups)
         for threads in (1, 2):
             assert same_bits(convolved(lhs, rhs, axes, groups, threads=threads), expected)
+        assert same_bits(convolved(lhs, rhs, axes, groups, is_constant=True), expected)
+
+
+@needs_floats
+@pytest.mark.parametrize("size", [7, 40])
+def test_constant_factors_are_packed_once(size):
+    numbers = DimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2))
+    generator = np.random.default_rng(9)
+    lhs = short_floats(generator, (1, size, 8))
+    rhs = short_floats(generator, (3, 8, 70))
+    shapes = (lhs.shape, rhs.shape, (1, size - 2, 70))
+    constant, variable = (
+        convolution.prepare(shapes, (axis(size, 3),), numbers, np.float32, is_rhs_constant=is_constant)
+        for is_constant in (True, False)
+    )
+    expected = variable(lhs, rhs)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: constant(lhs, rhs), range(8)))
+    assert all(same_bits(result, expected) for result in results)
+    rhs[...] = 0
+    assert same_bits(constant(lhs, rhs), expected)
+    assert not variable(lhs, rhs).any()
 
 
 @needs_integers
 def test_strips_of_a_few_columns_are_packed_apart():
-    """Vectors run along windows, and output features are contiguous in rhs: strips are narrower than vectors."""
+    """Where vectors run along windows, strips of contiguous output features are narrower than vectors."""
     generator = np.random.default_rng(11)
     lhs = generator.integers(-9, 9, (1, 14, 14, 128), np.int32)
     rhs = generator.integers(-9, 9, (3, 3, 128, 260), np.int32)
@@ -393,6 +424,23 @@ def test_programs_have_the_same_bits_in_every_way(name, element_type, special):
     for threads in (2, 3, 8):
         options = Options(compile="eager", threads=threads)
         assert same_bits(nimblehlo.execute(text, operands, options=options)[0], result)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("element_type", ["f32", "bf16"])
+def test_constant_factors_give_the_bits_of_others(name, element_type):
+    text = PROGRAMS[name].replace("xf32>", f"x{element_type}>")
+    lhs, rhs = nimblehlo.load(text).functions["main"].type.inputs
+    element = np.random.default_rng(10).standard_normal(lhs.shape).astype(lhs.dtype)
+    # Powers of two of both signs, which text says exactly.
+    exponents = np.arange(np.prod(rhs.shape)).reshape(rhs.shape) % 7 - 3
+    factors = ((-1.0) ** exponents * 2.0**exponents).astype(rhs.dtype)
+    constant = f"  %b = stablehlo.constant dense<{factors.astype(float).tolist()}> : {rhs}\n  %0 ="
+    frozen = text.replace(f", %b: {rhs}", "").replace("  %0 =", constant)
+    (expected,) = nimblehlo.execute(text, [element, factors])
+    for mode in ("never", "auto", "eager"):
+        executable = nimblehlo.compile(frozen, options=Options(compile=mode))
+        assert all(same_bits(executable(element)[0], expected) for _ in range(3))
 
 
 @pytest.mark.parametrize("element_type", ["f32", "bf16", "i8", "i64"])
