@@ -51,6 +51,18 @@ def observable_values(module: Module) -> list[Value]:
     ]
 
 
+def operations_before(value: Value) -> list[Operation]:
+    """The operations on which a value depends, its own one first."""
+    found: dict[Operation, None] = {}
+    waiting = [value]
+    while waiting:
+        operation = waiting.pop().owner
+        if isinstance(operation, Operation) and operation not in found:
+            found[operation] = None
+            waiting += [*operation.operands, *captured_values(operation.regions)]
+    return list(found)
+
+
 def constant_array(operation: Operation) -> Array | None:
     """The array of a constant; None for other operations."""
     if operation.name != "stablehlo.constant":

@@ -15,6 +15,7 @@ from ..backends.backend import Runnable
 from ..error_bounds import Departure, accuracy
 from ..error_bounds.bounds import departure_of
 from ..error_bounds.monte_carlo import SIGMAS, Draw, NoisyProgram, converted, moved
+from ..error_bounds.rounding_rules import loses_digits
 from ..error_bounds.ulps import distance, is_inexact, root_mean_square, ulp
 from ..errors import NimbleError
 from ..ir import Module, Operation, Value, source_line
@@ -28,6 +29,7 @@ from .extraction import (
     main_block,
     observable_values,
     operation_program,
+    operations_before,
     region_program,
     returning,
     static_program,
@@ -41,6 +43,8 @@ MAX_BODY_RUNS: Final = 12
 """Runs in which the body of a reduction, a scatter, a sort or a map is judged."""
 BODY_ELEMENTS: Final = 64
 """Elements on which it is judged in each of them."""
+MAX_BEGINNINGS: Final = 32
+"""Beginnings of a program that are tried one by one where bisection finds none that is wrong."""
 _OPERAND_DRAWS: Final = 6
 """Runs that tell what an operation's result moves by where its operands are not rounded."""
 
@@ -156,7 +160,7 @@ def find_difference(
     search = _Search(other, every_operation)
     first = search.in_program(program, arguments, ())
     if first is None and departures:
-        first = search.by_bisection(program, arguments)
+        first = search.by_bisection(program, arguments, departures[0].result)
     return Report(other.name, departures, first)
 
 
@@ -357,9 +361,14 @@ class _Search:
             state = theirs
         return None
 
-    def by_bisection(self, program: Module, inputs: Sequence[Array]) -> Difference | None:
-        """The operation that ends the shortest beginning of the program whose result departs."""
-        observed = observable_values(program)
+    def by_bisection(self, program: Module, inputs: Sequence[Array], result: int) -> Difference | None:
+        """The operation that ends the shortest beginning of the program whose result departs.
+
+        Operations on which the departing result does not depend are left out.
+        """
+        terminator = main_block(program).terminator
+        before = set(operations_before(terminator.operands[min(result, len(terminator.operands) - 1)]))
+        observed = [value for value in observable_values(program) if value.owner in before]
         low, high = 0, len(observed)
         while low < high:
             middle = (low + high) // 2
@@ -367,8 +376,12 @@ class _Search:
                 low = middle + 1
             else:
                 high = middle
-        judged = self._beginning(program, inputs, observed[low]) if low < len(observed) else None
-        return None if judged is None else judged.difference()
+        # A later operation may hide what is wrong, so that bisection goes past it.
+        for value in (observed[low:] + observed[:low])[:MAX_BEGINNINGS]:
+            judged = self._beginning(program, inputs, value)
+            if judged is not None:
+                return judged.difference()
+        return None
 
     def _beginning(self, program: Module, inputs: Sequence[Array], value: Value) -> _Judged | None:
         """How the program that returns one intermediate value departs."""
@@ -398,10 +411,9 @@ def _operand_errors(
     """What results move by where the operands have digits that the program rounds away.
 
     A compiler that fuses operations may keep such digits of what it returns rounded. Arguments and constants
-    have none. For integers and booleans: 1 where they change.
+    have none, nor has what is copied from them. For integers and booleans: 1 where they change.
     """
-    names = [one.owner.name if isinstance(one.owner, Operation) else None for one in operation.operands]
-    rounds = [name is not None and name != "stablehlo.constant" for name in names]
+    rounds = [any(map(loses_digits, operations_before(one))) for one in operation.operands]
     rounds += [False] * (len(inputs) - len(rounds))
     errors = [np.zeros(one.shape) for one in ours]
     if not any(is_inexact(one.dtype) and flag for one, flag in zip(inputs, rounds, strict=False)):
@@ -417,4 +429,4 @@ def _operand_errors(
         for apart, one, result in zip(distances, ours, program.run(Draw(), changed), strict=True):
             is_float = is_inexact(one.dtype)
             apart.append(distance(result, one) if is_float else (result != one).astype(np.float64))
-    return [SIGMAS * root_mean_square(apart) for apart in distances]
+    return [root_mean_square(apart, SIGMAS) for apart in distances]

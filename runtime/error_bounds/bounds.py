@@ -231,8 +231,8 @@ class _Estimate:
         self._is_alone = probe.rounding_calls <= 1
         self._choices = probe.choices
         self._chooses_once = self._is_alone and probe.choosing_calls == 1
-        is_open = probe.rounding_calls + probe.open_calls + probe.choosing_calls > 0
-        self.is_random = is_open or self._program.flushes or any(map(is_flushable, self._program.arguments))
+        calls = probe.rounding_calls + probe.flushing_calls + probe.open_calls + probe.choosing_calls
+        self.is_random = calls > 0 or any(map(is_flushable, self._program.arguments))
         self.drawn: list[list[Array]] = []
         self._others: list[tuple[list[Array], list[list[Array]]]] = []
         # Trees at random combine more initial values.
@@ -353,7 +353,7 @@ class _Estimate:
             return _farthest(value, others)
         distances = [distance(one, value) for one in others if one.shape == value.shape]
         with np.errstate(all="ignore"):
-            bound = SIGMAS * root_mean_square(distances) + np.zeros(value.shape)
+            bound = root_mean_square(distances, SIGMAS) + np.zeros(value.shape)
             true_error = self.true_errors[index]
             if true_error is not None:
                 bound = np.maximum(bound, np.minimum(MAX_OF_TRUE_ERROR * true_error, 4 * bound))

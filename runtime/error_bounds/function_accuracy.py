@@ -22,6 +22,9 @@ _BROADCASTING: Final = frozenset({"chlo.broadcast_atan2", "chlo.broadcast_power"
 DEFAULT_ULPS: Final = 4
 ULPS: Final = dict.fromkeys(_FUNCTIONS | _BROADCASTING, DEFAULT_ULPS) | {"stablehlo.rsqrt": 2}
 """Units in the last place of functions of real numbers, in the type that they are computed in."""
+EXPANDED_ULPS: Final = {"stablehlo.logistic": 2, "stablehlo.exponential_minus_one": 2}
+"""Units of types narrower than f32: those of functions that XLA expands, and computes in f16 operation by
+operation. Other functions are rounded once, from f32: 1."""
 CHLO_ULPS: Final = {np.dtype(np.float32): 64, np.dtype(np.float64): 16}
 """The same for CHLO's functions."""
 COMPLEX_ULPS: Final = 64
@@ -53,6 +56,10 @@ is near 1."""
 _UNDERFLOWING: Final = {"chlo.erfc": 1, "chlo.zeta": 24, "chlo.broadcast_zeta": 24}
 """How many factors or terms may underflow before the result does: erfc has a factor exp(-x * x), and zeta is
 a sum of some two dozen powers and terms of Euler and Maclaurin's formula."""
+_SERIES: Final = ("zeta", "polygamma")
+"""Functions that are sums of powers, which have both signs at negative numbers."""
+MAX_FACTORIAL: Final = 170
+"""The largest number whose factorial f64 holds."""
 _ANGLES: Final = ("stablehlo.atan2", "chlo.broadcast_atan2")
 _POWERS: Final = ("stablehlo.power", "chlo.broadcast_power")
 
@@ -86,9 +93,11 @@ def function_error(
         is_chlo = name.startswith("chlo.")
         magnitude = np.abs(result.astype(np.float64))
         ulps = ULPS.get(name) or CHLO_ULPS.get(computed, 1)
-        bound = (ulps if computed == result.dtype else 1) * ulp(result)
+        bound = (ulps if computed == result.dtype else EXPANDED_ULPS.get(name, 1)) * ulp(result)
         bound = bound + (scale * ABSOLUTE.get(name, 0.0) if is_chlo else 0.0)
         bound = bound + _UNDERFLOWING.get(name, 0) * float(layout_of(computed).smallest_normal)
+        if name.removeprefix("chlo.").removeprefix("broadcast_") in _SERIES:
+            bound = bound + float(layout_of(computed).eps) * _series_error(name, operands, magnitude)
         if computed == np.float64:
             bound = bound + np.where(np.isfinite(magnitude), RELATIVE.get(name, 0.0) * magnitude, 0.0)
     return bound
@@ -106,6 +115,42 @@ def _loses_squares(operands: Sequence[Array]) -> Array:
     least = float(layout.smallest_normal) / float(layout.eps)
     is_small = np.logical_or.reduce([(one > 0) & (one < least) for one in sizes])
     return np.asarray(is_small | ~(np.maximum(*squares) < float(layout.max) / 16))
+
+
+def _series_error(name: str, operands: Sequence[Array], magnitude: Array) -> Array:
+    """The error of zeta and polygamma by that of their terms, in distances from 1 to the next number.
+
+    zeta(s, q) is the sum of (q + k) ** -s for all k >= 0. At negative q its largest terms are those around
+    q + k = 0, which cancel out where s is odd. polygamma(n, x) is n! zeta(n + 1, x) but for its sign; n! is
+    exp(lgamma(n + 1)), whose argument is rounded before. At n = 0 it is digamma.
+
+    Args:
+        name: of the function.
+        operands: its operands.
+        magnitude: of its result.
+    """
+    first, second = np.broadcast_arrays(*[one.astype(np.float64) for one in operands])
+    is_polygamma = name.endswith("polygamma")
+    s, factor = (first + 1, _factorials(first)) if is_polygamma else (first, np.ones(first.shape))
+    after = second - np.floor(second)
+    terms = sum(one**-s * (1 + one / (s - 1)) for one in (after, 1 - after))
+    error = DEFAULT_ULPS * np.where((second < 0) & (s > 1), factor * terms, 0.0)
+    if is_polygamma:
+        # The terms of Lanczos' approximation of lgamma, with g = 7.
+        logarithm = (first + 0.5) * np.log(first + 7.5) + first + 7.5
+        error = error + np.where(first >= 0, 2 * logarithm * magnitude, 0.0)
+        digamma = ABSOLUTE["chlo.digamma"] / float(np.finfo(np.float64).eps)
+        error = np.where(first == 0, digamma, error)
+    return np.where(np.isfinite(error), error, 0.0)
+
+
+def _factorials(numbers: Array) -> Array:
+    """n!, infinite where it is beyond f64; 1 for numbers that are no natural ones."""
+    with np.errstate(all="ignore"):
+        table = np.append(np.cumprod(np.append(1.0, np.arange(1.0, MAX_FACTORIAL + 1))), np.inf)
+        is_natural = (numbers >= 0) & (numbers == np.floor(numbers))
+        indices = np.where(is_natural, np.minimum(numbers, MAX_FACTORIAL + 1), 0).astype(np.int64)
+    return np.asarray(table[indices])
 
 
 def _power_error(name: str, operands: Sequence[Array], result: Array) -> Any:

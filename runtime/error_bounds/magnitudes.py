@@ -91,15 +91,19 @@ def _magnitudes(operands: Sequence[Array]) -> list[Array]:
 def _evaluated(
     operation: Operation, operands: Sequence[Array], results: Sequence[Array]
 ) -> list[Array | None]:
-    """The operation on real numbers in f64; None for results that are no floats."""
+    """The moduli of the operation's results on real numbers in f64; None for results that are no floats."""
+    return [
+        np.abs(one).astype(np.float64) if is_inexact(result.dtype) else None
+        for one, result in zip(wide_results(operation, operands), results, strict=True)
+    ]
+
+
+def wide_results(operation: Operation, operands: Sequence[Array]) -> list[Array]:
+    """The results of an operation on real numbers, without captured values, in f64."""
     executable = executable_of(operation)
     types: Any = executable.input_types
     inputs = [one.astype(type.dtype) for one, type in zip(operands, types, strict=True)]
-    sums = executable(*inputs)
-    return [
-        np.abs(np.asarray(one)).astype(np.float64) if is_inexact(result.dtype) else None
-        for one, result in zip(sums, results, strict=True)
-    ]
+    return [np.asarray(one) for one in executable(*inputs)]
 
 
 def _wide(array: Array) -> Array:
@@ -114,9 +118,16 @@ def _transform_sums(operation: Operation, magnitudes: Array, result: Array) -> A
     sums = magnitudes.sum(axis=tuple(range(-rank, 0)), keepdims=True)
     if "IRFFT" in kind:
         sums = 2 * sums
-    if "IFFT" in kind or "IRFFT" in kind:
-        sums = sums / max(int(np.prod(lengths.values)), 1)
-    return np.broadcast_to(sums, result.shape)
+    return np.broadcast_to(sums / inverse_length(operation), result.shape)
+
+
+def inverse_length(operation: Operation) -> int:
+    """By what an inverse transform divides its sums, before or after it adds; 1 for other operations."""
+    kind = str(operation.attributes.get("fft_type", ""))
+    if "IFFT" not in kind and "IRFFT" not in kind:
+        return 1
+    lengths: Any = operation.attributes["fft_length"]
+    return max(int(np.prod(lengths.values)), 1)
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ExecutionError
 from ..inputs import convert_input
-from ..ir import DenseElementsAttribute, Function, Module, Operation
+from ..ir import Function, Module, Operation
 from ..ops.control.control import Case, If, While
 from ..ops.framework.declaration import Op
 from ..options import Options
@@ -19,8 +19,9 @@ from ..plan import Implementation, Prepared, choose
 from ..program import Program
 from ..specialize import Budget, bind, entry_function
 from ..types import COMPLEX, FLOAT, TensorType
+from .bitcasts import BitcastRule, bitcast_rule
 from .initial_values import alternatives
-from .open_values import filled, open_rule
+from .open_values import OpenRule, filled, open_rule
 from .operation_kinds import base_name, is_correctly_rounded
 from .reduction_bounds import Rule
 from .rounding_rules import rounding_rule
@@ -63,6 +64,7 @@ class Draw:
         records: whether calls are recorded.
         calls: those recorded.
         rounding_calls: how many calls had an error to draw.
+        flushing_calls: how many had subnormal operands, which processors may take for zero.
         open_calls: how many had elements that the specification leaves open.
         choosing_calls: how many had several right results because of initial values.
         choices: the most results that one of these had.
@@ -75,6 +77,7 @@ class Draw:
     records: bool = False
     calls: list[Call] = field(default_factory=list)
     rounding_calls: int = 0
+    flushing_calls: int = 0
     open_calls: int = 0
     choosing_calls: int = 0
     choices: int = 1
@@ -102,13 +105,12 @@ class NoisyStep:
         self._function = function
         self._takes_regions = takes_regions
         self._program = program
+        self.bitcast = bitcast_rule(view)
 
     def __call__(self, *operands: Any, **regions: Any) -> Any:
         draw = self._program.draw
-        if self._program.flushes and draw.random is not None and draw.rounds and draw.random.random() < 0.5:
-            # One operand may be flushed, and another one not, as where it stays in a wider type.
-            flags = draw.random.random(len(operands)) < 0.5
-            operands = tuple(flushed(one) if flag else one for one, flag in zip(operands, flags, strict=True))
+        if draw.random is not None and draw.rounds:
+            operands = self._flushed(draw, draw.random, operands)
         returned = self._function(*operands, **regions) if self._takes_regions else self._function(*operands)
         # A value of a tuple type is of a class of its own.
         is_several = type(returned) is tuple
@@ -119,7 +121,11 @@ class NoisyStep:
             if draw.rounds and (self.rule is not None or self.is_basic):
                 results = self._moved(draw, draw.random, operands, results)
             if self._open is not None:
-                results = self._filled(draw, draw.random, operands, results)
+                results = self._filled(draw, draw.random, self._open, operands, results)
+            if self.bitcast is not None and draw.rounds:
+                results = self._filled(draw, draw.random, self.bitcast, operands, results)
+        elif self.bitcast is not None and not draw.choice:
+            self.bitcast.record(np.asarray(results[0]))
         if draw.records and draw.recorded_bytes < MAX_RECORDED_BYTES:
             _record(draw, self, operands, results)
         return tuple(results) if is_several else results[0]
@@ -142,13 +148,17 @@ class NoisyStep:
         return tuple(others[choice - 1]) if 0 < choice <= len(others) else results
 
     def _filled(
-        self, draw: Draw, random: np.random.Generator, operands: Sequence[Any], results: Sequence[Any]
+        self,
+        draw: Draw,
+        random: np.random.Generator,
+        rule: OpenRule,
+        operands: Sequence[Any],
+        results: Sequence[Any],
     ) -> tuple[Any, ...]:
-        """Any values where the specification leaves them open."""
-        assert self._open is not None
+        """Any values where a rule says that they are open."""
         inputs = [np.asarray(operand) for operand in operands]
         arrays = [np.asarray(result) for result in results]
-        marks = self._open(inputs, arrays)
+        marks = rule(inputs, arrays)
         draw.open_calls += any(mask is not None for mask in marks)
         return tuple(
             [
@@ -156,6 +166,18 @@ class NoisyStep:
                 for result, array, mask in zip(results, arrays, marks, strict=True)
             ]
         )
+
+    def _flushed(self, draw: Draw, random: np.random.Generator, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The operands, of which some may have zeros in place of subnormal numbers in half of the draws."""
+        flushable = [isinstance(one, np.ndarray) and is_flushable(one) for one in operands]
+        if not any(flushable):
+            return operands
+        draw.flushing_calls += 1
+        if random.random() < 0.5:
+            return operands
+        # One operand may be flushed, and another one not, as where it stays in a wider type.
+        flags = random.random(len(operands)) < 0.5
+        return tuple(flushed(one) if flag else one for one, flag in zip(operands, flags, strict=True))
 
     def _moved(
         self, draw: Draw, random: np.random.Generator, operands: Sequence[Any], results: Sequence[Any]
@@ -315,7 +337,6 @@ class NoisyProgram:
     Attributes:
         draw: the current run.
         arguments: the inputs as arrays of the arguments' types.
-        flushes: whether an argument or a constant has subnormal numbers, which operations may take for zero.
     """
 
     def __init__(self, module: Module, entry: str, inputs: Sequence[Any], options: Options) -> None:
@@ -323,9 +344,8 @@ class NoisyProgram:
         self._inner: set[int] = set()
         self.arguments = converted(module, entry, inputs)
         function = static_function(module, entry, self.arguments)
-        self.flushes = any(map(is_flushable, self.arguments)) or any(
-            map(_is_flushable_constant, module.walk())
-        )
+        self._bitcasts: list[BitcastRule] = []
+        self._has_exact_bits = False
         self._program = Program(function, options, self._choose)
 
     def run(self, draw: Draw, arguments: Sequence[Array] | None = None) -> list[Array]:
@@ -334,7 +354,12 @@ class NoisyProgram:
         Raises:
             ExecutionError: the run failed.
         """
+        if self._bitcasts and not self._has_exact_bits:
+            self._has_exact_bits = True
+            self.run(Draw())
         self.draw = draw
+        for bitcast in self._bitcasts:
+            bitcast.restart()
         chosen = self.arguments if arguments is None else tuple(arguments)
         return [np.asarray(result) for result in self._program.run(chosen)]
 
@@ -346,12 +371,9 @@ class NoisyProgram:
         # The rule of an operation with a body covers what the body computes.
         self._inner.update(id(inner) for region in operation.regions for inner in region.walk())
         step = NoisyStep(view, choice.function, choice.takes_regions, self)
+        if step.bitcast is not None:
+            self._bitcasts.append(step.bitcast)
         return Prepared(step, choice.kind, choice.reason)
-
-
-def _is_flushable_constant(operation: Operation) -> bool:
-    value = operation.attributes.get("value")
-    return isinstance(value, DenseElementsAttribute) and is_flushable(np.asarray(value.array))
 
 
 def _on_integers(operation: Operation, operands: Sequence[Array]) -> Any:

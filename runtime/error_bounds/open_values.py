@@ -3,7 +3,7 @@
 Besides what `sanitizer.open_elements` marks these are:
 
 - the digits of NaNs, which `bitcast_convert` and TOTALORDER show;
-- where a comparator that does not order NaNs puts them;
+- where a comparator that does not order NaNs puts them, and subnormal numbers among zeros;
 - complex results that are not finite: C99 and the specification leave components open;
 - `cholesky` of matrices that are not Hermitian and positive definite;
 - results that types without infinities cannot hold: such conversions are open (StableHLO's issue 180), and
@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..ops.chlo.broadcast import BroadcastBinary
 from ..ops.control.control import Case, If, While
 from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Op
@@ -28,12 +29,15 @@ from ..types import COMPLEX, FLOAT, INTEGER, TensorType
 from .magnitudes import executable_of
 from .open_orders import order_rule
 from .operation_kinds import base_name, category, is_exact
-from .ulps import Array, is_inexact, layout_of, wide_dtype
+from .ulps import Array, is_inexact, is_subnormal, layout_of, wide_dtype
 
 Marks = list[Array | None]
 """For each result which elements are open; None: none is."""
 OpenRule = Callable[[Sequence[Array], Sequence[Array]], Marks]
 """Takes the operands and the results."""
+
+_CONVERTING: Final = ("reduce_precision", "iota", "dynamic_iota")
+"""Operations without rounding errors that convert numbers to a type that may not have them."""
 
 _MAKERS: Final[list[Callable[[Op], OpenRule | None]]] = [order_rule]
 
@@ -126,24 +130,46 @@ def _is_nan(array: Array) -> Array:
 
 @_rule
 def _unordered(view: Op) -> OpenRule | None:
-    """Sorts of floats along which there is a NaN, and which do not order it; the largest ones of such."""
+    """Sorts of floats along which there is a NaN, and which do not order it; the largest ones of such.
+
+    Where there is a subnormal number, processors that flush it do not order it and zeros.
+    """
     operation = view.operation
     if base_name(operation) == "top_k":
-        return lambda operands, results: [_lanes(_is_nan(operands[0]), -1, one) for one in results]
+        return lambda operands, results: [
+            _lanes(_is_nan(operands[0]), -1, one) | _unordered_zeros(operands[0], results[0], -1)
+            for one in results
+        ]
     if operation.name != "stablehlo.sort":
         return None
     keys = comparator(operation.regions[0])
-    orders = None if keys is None else {key.order for key in keys}
-    if orders is not None and Order.NUMBER not in orders and Order.TOTAL not in orders:
-        return None
+    indices = range(len(operation.operands)) if keys is None else [key.operand for key in keys]
+    orders = [Order.NUMBER for _ in indices] if keys is None else [key.order for key in keys]
     axis: Any = getattr(view, "dimension")  # noqa: B009
 
     def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
-        chosen = operands if keys is None else [operands[key.operand] for key in keys]
-        nans = np.logical_or.reduce([_is_nan(one) for one in chosen])
-        return [_lanes(nans, axis, one) for one in results]
+        nans = zeros = np.zeros(operands[0].shape, np.bool_)
+        for index, order in zip(indices, orders, strict=True):
+            if order != Order.CANONICAL:
+                nans = nans | _is_nan(operands[index])
+            if order != Order.TOTAL:
+                zeros = zeros | _unordered_zeros(operands[index], results[index], axis)
+        return [_lanes(nans, axis, one) | zeros for one in results]
 
     return rule
+
+
+def _unordered_zeros(operand: Array, result: Array, axis: int) -> Array:
+    """Subnormal numbers and zeros of a sorted array, along an axis where there is a subnormal number."""
+    if not is_inexact(operand.dtype):
+        return np.zeros(result.shape, np.bool_)
+    components = [operand.real, operand.imag] if operand.dtype.kind == "c" else [operand]
+    subnormal = np.logical_or.reduce([is_subnormal(one) for one in components])
+    if not subnormal.any():
+        return np.zeros(result.shape, np.bool_)
+    parts = [result.real, result.imag] if result.dtype.kind == "c" else [result]
+    zeros = np.logical_or.reduce([is_subnormal(one) | (one == 0) for one in parts])
+    return np.asarray(_lanes(subnormal, axis, result) & zeros)
 
 
 def _lanes(mask: Array, axis: int, result: Array) -> Array:
@@ -192,7 +218,7 @@ def _indefinite(view: Op) -> OpenRule | None:
 def _missing_infinities(view: Op) -> OpenRule | None:
     """Results that are NaN or extreme in types without infinities, but for data movement."""
     operation = view.operation
-    if is_exact(operation) and base_name(operation) != "reduce_precision":
+    if is_exact(operation) and base_name(operation) not in _CONVERTING:
         return None
     lacking = [_lacks_infinity(value.type) for value in operation.results]
     if not any(lacking):
@@ -237,14 +263,19 @@ def _extreme(array: Array) -> Array:
 def _missing_nans(view: Op) -> OpenRule | None:
     """Results of elementwise functions that are NaN in a type that has none."""
     operation = view.operation
-    if not isinstance(view, Elementwise) or is_exact(operation) or len(operation.results) != 1:
+    if (
+        not isinstance(view, Elementwise | BroadcastBinary)
+        or is_exact(operation)
+        or len(operation.results) != 1
+    ):
         return None
     type = operation.results[0].type
     if not _lacks_infinity(type) or not isinstance(type, TensorType) or _has_nan(type):
         return None
 
     def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
-        wide = [one.astype(wide_dtype(one.dtype)) if is_inexact(one.dtype) else one for one in operands]
+        # A conversion takes the real part of complex numbers.
+        wide = [one.real.astype(np.float64) if is_inexact(one.dtype) else one for one in operands]
         return [np.isnan(np.asarray(executable_of(operation)(*wide)[0]))]
 
     return rule

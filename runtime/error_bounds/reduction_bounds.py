@@ -7,13 +7,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ir import Block, Builder, Operation, Region, Value
+from ..ir import Block, Builder, Operation, Region, Value, captured_values
 from ..ops.reduction.bodies import monoid
 from ..types import COMPLEX, FLOAT
-from .magnitudes import largest_products, magnitude_sums, smallest_products, term_counts
+from .magnitudes import (
+    inverse_length,
+    largest_products,
+    magnitude_sums,
+    smallest_products,
+    term_counts,
+    wide_results,
+)
 from .operation_kinds import base_name, category, is_exact
 from .summation import summation_error
-from .ulps import Array, is_inexact, layout_of, ulp, unit_roundoff, wide_dtype
+from .ulps import Array, distance, is_inexact, layout_of, ulp, unit_roundoff, wide_dtype
 from .wide_types import algorithm_epsilon
 
 Bounds = list[Array | None]
@@ -37,7 +44,7 @@ def reduction_rule(operation: Operation) -> Rule | None:
         return _sum_rule(operation)
     if name not in _WITH_BODIES or not operation.regions:
         return None
-    if all(map(_is_exact_body, operation.regions)):
+    if all(map(is_exact_body, operation.regions)):
         return lambda operands, results: [None for _ in results]
     if monoid(operation.regions[-1]) == "add":
         return _sum_rule(operation)
@@ -48,10 +55,10 @@ def reduction_rule(operation: Operation) -> Rule | None:
         rules = [reduction_rule(one) for one in separate if one is not None]
         if len(rules) == len(separate):
             return lambda operands, results: _separate_bounds(rules, operands, results)
-    return lambda operands, results: [_body_bound(operands, result) for result in results]
+    return lambda operands, results: _body_bounds(operation, operands, results)
 
 
-def _is_exact_body(region: Region) -> bool:
+def is_exact_body(region: Region) -> bool:
     """Whether a body computes nothing that is rounded."""
     return all(
         is_exact(inner)
@@ -141,7 +148,7 @@ def _sum_bounds(
             bound = ulp(result) + error
         largest = float(layout_of(result.dtype).max)
         bound = np.where(np.isfinite(magnitudes), bound, 0.0)
-        bound = np.where(finite < largest / 4, bound, np.inf)
+        bound = np.where(finite * inverse_length(operation) < largest / 4, bound, np.inf)
         bounds.append(np.where(np.isnan(magnitudes), 0.0, bound))
     return bounds
 
@@ -188,8 +195,40 @@ def _accumulator_roundoff(operation: Operation, dtype: np.dtype[Any]) -> float:
     return unit_roundoff(dtype)
 
 
+def _body_bounds(operation: Operation, operands: Sequence[Array], results: Sequence[Array]) -> Bounds:
+    """Bodies that are no sum: rounding errors in the results' types, and digits that bodies round away.
+
+    Compilers may keep digits between the operations of a body of narrow types.
+    """
+    bounds = [_body_bound(operands, result) for result in results]
+    if not _rounds_in_narrower_types(operation):
+        return bounds
+    wide = wide_results(operation, operands)
+    with np.errstate(all="ignore"):
+        return [
+            None if bound is None else bound + 2 * distance(result, one)
+            for bound, result, one in zip(bounds, results, wide, strict=True)
+        ]
+
+
+def _rounds_in_narrower_types(operation: Operation) -> bool:
+    """Whether bodies of real numbers compute in types with fewer digits than the results'."""
+    inner = [one for region in operation.regions for one in region.walk()]
+    rounding = [value for one in inner if not is_exact(one) for value in one.results]
+    if captured_values(operation.regions) or any(category(one) & COMPLEX for one in rounding):
+        return False
+    computed, returned = _roundoffs(rounding), _roundoffs(operation.results)
+    return max(computed, default=0.0) > min(returned, default=0.0)
+
+
+def _roundoffs(values: Sequence[Value]) -> list[float]:
+    """The unit roundoffs of the values that are floats."""
+    types: list[Any] = [value.type for value in values if category(value) & FLOAT]
+    return [unit_roundoff(type.dtype) for type in types]
+
+
 def _body_bound(operands: Sequence[Array], result: Array) -> Array | None:
-    """Bodies that are no sum: the rounding errors of as many steps as there are elements."""
+    """The rounding errors of as many steps as there are elements."""
     if not is_inexact(result.dtype):
         return None
     count = max((operand.size for operand in operands), default=1) / max(result.size, 1) + 1

@@ -16,15 +16,16 @@ each element of a result a bound on the distance of two correct implementations:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..ir import Operation
 from ..ops.framework.declaration import Op
 from ..types import COMPLEX, FLOAT
 from .function_accuracy import ULPS, function_error
 from .operation_kinds import base_name, category, is_correctly_rounded, is_exact, is_modulus
-from .reduction_bounds import Bounds, Rule, reduction_rule
+from .reduction_bounds import Bounds, Rule, is_exact_body, reduction_rule
 from .solver_bounds import solver_bounds, triangular_bounds
-from .ulps import Array, component_dtype, is_inexact, ulp
+from .ulps import Array, component_dtype, is_inexact, ulp, unit_roundoff
 
 
 def rounding_rule(view: Op) -> Rule | None:
@@ -46,6 +47,19 @@ def rounding_rule(view: Op) -> Rule | None:
     if name == "triangular_solve":
         return lambda operands, results: triangular_bounds(view, operands, results)
     return lambda operands, results: solver_bounds(view, operands, results)
+
+
+def loses_digits(operation: Operation) -> bool:
+    """Whether an operation rounds what it computes, so that a compiler that fuses it may keep more digits."""
+    if not any(category(one) & (FLOAT | COMPLEX) for one in operation.results) or is_exact(operation):
+        return False
+    if base_name(operation) == "convert" and category(operation.operands[0]) & FLOAT:
+        return unit_roundoff(_dtype(operation.results[0])) > unit_roundoff(_dtype(operation.operands[0]))
+    return not operation.regions or not all(map(is_exact_body, operation.regions))
+
+
+def _dtype(value: Any) -> Any:
+    return value.type.dtype
 
 
 def _is_function(operation: Operation) -> bool:

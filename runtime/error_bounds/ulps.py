@@ -89,8 +89,8 @@ def distance(a: Array, b: Array) -> Array:
     return np.where(finite, apart, np.where(_same_specials(wide_a, wide_b), 0.0, np.inf))
 
 
-def root_mean_square(distances: Sequence[Array]) -> Array:
-    """The root of the mean square of distances, element by element; 0.0 where there are none.
+def root_mean_square(distances: Sequence[Array], factor: float = 1.0) -> Array:
+    """A multiple of the root of the mean square of distances, element by element; 0.0 where there are none.
 
     Distances are divided by the largest one before they are squared, as squares of numbers below 1e-162 are
     zero, and those above 1e154 infinite.
@@ -101,7 +101,8 @@ def root_mean_square(distances: Sequence[Array]) -> Array:
     with np.errstate(all="ignore"):
         scale = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
         squares = np.mean([np.square(one / scale) for one in distances], axis=0)
-        return np.where(np.isfinite(largest), scale * np.sqrt(squares), largest)
+        # The root alone may underflow.
+        return np.where(np.isfinite(largest), (factor * np.sqrt(squares)) * scale, largest)
 
 
 def _same_specials(a: Array, b: Array) -> Array:

@@ -23,8 +23,9 @@ from ..options import Options
 from ..types import BOOLEAN, COMPLEX, FLOAT, TensorType
 from .accepted_parts import ENDED, accepted_part
 from .crashes import crash_explanation
+from .function_causes import operation_of
 from .journal import Journal
-from .known_causes import cause_of_result, known_cause, operation_of
+from .known_causes import cause_of_result, known_cause
 from .programs import random_program
 from .report import FuzzReport, Outcome, without_numbers
 from .workers import outcomes_of_workers
@@ -154,7 +155,7 @@ class Fuzzer:
         departures = accuracy(module, inputs).departures(theirs)
         if not departures:
             return Outcome(seed, "inside")
-        known = cause_of_result(module, departures[0], theirs)
+        known = cause_of_result(module, inputs, departures[0], theirs)
         if known is not None and known.title in self.known:
             return Outcome(seed, "finding", known.title, str(departures[0]), explanation=known.explanation)
         first = find_difference(module, inputs, self.backend).first

@@ -9,8 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final
 
 import ml_dtypes
@@ -20,44 +19,23 @@ from ..api import execute, load
 from ..differences import Difference
 from ..differences.extraction import main_block, operation_program, returning
 from ..error_bounds import Departure, accuracy
-from ..error_bounds.ulps import is_inexact, layout_of
+from ..error_bounds.ulps import distance, is_inexact, layout_of
 from ..error_bounds.wide_types import wide_array, widened
 from ..errors import NimbleError
 from ..ir import Module, Operation, captured_values
 from ..ops.framework.verify import view_of
 from ..options import Options
-from ..types import BOOLEAN, FLOAT, INTEGER, ElementType, TensorType
+from ..types import BOOLEAN, INTEGER, ElementType, TensorType
+from .function_causes import FUNCTION_CAUSES, KnownCause, operand_arrays, operation_of
 from .selection_orders import transposed_selection
 
 MAX_PERMUTED_RANK: Final = 4
 """Windows of more dimensions are not tried in all their orders."""
-TERMS_OF_ZETA: Final = 2000
-"""Terms that zeta is compared with."""
-
-
-@dataclass(frozen=True)
-class KnownCause:
-    """A cause.
-
-    Attributes:
-        title: what the other implementation does.
-        explanation: why that departs from the specification.
-        matches: whether a difference has this cause.
-    """
-
-    title: str
-    explanation: str
-    matches: Callable[[Difference], bool]
 
 
 def known_cause(first: Difference) -> KnownCause | None:
     """The first known cause that a difference has."""
     return next((cause for cause in KNOWN_CAUSES if cause.matches(first)), None)
-
-
-def operation_of(first: Difference) -> Operation:
-    """The operation that departs: the last one of its name, as those before it lead to its operands."""
-    return [one for one in main_block(first.module).operations if one.name == first.operation][-1]
 
 
 def _attribute(operation: Operation, name: str) -> Any:
@@ -131,25 +109,11 @@ def _is_negative_sort(first: Difference) -> bool:
 
 
 def _reduces_subnormal_numbers(first: Difference) -> bool:
-    if first.operation != "stablehlo.reduce_precision" or first.departure.index is None or not first.alone:
+    if first.operation != "stablehlo.reduce_precision" or first.departure.index is None:
         return False
-    operand = np.asarray(first.inputs[0])
+    (operand,) = operand_arrays(first)
     magnitude = abs(float(operand[first.departure.index]))
     return 0 < magnitude < float(layout_of(operand.dtype).smallest_normal)
-
-
-def _leaves_out_terms_of_zeta(first: Difference) -> bool:
-    """Whether zeta at a negative number is not the sum of its terms, which ours is."""
-    if first.operation != "chlo.zeta" or first.departure.index is None or not first.alone:
-        return False
-    values = dict(zip(main_block(first.module).arguments, first.inputs, strict=True))
-    x, q = [float(values[one][first.departure.index]) for one in operation_of(first).operands]
-    if not q < 0:
-        return False
-    with np.errstate(all="ignore"):
-        total = float(np.sum((q + np.arange(TERMS_OF_ZETA)) ** -x))
-        ours = float(first.ours[0][first.departure.index])
-        return bool(ours == total or abs(ours - total) <= 0.05 * abs(total))
 
 
 def _reduces_precision_in_f16(first: Difference) -> bool:
@@ -206,94 +170,41 @@ def _sorts_narrow_integers(first: Difference) -> bool:
     return first.operation == "stablehlo.sort" and min(widths, default=8) in (2, 4)
 
 
-def _has_wrong_power(first: Difference) -> bool:
-    """Whether an integer power is not base ** exponent modulo 2 ** width, which ours is."""
-    if first.operation != "stablehlo.power" or first.departure.index is None:
-        return False
-    operands: list[Any] = [one.type for one in operation_of(first).operands]
-    if not operands[0].category & INTEGER:
-        return False
-    values = dict(zip(main_block(first.module).arguments, first.inputs, strict=True))
-    base, exponent = [int(values[one][first.departure.index]) for one in operation_of(first).operands]
-    modulus = 1 << operands[0].element_type.width
-    ours = int(first.ours[0][first.departure.index])
-    return exponent >= 0 and (pow(base, exponent, modulus) - ours) % modulus == 0
-
-
-def _has_special_value(first: Difference) -> bool:
-    """Whether a function of CHLO has an infinity or a NaN on one side."""
-    if not first.operation.startswith("chlo.") or first.departure.index is None:
-        return False
-    index, result = first.departure.index, first.departure.result
-    sides = [np.asarray(side[result][index]) for side in (first.ours, first.theirs)]
-    return is_inexact(sides[0].dtype) and not all(np.isfinite(one.astype(np.complex128)) for one in sides)
-
-
 def _reduces_nans(first: Difference) -> bool:
     """Whether NaN is reduced to a format without mantissa bits."""
     if first.operation != "stablehlo.reduce_precision" or first.departure.index is None:
         return False
-    has_none = first.alone and _attribute(operation_of(first), "mantissa_bits") == 0
-    return has_none and bool(np.isnan(first.inputs[0][first.departure.index]))
+    has_none = _attribute(operation_of(first), "mantissa_bits") == 0
+    return has_none and bool(np.isnan(operand_arrays(first)[0][first.departure.index]))
 
 
 def _saturates_integers(first: Difference) -> bool:
     """Whether the largest numbers of f4E2M1FN, 6 and -6, are converted to the limits of an integer type."""
     if first.operation != "stablehlo.convert" or first.departure.index is None:
         return False
-    operand = np.asarray(first.inputs[0])
+    (operand,) = operand_arrays(first)
     result: Any = operation_of(first).results[0].type
-    if (
-        not first.alone
-        or operand.shape != first.theirs[0].shape
-        or operand.dtype.name != "float4_e2m1fn"
-        or not result.category & INTEGER
-    ):
+    if operand.dtype.name != "float4_e2m1fn" or not result.category & INTEGER:
         return False
     limits = ml_dtypes.iinfo(first.theirs[0].dtype)  # type: ignore[no-untyped-call]
     return int(first.theirs[0][first.departure.index]) in (int(limits.min), int(limits.max))
 
 
-def _loses_high_half(first: Difference) -> bool:
-    """Whether the high half of a product of integers of four bits is zero, but should not be."""
-    if first.operation != "chlo.mulhi" or first.departure.index is None:
+def _spreads_bytes(module: Module, inputs: Sequence[Any], operation: Operation, theirs: Any) -> bool:
+    """Whether integers of 2 bits begin with the low bits of each byte of the operand."""
+    result: Any = operation.results[0].type if operation.results else None
+    is_narrow = isinstance(result, TensorType) and bool(result.category & INTEGER)
+    if operation.name != "stablehlo.bitcast_convert" or not is_narrow or result.element_type.width != 2:
         return False
-    index = first.departure.index
-    operation = operation_of(first)
-    values = dict(zip(main_block(first.module).arguments, first.inputs, strict=True))
-    lhs, rhs = [int(values[one][index]) for one in operation.operands]
-    operand: Any = operation.operands[0].type
-    is_narrow = operand.element_type.width == 4
-    return is_narrow and int(first.ours[0][index]) == (lhs * rhs) >> 4 and int(first.theirs[0][index]) == 0
+    (operand,) = execute(returning(module, operation.operands), inputs)
+    stored = np.ascontiguousarray(operand).reshape(-1).view(np.uint8)
+    begin = np.asarray(theirs).astype(np.int64).reshape(-1)[: stored.size]
+    return bool(np.array_equal(begin & 3, stored & 3))
 
 
-def _counts_eight_bits(first: Difference) -> bool:
-    """Whether popcnt of negative integers of 2 or 4 bits counts the bits of their sign too."""
-    if first.operation != "stablehlo.popcnt" or first.departure.index is None:
-        return False
-    operand: Any = operation_of(first).operands[0].type
-    value = int(first.inputs[0][first.departure.index])
-    width = operand.element_type.width
-    ours = int(first.ours[0][first.departure.index])
-    return width < 8 and value < 0 and (ours - (value % (1 << width)).bit_count()) % (1 << width) == 0
-
-
-def _loses_digits_of_logarithms(first: Difference) -> bool:
-    """Whether log(1 + x) of f64 is off by more than ours, which 64 digits confirm."""
-    index = first.departure.index
-    if first.operation != "stablehlo.log_plus_one" or index is None or first.ours[0].dtype != np.float64:
-        return False
-    operand = dict(zip(main_block(first.module).arguments, first.inputs, strict=True)).get(
-        operation_of(first).operands[0]
-    )
-    if operand is None:
-        return False
-    exact = np.log1p(np.asarray(operand)[index].astype(np.longdouble))
-    unit = np.spacing(np.abs(first.ours[0][index]))
-    return bool(np.abs(first.ours[0][index] - exact) <= unit < np.abs(first.theirs[0][index] - exact))
-
-
-def cause_of_result(module: Module, departure: Departure, theirs: Sequence[Any]) -> KnownCause | None:
+def cause_of_result(
+    module: Module, inputs: Sequence[Any], departure: Departure, theirs: Sequence[Any]
+) -> KnownCause | None:
     """The cause that a result alone shows: a backend may reject its operation alone, or be right there."""
     results = main_block(module).terminator.operands
     if departure.result >= len(results):
@@ -305,17 +216,13 @@ def cause_of_result(module: Module, departure: Departure, theirs: Sequence[Any])
         return _BOOLEANS if _converts_booleans(operation) else None
     if operation.name == "stablehlo.sort" and (_attribute(operation, "dimension") or 0) < 0:
         return _NEGATIVE_SORT
+    if _spreads_bytes(module, inputs, operation, theirs[departure.result]):
+        return _TWO_BITS
     value = operation.operands[0] if operation.name == "stablehlo.convert" else results[departure.result]
     if _is_unwrapped(value.type, theirs[departure.result][departure.index]):
         return _UNWRAPPED
     counts = operation.name == "stablehlo.count_leading_zeros"
     return _COUNT if counts and int(theirs[departure.result][departure.index]) < 0 else None
-
-
-def _steps_the_other_way(first: Difference) -> bool:
-    """Whether next_after is applied to numbers of f8E8M0FNU, which have no sign."""
-    names = ("chlo.next_after", "chlo.broadcast_next_after")
-    return first.operation in names and first.ours[0].dtype.name == "float8_e8m0fnu"
 
 
 def _is_unwrapped(type: Any, value: Any) -> bool:
@@ -354,23 +261,27 @@ def _selects_by_columns(first: Difference) -> bool:
         for dimension, other in zip(long, permuted, strict=True):
             order[dimension] = other
     try:
-        return any(_has_results(first, order) for order in orders)
+        return any(_has_results(first, order) for order in orders) or _selects_equal_elements(first)
     except NimbleError:
         return False
+
+
+def _selects_equal_elements(first: Difference) -> bool:
+    """Whether results differ only at elements of the operand that are equal to others at which they do."""
+    operand = operand_arrays(first)[0]
+    differing = first.ours[0] != first.theirs[0]
+    if is_inexact(first.ours[0].dtype):
+        differing &= distance(first.ours[0], first.theirs[0]) > 0
+    if operand.shape != differing.shape:
+        return False
+    _, counts = np.unique(operand[differing], return_counts=True)
+    return bool((counts > 1).all())
 
 
 def _has_results(first: Difference, order: Sequence[int]) -> bool:
     """Whether a selection in another order of dimensions has the other implementation's results."""
     program = transposed_selection(first.module, order)
     return not accuracy(program, first.inputs).departures(first.theirs)
-
-
-def _classifies_narrow_floats(first: Difference) -> bool:
-    operand: Any = operation_of(first).operands[0].type if operation_of(first).operands else None
-    is_narrow = (
-        isinstance(operand, TensorType) and bool(operand.category & FLOAT) and operand.dtype.kind == "V"
-    )
-    return first.operation in ("chlo.is_inf", "chlo.is_neg_inf", "chlo.is_pos_inf") and is_narrow
 
 
 _COUNT: Final = KnownCause(
@@ -402,6 +313,13 @@ _BOOLEANS: Final = KnownCause(
     "By the specification i1 has one bit, so that eight of them make an integer of eight bits. The other"
     " implementation converts a byte for each boolean, and returns another shape.",
     lambda first: _converts_booleans(operation_of(first)),
+)
+_TWO_BITS: Final = KnownCause(
+    "bitcast_convert to integers of 2 bits returns a byte for each",
+    "Each integer has 2 bits of the operand, so that a byte gives four of them. The other implementation"
+    " takes the low bits of each byte for one integer, and returns memory that it has not written for the"
+    " rest.",
+    lambda first: _spreads_bytes(first.module, first.inputs, operation_of(first), first.theirs[0]),
 )
 KNOWN_CAUSES: Final = (
     KnownCause(
@@ -441,7 +359,7 @@ KNOWN_CAUSES: Final = (
         "The elements of a window are compared in the order of their indices (section reduce: an in-order"
         " traversal). Where `select` keeps the second one of equal elements, the order decides which it is."
         " The other implementation goes along one dimension after the other: NimbleHLO gives its results for"
-        " transposed operands.",
+        " transposed operands, or both differ at equal elements only.",
         _selects_by_columns,
     ),
     KnownCause(
@@ -451,36 +369,11 @@ KNOWN_CAUSES: Final = (
         _saturates_integers,
     ),
     KnownCause(
-        "mulhi of integers of 4 bits is zero",
-        "The result is the high half of the product, as for other widths. NimbleHLO's is, which Python's"
-        " integers confirm.",
-        _loses_high_half,
-    ),
-    KnownCause(
-        "popcnt of negative integers of less than 8 bits counts 8",
-        "The result is the number of bits that are set in the integer's own 2 or 4 bits, modulo 2 ** width."
-        " The other implementation stores the integer in a byte, whose other bits repeat the sign.",
-        _counts_eight_bits,
-    ),
-    KnownCause(
-        "log_plus_one of f64 is off by tens of units",
-        "The result of NimbleHLO lies within one unit of that of the 80-bit type; the other implementation's"
-        " approximation is less accurate than functions of f64 usually are (4 units).",
-        _loses_digits_of_logarithms,
-    ),
-    KnownCause(
         "operations on f8E3M4 round twice",
         "The specification refers to IEEE 754, where results are rounded once. The other implementation"
         " computes in f16, whose 11 digits are less than the 12 that make a second rounding to 5 digits"
         " harmless, so that results near the middle of two numbers may be off by one unit.",
         _rounds_through_f16,
-    ),
-    KnownCause(
-        "zeta at negative numbers leaves out the largest terms",
-        "The Hurwitz zeta function is the sum of (q + k) ** -x. The other implementation adds the terms of"
-        " small k, and an estimate of the others that holds beyond 0 only; for negative q the largest ones"
-        " are those near k = -q. NimbleHLO's result is the sum of the terms.",
-        _leaves_out_terms_of_zeta,
     ),
     KnownCause(
         "numbers of f8E5M2FNUZ that are subnormal in f16 become its smallest normal number",
@@ -490,6 +383,7 @@ KNOWN_CAUSES: Final = (
     ),
     _NEGATIVE_SORT,
     _BOOLEANS,
+    _TWO_BITS,
     _UNWRAPPED,
     KnownCause(
         "reductions that promote return the type of the operand",
@@ -502,12 +396,6 @@ KNOWN_CAUSES: Final = (
         "The results are no permutation of the operands, or not in order. The other implementation stores"
         " several such integers in a byte.",
         _sorts_narrow_integers,
-    ),
-    KnownCause(
-        "power of integers is wrong for large exponents",
-        "Integers wrap around, so that the result is base ** exponent modulo 2 ** width; that of NimbleHLO"
-        " is, which Python's integers confirm.",
-        _has_wrong_power,
     ),
     KnownCause(
         "reduce_precision of NaN to no mantissa bits",
@@ -528,22 +416,6 @@ KNOWN_CAUSES: Final = (
         " other implementation converts to f16 before, of which it keeps the exponents nearest to 0.",
         _reduces_precision_in_f16,
     ),
-    KnownCause(
-        "next_after of f8E8M0FNU goes the wrong way",
-        "f8E8M0FNU has powers of two, and no sign: the number after 1 towards 2 is 2. The other"
-        " implementation takes the highest bit of the exponent for a sign, and returns 0.5.",
-        _steps_the_other_way,
-    ),
-    KnownCause(
-        "is_inf takes -0 for infinite in types without infinities",
-        "f4E2M1FN, f6E2M3FN and f6E3M2FN have no infinities, so that no value is infinite.",
-        _classifies_narrow_floats,
-    ),
-    KnownCause(
-        "special values of CHLO's functions",
-        "No text says where CHLO's functions are infinite or NaN: at poles, outside of their domain, and"
-        " where approximations overflow, implementations differ.",
-        _has_special_value,
-    ),
+    *FUNCTION_CAUSES,
 )
 """In the order in which they are tried."""

@@ -49,7 +49,7 @@ def outside(module: Module, inputs: Sequence[Array], other: Backend) -> list[Dep
 
 def cause(module: Module, inputs: Sequence[Array], departure: Departure, other: Backend) -> str:
     """The title of the known cause of a difference."""
-    known = cause_of_result(module, departure, other.run(module, inputs))
+    known = cause_of_result(module, inputs, departure, other.run(module, inputs))
     if known is None:
         first = find_difference(module, inputs, other).first
         known = None if first is None else known_cause(first)

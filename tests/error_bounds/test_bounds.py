@@ -6,7 +6,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import accuracy
-from nimblehlo.error_bounds.ulps import ulp
+from nimblehlo.error_bounds.ulps import root_mean_square, ulp
 
 
 def program(body: str, type: str = "f32", result: str | None = None, size: int = 16) -> str:
@@ -35,6 +35,14 @@ def test_one_function_has_its_accuracy(type: str, ulps: int) -> None:
     dtype = {"f16": np.float16, "f32": np.float32, "f64": np.float64}[type]
     computed = accuracy(program("%r = stablehlo.exponential %a : T", type), vectors(dtype))
     np.testing.assert_allclose(computed.results[0].ulps, ulps, atol=0.5)
+
+
+def test_functions_that_are_expanded_round_in_their_type_more_than_once() -> None:
+    bounds = [
+        accuracy(program(f"%r = stablehlo.{name} %a : T", "f16"), vectors(np.float16)).results[0].ulps
+        for name in ("logistic", "exponential_minus_one")
+    ]
+    np.testing.assert_allclose(bounds, 2, atol=0.5)
 
 
 @pytest.mark.parametrize(("type", "ulps"), [("f16", 1), ("f32", 0)])
@@ -201,7 +209,9 @@ def test_loops_are_followed() -> None:
 
 
 def test_bounds_of_tiny_numbers_do_not_underflow() -> None:
-    """The square of an error of 1e-190 is zero in f64."""
+    """The square of an error of 1e-190 is zero in f64, and so is half of the least number."""
+    least = np.array(5e-324)
+    assert root_mean_square([least, 0 * least, 0 * least, 0 * least, 0 * least], 6.0) > 0
     text = program("%0 = stablehlo.tanh %a : T\n%r = stablehlo.tan %0 : T", "f64")
     tiny = 1e-178 * (1 + np.arange(16) / 16)
     computed = accuracy(text, [tiny, tiny])
@@ -260,6 +270,18 @@ def test_a_finite_component_of_a_transform_has_a_bound_beside_infinities() -> No
     assert (bound[0] < 1e-13).all()
 
 
+def test_inverse_transforms_may_divide_after_sums_that_overflow() -> None:
+    text = """
+    func.func @main(%a: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+      %r = stablehlo.fft %a, type = IFFT, length = [4] : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+      return %r : tensor<4xcomplex<f32>>
+    }
+    """
+    for size, is_open in ((7e37, True), (1e37, False)):
+        bound = accuracy(text, [np.full(4, size, np.complex64)]).results[0].bound
+        assert np.isinf(bound[0]) == is_open
+
+
 def test_angles_of_complex_numbers_are_open_where_their_squares_underflow() -> None:
     text = program("%r = stablehlo.atan2 %a, %b : T", "complex<f32>", size=3)
     y, x = np.array([1e-30, 1e25, 1], np.complex64), np.array([2e-30, 1e25, 2], np.complex64)
@@ -274,6 +296,39 @@ def test_terms_of_zeta_may_underflow() -> None:
     least = float(np.finfo(np.float32).smallest_normal)
     assert bound[0] > 8 * least
     assert computed.results[0].ulps[1] < 65
+
+
+@pytest.mark.parametrize(("n", "least", "most"), [(4, 2e-5, 2e-2), (2, 1e-6, 1e-4)])
+def test_terms_of_polygamma_cancel_at_negative_numbers(n: int, least: float, most: float) -> None:
+    """At -2.5 the terms of the fourth derivative add up to 1500, and at 2.5 to less than 1."""
+    text = program('%r = "chlo.polygamma"(%a, %b) : (T, T) -> T', size=2)
+    bound = accuracy(text, [np.float32([n, n]), np.float32([-2.5, 2.5])]).results[0].bound
+    assert least < bound[0] < most
+    assert bound[1] < 1e-5
+
+
+def test_digits_that_a_body_rounds_away_may_be_kept() -> None:
+    """The body of a map multiplies in bf16: a compiler may keep the product's digits for the conversion."""
+    text = """
+    func.func @main(%a: tensor<2xbf16>) -> tensor<2xf32> {
+      %r = "stablehlo.map"(%a) <{dimensions = array<i64: 0>}> ({
+      ^bb0(%x: tensor<bf16>):
+        %0 = stablehlo.constant dense<3.96875> : tensor<bf16>
+        %1 = stablehlo.multiply %x, %0 : tensor<bf16>
+        %2 = stablehlo.convert %1 : (tensor<bf16>) -> tensor<f32>
+        stablehlo.return %2 : tensor<f32>
+      }) : (tensor<2xbf16>) -> tensor<2xf32>
+      return %r : tensor<2xf32>
+    }
+    """
+    inputs = [np.array([2.8125, 2]).astype(ml_dtypes.bfloat16)]
+    (ours,) = nimblehlo.execute(text, inputs)
+    exact = inputs[0].astype(np.float32) * np.float32(3.96875)
+    assert ours[0] != exact[0] and ours[1] == exact[1]
+    computed = accuracy(text, inputs)
+    assert not computed.departures([exact])
+    assert computed.departures([exact + np.float32([0, 0.03])])
+    assert computed.departures([exact + np.float32([0.1, 0])])
 
 
 def test_what_a_body_computes_in_a_type_without_infinities_is_open() -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -98,6 +99,98 @@ def test_a_sort_that_does_not_order_nans_is_open_along_its_dimension() -> None:
     computed = accuracy(text, [values])
     assert not computed.departures([np.array([[np.nan, 3, 1], [1, 2, 3]], np.float32)])
     assert computed.departures([np.array([[np.nan, 3, 1], [1, 3, 2]], np.float32)])
+
+
+def test_a_sort_does_not_order_subnormal_numbers_where_they_are_flushed() -> None:
+    text = """
+    func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {
+      %0 = "stablehlo.sort"(%a) <{dimension = 1 : i64}> ({
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        %1 = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %1 : tensor<i1>
+      }) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      return %0 : tensor<2x3xf32>
+    }"""
+    computed = accuracy(text, [np.array([[1e-40, 0, 1], [3, 2, 0]], np.float32)])
+    assert not computed.departures([np.array([[1e-40, 0, 1], [0, 2, 3]], np.float32)])
+    assert computed.departures([np.array([[1e-40, 1, 0], [0, 2, 3]], np.float32)])
+    assert computed.departures([np.array([[1e-40, 0, 1], [2, 0, 3]], np.float32)])
+
+
+def test_subnormal_numbers_that_a_program_computes_may_be_flushed() -> None:
+    """atan2 of the least number and itself is 45 degrees, or 90 where one of them is flushed."""
+    text = """
+    func.func @main(%a: tensor<2xf64>, %b: tensor<2xf64>) -> tensor<2xf64> {
+      %0 = "chlo.next_after"(%a, %b) : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64>
+      %1 = stablehlo.atan2 %0, %0 : tensor<2xf64>
+      return %1 : tensor<2xf64>
+    }"""
+    computed = accuracy(text, [np.array([0.0, 1.0]), np.ones(2)])
+    assert not computed.departures([np.array([np.pi / 2, np.pi / 4])])
+    assert computed.departures([np.array([np.pi / 4, np.pi / 2])])
+
+
+def test_iota_is_open_where_its_type_has_no_zero() -> None:
+    text = """
+    func.func @main() -> tensor<3xf8E8M0FNU> {
+      %0 = stablehlo.iota dim = 0 : tensor<3xf8E8M0FNU>
+      return %0 : tensor<3xf8E8M0FNU>
+    }"""
+    (mask,) = open_elements(nimblehlo.load(text), [])
+    np.testing.assert_array_equal(mask, [True, False, False])
+
+
+def test_complex_numbers_are_converted_to_a_type_without_nan() -> None:
+    text = """
+    func.func @main(%a: tensor<2xcomplex<f32>>) -> tensor<2xf4E2M1FN> {
+      %0 = stablehlo.convert %a : (tensor<2xcomplex<f32>>) -> tensor<2xf4E2M1FN>
+      return %0 : tensor<2xf4E2M1FN>
+    }"""
+    (mask,) = open_elements(nimblehlo.load(text), [np.array([complex(np.nan, 1), 2], np.complex64)])
+    np.testing.assert_array_equal(mask, [True, False])
+
+
+def test_functions_that_broadcast_are_open_where_their_type_has_no_nan() -> None:
+    text = """
+    func.func @main(%a: tensor<2x1xf4E2M1FN>, %b: tensor<1xf4E2M1FN>) -> tensor<2x1xf4E2M1FN> {
+      %0 = "chlo.broadcast_zeta"(%a, %b) : (tensor<2x1xf4E2M1FN>, tensor<1xf4E2M1FN>) -> tensor<2x1xf4E2M1FN>
+      return %0 : tensor<2x1xf4E2M1FN>
+    }"""
+    dtype = ml_dtypes.float4_e2m1fn
+    (mask,) = open_elements(
+        nimblehlo.load(text), [np.array([[0], [3]]).astype(dtype), np.ones(1).astype(dtype)]
+    )
+    np.testing.assert_array_equal(mask, [[True], [False]])
+
+
+def test_single_digits_of_rounded_numbers_are_open() -> None:
+    text = """
+    func.func @main(%a: tensor<2xf32>) -> tensor<2x16xui2> {
+      %0 = stablehlo.sine %a : tensor<2xf32>
+      %1 = stablehlo.bitcast_convert %0 : (tensor<2xf32>) -> tensor<2x16xui2>
+      return %1 : tensor<2x16xui2>
+    }"""
+    (bound,) = accuracy(text, [np.float32([1, 0])]).results
+    assert bound.may_vary[0, 0] and not bound.may_vary[0, 14:].any()
+
+
+def test_bits_of_rounded_sums_are_open_as_another_float_type() -> None:
+    text = """
+    func.func @main(%a: tensor<2xbf16>, %b: tensor<2xbf16>) -> tensor<2x2xf8E5M2> {
+      %0 = stablehlo.multiply %a, %b : tensor<2xbf16>
+      %1 = stablehlo.add %a, %0 : tensor<2xbf16>
+      %2 = stablehlo.bitcast_convert %1 : (tensor<2xbf16>) -> tensor<2x2xf8E5M2>
+      return %2 : tensor<2x2xf8E5M2>
+    }"""
+    a = np.array([1.0078125, 1]).astype(ml_dtypes.bfloat16)
+    b = np.array([0.0029, 0.5]).astype(ml_dtypes.bfloat16)
+    computed = accuracy(text, [a, b])
+    (ours,) = nimblehlo.execute(text, [a, b])
+    # The first sum is rounded, the second one is exact.
+    for row, is_right in ((0, True), (1, False)):
+        other = np.array(ours)
+        other[row, 0] = np.nan
+        assert (not computed.departures([other])) == is_right
 
 
 def test_cholesky_of_an_indefinite_matrix_is_open_and_so_is_the_other_triangle() -> None:

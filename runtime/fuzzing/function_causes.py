@@ -1,0 +1,260 @@
+"""Known causes of differences in elementwise functions, and what tells that a difference has one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ..api import execute
+from ..differences import Difference
+from ..differences.extraction import main_block, returning
+from ..error_bounds.ulps import is_inexact, is_subnormal
+from ..ir import Operation
+from ..options import Options
+from ..types import FLOAT, INTEGER, TensorType
+
+TERMS_OF_ZETA: Final = 2000
+"""Terms that zeta is compared with."""
+CUT_ERROR: Final = 1e-5
+"""Relative distance of two values that count as the same where they lie on two sides of a branch cut."""
+MAX_UNITS_OF_LOGARITHMS: Final = 2
+"""Units in the last place that our logarithms may be off where they tell that others are."""
+_PLAIN: Final = Options(compile="never")
+
+
+@dataclass(frozen=True)
+class KnownCause:
+    """A cause.
+
+    Attributes:
+        title: what the other implementation does.
+        explanation: why that departs from the specification.
+        matches: whether a difference has this cause.
+    """
+
+    title: str
+    explanation: str
+    matches: Callable[[Difference], bool]
+
+
+def operation_of(first: Difference) -> Operation:
+    """The operation that departs: the program returns its results."""
+    returned = main_block(first.module).terminator.operands[first.departure.result].owner
+    assert isinstance(returned, Operation)
+    return returned
+
+
+def operand_arrays(first: Difference) -> list[np.ndarray[Any, Any]]:
+    """The arrays that the operation takes."""
+    program = returning(first.module, operation_of(first).operands)
+    return [np.asarray(one) for one in execute(program, first.inputs, options=_PLAIN)]
+
+
+def _divides_flushed_numbers(first: Difference) -> bool:
+    """Whether atan2 is NaN for a subnormal number and another one that is zero or subnormal."""
+    index = first.departure.index
+    if first.operation not in ("stablehlo.atan2", "chlo.broadcast_atan2") or index is None:
+        return False
+    arrays = operand_arrays(first)
+    if any(one.dtype.kind == "c" or one.shape != first.ours[0].shape for one in arrays):
+        return False
+    numbers = [one[index] for one in arrays]
+    subnormal = [bool(is_subnormal(np.asarray(one))) for one in numbers]
+    are_flushed = all(flag or one == 0 for flag, one in zip(subnormal, numbers, strict=True))
+    return are_flushed and any(subnormal) and bool(np.isnan(first.theirs[0][index]))
+
+
+def _adds_booleans(first: Difference) -> bool:
+    """Whether the sum of two booleans that are both true is false."""
+    index = first.departure.index
+    if first.operation != "stablehlo.add" or index is None or first.ours[0].dtype != np.bool_:
+        return False
+    return all(bool(one[index]) for one in operand_arrays(first)) and not bool(first.theirs[0][index])
+
+
+def _has_one_root_of_subnormal_numbers(first: Difference) -> bool:
+    index = first.departure.index
+    if first.operation != "stablehlo.cbrt" or index is None:
+        return False
+    return bool(is_subnormal(operand_arrays(first)[0][index]))
+
+
+def _is_on_other_side_of_cut(first: Difference) -> bool:
+    """Whether a function is mirrored at an operand of which a component is zero."""
+    index = first.departure.index
+    if not first.operation.startswith("chlo.") or index is None or first.ours[0].dtype.kind != "c":
+        return False
+    arrays = operand_arrays(first)
+    if len(arrays) != 1 or arrays[0].dtype.kind != "c":
+        return False
+    number, mine, other = arrays[0][index], first.ours[0][index], first.theirs[0][index]
+    is_on_axis = bool(number.real == 0 or number.imag == 0)
+    sides = (np.conj(mine), -np.conj(mine), -mine)
+    return is_on_axis and any(abs(other - one) <= CUT_ERROR * abs(mine) for one in sides)
+
+
+def _leaves_out_terms_of_zeta(first: Difference) -> bool:
+    """Whether zeta at a negative number is not the sum of its terms, which ours is."""
+    if first.operation != "chlo.zeta" or first.departure.index is None:
+        return False
+    x, q = [float(one[first.departure.index]) for one in operand_arrays(first)]
+    if not q < 0:
+        return False
+    with np.errstate(all="ignore"):
+        total = float(np.sum((q + np.arange(TERMS_OF_ZETA)) ** -x))
+        ours = float(first.ours[0][first.departure.index])
+        return bool(ours == total or abs(ours - total) <= 0.05 * abs(total))
+
+
+def _has_wrong_power(first: Difference) -> bool:
+    """Whether an integer power is not base ** exponent modulo 2 ** width, which ours is."""
+    names = ("stablehlo.power", "chlo.broadcast_power")
+    if first.operation not in names or first.departure.index is None:
+        return False
+    operands: list[Any] = [one.type for one in operation_of(first).operands]
+    if not operands[0].category & INTEGER:
+        return False
+    arrays = np.broadcast_arrays(*[one.astype(object) for one in operand_arrays(first)])
+    if arrays[0].shape != first.ours[0].shape:
+        return False
+    base, exponent = [int(one[first.departure.index]) for one in arrays]
+    modulus = 1 << operands[0].element_type.width
+    ours = int(first.ours[0][first.departure.index])
+    return exponent >= 0 and (pow(base, exponent, modulus) - ours) % modulus == 0
+
+
+def _has_special_value(first: Difference) -> bool:
+    """Whether a function of CHLO has an infinity or a NaN on one side."""
+    if not first.operation.startswith("chlo.") or first.departure.index is None:
+        return False
+    index, result = first.departure.index, first.departure.result
+    sides = [np.asarray(side[result][index]) for side in (first.ours, first.theirs)]
+    return is_inexact(sides[0].dtype) and not all(np.isfinite(one.astype(np.complex128)) for one in sides)
+
+
+def _loses_high_half(first: Difference) -> bool:
+    """Whether the high half of a product of integers of four bits is zero, but should not be."""
+    if first.operation != "chlo.mulhi" or first.departure.index is None:
+        return False
+    index = first.departure.index
+    lhs, rhs = [int(one[index]) for one in operand_arrays(first)]
+    operand: Any = operation_of(first).operands[0].type
+    is_narrow = operand.element_type.width == 4
+    return is_narrow and int(first.ours[0][index]) == (lhs * rhs) >> 4 and int(first.theirs[0][index]) == 0
+
+
+def _counts_eight_bits(first: Difference) -> bool:
+    """Whether popcnt of negative integers of 2 or 4 bits counts the bits of their sign too."""
+    if first.operation != "stablehlo.popcnt" or first.departure.index is None:
+        return False
+    operand: Any = operation_of(first).operands[0].type
+    value = int(operand_arrays(first)[0][first.departure.index])
+    width = operand.element_type.width
+    ours = int(first.ours[0][first.departure.index])
+    return width < 8 and value < 0 and (ours - (value % (1 << width)).bit_count()) % (1 << width) == 0
+
+
+def _loses_digits_of_logarithms(first: Difference) -> bool:
+    """Whether log(1 + x), or atanh, of f64 is off by more than ours, which 64 digits confirm."""
+    function = {"stablehlo.log_plus_one": np.log1p, "chlo.atanh": np.arctanh}.get(first.operation)
+    index = first.departure.index
+    if function is None or index is None or first.ours[0].dtype != np.float64:
+        return False
+    exact = function(operand_arrays(first)[0][index].astype(np.longdouble))
+    unit = MAX_UNITS_OF_LOGARITHMS * np.spacing(np.abs(first.ours[0][index]))
+    return bool(np.abs(first.ours[0][index] - exact) <= unit < np.abs(first.theirs[0][index] - exact))
+
+
+def _steps_the_other_way(first: Difference) -> bool:
+    """Whether next_after is applied to numbers of f8E8M0FNU, which have no sign."""
+    names = ("chlo.next_after", "chlo.broadcast_next_after")
+    return first.operation in names and first.ours[0].dtype.name == "float8_e8m0fnu"
+
+
+def _classifies_narrow_floats(first: Difference) -> bool:
+    operand: Any = operation_of(first).operands[0].type if operation_of(first).operands else None
+    is_narrow = (
+        isinstance(operand, TensorType) and bool(operand.category & FLOAT) and operand.dtype.kind == "V"
+    )
+    return first.operation in ("chlo.is_inf", "chlo.is_neg_inf", "chlo.is_pos_inf") and is_narrow
+
+
+FUNCTION_CAUSES: Final = (
+    KnownCause(
+        "the sum of two constant booleans that are both true is false",
+        "add is the logical OR of booleans. The other implementation's is, but for operands that it finds out"
+        " to be constants, such as x == x of integers: there 1 + 1 is 0.",
+        _adds_booleans,
+    ),
+    KnownCause(
+        "atan2 of subnormal numbers is NaN",
+        "Angles of subnormal numbers are angles as others, and that of two zeros is 0. The other"
+        " implementation compares subnormal numbers as they are, and divides them as zeros, which gives NaN.",
+        _divides_flushed_numbers,
+    ),
+    KnownCause(
+        "cbrt of subnormal numbers is the same number for all of them",
+        "The cube root of a subnormal number is a normal one, and 0 where subnormal numbers are flushed. The"
+        " other implementation returns -5.6e-16 for all of them, of either sign.",
+        _has_one_root_of_subnormal_numbers,
+    ),
+    KnownCause(
+        "complex functions of CHLO ignore the sign of zero on their branch cuts",
+        "The sign of a component that is zero says from which side a branch cut is approached (C99, annex G)."
+        " NimbleHLO takes it so; the other implementation returns the value of the other side. No text of"
+        " CHLO says which one is right.",
+        _is_on_other_side_of_cut,
+    ),
+    KnownCause(
+        "mulhi of integers of 4 bits is zero",
+        "The result is the high half of the product, as for other widths. NimbleHLO's is, which Python's"
+        " integers confirm.",
+        _loses_high_half,
+    ),
+    KnownCause(
+        "popcnt of negative integers of less than 8 bits counts 8",
+        "The result is the number of bits that are set in the integer's own 2 or 4 bits, modulo 2 ** width."
+        " The other implementation stores the integer in a byte, whose other bits repeat the sign.",
+        _counts_eight_bits,
+    ),
+    KnownCause(
+        "log_plus_one of f64 is off by tens of units",
+        "The result of NimbleHLO lies within two units of that of the 80-bit type; the other implementation's"
+        " approximation is less accurate than functions of f64 usually are (4 units); atanh calls it.",
+        _loses_digits_of_logarithms,
+    ),
+    KnownCause(
+        "zeta at negative numbers leaves out the largest terms",
+        "The Hurwitz zeta function is the sum of (q + k) ** -x. The other implementation adds the terms of"
+        " small k, and an estimate of the others that holds beyond 0 only; for negative q the largest ones"
+        " are those near k = -q. NimbleHLO's result is the sum of the terms.",
+        _leaves_out_terms_of_zeta,
+    ),
+    KnownCause(
+        "power of integers is wrong for large exponents",
+        "Integers wrap around, so that the result is base ** exponent modulo 2 ** width; that of NimbleHLO"
+        " is, which Python's integers confirm.",
+        _has_wrong_power,
+    ),
+    KnownCause(
+        "next_after of f8E8M0FNU goes the wrong way",
+        "f8E8M0FNU has powers of two, and no sign: the number after 1 towards 2 is 2. The other"
+        " implementation takes the highest bit of the exponent for a sign, and returns 0.5.",
+        _steps_the_other_way,
+    ),
+    KnownCause(
+        "is_inf takes -0 for infinite in types without infinities",
+        "f4E2M1FN, f6E2M3FN and f6E3M2FN have no infinities, so that no value is infinite.",
+        _classifies_narrow_floats,
+    ),
+    KnownCause(
+        "special values of CHLO's functions",
+        "No text says where CHLO's functions are infinite or NaN: at poles, outside of their domain, and"
+        " where approximations overflow, implementations differ.",
+        _has_special_value,
+    ),
+)
+"""In the order in which they are tried."""
