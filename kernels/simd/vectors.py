@@ -15,12 +15,7 @@ from numba.core.errors import RequireLiteralValue
 from numba.extending import intrinsic as numba_intrinsic
 from numba.np.numpy_support import from_dtype
 
-from ..launch.processor import (
-    avoids_software_prefetch,
-    converts_halves,
-    prefetch_distance_bytes,
-    vector_bytes,
-)
+from ..launch.processor import avoids_software_prefetch, prefetch_distance_bytes, vector_bytes
 from .block_sizes import CACHE_LINE
 from .monoids import (
     WIDENED,
@@ -30,6 +25,16 @@ from .monoids import (
     result_element,
     storage_dtype,
     stored_element,
+)
+from .narrow_floats import (
+    constant_like,
+    intrinsic_suffix,
+    narrow_bfloat16,
+    narrow_float16,
+    round_to_odd,
+    type_like,
+    widen_bfloat16,
+    widen_float16,
 )
 
 cgutils: Any = numba_cgutils
@@ -69,23 +74,12 @@ def component_count(element: str) -> int:
     return 2 if element.startswith("complex") else 1
 
 
-def _like(kind: Any, shape: Any) -> Any:
-    """The type `kind`, as a vector of as many lanes as `shape` has."""
-    return ir.VectorType(kind, shape.count) if isinstance(shape, ir.VectorType) else kind
-
-
-def _constant(kind: Any, value: float) -> Any:
-    if isinstance(kind, ir.VectorType):
-        return ir.Constant(kind, [ir.Constant(kind.element, value)] * kind.count)
-    return ir.Constant(kind, value)
-
-
 def _computed(builder: Any, element: str, value: Any) -> Any:
     """A stored number, or component of a complex number, converted to the computing type."""
     stored = stored_element(element)
     if stored in WIDENED:
         value = _widened(builder, stored, value)
-    target = _like(component(element), value.type)
+    target = type_like(component(element), value.type)
     return value if value.type == target else builder.fpext(value, target)
 
 
@@ -94,102 +88,18 @@ def _rounded(builder: Any, element: str, value: Any) -> Any:
     stored = stored_element(element)
     is_wider = component(element) != component(stored)
     if stored not in WIDENED:
-        return builder.fptrunc(value, _like(component(stored), value.type)) if is_wider else value
-    return _narrowed(builder, stored, _to_odd(builder, value) if is_wider else value)
-
-
-def _to_odd(builder: Any, value: Any) -> Any:
-    """float64 to float32 by rounding to odd, so that a second rounding gives the correct result."""
-    near = builder.fptrunc(value, _like(ir.FloatType(), value.type))
-    back = builder.fpext(near, value.type)
-    wide = _like(I32, value.type)
-    sizes = [_absolute(builder, number) for number in (back, value)]
-    beyond = builder.zext(builder.fcmp_ordered(">", *sizes), wide)
-    inexact = builder.zext(builder.fcmp_ordered("!=", back, value), wide)
-    bits = builder.or_(builder.sub(builder.bitcast(near, wide), beyond), inexact)
-    return builder.bitcast(bits, near.type)
-
-
-def _absolute(builder: Any, value: Any) -> Any:
-    name = f"llvm.fabs.{_intrinsic_suffix(value.type)}"
-    kind = ir.FunctionType(value.type, [value.type])
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [value])
+        return builder.fptrunc(value, type_like(component(stored), value.type)) if is_wider else value
+    return _narrowed(builder, stored, round_to_odd(builder, value) if is_wider else value)
 
 
 def _widened(builder: Any, element: str, bits: Any) -> Any:
     """float32 of stored bits."""
-    if element == "float16" and not converts_halves():
-        return _widened_half(builder, bits)
-    if element == "float16":
-        half = builder.bitcast(bits, _like(ir.HalfType(), bits.type))
-        return builder.fpext(half, _like(ir.FloatType(), bits.type))
-    wide = _like(I32, bits.type)
-    return builder.bitcast(
-        builder.shl(builder.zext(bits, wide), _constant(wide, 16)), _like(ir.FloatType(), wide)
-    )
+    return (widen_float16 if element == "float16" else widen_bfloat16)(builder, bits)
 
 
 def _narrowed(builder: Any, element: str, value: Any) -> Any:
     """Stored bits of a float32, rounded to nearest even; a NaN stays one."""
-    short = _like(ir.IntType(16), value.type)
-    if element == "float16" and not converts_halves():
-        return builder.trunc(_narrowed_half(builder, value), short)
-    if element == "float16":
-        return builder.bitcast(builder.fptrunc(value, _like(ir.HalfType(), value.type)), short)
-    wide = _like(I32, value.type)
-    bits = builder.bitcast(value, wide)
-    odd = builder.and_(builder.lshr(bits, _constant(wide, 16)), _constant(wide, 1))
-    rounded = builder.add(bits, builder.add(odd, _constant(wide, 0x7FFF)))
-    quiet = builder.or_(bits, _constant(wide, 0x400000))
-    kept = builder.select(builder.fcmp_unordered("uno", value, value), quiet, rounded)
-    return builder.trunc(builder.lshr(kept, _constant(wide, 16)), short)
-
-
-def _widened_half(builder: Any, bits: Any) -> Any:
-    """float32 of the bits of float16, without instructions for it; a NaN becomes a quiet one.
-
-    The exponent's bias changes by a multiplication, which is exact and makes subnormal numbers normal.
-    """
-    wide = _like(I32, bits.type)
-    word = builder.zext(bits, wide)
-    size = builder.and_(word, _constant(wide, 0x7FFF))
-    sign = builder.shl(builder.xor(word, size), _constant(wide, 16))
-    shifted = builder.shl(size, _constant(wide, 13))
-    single = _like(ir.FloatType(), bits.type)
-    rebiased = builder.fmul(builder.bitcast(shifted, single), _constant(single, 2.0**112))
-    finite = builder.bitcast(rebiased, wide)
-    infinite = builder.or_(finite, _constant(wide, 0x7F800000))
-    nan = builder.or_(infinite, _constant(wide, 0x400000))
-    finite = builder.select(_is_at_least(builder, size, 0x7C00), infinite, finite)
-    finite = builder.select(_is_at_least(builder, size, 0x7C01), nan, finite)
-    return builder.bitcast(builder.or_(finite, sign), single)
-
-
-def _narrowed_half(builder: Any, value: Any) -> Any:
-    """Bits of float16, in words, of float32 rounded to nearest even, without instructions for it."""
-    wide = _like(I32, value.type)
-    word = builder.bitcast(value, wide)
-    size = builder.and_(word, _constant(wide, 0x7FFFFFFF))
-    sign = builder.lshr(builder.xor(word, size), _constant(wide, 16))
-    # The unit in the last place of 0.5 is the smallest float16: this sum rounds there.
-    aligned = builder.fadd(builder.bitcast(size, value.type), _constant(value.type, 0.5))
-    subnormal = builder.sub(builder.bitcast(aligned, wide), _constant(wide, 0x3F000000))
-    odd = builder.and_(builder.lshr(size, _constant(wide, 13)), _constant(wide, 1))
-    rounded = builder.add(
-        builder.sub(size, _constant(wide, 112 << 23)), builder.add(odd, _constant(wide, 0xFFF))
-    )
-    normal = builder.lshr(rounded, _constant(wide, 13))
-    payload = builder.and_(builder.lshr(size, _constant(wide, 13)), _constant(wide, 0x3FF))
-    nan = builder.or_(payload, _constant(wide, 0x7E00))
-    bits = builder.select(_is_at_least(builder, size, 0x38800000), normal, subnormal)
-    bits = builder.select(_is_at_least(builder, size, 0x477FF000), _constant(wide, 0x7C00), bits)
-    bits = builder.select(_is_at_least(builder, size, 0x7F800001), nan, bits)
-    return builder.or_(bits, sign)
-
-
-def _is_at_least(builder: Any, number: Any, bound: int) -> Any:
-    """Whether numbers without a sign are at least a bound."""
-    return builder.icmp_unsigned(">=", number, _constant(number.type, bound))
+    return (narrow_float16 if element == "float16" else narrow_bfloat16)(builder, value)
 
 
 def apply(builder: Any, kind: Combination, left: Value, right: Value) -> Value:
@@ -205,15 +115,9 @@ def apply(builder: Any, kind: Combination, left: Value, right: Value) -> Value:
         return (_apply_integer(builder, element, monoid, a, b),)
     if monoid in ("add", "multiply"):
         return ((builder.fadd if monoid == "add" else builder.fmul)(a, b),)
-    name = f"llvm.{monoid}.{_intrinsic_suffix(a.type)}"
+    name = f"llvm.{monoid}.{intrinsic_suffix(a.type)}"
     function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(a.type, [a.type, a.type]), name)
     return (builder.call(function, [a, b]),)
-
-
-def _intrinsic_suffix(kind: Any) -> str:
-    if isinstance(kind, ir.VectorType):
-        return f"v{kind.count}{_intrinsic_suffix(kind.element)}"
-    return "f64" if isinstance(kind, ir.DoubleType) else "f32"
 
 
 def _apply_integer(builder: Any, element: str, monoid: str, a: Any, b: Any) -> Any:
@@ -323,8 +227,8 @@ def load_bfloat16_pairs(builder: Any, data: Any, index: Any, lanes: int) -> tupl
     words = ir.VectorType(I32, lanes)
     address = builder.bitcast(builder.gep(data, [index]), words.as_pointer())
     both, floats = builder.load(address, align=2), ir.VectorType(ir.FloatType(), lanes)
-    even = builder.bitcast(builder.shl(both, _constant(words, 16)), floats)
-    odd = builder.bitcast(builder.and_(both, _constant(words, -1 << 16)), floats)
+    even = builder.bitcast(builder.shl(both, constant_like(words, 16)), floats)
+    odd = builder.bitcast(builder.and_(both, constant_like(words, -1 << 16)), floats)
     return (even,), (odd,)
 
 
@@ -374,7 +278,7 @@ def _call_masked(builder: Any, what: str, vector: Any, arguments: list[Any]) -> 
     """Code for `llvm.masked.load` or `llvm.masked.store` of a vector."""
     result = vector if what == "load" else ir.VoidType()
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
-    name = f"llvm.masked.{what}.v{vector.count}{vector.element.intrinsic_name}.p0"
+    name = f"llvm.masked.{what}.{intrinsic_suffix(vector)}.p0"
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
 
 

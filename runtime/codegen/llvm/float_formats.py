@@ -79,7 +79,10 @@ FORMATS: Final = {
     "f8E5M2FNUZ": Format(5, 2, 16, "unsigned nan"),
     "f16": Format(5, 10, 15, "infinities"),
 }
-"""The formats with a sign whose exponents are narrower than those of f32. Most processors convert f16."""
+"""The formats with a sign whose exponents are narrower than those of f32.
+
+`kernels.simd.narrow_floats` converts f16; this table converts the others.
+"""
 
 
 def has_plain_codes(type: ElementType) -> bool:

@@ -17,7 +17,13 @@ import numpy as np
 from llvmlite import ir
 
 from ...ir import DenseElementsAttribute, Operation
-from ...kernels.launch.processor import converts_halves
+from ...kernels.simd.narrow_floats import (
+    narrow_float16,
+    round_to_bfloat16,
+    round_to_odd,
+    widen_bfloat16,
+    widen_float16,
+)
 from ...types import BOOLEAN, COMPLEX, FLOAT, SIGNED, UNSIGNED, ElementType, TensorType
 from .float_formats import FORMATS, Format
 
@@ -166,8 +172,8 @@ def to_register(builder: ir.IRBuilder, element_type: ElementType, stored: ir.Val
     if element_type.width >= 32:
         return stored
     if element_type.name == "bf16":
-        return float_of(builder, builder.shl(builder.zext(stored, I32), integer(I32, 16)))
-    if element_type.name == "f16" and converts_halves():
+        return widen_bfloat16(builder, stored)
+    if element_type.name == "f16":
         return _from_half(builder, stored)
     code = builder.zext(stored, I32)
     if element_type.name == "f8E8M0FNU":
@@ -180,7 +186,7 @@ def _from_half(builder: ir.IRBuilder, stored: ir.Value) -> ir.Value:
     size = builder.and_(stored, integer(I16, 0x7FFF))
     distance = builder.sub(size, integer(I16, 0x7C01))
     is_signalling = builder.icmp_unsigned("<", distance, integer(I16, 0x01FF))
-    bits = bits_of(builder, builder.fpext(builder.bitcast(stored, ir.HalfType()), F32))
+    bits = bits_of(builder, widen_float16(builder, stored))
     return float_of(builder, builder.select(is_signalling, builder.and_(bits, integer(I32, ~_QUIET)), bits))
 
 
@@ -191,7 +197,7 @@ def _to_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     size = builder.and_(bits_of(builder, value), integer(I32, _MAGNITUDE))
     distance = builder.sub(size, integer(I32, _EXPONENTS + 1))
     is_signalling = builder.icmp_unsigned("<", distance, integer(I32, _QUIET - 1))
-    half = builder.bitcast(builder.fptrunc(value, ir.HalfType()), I16)
+    half = narrow_float16(builder, value)
     return builder.select(is_signalling, builder.and_(half, integer(I16, ~(_QUIET >> 13))), half)
 
 
@@ -231,7 +237,7 @@ def to_memory(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value)
         return builder.and_(value, integer(value.type, (1 << element_type.width) - 1))
     if element_type.width >= 32:
         return value
-    if element_type.name == "f16" and converts_halves():
+    if element_type.name == "f16":
         return _to_half(builder, value)
     if element_type.name == "bf16":
         return builder.trunc(builder.lshr(bits_of(builder, value), integer(I32, 16)), I16)
@@ -276,11 +282,12 @@ def rounded(
     if element_type.width >= 32:
         return _resized(builder, value, F64 if element_type.width == 64 else F32)
     if value.type == F64:
-        value = (_to_odd_half if element_type.name == "f16" else _to_odd)(builder, value)
+        value = (_to_odd_half if element_type.name == "f16" else round_to_odd)(builder, value)
     if element_type.name == "bf16":
-        return _rounded_bf16(builder, value, any_nan)
-    if element_type.name == "f16" and converts_halves():
-        return builder.fpext(builder.fptrunc(value, ir.HalfType()), F32)
+        bits = round_to_bfloat16(builder, value, any_nan)
+        return float_of(builder, builder.and_(bits, integer(I32, 0xFFFF0000)))
+    if element_type.name == "f16":
+        return widen_float16(builder, narrow_float16(builder, value))
     if element_type.name == "f8E8M0FNU":
         return _rounded_exponent(builder, value)
     return _rounded_code(builder, FORMATS[element_type.name], value)
@@ -290,16 +297,6 @@ def _resized(builder: ir.IRBuilder, value: ir.Value, type: ir.Type) -> ir.Value:
     if value.type == type:
         return value
     return builder.fptrunc(value, type) if type == F32 else builder.fpext(value, type)
-
-
-def _to_odd(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """`double` to `float`; where inexact, to the neighbour whose last bit is 1, which is never a tie."""
-    nearest = builder.fptrunc(value, F32)
-    back = builder.fpext(nearest, F64)
-    beyond = builder.fcmp_ordered(">", magnitude(builder, back), magnitude(builder, value))
-    inexact = builder.fcmp_ordered("one", back, value)
-    bits = builder.sub(bits_of(builder, nearest), builder.zext(beyond, I32))
-    return float_of(builder, builder.or_(bits, builder.zext(inexact, I32)))
 
 
 def _to_odd_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
@@ -314,15 +311,6 @@ def _to_odd_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     high = builder.trunc(builder.lshr(bits, integer(I64, 32)), I32)
     sign = builder.and_(high, integer(I32, 1 << 31))
     return float_of(builder, builder.or_(bits_of(builder, nearest), sign))
-
-
-def _rounded_bf16(builder: ir.IRBuilder, value: ir.Value, any_nan: bool) -> ir.Value:
-    bits = bits_of(builder, value)
-    last_kept = builder.and_(builder.lshr(bits, integer(I32, 16)), integer(I32, 1))
-    nearest = builder.add(bits, builder.add(last_kept, integer(I32, 0x7FFF)))
-    if any_nan:
-        nearest = builder.select(is_nan(builder, value), builder.or_(bits, integer(I32, _QUIET)), nearest)
-    return float_of(builder, builder.and_(nearest, integer(I32, 0xFFFF0000)))
 
 
 def _rounded_exponent(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:

@@ -6,6 +6,7 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.codegen.llvm import values
+from nimblehlo.kernels.simd import narrow_floats
 from nimblehlo.ops.numerics import element_types
 from nimblehlo.types import BOOLEAN, ELEMENT_TYPES, FLOAT, storage_range
 from tests.codegen.loops import looped
@@ -67,6 +68,21 @@ def test_nans_of_f16_keep_their_bits_in_f32(count):
     f16, emit = ELEMENT_TYPES["f16"], lambda builder, value: value
     assert (looped(emit, [f16], F32)(codes.view(np.float16)).view(np.uint32) == bits).all()
     assert (looped(emit, [F32], f16)(bits.view(np.float32)).view(np.uint16) == codes).all()
+
+
+@pytest.mark.parametrize("source", [F32, F64], ids=str)
+def test_f16_has_the_same_bits_without_instructions(source, monkeypatch):
+    f16, codes = ELEMENT_TYPES["f16"], np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    numbers = np.concatenate([random_bits(source.dtype), ties_of(f16).astype(source.dtype)])
+
+    def converted():
+        rounded = looped(lambda builder, value: (values.rounded(builder, f16, value[0]),), [source], f16)
+        widened = looped(lambda builder, value: value, [f16], F32)
+        return rounded(numbers).tobytes(), widened(codes).tobytes()
+
+    by_instructions = converted()
+    monkeypatch.setattr(narrow_floats, "converts_halves", lambda: False)
+    assert converted() == by_instructions
 
 
 @pytest.mark.parametrize("operation", ["round_nearest_afz", "sign", "tanh", "cbrt"])

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
 
 from nimblehlo.kernels.simd import vectors
-from tests.running import same_bits
 
 I64 = ir.IntType(64)
 AHEAD = 16384
@@ -125,52 +123,3 @@ def test_all_at_once_where_there_is_one_step(builder, monkeypatch):
     lines, fences = fetched(builder, monkeypatch, 40, 1)
     assert lines == [[AHEAD, AHEAD + 64, AHEAD + 128]]
     assert fences == 0
-
-
-def compiled(convert, operand, result, stored):
-    """A function of an array that converts its elements as `convert` does it with LLVM values.
-
-    Args:
-        operand, result: Numba's types of elements.
-        stored: the result's element type.
-    """
-
-    @intrinsic
-    def converted(context, value):
-        def code(context, builder, signature, arguments):
-            return convert(builder, "float16", arguments[0])
-
-        return result(operand), code
-
-    @njit
-    def run(values, results):
-        for number in range(len(values)):
-            results[number] = converted(values[number])
-
-    def call(values):
-        results = np.empty(len(values), stored)
-        run(values, results)
-        return results
-
-    return call
-
-
-def test_halves_are_widened_without_instructions(monkeypatch):
-    monkeypatch.setattr(vectors, "converts_halves", lambda: False)
-    widen = compiled(vectors._widened, types.uint16, types.float32, np.float32)
-    halves = np.arange(1 << 16, dtype=np.uint16)
-    assert same_bits(widen(halves), halves.view(np.float16).astype(np.float32))
-
-
-def test_halves_are_rounded_without_instructions(monkeypatch):
-    monkeypatch.setattr(vectors, "converts_halves", lambda: False)
-    narrow = compiled(vectors._narrowed, types.float32, types.uint16, np.uint16)
-    numbers = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
-    random = np.random.default_rng(1).integers(0, 1 << 32, 20_000, np.uint32).view(np.float32)
-    beyond = np.array([65519.996, 65520, 65536, 1e30, 2.0**-24, 2.0**-25, 2.0**-26, 1e-42], np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        between = (numbers[:-1] + numbers[1:]) / 2  # halfway between neighbours
-        near = [np.nextafter(one, np.float32(to)) for one in (numbers, between) for to in (-np.inf, np.inf)]
-        values = np.concatenate([numbers, between, *near, random, beyond, -beyond])
-        expected = values.astype(np.float16)
-    assert same_bits(narrow(values).view(np.float16), expected)
