@@ -47,6 +47,10 @@ cdef struct VersionedTensor:
     uint64_t flags
     Tensor tensor
 
+ctypedef fused Managed:
+    ManagedTensor
+    VersionedTensor
+
 cdef enum:
     READ_ONLY = 1
     IS_COPIED = 2
@@ -116,12 +120,16 @@ class DLPackTensor:
                 if tuple(max_version) < _VERSION:
                     raise BufferError(f"elements of {bits} bits need DLPack 1.1")
                 flags |= IS_PADDED
-            return _versioned_capsule(array, code, bits, flags)
+            return _capsule[VersionedTensor](
+                <VersionedTensor *> malloc(sizeof(VersionedTensor)), array, code, bits, flags
+            )
         if bits < 8:
             raise BufferError(f"elements of {bits} bits need DLPack 1.1")
         if flags & READ_ONLY:
             raise BufferError("a read-only array needs DLPack 1.0")
-        return _capsule(array, code, bits)
+        return _capsule[ManagedTensor](
+            <ManagedTensor *> malloc(sizeof(ManagedTensor)), array, code, bits, flags
+        )
 
 
 def to_dlpack(array):
@@ -142,32 +150,22 @@ def to_dlpack(array):
     return DLPackTensor(array)
 
 
-cdef object _capsule(object array, int code, int bits):
-    cdef ManagedTensor *managed = <ManagedTensor *> malloc(sizeof(ManagedTensor))
+cdef object _capsule(Managed *managed, object array, int code, int bits, int flags):
+    """A capsule that owns `managed`, which is uninitialized, and holds a reference to the array."""
     if managed == NULL:
         raise MemoryError
     if not _fill(&managed.tensor, array, code, bits):
         free(managed)
         raise MemoryError
     managed.manager = <void *> array
-    managed.deleter = _delete
+    managed.deleter = _delete[Managed]
     Py_INCREF(array)
-    return PyCapsule_New(managed, b"dltensor", _drop)
-
-
-cdef object _versioned_capsule(object array, int code, int bits, int flags):
-    cdef VersionedTensor *managed = <VersionedTensor *> malloc(sizeof(VersionedTensor))
-    if managed == NULL:
-        raise MemoryError
-    if not _fill(&managed.tensor, array, code, bits):
-        free(managed)
-        raise MemoryError
-    managed.major, managed.minor = _VERSION
-    managed.flags = flags
-    managed.manager = <void *> array
-    managed.deleter = _delete_versioned
-    Py_INCREF(array)
-    return PyCapsule_New(managed, b"dltensor_versioned", _drop_versioned)
+    if Managed is VersionedTensor:
+        managed.major, managed.minor = _VERSION
+        managed.flags = flags
+        return PyCapsule_New(managed, b"dltensor_versioned", _drop)
+    else:
+        return PyCapsule_New(managed, b"dltensor", _drop)
 
 
 cdef bint _fill(Tensor *tensor, object array, int code, int bits) except -1:
@@ -196,13 +194,7 @@ cdef void _release(void *manager) noexcept nogil:
             Py_DECREF(<object> manager)
 
 
-cdef void _delete(ManagedTensor *managed) noexcept nogil:
-    free(managed.tensor.shape)
-    _release(managed.manager)
-    free(managed)
-
-
-cdef void _delete_versioned(VersionedTensor *managed) noexcept nogil:
+cdef void _delete(Managed *managed) noexcept nogil:
     free(managed.tensor.shape)
     _release(managed.manager)
     free(managed)
@@ -212,8 +204,5 @@ cdef void _drop(object capsule) noexcept:
     """Delete the tensor of a capsule that nobody has consumed, which would have renamed it."""
     if PyCapsule_IsValid(capsule, b"dltensor"):
         _delete(<ManagedTensor *> PyCapsule_GetPointer(capsule, b"dltensor"))
-
-
-cdef void _drop_versioned(object capsule) noexcept:
-    if PyCapsule_IsValid(capsule, b"dltensor_versioned"):
-        _delete_versioned(<VersionedTensor *> PyCapsule_GetPointer(capsule, b"dltensor_versioned"))
+    elif PyCapsule_IsValid(capsule, b"dltensor_versioned"):
+        _delete(<VersionedTensor *> PyCapsule_GetPointer(capsule, b"dltensor_versioned"))
