@@ -45,7 +45,7 @@ cdef enum:
     ALIGNMENT = 64
     MAX_RANK = 64
 
-cdef enum Place:
+cdef enum Storage:
     IN_WORKSPACE
     IN_RESULT
     IN_OPERAND
@@ -122,14 +122,15 @@ cdef void unpack(Real *to, const Real *packed, const Real *imaginary, Py_ssize_t
                 to[2 * (i * order + j) + 1] = 0
 
 
-cdef struct Part:
-    Place place
+cdef struct Buffer:
+    # An array argument, as `lapack_library.Buffer` declares it.
+    Storage storage
     # The operand that it begins as and the result that it ends as; -1: none.
     Py_ssize_t source, result
-    # How many dimensions a problem has of it, 0 to 2.
+    # The rank of one problem's array, 0 to 2.
     int rank
     Py_ssize_t rows, columns, item
-    # In bytes: where it is in the workspace, what the routine does not see of it, how far problems are apart.
+    # In bytes: its offset in the workspace, what the routine does not see of it, how far problems are apart.
     Py_ssize_t offset, skipped, stride, result_stride
     bint by_columns, is_zero
     # The argument with the imaginary parts of eigenvalues whose vectors it has; -1: it has no such vectors.
@@ -159,8 +160,8 @@ cdef class Call:
     cdef int64_t wide[MAX_ARGUMENTS]
     cdef int32_t narrow[MAX_ARGUMENTS]
     cdef char characters[MAX_ARGUMENTS]
-    cdef bint is_part[MAX_ARGUMENTS]
-    cdef Part parts[MAX_ARGUMENTS]
+    cdef bint is_buffer[MAX_ARGUMENTS]
+    cdef Buffer buffers[MAX_ARGUMENTS]
     cdef tuple shapes, dtypes
     cdef list made, constants
     cdef object context
@@ -178,7 +179,7 @@ cdef class Call:
         self.constants = []
         self.context = context
         for argument in arguments:
-            self.is_part[position] = False
+            self.is_buffer[position] = False
             if isinstance(argument, str):
                 self.characters[position] = ord(argument)
                 self.passed[position] = <uintptr_t> &self.characters[position]
@@ -192,49 +193,48 @@ cdef class Call:
                 self.constants.append(argument)
                 self.passed[position] = <uintptr_t> cnp.PyArray_DATA(<cnp.ndarray> argument)
             else:
-                self.is_part[position] = True
-                self.enter(argument[0], argument[1], &self.parts[position])
+                self.is_buffer[position] = True
+                self.enter(argument[0], argument[1], &self.buffers[position])
             position += 1
         for position in range(self.used, MAX_ARGUMENTS):
             self.passed[position] = 1
 
-    cdef int enter(self, Py_ssize_t item, buffer, Part *part) except -1:
+    cdef int enter(self, Py_ssize_t item, declared, Buffer *buffer) except -1:
         cdef Py_ssize_t size
-        part.rank = len(buffer.shape)
-        part.rows = buffer.shape[0] if part.rank == 2 else 1
-        part.columns = buffer.shape[part.rank - 1] if part.rank else 1
-        part.item, part.skipped = item, buffer.skipped * item
-        part.source = -1 if buffer.source is None else buffer.source
-        part.result = -1 if buffer.result is None else buffer.result
-        part.pairs = -1 if buffer.pairs is None else buffer.pairs
-        part.is_zero = buffer.is_zero
-        part.by_columns = buffer.by_columns and part.rows != 1 and part.columns != 1
-        size = part.rows * part.columns * item
-        part.stride = part.offset = part.result_stride = 0
-        part.place = IN_WORKSPACE
-        if part.result >= 0:
-            self.made[part.result] = True
-            part.result_stride = part.rows * part.columns * self.dtypes[part.result].itemsize
-            if not part.by_columns and part.pairs < 0 and part.result_stride == size:
-                part.place, part.stride = IN_RESULT, size
-        elif buffer.is_read_only and not part.by_columns:
-            part.place, part.stride = IN_OPERAND, size
-        if part.place == IN_WORKSPACE:
-            part.offset = self.bytes
+        buffer.rank = len(declared.shape)
+        buffer.rows = declared.shape[0] if buffer.rank == 2 else 1
+        buffer.columns = declared.shape[buffer.rank - 1] if buffer.rank else 1
+        buffer.item, buffer.skipped = item, declared.skipped * item
+        buffer.source = -1 if declared.source is None else declared.source
+        buffer.result = -1 if declared.result is None else declared.result
+        buffer.pairs = -1 if declared.pairs is None else declared.pairs
+        buffer.is_zero = declared.is_zero
+        buffer.by_columns = declared.by_columns and buffer.rows != 1 and buffer.columns != 1
+        size = buffer.rows * buffer.columns * item
+        buffer.stride = buffer.offset = buffer.result_stride = 0
+        buffer.storage = IN_WORKSPACE
+        if buffer.result >= 0:
+            self.made[buffer.result] = True
+            buffer.result_stride = buffer.rows * buffer.columns * self.dtypes[buffer.result].itemsize
+            if not buffer.by_columns and buffer.pairs < 0 and buffer.result_stride == size:
+                buffer.storage, buffer.stride = IN_RESULT, size
+        elif declared.is_read_only and not buffer.by_columns:
+            buffer.storage, buffer.stride = IN_OPERAND, size
+        if buffer.storage == IN_WORKSPACE:
+            buffer.offset = self.bytes
             self.bytes += (size // ALIGNMENT + 1) * ALIGNMENT
         return 0
 
     cdef tuple run(self, tuple operands):
         """The results for some operands."""
-        cdef uintptr_t passed[MAX_ARGUMENTS]
         cdef char *sources[MAX_ARGUMENTS]
         cdef char *targets[MAX_ARGUMENTS]
         cdef Py_ssize_t strides[MAX_ARGUMENTS][3]
-        cdef char fixed[ON_STACK + ALIGNMENT]
-        cdef char *workspace = fixed
+        cdef char stack_memory[ON_STACK + ALIGNMENT]
+        cdef char *workspace = stack_memory
         cdef Py_ssize_t position
         cdef cnp.npy_intp bytes = self.bytes + ALIGNMENT
-        cdef Part *part
+        cdef Buffer *buffer
         cdef cnp.ndarray array
         cdef list held = []
         cdef tuple results = self.empty_results()
@@ -242,26 +242,18 @@ cdef class Call:
             array = cnp.PyArray_SimpleNew(1, &bytes, cnp.NPY_UINT8)
             held.append(array)
             workspace = <char *> cnp.PyArray_DATA(array)
-        workspace += (ALIGNMENT - <uintptr_t> workspace % ALIGNMENT) % ALIGNMENT
-        memcpy(passed, self.passed, sizeof(passed))
         for position in range(self.used):
-            if not self.is_part[position]:
+            if not self.is_buffer[position]:
                 continue
-            part = &self.parts[position]
-            passed[position] = <uintptr_t> (workspace + part.offset)
-            if part.source >= 0:
-                array = _by_problems(operands[part.source], part, strides[position])
+            buffer = &self.buffers[position]
+            if buffer.source >= 0:
+                array = _by_problems(operands[buffer.source], buffer, strides[position])
                 held.append(array)
                 sources[position] = <char *> cnp.PyArray_DATA(array)
-                if part.place == IN_OPERAND:
-                    passed[position] = <uintptr_t> sources[position]
-            if part.result >= 0:
-                targets[position] = <char *> cnp.PyArray_DATA(<cnp.ndarray> results[part.result])
-                if part.place == IN_RESULT:
-                    passed[position] = <uintptr_t> targets[position]
-            passed[position] += part.skipped
+            if buffer.result >= 0:
+                targets[position] = <char *> cnp.PyArray_DATA(<cnp.ndarray> results[buffer.result])
         with nogil:
-            self.run_all(passed, sources, targets, strides)
+            self.run_all(workspace, sources, targets, strides)
         return results
 
     @property
@@ -293,101 +285,115 @@ cdef class Call:
         return results
 
     cdef void run_all(
-        self, uintptr_t *passed, char **sources, char **targets, Py_ssize_t (*strides)[3]
+        self, char *workspace, char **sources, char **targets, Py_ssize_t (*strides)[3]
     ) noexcept nogil:
+        """Solve all problems. `workspace` has `ALIGNMENT` bytes more than the buffers in it, to align them.
+
+        `sources`, `targets` and `strides` are those of the arguments that are buffers.
+        """
+        cdef uintptr_t passed[MAX_ARGUMENTS]
         cdef Py_ssize_t problem, position
-        cdef Part *part
+        cdef Buffer *buffer
+        workspace += (ALIGNMENT - <uintptr_t> workspace % ALIGNMENT) % ALIGNMENT
+        memcpy(passed, self.passed, sizeof(passed))
+        for position in range(self.used):
+            if self.is_buffer[position]:
+                buffer = &self.buffers[position]
+                passed[position] = address_of(buffer, workspace, sources[position], targets[position])
         for problem in range(self.count):
             for position in range(self.used):
-                if self.is_part[position]:
-                    part = &self.parts[position]
-                    begin(part, <char *> passed[position] - part.skipped, sources[position], strides[position])
+                if self.is_buffer[position]:
+                    buffer = &self.buffers[position]
+                    begin(buffer, <char *> passed[position] - buffer.skipped, sources[position], strides[position])
             call_routine(self.address, passed)
             for position in range(self.used):
-                part = &self.parts[position]
-                if self.is_part[position] and part.result >= 0 and part.place != IN_RESULT:
-                    end(part, <char *> passed[position] - part.skipped, targets[position], passed)
-                    targets[position] += part.result_stride
+                buffer = &self.buffers[position]
+                if self.is_buffer[position] and buffer.result >= 0 and buffer.storage != IN_RESULT:
+                    end(buffer, <char *> passed[position] - buffer.skipped, targets[position], passed)
+                    targets[position] += buffer.result_stride
             for position in range(self.used):
-                if self.is_part[position]:
-                    passed[position] += self.parts[position].stride
-                    if self.parts[position].source >= 0:
+                if self.is_buffer[position]:
+                    passed[position] += self.buffers[position].stride
+                    if self.buffers[position].source >= 0:
                         sources[position] += strides[position][0]
 
 
 cdef void solve_contiguous(Call call, char **operands, char **results) noexcept nogil:
     """Solve all problems; see `Call.solver`."""
-    cdef uintptr_t passed[MAX_ARGUMENTS]
     cdef char *sources[MAX_ARGUMENTS]
     cdef char *targets[MAX_ARGUMENTS]
     cdef Py_ssize_t strides[MAX_ARGUMENTS][3]
-    cdef char fixed[ON_STACK + ALIGNMENT]
-    cdef char *workspace = fixed + (ALIGNMENT - <uintptr_t> fixed % ALIGNMENT) % ALIGNMENT
+    cdef char workspace[ON_STACK + ALIGNMENT]
     cdef Py_ssize_t position
-    cdef Part *part
-    memcpy(passed, call.passed, sizeof(passed))
+    cdef Buffer *buffer
     for position in range(call.used):
-        if not call.is_part[position]:
+        if not call.is_buffer[position]:
             continue
-        part = &call.parts[position]
-        passed[position] = <uintptr_t> (workspace + part.offset)
-        if part.source >= 0:
-            sources[position] = operands[part.source]
-            contiguous_strides(part, strides[position])
-            if part.place == IN_OPERAND:
-                passed[position] = <uintptr_t> sources[position]
-        if part.result >= 0:
-            targets[position] = results[part.result]
-            if part.place == IN_RESULT:
-                passed[position] = <uintptr_t> targets[position]
-        passed[position] += part.skipped
-    call.run_all(passed, sources, targets, strides)
+        buffer = &call.buffers[position]
+        if buffer.source >= 0:
+            sources[position] = operands[buffer.source]
+            contiguous_strides(buffer, strides[position])
+        if buffer.result >= 0:
+            targets[position] = results[buffer.result]
+    call.run_all(workspace, sources, targets, strides)
 
 
-cdef void contiguous_strides(const Part *part, Py_ssize_t *strides) noexcept nogil:
+cdef uintptr_t address_of(
+    const Buffer *buffer, const char *workspace, const char *source, const char *target
+) noexcept nogil:
+    """What the routine is passed for the first problem."""
+    cdef const char *memory = workspace + buffer.offset
+    if buffer.storage == IN_OPERAND:
+        memory = source
+    elif buffer.storage == IN_RESULT:
+        memory = target
+    return <uintptr_t> memory + buffer.skipped
+
+
+cdef void contiguous_strides(const Buffer *buffer, Py_ssize_t *strides) noexcept nogil:
     """How far in bytes problems, their rows and columns are apart in a C-contiguous array."""
-    strides[1], strides[2] = part.columns * part.item, part.item
-    strides[0] = part.rows * strides[1]
+    strides[1], strides[2] = buffer.columns * buffer.item, buffer.item
+    strides[0] = buffer.rows * strides[1]
 
 
-cdef void begin(const Part *part, char *memory, const char *source, const Py_ssize_t *strides) noexcept nogil:
-    """Give a part the elements that it begins with."""
-    if part.is_zero:
-        memset(memory, 0, part.rows * part.columns * part.item)
-    elif part.source < 0 or part.place == IN_OPERAND:
+cdef void begin(const Buffer *buffer, char *memory, const char *source, const Py_ssize_t *strides) noexcept nogil:
+    """Give a buffer the elements that it begins with."""
+    if buffer.is_zero:
+        memset(memory, 0, buffer.rows * buffer.columns * buffer.item)
+    elif buffer.source < 0 or buffer.storage == IN_OPERAND:
         return
-    elif part.by_columns:
-        copy_matrix(memory, source, part.columns, part.rows, strides[2], strides[1], part.item)
+    elif buffer.by_columns:
+        copy_matrix(memory, source, buffer.columns, buffer.rows, strides[2], strides[1], buffer.item)
     else:
-        copy_matrix(memory, source, part.rows, part.columns, strides[1], strides[2], part.item)
+        copy_matrix(memory, source, buffer.rows, buffer.columns, strides[1], strides[2], buffer.item)
 
 
-cdef void end(const Part *part, const char *memory, char *target, const uintptr_t *passed) noexcept nogil:
-    """Make a result of a part that is in the workspace."""
-    cdef Py_ssize_t index, size = part.rows * part.columns
-    if part.pairs >= 0 and part.item == sizeof(float):
-        unpack(<float *> target, <const float *> memory, <const float *> passed[part.pairs], part.rows)
-    elif part.pairs >= 0:
-        unpack(<double *> target, <const double *> memory, <const double *> passed[part.pairs], part.rows)
-    elif part.result_stride != size * part.item:
+cdef void end(const Buffer *buffer, const char *memory, char *target, const uintptr_t *passed) noexcept nogil:
+    """Make a result of a buffer that is in the workspace."""
+    cdef Py_ssize_t index, size = buffer.rows * buffer.columns
+    if buffer.pairs >= 0 and buffer.item == sizeof(float):
+        unpack(<float *> target, <const float *> memory, <const float *> passed[buffer.pairs], buffer.rows)
+    elif buffer.pairs >= 0:
+        unpack(<double *> target, <const double *> memory, <const double *> passed[buffer.pairs], buffer.rows)
+    elif buffer.result_stride != size * buffer.item:
         for index in range(size):
             (<int32_t *> target)[index] = <int32_t> (<const int64_t *> memory)[index]
     else:
-        copy_matrix(target, memory, part.rows, part.columns, part.item, part.rows * part.item, part.item)
+        copy_matrix(target, memory, buffer.rows, buffer.columns, buffer.item, buffer.rows * buffer.item, buffer.item)
 
 
-cdef cnp.ndarray _by_problems(cnp.ndarray array, const Part *part, Py_ssize_t *strides):
+cdef cnp.ndarray _by_problems(cnp.ndarray array, const Buffer *buffer, Py_ssize_t *strides):
     """An operand whose problems are equally far apart; how far in bytes they, their rows and columns are."""
     cdef int rank = cnp.PyArray_NDIM(array)
-    if not cnp.PyArray_ISCARRAY_RO(array) and (rank - part.rank > 1 or part.place == IN_OPERAND):
+    if not cnp.PyArray_ISCARRAY_RO(array) and (rank - buffer.rank > 1 or buffer.storage == IN_OPERAND):
         array = np.array(array, order="C")
     if cnp.PyArray_IS_C_CONTIGUOUS(array):
         # Dimensions of size 1 may have any stride.
-        contiguous_strides(part, strides)
+        contiguous_strides(buffer, strides)
     else:
-        strides[0] = cnp.PyArray_STRIDE(array, 0) if rank > part.rank else 0
-        strides[1] = cnp.PyArray_STRIDE(array, rank - 2) if part.rank == 2 else 0
-        strides[2] = cnp.PyArray_STRIDE(array, rank - 1) if part.rank else 0
+        strides[0] = cnp.PyArray_STRIDE(array, 0) if rank > buffer.rank else 0
+        strides[1] = cnp.PyArray_STRIDE(array, rank - 2) if buffer.rank == 2 else 0
+        strides[2] = cnp.PyArray_STRIDE(array, rank - 1) if buffer.rank else 0
     return array
 
 
