@@ -1,21 +1,26 @@
 """Vectorized destinations of update slices from indices with a constant stride. Importing this module imports
 Numba."""
 
-from typing import Any
+from collections.abc import Sequence
 
 from llvmlite import ir
 from numba import types
+from numba.core.base import BaseContext
+from numba.core.typing import BaseContext as TypingContext
+from numba.core.typing import Signature
 
-from ..simd.vectors import I64, cgutils, intrinsic, literal, splat
+from ..simd.vectors import I64, TypedCode, cgutils, intrinsic, literal, splat
 
 _LANES = 16
 
 
 @intrinsic(prefer_literal=True)
 def accumulate_destinations(
-    typing_context: Any, bits: Any, from_base: Any, sample: Any, address: Any, offset: Any, index_stride: Any,
-    min_index: Any, window_offset: Any, component: Any, base: Any, destinations: Any, at: Any, count: Any,
-) -> Any:  # fmt: skip
+    typing_context: TypingContext, bits: types.Type, from_base: types.Type, sample: types.Type,
+    address: types.Type, offset: types.Type, index_stride: types.Type, min_index: types.Type,
+    window_offset: types.Type, component: types.Type, base: types.Type, destinations: types.Type,
+    at: types.Type, count: types.Type,
+) -> TypedCode:  # fmt: skip
     """Add a component of index vectors to `count` destinations from number `at` on; -1 if it is out of
     bounds.
 
@@ -31,7 +36,9 @@ def accumulate_destinations(
     replaces = literal(from_base)
     is_contiguous = isinstance(index_stride, types.Literal) and index_stride.literal_value == 1
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         _, _, _, address, offset, apart, min_index, window_offset, component_, base, array, at, count = (
             arguments
         )
@@ -46,7 +53,7 @@ def accumulate_destinations(
             for value in (bound, stride, addend, min_index, window_offset, base)
         ]
 
-        def move(number: Any, lanes: int) -> None:
+        def move(number: ir.Value, lanes: int) -> None:
             bound, stride, addend, min_index, window_offset, destination = [
                 splat(builder, value, lanes) for value in numbers
             ]
@@ -54,9 +61,7 @@ def accumulate_destinations(
             if is_contiguous:
                 start = _loaded(builder, first, number, lanes)
             else:
-                start = _gathered(
-                    builder, first, builder.mul(number, apart), apart, lanes
-                )
+                start = _gathered(builder, first, builder.mul(number, apart), apart, lanes)
             start = _widened(builder, start, computed, sample.dtype.signed)
             if computed.width == 64:
                 least = splat(builder, I64(-(2**63)), lanes)
@@ -90,11 +95,11 @@ def accumulate_destinations(
     return types.void(bits, from_base, sample, *pair, stride, *pair, *written), generate
 
 
-def _cut(builder: Any, value: Any, kind: Any) -> Any:
+def _cut(builder: ir.IRBuilder, value: ir.Value, kind: ir.Type) -> ir.Value:
     return value if value.type == kind else builder.trunc(value, kind)
 
 
-def _vector(builder: Any, base: Any, number: Any, lanes: int) -> tuple[Any, Any]:
+def _vector(builder: ir.IRBuilder, base: ir.Value, number: ir.Value, lanes: int) -> tuple[ir.Value, ir.Value]:
     """The type of `lanes` items and the address of those from `number` on."""
     address, kind = builder.gep(base, [number]), base.type.pointee
     if lanes == 1:
@@ -103,13 +108,15 @@ def _vector(builder: Any, base: Any, number: Any, lanes: int) -> tuple[Any, Any]
     return vector, builder.bitcast(address, vector.as_pointer())
 
 
-def _loaded(builder: Any, base: Any, number: Any, lanes: int) -> Any:
+def _loaded(builder: ir.IRBuilder, base: ir.Value, number: ir.Value, lanes: int) -> ir.Value:
     """Items from `number` on."""
     _, address = _vector(builder, base, number, lanes)
     return builder.load(address, align=base.type.pointee.width // 8)
 
 
-def _gathered(builder: Any, base: Any, number: Any, stride: Any, lanes: int) -> Any:
+def _gathered(
+    builder: ir.IRBuilder, base: ir.Value, number: ir.Value, stride: ir.Value, lanes: int
+) -> ir.Value:
     """Items from `number` on, `stride` apart."""
     item = builder.load(builder.gep(base, [number]))
     if lanes == 1:
@@ -123,7 +130,7 @@ def _gathered(builder: Any, base: Any, number: Any, stride: Any, lanes: int) -> 
     return items
 
 
-def _widened(builder: Any, value: Any, computed: Any, signed: bool) -> Any:
+def _widened(builder: ir.IRBuilder, value: ir.Value, computed: ir.Type, signed: bool) -> ir.Value:
     """Items in the type of the arithmetic."""
     is_vector = isinstance(value.type, ir.VectorType)
     target = ir.VectorType(computed, value.type.count) if is_vector else computed

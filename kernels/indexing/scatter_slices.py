@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core.base import BaseContext
+from numba.core.typing import BaseContext as TypingContext
+from numba.core.typing import Signature
 
 from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
 from ..simd.monoids import OVERWRITE, WIDENED, Combination, computing_dtype
 from ..simd.vectors import (
     I64,
+    TypedCode,
     apply,
     cgutils,
     component_count,
@@ -40,9 +44,9 @@ L1_DISTANCE_DIVISOR = 8
 
 @intrinsic(prefer_literal=True)
 def combine_run(
-    typing_context: Any, element: Any, combiner: Any, result: Any, offset: Any, values: Any,
-    update_offset: Any, count: Any,
-) -> Any:  # fmt: skip
+    typing_context: TypingContext, element: types.Type, combiner: types.Type, result: types.Type,
+    offset: types.Type, values: types.Type, update_offset: types.Type, count: types.Type,
+) -> TypedCode:  # fmt: skip
     """Combine `count` elements of `result` from `offset` on with those of `values` from `update_offset` on.
 
     The arrays must not overlap. `combiner` is a monoid, or OVERWRITE.
@@ -50,7 +54,9 @@ def combine_run(
     kind = Combination(literal(element), literal(combiner))
     lanes = run_lanes(kind.element)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         _, _, to, offset, origin, update_offset, count = arguments
         target = data_of(context, builder, result, to, kind.element)
         begin = data_of(context, builder, values, origin, kind.element)
@@ -69,13 +75,15 @@ def combine_run(
 
 @intrinsic(prefer_literal=True)
 def combine_short_run(
-    typing_context: Any, element: Any, combiner: Any, result: Any, offset: Any, values: Any,
-    update_offset: Any, count: Any,
-) -> Any:  # fmt: skip
+    typing_context: TypingContext, element: types.Type, combiner: types.Type, result: types.Type,
+    offset: types.Type, values: types.Type, update_offset: types.Type, count: types.Type,
+) -> TypedCode:  # fmt: skip
     """`combine_run` for fewer than `run_lanes` elements."""
     kind = Combination(literal(element), literal(combiner))
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         _, _, to, offset, origin, update_offset, count = arguments
         target = data_of(context, builder, result, to, kind.element)
         begin = data_of(context, builder, values, origin, kind.element)
@@ -91,8 +99,8 @@ def run_lanes(element: str) -> int:
 
 
 def _combine_vector(
-    builder: Any, kind: Combination, lanes: int, position: Any, offset: Any, update_offset: Any, target: Any,
-    begin: Any,
+    builder: ir.IRBuilder, kind: Combination, lanes: int, position: ir.Value, offset: ir.Value,
+    update_offset: ir.Value, target: ir.Value, begin: ir.Value,
 ) -> None:  # fmt: skip
     destination = builder.add(offset, position)
     value = load_lanes(builder, kind.element, begin, builder.add(update_offset, position), lanes)
@@ -101,17 +109,18 @@ def _combine_vector(
     store_lanes(builder, kind.element, target, destination, value, lanes)
 
 
-def _combine_rest(kind: Combination, builder: Any, count: Any, *operands: Any) -> None:
+def _combine_rest(kind: Combination, builder: ir.IRBuilder, count: ir.Value, *operands: ir.Value) -> None:
     for lanes, at in _shorter_vectors(builder, count, run_lanes(kind.element)):
         _combine_vector(builder, kind, lanes, at, *operands)
 
 
 @intrinsic(prefer_literal=True)
 def reduce_row(
-    typing_context: Any, element: Any, combiner: Any, result: Any, offset: Any, initial: Any, start: Any,
-    count: Any, values: Any, update_offsets: Any, begin: Any, end: Any, prefetch_distance: Any, last: Any,
-    nontemporal: Any,
-) -> Any:  # fmt: skip
+    typing_context: TypingContext, element: types.Type, combiner: types.Type, result: types.Type,
+    offset: types.Type, initial: types.Type, start: types.Type, count: types.Type, values: types.Type,
+    update_offsets: types.Type, begin: types.Type, end: types.Type, prefetch_distance: types.Type,
+    last: types.Type, nontemporal: types.Type,
+) -> TypedCode:  # fmt: skip
     """Write `count` elements of `result` from `offset` on, each once: those of `initial` from `start` on,
     combined in order with those of `values` from each offset in `update_offsets[begin:end]` on.
 
@@ -120,15 +129,18 @@ def reduce_row(
     """
     kind = Combination(literal(element), literal(combiner))
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         _, _, to, offset, origin, start, count, addend, sources_data, *numbers, nontemporal = arguments
         arrays = ((result, to), (initial, origin), (values, addend))
         data = [data_of(context, builder, array, value, kind.element) for array, value in arrays]
         source_data = context.make_array(update_offsets)(context, builder, sources_data).data
         row = _Row(builder, kind, data, offset, start, source_data, numbers)
-        with builder.if_else(
-            builder.trunc(nontemporal, ir.IntType(1))
-        ) as (nontemporal_branch, temporal_branch):
+        with builder.if_else(builder.trunc(nontemporal, ir.IntType(1))) as (
+            nontemporal_branch,
+            temporal_branch,
+        ):
             with nontemporal_branch:
                 row.emit_vectors(count, True)
             with temporal_branch:
@@ -147,8 +159,8 @@ class _Row:
     `prefetch_distance` and `last`."""
 
     def __init__(
-        self, builder: Any, kind: Combination, data: Sequence[Any], offset: Any, start: Any,
-        update_offsets: Any, numbers: Sequence[Any],
+        self, builder: ir.IRBuilder, kind: Combination, data: Sequence[ir.Value], offset: ir.Value,
+        start: ir.Value, update_offsets: ir.Value, numbers: Sequence[ir.Value],
     ) -> None:  # fmt: skip
         self._builder = builder
         self._kind = kind
@@ -159,24 +171,25 @@ class _Row:
         self._offset, self._start, self._update_offsets = offset, start, update_offsets
         self._begin, self._end, self._prefetch_distance, self._last = numbers
 
-    def emit_vectors(self, count: Any, nontemporal: bool) -> None:
+    def emit_vectors(self, count: ir.Value, nontemporal: bool) -> None:
         """Emit the code for the elements that fill vectors."""
         done = I64(0)
         for vectors in (_UNROLLED_VECTORS, 1):
             until = self._builder.and_(count, I64(-vectors * self._lanes))
             vector_step = I64(vectors * self._lanes)
-            with cgutils.for_range_slice(
-                self._builder, done, until, vector_step, intp=I64, inc=True
-            ) as (column, _):
+            with cgutils.for_range_slice(self._builder, done, until, vector_step, intp=I64, inc=True) as (
+                column,
+                _,
+            ):
                 self._emit(column, vectors, self._lanes, nontemporal)
             done = until
 
-    def emit_remainder(self, count: Any) -> None:
+    def emit_remainder(self, count: ir.Value) -> None:
         """Emit the code for the remaining elements, in ever shorter vectors."""
         for lanes, column in _shorter_vectors(self._builder, count, self._lanes):
             self._emit(column, 1, lanes, False)
 
-    def _emit(self, column: Any, vectors: int, lanes: int, nontemporal: bool) -> None:
+    def _emit(self, column: ir.Value, vectors: int, lanes: int, nontemporal: bool) -> None:
         builder, element = self._builder, self._kind.element
         columns = [builder.add(column, I64(number * lanes)) for number in range(vectors)]
         accumulators = []
@@ -184,9 +197,7 @@ class _Row:
             components = load_lanes(builder, element, self._initial, builder.add(self._start, offset), lanes)
             accumulators.append([cgutils.alloca_once_value(builder, component) for component in components])
         one = I64(1)
-        with cgutils.for_range_slice(
-            builder, self._begin, self._end, one, intp=I64, inc=True
-        ) as (number, _):
+        with cgutils.for_range_slice(builder, self._begin, self._end, one, intp=I64, inc=True) as (number, _):
             l2_offset = self._update_offset_after(number, self._prefetch_distance)
             l1_distance = builder.sdiv(self._prefetch_distance, I64(L1_DISTANCE_DIVISOR))
             l1_offset = self._update_offset_after(number, l1_distance)
@@ -203,26 +214,28 @@ class _Row:
             result_offset, value = builder.add(self._offset, offset), tuple(map(builder.load, accumulator))
             store_lanes(builder, element, self._result, result_offset, value, lanes, nontemporal)
 
-    def _update_offset(self, number: Any) -> Any:
+    def _update_offset(self, number: ir.Value) -> ir.Value:
         value = self._builder.load(self._builder.gep(self._update_offsets, [number]))
         return value if value.type == I64 else self._builder.sext(value, I64)
 
-    def _update_offset_after(self, number: Any, prefetch_distance: Any) -> Any:
+    def _update_offset_after(self, number: ir.Value, prefetch_distance: ir.Value) -> ir.Value:
         """The update offset `prefetch_distance` slices later, at most that of slice `last`."""
         later = self._builder.add(number, prefetch_distance)
         is_there = self._builder.icmp_signed("<", later, self._last)
         return self._update_offset(self._builder.select(is_there, later, self._last))
 
-    def _fetch(self, offset: Any, locality: int) -> None:
+    def _fetch(self, offset: ir.Value, locality: int) -> None:
         components = self._builder.mul(offset, I64(component_count(self._kind.element)))
         prefetch_address(self._builder, self._builder.gep(self._values, [components]), locality)
 
 
 @intrinsic
-def is_cache_line_aligned(typing_context: Any, array: Any, items: Any) -> Any:
+def is_cache_line_aligned(typing_context: TypingContext, array: types.Type, items: types.Type) -> TypedCode:
     """Whether the array and every `items` elements of it begin at a cache line."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         data = builder.ptrtoint(context.make_array(array)(context, builder, arguments[0]).data, I64)
         item = context.get_abi_sizeof(context.get_data_type(array.dtype))
         from_base = builder.or_(data, builder.mul(arguments[1], I64(item)))
@@ -233,12 +246,19 @@ def is_cache_line_aligned(typing_context: Any, array: Any, items: Any) -> Any:
 
 @intrinsic
 def copy_run(
-    typing_context: Any, result: Any, offset: Any, values: Any, update_offset: Any, count: Any
-) -> Any:
+    typing_context: TypingContext,
+    result: types.Type,
+    offset: types.Type,
+    values: types.Type,
+    update_offset: types.Type,
+    count: types.Type,
+) -> TypedCode:
     """Copy `count` elements of `values` from `update_offset` on to `result`, of the same type, from `offset`
     on. The arrays must not overlap."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         to, offset, origin, update_offset, count = arguments
         target = builder.gep(context.make_array(result)(context, builder, to).data, [offset])
         begin = builder.gep(context.make_array(values)(context, builder, origin).data, [update_offset])
@@ -290,12 +310,18 @@ def write_back(task: int, size: int, buffer: Any, result: Any) -> None:
 
 @intrinsic
 def prefetch_cache_lines(
-    typing_context: Any, array: Any, l2_offset: Any, l1_offset: Any, cache_lines: Any
-) -> Any:
+    typing_context: TypingContext,
+    array: types.Type,
+    l2_offset: types.Type,
+    l1_offset: types.Type,
+    cache_lines: types.Type,
+) -> TypedCode:
     """Prefetch `cache_lines` lines of an array: into L2 from element `l2_offset` on, into L1 from `l1_offset`
     on. They may lie outside of the array."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         data = context.make_array(array)(context, builder, arguments[0]).data
         addresses = [builder.bitcast(builder.gep(data, [offset]), _BYTES) for offset in arguments[1:3]]
         with cgutils.for_range(builder, arguments[3], intp=I64) as loop:
@@ -307,7 +333,7 @@ def prefetch_cache_lines(
     return types.void(array, types.intp, types.intp, types.intp), generate
 
 
-def _shorter_vectors(builder: Any, count: Any, lanes: int) -> Iterator[tuple[int, Any]]:
+def _shorter_vectors(builder: ir.IRBuilder, count: ir.Value, lanes: int) -> Iterator[tuple[int, ir.Value]]:
     """Vectors that cover the remainder of `count` elements after vectors of `lanes`, longest first: lanes and
     offset. The code emitted between two of them is conditional on the vector."""
     while lanes > 1:
@@ -316,7 +342,9 @@ def _shorter_vectors(builder: Any, count: Any, lanes: int) -> Iterator[tuple[int
             yield lanes, builder.and_(count, I64(-2 * lanes))
 
 
-def _private_function(module: Any, name: str, kinds: list[Any], generate: Callable[..., None]) -> Any:
+def _private_function(
+    module: ir.Module, name: str, kinds: list[ir.Type], generate: Callable[..., None]
+) -> ir.Function:
     """An internal function of the module, never inlined into its callers."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), module.get_unique_name(name))
     function.linkage = "internal"

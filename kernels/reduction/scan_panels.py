@@ -6,15 +6,19 @@ reverse scan. All have `count` values, the last one `last`. Importing this modul
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from llvmlite import ir
 from numba import types
+from numba.core.base import BaseContext
+from numba.core.typing import BaseContext as TypingContext
+from numba.core.typing import Signature
 
 from ..simd.block_sizes import SCAN_BLOCK, SCAN_GROUP, SCAN_LANES
 from ..simd.monoids import Combination, computing_dtype, result_storage_dtype, storage_dtype
 from ..simd.vectors import (
     I64,
+    TypedCode,
     Value,
     apply,
     cgutils,
@@ -38,15 +42,15 @@ _NUMBERS = ir.Constant(ir.VectorType(I64, SCAN_LANES), [I64(lane) for lane in ra
 class _Fibers(NamedTuple):
     """The fibers of a panel in memory, for code generation."""
 
-    builder: Any
+    builder: ir.IRBuilder
     reverse: bool
-    first: Any
-    fiber_stride: Any
-    fiber_count: Any
-    count: Any
-    last: Any
+    first: ir.Value
+    fiber_stride: ir.Value
+    fiber_count: ir.Value
+    count: ir.Value
+    last: ir.Value
 
-    def offset(self, fiber: int, column: Any) -> Any:
+    def offset(self, fiber: int, column: ir.Value) -> ir.Value:
         """Where SCAN_GROUP values of a line begin in memory, from `column` on in the scan."""
         builder = self.builder
         start = builder.add(self.first, builder.mul(self.fiber_stride, I64(fiber)))
@@ -54,7 +58,7 @@ class _Fibers(NamedTuple):
             return builder.sub(start, builder.add(column, I64(SCAN_GROUP - 1)))
         return builder.add(start, column)
 
-    def mask(self, fiber: int, column: Any) -> Any:
+    def mask(self, fiber: int, column: ir.Value) -> ir.Value:
         """Which of these values exist, in the order of memory."""
         builder = self.builder
         following = builder.icmp_signed("<", I64(fiber + 1), self.fiber_count)
@@ -64,12 +68,12 @@ class _Fibers(NamedTuple):
         order = ir.Constant(_NUMBERS.type, [I64(SCAN_LANES - 1 - lane) for lane in range(SCAN_LANES)])
         return builder.icmp_signed("<", order if self.reverse else _NUMBERS, left)
 
-    def rows(self, column: Any, is_whole: bool) -> Iterator[tuple[Any, Any]]:
+    def rows(self, column: ir.Value, is_whole: bool) -> Iterator[tuple[ir.Value, ir.Value]]:
         """For each fiber the offset of these values, and a mask if some may be missing."""
         for fiber in range(SCAN_LANES):
             yield self.offset(fiber, column), None if is_whole else self.mask(fiber, column)
 
-    def in_cache_lines(self, data: Any, item_bytes: int) -> Any:
+    def in_cache_lines(self, data: ir.Value, item_bytes: int) -> ir.Value:
         """Whether these values are aligned to cache lines, in all fibers."""
         builder = self.builder
         numbers = (self.offset(0, I64(0)), self.fiber_stride)
@@ -77,7 +81,7 @@ class _Fibers(NamedTuple):
         both = builder.or_(builder.add(builder.ptrtoint(data, I64), start), fiber_stride)
         return builder.icmp_signed("==", builder.and_(both, I64(CACHE_LINE_BYTES - 1)), I64(0))
 
-    def prefetch_fiber(self, element: str, data: Any, column: Any, distance: Any) -> None:
+    def prefetch_fiber(self, element: str, data: ir.Value, column: ir.Value, distance: ir.Value) -> None:
         """Prefetch values `distance` further on: one fiber a square, since hardware prefetchers follow
         sequential accesses."""
         builder, itemsize = self.builder, storage_dtype(element).itemsize
@@ -87,7 +91,7 @@ class _Fibers(NamedTuple):
         for offset in range(0, SCAN_BLOCK, max(1, CACHE_LINE_BYTES // itemsize)):
             prefetch(builder, element, data, move(start, I64(offset)))
 
-    def for_squares(self, body: Callable[[Any, bool], None]) -> None:
+    def for_squares(self, body: Callable[[ir.Value, bool], None]) -> None:
         """`body(column, is_whole)` for each square of SCAN_GROUP columns; an incomplete one lacks some
         values."""
         builder = self.builder
@@ -102,20 +106,20 @@ class _Fibers(NamedTuple):
             body(column, False)
 
 
-def _transpose(builder: Any, rows: Sequence[Any]) -> list[Any]:
+def _transpose(builder: ir.IRBuilder, rows: Sequence[ir.Value]) -> list[ir.Value]:
     """The columns of a square of vectors: first within chunks of _CHUNK_LANES lanes, then by complete chunks.
     """
     lanes = len(rows)
     starts = range(0, lanes, _CHUNK_LANES)
 
-    def both(a: Any, b: Any, order: Sequence[int]) -> list[Any]:
+    def both(a: ir.Value, b: ir.Value, order: Sequence[int]) -> list[ir.Value]:
         """Two vectors, whose chunks take these lanes from a and, from _CHUNK_LANES on, from b."""
         picked = [
             start + lane % _CHUNK_LANES + lane // _CHUNK_LANES * lanes for start in starts for lane in order
         ]
         return selected(builder, a, picked, b)
 
-    def whole(a: Any, b: Any, odd: int) -> Any:
+    def whole(a: ir.Value, b: ir.Value, odd: int) -> ir.Value:
         """The even or the odd chunks of two vectors."""
         chunks = range(odd * _CHUNK_LANES, 2 * lanes, 2 * _CHUNK_LANES)
         return selected(
@@ -123,12 +127,12 @@ def _transpose(builder: Any, rows: Sequence[Any]) -> list[Any]:
         )
 
     low, high, near, far = (0, 4, 1, 5), (2, 6, 3, 7), (0, 1, 4, 5), (2, 3, 6, 7)
-    quads: list[list[Any]] = []
+    quads: list[list[ir.Value]] = []
     for start in starts:
         a, b, c, d = rows[start : start + _CHUNK_LANES]
         halves = [(both(a, b, order), both(c, d, order)) for order in (low, high)]
         quads.append([both(*half, order) for half in halves for order in (near, far)])
-    columns: list[Any] = [None] * lanes
+    columns: list[ir.Value] = [None] * lanes
     for number, (a, b, c, d) in enumerate(zip(*quads, strict=True)):
         for odd in (0, 1):
             ab, cd = whole(a, b, odd), whole(c, d, odd)
@@ -137,35 +141,35 @@ def _transpose(builder: Any, rows: Sequence[Any]) -> list[Any]:
     return columns
 
 
-def _transpose_values(builder: Any, values: Sequence[Value]) -> list[Value]:
+def _transpose_values(builder: ir.IRBuilder, values: Sequence[Value]) -> list[Value]:
     """A square of values with fibers as lanes where they were vectors, or the reverse."""
-    return list(
-        zip(*[_transpose(builder, item) for item in zip(*values, strict=True)], strict=True)
-    )
+    return list(zip(*[_transpose(builder, item) for item in zip(*values, strict=True)], strict=True))
 
 
-def in_scan_order(builder: Any, kind: Combination, reverse: bool, left: Value, right: Value) -> Value:
+def in_scan_order(
+    builder: ir.IRBuilder, kind: Combination, reverse: bool, left: Value, right: Value
+) -> Value:
     """Combine a prefix with the next value; in a reverse scan the value stands on the left."""
     return apply(builder, kind, *((right, left) if reverse else (left, right)))
 
 
-def _stack_slots(builder: Any, kind: Combination) -> list[Any]:
+def _stack_slots(builder: ir.IRBuilder, kind: Combination) -> list[ir.Value]:
     """Stack slots for a value of each fiber."""
     vector = ir.VectorType(component(kind.element), SCAN_LANES)
     return [cgutils.alloca_once(builder, vector) for _ in range(component_count(kind.element))]
 
 
-def select_value(builder: Any, condition: Any, value: Value, other: Value) -> Value:
+def select_value(builder: ir.IRBuilder, condition: ir.Value, value: Value, other: Value) -> Value:
     """Select between two values, or lane by lane."""
     return tuple(builder.select(condition, *pair) for pair in zip(value, other, strict=True))
 
 
-def get_value(builder: Any, slots: Sequence[Any]) -> Value:
+def get_value(builder: ir.IRBuilder, slots: Sequence[ir.Value]) -> Value:
     """Load a value from its stack slots."""
     return tuple(builder.load(slot) for slot in slots)
 
 
-def put_value(builder: Any, slots: Sequence[Any], value: Sequence[Any]) -> None:
+def put_value(builder: ir.IRBuilder, slots: Sequence[ir.Value], value: Sequence[ir.Value]) -> None:
     """Store a value to its stack slots."""
     for slot, component_value in zip(slots, value, strict=True):
         builder.store(component_value, slot)
@@ -173,24 +177,27 @@ def put_value(builder: Any, slots: Sequence[Any], value: Sequence[Any]) -> None:
 
 @intrinsic(prefer_literal=True)
 def scan_panel(
-    typing_context: Any, element: Any, monoid: Any, reverse: Any, operand: Any, first: Any, fiber_stride: Any,
-    fiber_count: Any, count: Any, last: Any, next: Any, local: Any, local_at: Any, totals: Any,
-    totals_at: Any,
-) -> Any:  # fmt: skip
+    typing_context: TypingContext, element: types.Type, monoid: types.Type, reverse: types.Type,
+    operand: types.Type, first: types.Type, fiber_stride: types.Type, fiber_count: types.Type,
+    count: types.Type, last: types.Type, next: types.Type, local: types.Type, local_at: types.Type,
+    totals: types.Type, totals_at: types.Type,
+) -> TypedCode:  # fmt: skip
     """Scan each fiber of a panel by itself, into `local` from `local_at` on, a vector a column; totals of
     complete blocks go to `totals` from `totals_at` on. Prefetch the values `next` further on for the next
     panel."""
     kind, is_reverse = Combination(literal(element), literal(monoid)), literal(reverse)
     computed = computing_dtype(kind.element).name
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         data = data_of(context, builder, operand, arguments[3], kind.element)
         panel = _Fibers(builder, is_reverse, *arguments[4:9])
         local_data = data_of(context, builder, local, arguments[10], computed)
         totals_data = data_of(context, builder, totals, arguments[12], computed)
         ahead = _stack_slots(builder, kind)
 
-        def square(column: Any, is_whole: bool) -> None:
+        def square(column: ir.Value, is_whole: bool) -> None:
             rows = [
                 load_lanes(builder, kind.element, data, offset, SCAN_GROUP, mask)
                 for offset, mask in panel.rows(column, is_whole)
@@ -225,10 +232,12 @@ def scan_panel(
 
 @intrinsic(prefer_literal=True)
 def write_panel(
-    typing_context: Any, element: Any, monoid: Any, reverse: Any, local: Any, local_at: Any, carries: Any,
-    carries_at: Any, first_carried: Any, pads: Any, pad: Any, pad_apart: Any, first: Any, fiber_stride: Any,
-    fiber_count: Any, count: Any, last: Any, nontemporal: Any, result: Any,
-) -> Any:  # fmt: skip
+    typing_context: TypingContext, element: types.Type, monoid: types.Type, reverse: types.Type,
+    local: types.Type, local_at: types.Type, carries: types.Type, carries_at: types.Type,
+    first_carried: types.Type, pads: types.Type, pad: types.Type, pad_apart: types.Type, first: types.Type,
+    fiber_stride: types.Type, fiber_count: types.Type, count: types.Type, last: types.Type,
+    nontemporal: types.Type, result: types.Type,
+) -> TypedCode:  # fmt: skip
     """Combine the results of `scan_panel` with the fibers' `carries`, from `first_carried` on, and with
     `pads`.
 
@@ -239,7 +248,9 @@ def write_panel(
     computed = computing_dtype(kind.element).name
     row_bytes = SCAN_GROUP * result_storage_dtype(kind.element).itemsize
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         pad, fiber_count = arguments[9], arguments[11:16]
         panel = _Fibers(builder, is_reverse, *fiber_count)
         pads_at = _Fibers(builder, is_reverse, pad, arguments[10], *fiber_count[2:])
@@ -256,7 +267,7 @@ def write_panel(
             is_nontemporal, panel.in_cache_lines(result_data, row_bytes // SCAN_GROUP)
         )
 
-        def square(column: Any, is_whole: bool) -> None:
+        def square(column: ir.Value, is_whole: bool) -> None:
             slots = []
             for number in range(SCAN_GROUP):
                 source = builder.add(arguments[4], _column_at(builder, column, number))
@@ -301,6 +312,6 @@ def write_panel(
     return types.void(*names, *lists, *(types.intp,) * 6, result), generate
 
 
-def _column_at(builder: Any, column: Any, number: int) -> Any:
+def _column_at(builder: ir.IRBuilder, column: ir.Value, number: int) -> ir.Value:
     """The offset in a panel of the values of column `column + number`."""
     return builder.mul(builder.add(column, I64(number)), I64(SCAN_LANES))

@@ -8,10 +8,15 @@ of the i-th vector (`lane_pairs`). So a pass leaves a LANES-th of the values; pa
 value is left.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 from llvmlite import ir
 from numba import types
+from numba.core.base import BaseContext
+from numba.core.typing import BaseContext as TypingContext
+from numba.core.typing import Signature
 
 from ..launch.processor import prefetches_ascending_only, read_streams
 from ..simd.block_sizes import ROW_BLOCK
@@ -21,6 +26,7 @@ from ..simd.vectors import (
     I32,
     I64,
     ReadAhead,
+    TypedCode,
     Value,
     apply,
     cgutils,
@@ -54,36 +60,38 @@ class _Source(NamedTuple):
     """Elements of an array, to be reduced by generated code. If `padded`, at least LANES more may be read
     after them."""
 
-    builder: Any
+    builder: ir.IRBuilder
     kind: Combination
-    data: Any
-    start: Any
-    count: Any
+    data: ir.Value
+    start: ir.Value
+    count: ir.Value
     padded: bool = False
 
     @property
     def lanes(self) -> int:
         return lanes_of(self.kind.element)
 
-    def values(self, position: Any, lanes: int) -> Value:
+    def values(self, position: ir.Value, lanes: int) -> Value:
         index = self.builder.add(self.start, position)
         return load_lanes(self.builder, self.kind.element, self.data, index, lanes)
 
-    def read_ahead(self, position: Any, vectors: int, steps: int) -> ReadAhead:
+    def read_ahead(self, position: ir.Value, vectors: int, steps: int) -> ReadAhead:
         """Prefetch, unless the elements are padded: those are in a cache."""
         count = 0 if self.padded else vectors * self.lanes
         index = self.builder.add(self.start, position)
         return ReadAhead(self.builder, self.kind.element, self.data, index, count, steps)
 
-    def loop(self, begin: Any, end: Any, stride: int) -> Any:
+    def loop(self, begin: ir.Value, end: ir.Value, stride: int) -> AbstractContextManager[ir.Value]:
         """A loop over positions."""
         return cgutils.for_range_slice(self.builder, begin, end, I64(stride), intp=I64, inc=True)
 
-    def loop_in_any_order(self, begin: Any, end: Any, stride: int) -> Any:
+    def loop_in_any_order(
+        self, begin: ir.Value, end: ir.Value, stride: int
+    ) -> AbstractContextManager[ir.Value]:
         """A loop over positions in the order in which memory is read fastest."""
         return interleaved_loop(self.builder, begin, end, stride, 1 if self.padded else read_streams())
 
-    def slots(self, lanes: int) -> list[Any]:
+    def slots(self, lanes: int) -> list[ir.Value]:
         """Stack slots for a value of `lanes` lanes: an address for each component."""
         kind = component(self.kind.element)
         slot_type = ir.VectorType(kind, lanes) if lanes > 1 else kind
@@ -91,12 +99,12 @@ class _Source(NamedTuple):
             cgutils.alloca_once(self.builder, slot_type) for _ in range(component_count(self.kind.element))
         ]
 
-    def lane(self, slots: list[Any], lane: Any) -> list[Any]:
+    def lane(self, slots: list[ir.Value], lane: ir.Value) -> list[ir.Value]:
         """The addresses of one lane's components."""
         pointer = component(self.kind.element).as_pointer()
         return [self.builder.gep(self.builder.bitcast(slot, pointer), [lane]) for slot in slots]
 
-    def last(self, position: Any, count: Any) -> Value:
+    def last(self, position: ir.Value, count: ir.Value) -> Value:
         """The last `count` elements, from `position` on, in the first lanes of a vector; the other lanes are
         undefined. Reads the last LANES elements if there are as many."""
         builder, lanes = self.builder, self.lanes
@@ -119,16 +127,18 @@ class _Source(NamedTuple):
         return tuple(builder.load(builder.bitcast(lane_address, pointer), align=1) for lane_address in first)
 
 
-def _read(builder: Any, slots: list[Any]) -> Value:
+def _read(builder: ir.IRBuilder, slots: list[ir.Value]) -> Value:
     return tuple(builder.load(slot) for slot in slots)
 
 
-def _write(builder: Any, slots: list[Any], value: Value) -> None:
+def _write(builder: ir.IRBuilder, slots: list[ir.Value], value: Value) -> None:
     for slot, component_value in zip(slots, value, strict=True):
         builder.store(component_value, slot)
 
 
-def _across(builder: Any, kind: Combination, value: Value, stride: int = 1, count: Any = None) -> Value:
+def _across(
+    builder: ir.IRBuilder, kind: Combination, value: Value, stride: int = 1, count: ir.Value = None
+) -> Value:
     """Reduce the lanes of a vector, or the first `count` of them, by adjacent pairs into its first lane.
 
     With a stride, reduce that many sets of lanes, each of every stride-th lane, into the first lanes.
@@ -147,13 +157,13 @@ def _across(builder: Any, kind: Combination, value: Value, stride: int = 1, coun
     return value
 
 
-def _less(builder: Any, numbers: list[int], limit: Any) -> Any:
+def _less(builder: ir.IRBuilder, numbers: list[int], limit: ir.Value) -> ir.Value:
     """Which of the numbers are less than `limit`."""
     limits = splat(builder, builder.trunc(limit, I32), len(numbers))
     return builder.icmp_signed("<", ir.Constant(limits.type, [I32(number) for number in numbers]), limits)
 
 
-def _reduce_pairs(builder: Any, kind: Combination, first: Value, second: Value, level: int) -> Value:
+def _reduce_pairs(builder: ir.IRBuilder, kind: Combination, first: Value, second: Value, level: int) -> Value:
     """Combine two vectors by the adjacent pairs of a level into one; see the module's docstring."""
     even, odd = lane_pairs(lanes_of(kind.element), _chunk_lanes(kind.element), level)
     pairs = list(zip(first, second, strict=True))
@@ -171,7 +181,7 @@ def _reading_order(count: int) -> range:
     return range(count) if prefetches_ascending_only() else range(count - 1, -1, -1)
 
 
-def _reduce_square(source: _Source, position: Any, vectors: int, read_ahead: ReadAhead) -> Value:
+def _reduce_square(source: _Source, position: ir.Value, vectors: int, read_ahead: ReadAhead) -> Value:
     """Reduce `vectors` vectors from `position` on; of LANES of them, lane i is the total of the i-th.
 
     They are read in `_reading_order`.
@@ -188,7 +198,7 @@ def _reduce_square(source: _Source, position: Any, vectors: int, read_ahead: Rea
     return _reduce_pairs(source.builder, source.kind, halves[0], halves[1], half.bit_length() - 1)
 
 
-def _reduce_bf16_pairs(source: _Source, position: Any, read_ahead: ReadAhead) -> Value:
+def _reduce_bf16_pairs(source: _Source, position: ir.Value, read_ahead: ReadAhead) -> Value:
     """Reduce LANES vectors of bfloat16 from `position` on; lane i is the total of the i-th.
 
     Pairs of bfloat16 come first, in order. Of these sums each lane then reduces half a vector's; the halves
@@ -218,7 +228,7 @@ def _reduce_bf16_pairs(source: _Source, position: Any, read_ahead: ReadAhead) ->
     return tuple(selected(builder, component_value, order) for component_value in halves[0])
 
 
-def _pass(source: _Source, target: Any) -> Any:
+def _pass(source: _Source, target: ir.Value) -> ir.Value:
     """Reduce each LANES contiguous values into one, written to `target`; returns how many are left."""
     builder, kind, lanes = source.builder, source.kind, source.lanes
     computed = computing_dtype(kind.element).name
@@ -242,7 +252,7 @@ def _pass(source: _Source, target: Any) -> Any:
     return builder.lshr(builder.add(source.count, I64(lanes - 1)), shift)
 
 
-def _first(builder: Any, value: Value, lanes: int) -> Value:
+def _first(builder: ir.IRBuilder, value: Value, lanes: int) -> Value:
     """The first lanes of a vector; a single one as scalars."""
     if lanes == 1:
         return tuple(builder.extract_element(component_value, I32(0)) for component_value in value)
@@ -293,7 +303,7 @@ def _reduce_lanes(source: _Source) -> Value:
     vectors = [source.slots(lanes) for _ in range(_UNROLLED)]
     first = vectors[0]
 
-    def add_to(slots: list[Any], position: Any) -> None:
+    def add_to(slots: list[ir.Value], position: ir.Value) -> None:
         _write(builder, slots, apply(builder, kind, _read(builder, slots), source.values(position, lanes)))
 
     _write(builder, first, source.values(I64(0), lanes))
@@ -320,12 +330,21 @@ def _reduce_lanes(source: _Source) -> Value:
 
 
 @intrinsic(prefer_literal=True)
-def reduce_block(typing_context: Any, element: Any, monoid: Any, array: Any, start: Any, count: Any) -> Any:
+def reduce_block(
+    typing_context: TypingContext,
+    element: types.Type,
+    monoid: types.Type,
+    array: types.Type,
+    start: types.Type,
+    count: types.Type,
+) -> TypedCode:
     """Reduce one or more contiguous elements of a flat array by adjacent pairs, at most ROW_BLOCK of them; in
     any order, and without that limit, if the order changes no bit."""
     kind = Combination(literal(element), literal(monoid))
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         data = data_of(context, builder, array, arguments[2], kind.element)
         source = _Source(builder, kind, data, *arguments[3:])
         total = _reduce_unordered(source) if is_exact(kind) else _reduce_pairwise(source)
@@ -336,17 +355,17 @@ def reduce_block(typing_context: Any, element: Any, monoid: Any, array: Any, sta
 
 @intrinsic(prefer_literal=True)
 def reduce_rows(
-    typing_context: Any,
-    element: Any,
-    monoid: Any,
-    rows: Any,
-    array: Any,
-    start: Any,
-    stride: Any,
-    width: Any,
-    totals: Any,
-    at: Any,
-) -> Any:
+    typing_context: TypingContext,
+    element: types.Type,
+    monoid: types.Type,
+    rows: types.Type,
+    array: types.Type,
+    start: types.Type,
+    stride: types.Type,
+    width: types.Type,
+    totals: types.Type,
+    at: types.Type,
+) -> TypedCode:
     """Write to `totals[at + i]` the elements `array[start + i + row * stride]` of all rows, reduced by
     adjacent pairs, for each i below `width`.
 
@@ -357,13 +376,15 @@ def reduce_rows(
     computed = computing_dtype(kind.element).name
     count_of_rows = int(literal(rows))
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         _, _, _, operand, begin, row_stride, columns, target, first = arguments
         data = data_of(context, builder, array, operand, kind.element)
         target_data = data_of(context, builder, totals, target, computed)
         starts = [builder.add(begin, builder.mul(row_stride, I64(row))) for row in range(count_of_rows)]
 
-        def reduce_column(column: Any, count: int) -> None:
+        def reduce_column(column: ir.Value, count: int) -> None:
             offsets = [builder.add(start, column) for start in starts]
             values = [load_lanes(builder, kind.element, data, offset, count) for offset in offsets]
             while len(values) > 1:
@@ -380,16 +401,16 @@ def reduce_rows(
 
 @intrinsic(prefer_literal=True)
 def store_row(
-    typing_context: Any,
-    element: Any,
-    monoid: Any,
-    initial: Any,
-    totals: Any,
-    at: Any,
-    width: Any,
-    result: Any,
-    to: Any,
-) -> Any:
+    typing_context: TypingContext,
+    element: types.Type,
+    monoid: types.Type,
+    initial: types.Type,
+    totals: types.Type,
+    at: types.Type,
+    width: types.Type,
+    result: types.Type,
+    to: types.Type,
+) -> TypedCode:
     """Write `initial[0]` (op) `totals[at + i]` to `result[to + i]` for each i below `width`.
 
     `totals` holds values of the computing type; results are rounded to their element type.
@@ -397,7 +418,9 @@ def store_row(
     kind = Combination(literal(element), literal(monoid))
     computed = computing_dtype(kind.element).name
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         _, _, start, source, first, columns, target, target_first = arguments
         value = load_lanes(
             builder, kind.element, data_of(context, builder, initial, start, kind.element), I64(0), 1
@@ -405,7 +428,7 @@ def store_row(
         source_data = data_of(context, builder, totals, source, computed)
         target_data = data_of(context, builder, result, target, kind.element)
 
-        def store(column: Any, count: int) -> None:
+        def store(column: ir.Value, count: int) -> None:
             total = load_lanes(builder, computed, source_data, builder.add(first, column), count)
             left = tuple(splat(builder, component_value, count) for component_value in value)
             combined = apply(builder, kind, left, total)

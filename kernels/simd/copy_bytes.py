@@ -1,24 +1,29 @@
 """Byte copies and a prefetch inside kernels. Importing this module imports Numba."""
 
-from typing import Any
+from collections.abc import Sequence
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.base import BaseContext
+from numba.core.typing import BaseContext as TypingContext
+from numba.core.typing import Signature
 from numba.extending import intrinsic
 
 from .block_sizes import CACHE_LINE
-from .vectors import prefetch_address
+from .vectors import TypedCode, prefetch_address
 
 _INT64 = ir.IntType(64)
 _CHUNKS = (64, 32, 16, 8, 4, 2, 1)
 
 
-def _copy(builder: Any, destination: Any, source: Any, count: Any) -> None:
+def _copy(builder: ir.IRBuilder, destination: ir.Value, source: ir.Value, count: ir.Value) -> None:
     cgutils.raw_memcpy(builder, destination, source, count, _INT64(1))
 
 
-def _copy_short(builder: Any, destination: Any, source: Any, count: Any, chunks: tuple[int, ...]) -> None:
+def _copy_short(
+    builder: ir.IRBuilder, destination: ir.Value, source: ir.Value, count: ir.Value, chunks: tuple[int, ...]
+) -> None:
     """Copy at most twice the largest chunk: two chunks of one size, possibly overlapping, cover any count."""
     if not chunks:
         return
@@ -33,10 +38,19 @@ def _copy_short(builder: Any, destination: Any, source: Any, count: Any, chunks:
 
 
 @intrinsic
-def copy_bytes(typing_context: Any, destination: Any, index: Any, source: Any, start: Any, count: Any) -> Any:
+def copy_bytes(
+    typing_context: TypingContext,
+    destination: types.Type,
+    index: types.Type,
+    source: types.Type,
+    start: types.Type,
+    count: types.Type,
+) -> TypedCode:
     """Copy `count` bytes from `source[start:]` to `destination[index:]`, uint8 arrays that do not overlap."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         target_array, offset, source_array, start, size = arguments
         target = builder.gep(context.make_array(destination)(context, builder, target_array).data, [offset])
         begin = builder.gep(context.make_array(source)(context, builder, source_array).data, [start])
@@ -52,12 +66,19 @@ def copy_bytes(typing_context: Any, destination: Any, index: Any, source: Any, s
 
 @intrinsic
 def copy_nontemporal(
-    typing_context: Any, destination: Any, index: Any, source: Any, start: Any, count: Any
-) -> Any:
+    typing_context: TypingContext,
+    destination: types.Type,
+    index: types.Type,
+    source: types.Type,
+    start: types.Type,
+    count: types.Type,
+) -> TypedCode:
     """Like `copy_bytes`, of whole cache lines by nontemporal stores."""
     cache_line = ir.VectorType(_INT64, CACHE_LINE // 8)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         target_array, offset, source_array, start, size = arguments
         target = builder.gep(context.make_array(destination)(context, builder, target_array).data, [offset])
         begin = builder.gep(context.make_array(source)(context, builder, source_array).data, [start])
@@ -74,10 +95,14 @@ def copy_nontemporal(
 
 
 @intrinsic
-def item_at(typing_context: Any, sample: Any, address: Any, index: Any) -> Any:
+def item_at(
+    typing_context: TypingContext, sample: types.Type, address: types.Type, index: types.Type
+) -> TypedCode:
     """Element `index` of the array at `address`, whose element type is that of `sample`."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         pointer = builder.inttoptr(arguments[1], context.get_data_type(sample.dtype).as_pointer())
         return context.unpack_value(builder, sample.dtype, builder.gep(pointer, [arguments[2]]))
 
@@ -85,10 +110,12 @@ def item_at(typing_context: Any, sample: Any, address: Any, index: Any) -> Any:
 
 
 @intrinsic
-def prefetch_write(typing_context: Any, array: Any, index: Any) -> Any:
+def prefetch_write(typing_context: TypingContext, array: types.Type, index: types.Type) -> TypedCode:
     """Prefetch the cache line of `array[index]` for a write. The index may lie outside of the array."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         data = context.make_array(array)(context, builder, arguments[0]).data
         prefetch_address(builder, builder.gep(data, [arguments[1]]), is_write=True)
         return context.get_dummy_value()

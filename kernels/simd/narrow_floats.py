@@ -68,7 +68,7 @@ def widen_bfloat16(builder: ir.IRBuilder, bits: ir.Value) -> ir.Value:
 
 
 def round_to_bfloat16(builder: ir.IRBuilder, value: ir.Value, may_be_nan: bool = True) -> ir.Value:
-    """The bits of a float32 rounded to nearest even: the upper 16 are those of bfloat16, the others arbitrary.
+    """The bits of a float32 rounded to nearest even: the upper 16 are bfloat16, the others are arbitrary.
 
     Args:
         may_be_nan: whether the value may be a NaN with bits that bfloat16 lacks, which rounding could turn

@@ -3,11 +3,14 @@
 Each function here is inlined into the loop that calls it, as those of `arithmetic` are.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core.base import BaseContext
+from numba.core.typing import BaseContext as TypingContext
+from numba.core.typing import Signature
 
 from ..launch.processor import has
 from .monoids import Combination, computing_dtype
@@ -15,6 +18,7 @@ from .vectors import (
     I32,
     I64,
     ReadAhead,
+    TypedCode,
     apply,
     cgutils,
     component,
@@ -37,7 +41,7 @@ COMPRESS_PADDING = 16
 _COMPRESSES = has("avx512f")
 """Whether one instruction compresses the selected lanes of a vector."""
 
-Test = Callable[[Any, int], Any]
+Test = Callable[[ir.Value, int], ir.Value]
 """Emits code that tests `count` positions from `position` on: test(position, count) -> a boolean vector."""
 
 
@@ -45,7 +49,7 @@ def _lanes_of(itemsize: int) -> int:
     return _VECTOR_BYTES // itemsize
 
 
-def _first(builder: Any, start: Any, end: Any, lanes: int, test: Test) -> Any:
+def _first(builder: ir.IRBuilder, start: ir.Value, end: ir.Value, lanes: int, test: Test) -> ir.Value:
     """The first position in [start, end) that passes a test, or `end`."""
     function = builder.function
     position = cgutils.alloca_once_value(builder, start)
@@ -68,7 +72,7 @@ def _first(builder: Any, start: Any, end: Any, lanes: int, test: Test) -> Any:
     return builder.load(position)
 
 
-def _which(builder: Any, position: Any, width: int, lanes: int, test: Test) -> Any:
+def _which(builder: ir.IRBuilder, position: ir.Value, width: int, lanes: int, test: Test) -> ir.Value:
     """A bit mask of the lanes that pass at `width` positions; the masks of several vectors are ORed."""
     if width == 1:
         return test(position, 1)
@@ -79,22 +83,31 @@ def _which(builder: Any, position: Any, width: int, lanes: int, test: Test) -> A
 
 
 @intrinsic(prefer_literal=True)
-def first_equal(typing_context: Any, element: Any, array: Any, start: Any, end: Any, value: Any) -> Any:
+def first_equal(
+    typing_context: TypingContext,
+    element: types.Type,
+    array: types.Type,
+    start: types.Type,
+    end: types.Type,
+    value: types.Type,
+) -> TypedCode:
     """The first position in [start, end) whose real number equals `value`, or `end`; NaN equals NaN."""
     name = literal(element)
     lanes = _lanes_of(computing_dtype(name).itemsize)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         data = data_of(context, builder, array, arguments[1], name)
         target = arguments[4]
 
-        def test(position: Any, count: int) -> Any:
+        def test(position: ir.Value, count: int) -> ir.Value:
             (item,) = load_lanes(builder, name, data, position, count)
             if isinstance(target.type, ir.IntType):
                 return builder.icmp_signed("==", item, splat(builder, target, count))
             return builder.fcmp_ordered("==", item, splat(builder, target, count))
 
-        def is_nan(position: Any, count: int) -> Any:
+        def is_nan(position: ir.Value, count: int) -> ir.Value:
             (item,) = load_lanes(builder, name, data, position, count)
             return builder.fcmp_unordered("uno", item, item)
 
@@ -112,7 +125,14 @@ def first_equal(typing_context: Any, element: Any, array: Any, start: Any, end: 
     return types.intp(element, array, *numbers, computed_type(name)), generate
 
 
-def _comparable(builder: Any, array: Any, data: Any, start: Any, flipped: Any, total_order: bool) -> Any:
+def _comparable(
+    builder: ir.IRBuilder,
+    array: ir.Value,
+    data: ir.Value,
+    start: ir.Value,
+    flipped: ir.Value,
+    total_order: bool,
+) -> ir.Value:
     """`SEARCH_BLOCK` elements as signed integers of the same order; prefetches the elements that follow."""
     item = ir.IntType(array.dtype.bitwidth)
     ReadAhead(builder, f"uint{item.width}", data, start, SEARCH_BLOCK).after_step()
@@ -125,10 +145,18 @@ def _comparable(builder: Any, array: Any, data: Any, start: Any, flipped: Any, t
     return builder.xor(code, builder.and_(signs, splat(builder, others, SEARCH_BLOCK)))
 
 
-def _which_above(total_order: bool) -> Any:
+def _which_above(total_order: bool) -> Callable[..., Any]:
     @intrinsic
-    def which(typing_context: Any, array: Any, start: Any, flipped: Any, limit: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def which(
+        typing_context: TypingContext,
+        array: types.Type,
+        start: types.Type,
+        flipped: types.Type,
+        limit: types.Type,
+    ) -> TypedCode:
+        def generate(
+            context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+        ) -> ir.Value:
             data = context.make_array(array)(context, builder, arguments[0]).data
             code = _comparable(builder, array, data, arguments[1], arguments[2], total_order)
             return builder.bitcast(
@@ -148,14 +176,23 @@ which_above_in_total_order = _which_above(total_order=True)
 result is the same for a limit that is not negative."""
 
 
-def _max_of_groups(total_order: bool) -> Any:
+def _max_of_groups(total_order: bool) -> Callable[..., Any]:
     @intrinsic
     def maximum(
-        typing_context: Any, array: Any, start: Any, count: Any, flipped: Any, sign: Any, groups: Any, at: Any
-    ) -> Any:
+        typing_context: TypingContext,
+        array: types.Type,
+        start: types.Type,
+        count: types.Type,
+        flipped: types.Type,
+        sign: types.Type,
+        groups: types.Type,
+        at: types.Type,
+    ) -> TypedCode:
         wide = ir.VectorType(ir.IntType(groups.dtype.bitwidth), SEARCH_BLOCK)
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def generate(
+            context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+        ) -> ir.Value:
             data, target = (
                 context.make_array(kind)(context, builder, arguments[number]).data
                 for number, kind in ((0, array), (5, groups))
@@ -192,10 +229,12 @@ max_of_groups_in_total_order = _max_of_groups(total_order=True)
 
 
 @intrinsic
-def lowest_set_bit(typing_context: Any, bits: Any) -> Any:
+def lowest_set_bit(typing_context: TypingContext, bits: types.Type) -> TypedCode:
     """The index of the lowest set bit; `bits` must not be 0."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         return builder.cttz(arguments[0], ir.IntType(1)(1))
 
     return types.intp(types.uint64), generate
@@ -203,9 +242,9 @@ def lowest_set_bit(typing_context: Any, bits: Any) -> Any:
 
 @intrinsic
 def select_in_range(
-    typing_context: Any, keys: Any, count: Any, low_bound: Any, size: Any, first: Any, step: Any, chosen: Any,
-    numbers: Any,
-) -> Any:  # fmt: skip
+    typing_context: TypingContext, keys: types.Type, count: types.Type, low_bound: types.Type,
+    size: types.Type, first: types.Type, step: types.Type, chosen: types.Type, numbers: types.Type,
+) -> TypedCode:  # fmt: skip
     """Select those of the first `count` keys that are in [low_bound, low_bound + size); returns how many.
 
     `chosen` receives the selected keys minus `low_bound`, and `numbers` their numbers: key k has the number
@@ -215,7 +254,9 @@ def select_in_range(
     key = ir.IntType(keys.dtype.bitwidth)
     lanes = _VECTOR_BYTES // (key.width // 8)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         read, *written = (
             context.make_array(array)(context, builder, arguments[number]).data
             for number, array in ((0, keys), (6, chosen), (7, numbers))
@@ -224,7 +265,7 @@ def select_in_range(
         low, width, first, step = [_truncated(builder, argument, key) for argument in arguments[2:6]]
         count_slot = cgutils.alloca_once_value(builder, I64(0))
 
-        def look(position: Any, lanes: int) -> tuple[list[Any], Any]:
+        def look(position: ir.Value, lanes: int) -> tuple[list[ir.Value], ir.Value]:
             """`lanes` keys minus `low_bound`, their numbers, and the mask of the selected ones."""
             address = builder.gep(read, [position])
             if lanes > 1:
@@ -258,11 +299,13 @@ def select_in_range(
     return types.intp(keys, *(types.intp,) * 5, chosen, numbers), generate
 
 
-def _truncated(builder: Any, value: Any, kind: Any) -> Any:
+def _truncated(builder: ir.IRBuilder, value: ir.Value, kind: ir.Type) -> ir.Value:
     return builder.trunc(value, kind) if kind.width < 64 else value
 
 
-def _store_compressed(builder: Any, data: Any, index: Any, values: Any, passed: Any) -> None:
+def _store_compressed(
+    builder: ir.IRBuilder, data: ir.Value, index: ir.Value, values: ir.Value, passed: ir.Value
+) -> None:
     """Store the lanes that passed contiguously from an index on; what follows them is undefined."""
     lanes, item = values.type.count, values.type.element
     kind = ir.FunctionType(values.type, [values.type, values.type, passed.type])
@@ -274,27 +317,38 @@ def _store_compressed(builder: Any, data: Any, index: Any, values: Any, passed: 
 
 
 @intrinsic(prefer_literal=True)
-def extreme(typing_context: Any, element: Any, monoid: Any, array: Any, start: Any, count: Any) -> Any:
+def extreme(
+    typing_context: TypingContext,
+    element: types.Type,
+    monoid: types.Type,
+    array: types.Type,
+    start: types.Type,
+    count: types.Type,
+) -> TypedCode:
     """The maximum or minimum of one or more contiguous real numbers; a NaN if there is one. A zero may have
     either sign."""
     kind = Combination(literal(element), literal(monoid))
     name = kind.element
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         data = data_of(context, builder, array, arguments[2], name)
         return _extreme(builder, kind, data, arguments[3], arguments[4])
 
     return computed_type(name)(element, monoid, array, types.intp, types.intp), generate
 
 
-def _extreme(builder: Any, kind: Combination, data: Any, start: Any, count: Any) -> Any:
+def _extreme(
+    builder: ir.IRBuilder, kind: Combination, data: ir.Value, start: ir.Value, count: ir.Value
+) -> ir.Value:
     """Code for `extreme`."""
     lanes = _lanes_of(computing_dtype(kind.element).itemsize)
     (first,) = load_lanes(builder, kind.element, data, start, 1)
     best = [cgutils.alloca_once_value(builder, splat(builder, first, lanes)) for _ in range(_UNROLL)]
     nan_mask = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(ir.IntType(32), lanes), None))
 
-    def take(items: list[Any]) -> None:
+    def take(items: list[ir.Value]) -> None:
         for slot, item in zip(best, items, strict=False):
             builder.store(_better(builder, kind, builder.load(slot), item), slot)
         if _has_nans(kind):
@@ -321,7 +375,7 @@ def _has_nans(kind: Combination) -> bool:
     return not isinstance(component(kind.element), ir.IntType)
 
 
-def _better(builder: Any, kind: Combination, left: Any, right: Any) -> Any:
+def _better(builder: ir.IRBuilder, kind: Combination, left: ir.Value, right: ir.Value) -> ir.Value:
     """The maximum or minimum of two numbers by one instruction, which ignores NaNs."""
     if not _has_nans(kind):
         return apply(builder, kind, (left,), (right,))[0]
@@ -329,7 +383,7 @@ def _better(builder: Any, kind: Combination, left: Any, right: Any) -> Any:
     return builder.select(builder.fcmp_ordered(relation, left, right), left, right)
 
 
-def _best_lane(builder: Any, kind: Combination, value: Any, lanes: int) -> Any:
+def _best_lane(builder: ir.IRBuilder, kind: Combination, value: ir.Value, lanes: int) -> ir.Value:
     while lanes > 1:
         lanes //= 2
         halves = selected(builder, value, range(lanes)), selected(builder, value, range(lanes, 2 * lanes))
@@ -337,7 +391,7 @@ def _best_lane(builder: Any, kind: Combination, value: Any, lanes: int) -> Any:
     return builder.extract_element(value, I32(0))
 
 
-def _noted(builder: Any, kind: Combination, best: Any, nan_mask: Any) -> Any:
+def _noted(builder: ir.IRBuilder, kind: Combination, best: ir.Value, nan_mask: ir.Value) -> ir.Value:
     """The best number, or a NaN if a lane of `nan_mask` is set."""
     if not _has_nans(kind):
         return best

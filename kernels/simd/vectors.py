@@ -11,7 +11,9 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils as numba_cgutils
+from numba.core.base import BaseContext
 from numba.core.errors import RequireLiteralValue
+from numba.core.typing import Signature
 from numba.extending import intrinsic as numba_intrinsic
 from numba.np.numpy_support import from_dtype
 
@@ -43,7 +45,9 @@ I64 = ir.IntType(64)
 I32 = ir.IntType(32)
 _MAX_LANES = 16
 
-Value = tuple[Any, ...]
+Value = tuple[ir.Value, ...]
+TypedCode = tuple[Signature, Callable[..., ir.Value]]
+"""What an intrinsic function gives Numba: the types of a call, and the function that generates its code."""
 
 
 def literal(name: Any) -> Any:
@@ -53,18 +57,18 @@ def literal(name: Any) -> Any:
     return name.literal_value
 
 
-def computed_type(element: str) -> Any:
+def computed_type(element: str) -> types.Type:
     return from_dtype(computing_dtype(element))
 
 
-def component(element: str) -> Any:
+def component(element: str) -> ir.Type:
     """The LLVM type in which a real number, or a component of a complex one, is computed."""
     if element.startswith(("int", "uint")):
         return ir.IntType(computing_dtype(element).itemsize * 8)
     return ir.DoubleType() if computing_element(element) in ("float64", "complex128") else ir.FloatType()
 
 
-def stored_component(element: str) -> Any:
+def stored_component(element: str) -> ir.Type:
     """The LLVM type in which a component is stored."""
     stored = stored_element(element)
     return ir.IntType(16) if stored in WIDENED else component(stored)
@@ -74,7 +78,7 @@ def component_count(element: str) -> int:
     return 2 if element.startswith("complex") else 1
 
 
-def _computed(builder: Any, element: str, value: Any) -> Any:
+def _computed(builder: ir.IRBuilder, element: str, value: ir.Value) -> ir.Value:
     """A stored number, or component of a complex number, converted to the computing type."""
     stored = stored_element(element)
     if stored in WIDENED:
@@ -83,7 +87,7 @@ def _computed(builder: Any, element: str, value: Any) -> Any:
     return value if value.type == target else builder.fpext(value, target)
 
 
-def _rounded(builder: Any, element: str, value: Any) -> Any:
+def _rounded(builder: ir.IRBuilder, element: str, value: ir.Value) -> ir.Value:
     """A computed number, or component, converted to the stored type: rounded to nearest even, once."""
     stored = stored_element(element)
     is_wider = component(element) != component(stored)
@@ -92,17 +96,17 @@ def _rounded(builder: Any, element: str, value: Any) -> Any:
     return _narrowed(builder, stored, round_to_odd(builder, value) if is_wider else value)
 
 
-def _widened(builder: Any, element: str, bits: Any) -> Any:
+def _widened(builder: ir.IRBuilder, element: str, bits: ir.Value) -> ir.Value:
     """float32 of stored bits."""
     return (widen_float16 if element == "float16" else widen_bfloat16)(builder, bits)
 
 
-def _narrowed(builder: Any, element: str, value: Any) -> Any:
+def _narrowed(builder: ir.IRBuilder, element: str, value: ir.Value) -> ir.Value:
     """Stored bits of a float32, rounded to nearest even; a NaN stays one."""
     return (narrow_float16 if element == "float16" else narrow_bfloat16)(builder, value)
 
 
-def apply(builder: Any, kind: Combination, left: Value, right: Value) -> Value:
+def apply(builder: ir.IRBuilder, kind: Combination, left: Value, right: Value) -> Value:
     """`left` combined with `right`."""
     element, (monoid, _, rounded_to) = kind.element, kind.monoid.partition(":")
     if rounded_to:
@@ -120,7 +124,7 @@ def apply(builder: Any, kind: Combination, left: Value, right: Value) -> Value:
     return (builder.call(function, [a, b]),)
 
 
-def _apply_integer(builder: Any, element: str, monoid: str, a: Any, b: Any) -> Any:
+def _apply_integer(builder: ir.IRBuilder, element: str, monoid: str, a: ir.Value, b: ir.Value) -> ir.Value:
     plain = {
         "add": builder.add,
         "multiply": builder.mul,
@@ -134,7 +138,7 @@ def _apply_integer(builder: Any, element: str, monoid: str, a: Any, b: Any) -> A
     return builder.select(compare(">" if monoid == "maximum" else "<", a, b), a, b)
 
 
-def _apply_complex(builder: Any, monoid: str, left: Value, right: Value) -> Value:
+def _apply_complex(builder: ir.IRBuilder, monoid: str, left: Value, right: Value) -> Value:
     (a, b), (c, d) = left, right
     if monoid == "add":
         return builder.fadd(a, c), builder.fadd(b, d)
@@ -150,13 +154,17 @@ def _apply_complex(builder: Any, monoid: str, left: Value, right: Value) -> Valu
     return builder.select(stays, a, c), builder.select(stays, b, d)
 
 
-def data_of(context: Any, builder: Any, array_type: Any, array: Any, element: str) -> Any:
+def data_of(
+    context: BaseContext, builder: ir.IRBuilder, array_type: types.Type, array: ir.Value, element: str
+) -> ir.Value:
     """The address of an array's items, as stored components."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(data, stored_component(element).as_pointer())
 
 
-def load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int, mask: Any = None) -> Value:
+def load_lanes(
+    builder: ir.IRBuilder, element: str, data: ir.Value, index: ir.Value, lanes: int, mask: ir.Value = None
+) -> Value:
     """The values of `lanes` elements from `index` on, as vectors; scalars for a single lane.
 
     With a mask, a bit for each lane, only the selected elements are read; the others are zeros.
@@ -178,7 +186,9 @@ def load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int, ma
     return (_computed(builder, element, loaded),)
 
 
-def load_strided(builder: Any, element: str, data: Any, first: Any, lanes: int, stride: Any) -> Value:
+def load_strided(
+    builder: ir.IRBuilder, element: str, data: ir.Value, first: ir.Value, lanes: int, stride: ir.Value
+) -> Value:
     """The values of `lanes` elements from index `first` on, `stride` apart; reads nothing after the last one.
 
     Elements whose stride is an int come from `stride` vectors, others one by one.
@@ -198,7 +208,9 @@ def load_strided(builder: Any, element: str, data: Any, first: Any, lanes: int, 
     return tuple(_vector_of(builder, components) for components in zip(*items, strict=True))
 
 
-def merged_lanes(builder: Any, vectors: Sequence[Any], picks: Sequence[tuple[int, int]]) -> Any:
+def merged_lanes(
+    builder: ir.IRBuilder, vectors: Sequence[ir.Value], picks: Sequence[tuple[int, int]]
+) -> ir.Value:
     """A vector of lanes that are picked by the number of a vector and a lane of it."""
     merged = selected(builder, vectors[0], [lane if source == 0 else 0 for source, lane in picks])
     for number, vector in enumerate(vectors[1:], 1):
@@ -207,7 +219,7 @@ def merged_lanes(builder: Any, vectors: Sequence[Any], picks: Sequence[tuple[int
     return merged
 
 
-def _vector_of(builder: Any, items: Sequence[Any]) -> Any:
+def _vector_of(builder: ir.IRBuilder, items: Sequence[ir.Value]) -> ir.Value:
     vector = ir.Constant(ir.VectorType(items[0].type, len(items)), ir.Undefined)
     for lane, item in enumerate(items):
         vector = builder.insert_element(vector, item, I32(lane))
@@ -219,7 +231,9 @@ def is_truncated_float32(element: str) -> bool:
     return stored_element(element) == "bfloat16" and computing_element(element) == "float32"
 
 
-def load_bfloat16_pairs(builder: Any, data: Any, index: Any, lanes: int) -> tuple[Value, Value]:
+def load_bfloat16_pairs(
+    builder: ir.IRBuilder, data: ir.Value, index: ir.Value, lanes: int
+) -> tuple[Value, Value]:
     """2 * `lanes` bfloat16 numbers from `index` on: those of even index, and those of odd index.
 
     One instruction widens either half of a 32-bit word.
@@ -233,8 +247,8 @@ def load_bfloat16_pairs(builder: Any, data: Any, index: Any, lanes: int) -> tupl
 
 
 def store_lanes(
-    builder: Any, element: str, data: Any, index: Any, value: Value, lanes: int, nontemporal: bool = False,
-    mask: Any = None,
+    builder: ir.IRBuilder, element: str, data: ir.Value, index: ir.Value, value: Value, lanes: int,
+    nontemporal: bool = False, mask: ir.Value = None,
 ) -> None:  # fmt: skip
     """Write the values of `lanes` elements from `index` on, rounded to the type of results.
 
@@ -267,14 +281,14 @@ def store_lanes(
         builder.store(_rounded(builder, element, both), address, align=_alignment(stored))
 
 
-def _of_components(builder: Any, element: str, mask: Any) -> Any:
+def _of_components(builder: ir.IRBuilder, element: str, mask: ir.Value) -> ir.Value:
     """A mask of elements as a mask of their components."""
     components = component_count(element)
     lanes = [lane // components for lane in range(components * mask.type.count)]
     return mask if components == 1 else selected(builder, mask, lanes)
 
 
-def _call_masked(builder: Any, what: str, vector: Any, arguments: list[Any]) -> Any:
+def _call_masked(builder: ir.IRBuilder, what: str, vector: ir.Type, arguments: list[ir.Value]) -> ir.Value:
     """Code for `llvm.masked.load` or `llvm.masked.store` of a vector."""
     result = vector if what == "load" else ir.VoidType()
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
@@ -282,7 +296,7 @@ def _call_masked(builder: Any, what: str, vector: Any, arguments: list[Any]) -> 
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
 
 
-def prefetch(builder: Any, element: str, data: Any, index: Any, locality: int = 2) -> None:
+def prefetch(builder: ir.IRBuilder, element: str, data: ir.Value, index: ir.Value, locality: int = 2) -> None:
     """Prefetch the cache line of an element for a read; it may lie outside of the array.
 
     `locality`: 3 for L1, almost free if the line is there already; 2 for L2.
@@ -290,7 +304,9 @@ def prefetch(builder: Any, element: str, data: Any, index: Any, locality: int = 
     prefetch_address(builder, _address(builder, element, data, index, 1)[0], locality)
 
 
-def prefetch_address(builder: Any, address: Any, locality: int = 3, is_write: bool = False) -> None:
+def prefetch_address(
+    builder: ir.IRBuilder, address: ir.Value, locality: int = 3, is_write: bool = False
+) -> None:
     """Prefetch the cache line of an address."""
     address = builder.bitcast(address, ir.IntType(8).as_pointer())
     kind = ir.FunctionType(ir.VoidType(), [address.type, I32, I32, I32])
@@ -299,7 +315,9 @@ def prefetch_address(builder: Any, address: Any, locality: int = 3, is_write: bo
 
 
 @contextlib.contextmanager
-def interleaved_loop(builder: Any, begin: Any, end: Any, step: int, streams: int) -> Iterator[Any]:
+def interleaved_loop(
+    builder: ir.IRBuilder, begin: ir.Value, end: ir.Value, step: int, streams: int
+) -> Iterator[ir.Value]:
     """A loop over every `step`-th position in [begin, end) that interleaves `streams` ascending ranges of it.
 
     The remainder of an uneven division comes last.
@@ -321,7 +339,9 @@ class ReadAhead:
     Processors whose hardware prefetcher is sufficient only need memory to be read in order.
     """
 
-    def __init__(self, builder: Any, element: str, data: Any, index: Any, count: int, steps: int = 1) -> None:
+    def __init__(
+        self, builder: ir.IRBuilder, element: str, data: ir.Value, index: ir.Value, count: int, steps: int = 1
+    ) -> None:
         self.builder, self.element, self.data, self.index, self.steps = builder, element, data, index, steps
         self.itemsize = storage_dtype(element).itemsize
         self.lines = -(-count * self.itemsize // CACHE_LINE)
@@ -350,7 +370,9 @@ class ReadAhead:
             self.builder.fence("seq_cst", "singlethread")
 
 
-def _address(builder: Any, element: str, data: Any, index: Any, lanes: int) -> tuple[Any, Any]:
+def _address(
+    builder: ir.IRBuilder, element: str, data: ir.Value, index: ir.Value, lanes: int
+) -> tuple[ir.Value, ir.Type]:
     """The address of `lanes` elements from `index` on, and the stored type of one component."""
     components = lanes * component_count(element)
     stored = stored_component(element)
@@ -360,19 +382,21 @@ def _address(builder: Any, element: str, data: Any, index: Any, lanes: int) -> t
     return address, stored
 
 
-def _alignment(stored: Any) -> int:
+def _alignment(stored: ir.Type) -> int:
     if isinstance(stored, ir.IntType):
         return int(stored.width) // 8
     return 8 if isinstance(stored, ir.DoubleType) else 4
 
 
-def selected(builder: Any, vector: Any, lanes: Sequence[int], other: Any = None) -> Any:
+def selected(
+    builder: ir.IRBuilder, vector: ir.Value, lanes: Sequence[int], other: ir.Value = None
+) -> ir.Value:
     """A shuffle: these lanes of a vector, or of its concatenation with `other`."""
     mask = ir.Constant(ir.VectorType(I32, len(lanes)), [I32(lane) for lane in lanes])
     return builder.shuffle_vector(vector, vector if other is None else other, mask)
 
 
-def splat(builder: Any, value: Any, lanes: int) -> Any:
+def splat(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
     """A vector with one value in all lanes; a scalar for a single lane."""
     if lanes == 1:
         return value
@@ -380,14 +404,14 @@ def splat(builder: Any, value: Any, lanes: int) -> Any:
     return selected(builder, builder.insert_element(vector, value, I32(0)), [0] * lanes)
 
 
-def unpacked(builder: Any, element: str, value: Any) -> Value:
+def unpacked(builder: ir.IRBuilder, element: str, value: ir.Value) -> Value:
     """The components of a value in Numba's representation."""
     if component_count(element) == 1:
         return (value,)
     return builder.extract_value(value, 0), builder.extract_value(value, 1)
 
 
-def packed(context: Any, builder: Any, element: str, value: Value) -> Any:
+def packed(context: BaseContext, builder: ir.IRBuilder, element: str, value: Value) -> ir.Value:
     """A value in Numba's representation, from its components."""
     if component_count(element) == 1:
         return value[0]
@@ -402,7 +426,9 @@ def lanes_of(element: str) -> int:
     return min(_MAX_LANES, vector_bytes() // computing_dtype(element).itemsize)
 
 
-def for_columns(builder: Any, element: str, width: Any, body: Callable[[Any, int], None]) -> None:
+def for_columns(
+    builder: ir.IRBuilder, element: str, width: ir.Value, body: Callable[[ir.Value, int], None]
+) -> None:
     """Emit `body(column, count)` for all columns below `width`, `count` columns at a time.
 
     Each pass over the columns groups them alike: loading a vector right after narrower stores to it stalls.

@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core.base import BaseContext
+from numba.core.typing import BaseContext as TypingContext
+from numba.core.typing import Signature
 
 from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
-from ..simd.vectors import I32, I64, cgutils, intrinsic, selected
+from ..simd.vectors import I32, I64, TypedCode, cgutils, intrinsic, selected
 from .runs import MERGE_BLOCK
 
 _POINTER = ir.IntType(8).as_pointer()
@@ -17,10 +20,18 @@ _SORT = ir.FunctionType(I32, [_POINTER, I64, _POINTER])
 
 
 @intrinsic
-def sort_numbers(typing_context: Any, address: Any, array: Any, start: Any, count: Any) -> Any:
+def sort_numbers(
+    typing_context: TypingContext,
+    address: types.Type,
+    array: types.Type,
+    start: types.Type,
+    count: types.Type,
+) -> TypedCode:
     """Sort contiguous items by the function at `address`; nonzero if it fails."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         data = context.make_array(array)(context, builder, arguments[1]).data
         first = builder.bitcast(builder.gep(data, [arguments[2]]), _POINTER)
         function = builder.inttoptr(arguments[0], _SORT.as_pointer())
@@ -53,7 +64,7 @@ def _lanes_of(width: int) -> int:
     return min(LANES, 512 // width)
 
 
-def _sorted_halves(builder: Any, left: Any, right: Any) -> tuple[Any, Any]:
+def _sorted_halves(builder: ir.IRBuilder, left: ir.Value, right: ir.Value) -> tuple[ir.Value, ir.Value]:
     """The lower and the upper half of two sorted vectors, each sorted: a bitonic merge."""
     lanes = left.type.count
     right = selected(builder, right, range(lanes - 1, -1, -1))
@@ -65,13 +76,13 @@ def _sorted_halves(builder: Any, left: Any, right: Any) -> tuple[Any, Any]:
     return halves
 
 
-def _ordered(builder: Any, left: Any, right: Any) -> tuple[Any, Any]:
+def _ordered(builder: ir.IRBuilder, left: ir.Value, right: ir.Value) -> tuple[ir.Value, ir.Value]:
     """The minimum and the maximum of each lane."""
     is_less = builder.icmp_unsigned("<", left, right)
     return builder.select(is_less, left, right), builder.select(is_less, right, left)
 
 
-def _stage(builder: Any, vector: Any, distance: int) -> Any:
+def _stage(builder: ir.IRBuilder, vector: ir.Value, distance: int) -> ir.Value:
     """Compare and exchange lanes that are `distance` apart."""
     lanes = vector.type.count
     others = selected(builder, vector, [lane ^ distance for lane in range(lanes)])
@@ -89,7 +100,9 @@ class _Merge:
         starts: where they begin, for this merge.
     """
 
-    def __init__(self, builder: Any, data: Any, ends: Sequence[Any], starts: Sequence[Any]) -> None:
+    def __init__(
+        self, builder: ir.IRBuilder, data: ir.Value, ends: Sequence[ir.Value], starts: Sequence[ir.Value]
+    ) -> None:
         self.builder = builder
         self.data = data
         self.ends = ends
@@ -100,7 +113,7 @@ class _Merge:
         first = [self.next_vector(position, end) for position, end in zip(self.positions, ends, strict=True)]
         self.left, self.right = (cgutils.alloca_once_value(builder, vector) for vector in first)
 
-    def next_vector(self, position: Any, end: Any) -> Any:
+    def next_vector(self, position: ir.Value, end: ir.Value) -> ir.Value:
         """The next items of a run; after its end the largest integer."""
         builder, vector = self.builder, self.vector
         first = builder.load(position)
@@ -120,7 +133,7 @@ class _Merge:
                 builder.store(builder.load(self.scratch), result)
         return builder.load(result)
 
-    def step(self, address: Any) -> None:
+    def step(self, address: ir.Value) -> None:
         """Write the next items to an address."""
         builder = self.builder
         lesser, greater = _sorted_halves(builder, builder.load(self.left), builder.load(self.right))
@@ -143,8 +156,14 @@ class _Merge:
 
 @intrinsic
 def merge_twice(
-    typing_context: Any, numbers: Any, ends: Any, starts: Any, vectors: Any, target: Any, targets: Any
-) -> Any:
+    typing_context: TypingContext,
+    numbers: types.Type,
+    ends: types.Type,
+    starts: types.Type,
+    vectors: types.Type,
+    target: types.Type,
+    targets: types.Type,
+) -> TypedCode:
     """Merge two runs from two pairs of positions at once, which hides latency: `vectors` vectors each.
 
     Args:
@@ -153,7 +172,9 @@ def merge_twice(
         targets: where in `target` the two merges write.
     """
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         data, written = (
             context.make_array(array)(context, builder, arguments[number]).data
             for number, array in ((0, numbers), (4, target))
