@@ -55,7 +55,7 @@ def verify_scratch(recorder: RowRecorder, columns_per_pass: int) -> None:
 
 
 def verify_row_programs(function: Function) -> None:
-    """Verify the programs on rows of all clusters of a specialized function and of those that it calls.
+    """Verify the programs on rows of all fusions of a specialized function and of those that it calls.
 
     Raises:
         InvalidPlan: see `verify_scratch`.

@@ -15,7 +15,7 @@ from nimblehlo.types import ELEMENT_TYPES, TensorType
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 8, 12, 16, 16, 17, 24, 31, 32, 32, 33, 48, 64, 64, 65, 96, 128)
 MOST_ELEMENTS = (1 << 10, 1 << 14, 1 << 14, 1 << 16)
-"""Most elements of an array, for a program one of these: clusters take moves of 2^15 elements and more."""
+"""Most elements of an array, for a program one of these: fusions take moves of 2^15 elements and more."""
 _TYPES = ("f32",) * 9 + ("f64",)
 
 

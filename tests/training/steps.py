@@ -145,7 +145,7 @@ def random_step(seed: int, count: int) -> TrainingStep:
     batch, length = int(rng.choice([1, 2, 3, 8])), int(rng.choice([4, 7, 8, 16, 33]))
     size = int(rng.choice([4, 8, 16, 24, 32, 64]))
     if rng.random() < 0.25:
-        # Clusters take moves of 2^15 elements and more.
+        # Fusions take moves of 2^15 elements and more.
         batch, length, size = int(rng.choice([16, 64])), int(rng.choice([33, 49])), int(rng.choice([32, 64]))
     makers: list[Callable[[], RepeatedSubgraph]] = [
         lambda: layers.dense(rng, size),

@@ -75,7 +75,7 @@ def test_what_is_written_twice_or_never_is_rejected() -> None:
 
 
 def test_results_of_several_shapes_would_be_found() -> None:
-    """A cluster that handed on values of two shapes once wrote one of them by the loops of the other."""
+    """A fusion that handed on values of two shapes once wrote one of them by the loops of the other."""
     from nimblehlo.codegen.nests.loop_schedule import schedule_loops
     from nimblehlo.plan.implementations import nests as module
 

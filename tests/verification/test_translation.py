@@ -107,7 +107,7 @@ def test_other_values_are_rejected(breaks: Callable[[Plan], None]) -> None:
 
 
 def test_steps_of_called_layers_and_joined_products_are_followed() -> None:
-    """Equal layers become calls of one function, and a product takes the cluster on it into its step."""
+    """Equal layers become calls of one function, and a product takes the fusion on it into its step."""
     layer = """
       %w{0} = stablehlo.dot_general %x{1}, %m, contracting_dims = [1] x [0]
         : (tensor<4096x64xf32>, tensor<64x64xf32>) -> tensor<4096x64xf32>

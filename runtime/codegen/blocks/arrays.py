@@ -12,7 +12,7 @@ _BRANCHES = frozenset({"stablehlo.if", "stablehlo.case"})
 _UPDATES = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
 _ALIASES = frozenset({"stablehlo.optimization_barrier", "stablehlo.reshape"})
 """Their results may lie in the memory of their operands."""
-CLUSTERS = frozenset(f"nimblehlo.{name}" for name in ("cluster", "row_cluster", "reduction_cluster"))
+FUSIONS = frozenset(f"nimblehlo.{name}" for name in ("fusion", "row_fusion", "reduction_fusion"))
 """They are the operations of their region, one by one."""
 
 
@@ -85,8 +85,8 @@ class _Walk:
         if operation.name in _ALIASES:
             for operand, result in zip(operation.operands, operation.results, strict=True):
                 self.homes[result] = self.home_of(operand)
-        elif operation.name in CLUSTERS:
-            return self.cluster(operation)
+        elif operation.name in FUSIONS:
+            return self.fusion(operation)
         elif operation.name in _BRANCHES:
             return self.branches(operation)
         # Other regions work on elements: they neither use nor update arrays from outside.
@@ -106,7 +106,7 @@ class _Walk:
         self.homes[result] = home
         return None
 
-    def cluster(self, operation: Operation) -> str | None:
+    def fusion(self, operation: Operation) -> str | None:
         """The arguments lie where the operands do, and the results where what is handed on does."""
         block = operation.regions[0].block
         for operand, argument in zip(operation.operands, block.arguments, strict=True):

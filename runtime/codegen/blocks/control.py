@@ -1,4 +1,4 @@
-"""Branches, loops and clusters within blocks."""
+"""Branches, loops and fusions within blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...ir import Value as IrValue
 from ..coverage import ViewOf
 from ..llvm.loops import While
 from ..llvm.values import I64, Value
-from .arrays import CLUSTERS
+from .arrays import FUSIONS
 from .boxes import copy_all
 from .elements import Elements, Storage, is_plain
 from .emitter import (
@@ -247,7 +247,7 @@ def _emit_inner_loop(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     return emit_while(emitter, operation, initial)[0]
 
 
-def _emit_cluster(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_fusion(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     """Its operations one by one; what they make for its results goes where those are wanted."""
     block = operation.regions[0].block
     for value, result in zip(block.terminator.operands, operation.results, strict=True):
@@ -264,8 +264,8 @@ def _nothing(operation: Operation) -> Sequence[IrValue]:
     return ()
 
 
-EMIT_RULES.update(dict.fromkeys(CLUSTERS, EmitRule(regions_problem, _emit_cluster, is_outlined=False)))
-EMIT_RULES["nimblehlo.cluster"] = EmitRule(regions_problem, _emit_cluster, _nothing, is_outlined=False)
+EMIT_RULES.update(dict.fromkeys(FUSIONS, EmitRule(regions_problem, _emit_fusion, is_outlined=False)))
+EMIT_RULES["nimblehlo.fusion"] = EmitRule(regions_problem, _emit_fusion, _nothing, is_outlined=False)
 EMIT_RULES["stablehlo.while"] = EmitRule(_inner_loop_problem, _emit_inner_loop, _nothing, is_outlined=False)
 EMIT_RULES["stablehlo.if"] = EmitRule(regions_problem, _emit_if, _chosen_by, is_outlined=False)
 EMIT_RULES["stablehlo.case"] = EmitRule(regions_problem, _emit_case, _chosen_by, is_outlined=False)

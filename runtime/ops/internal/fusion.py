@@ -10,10 +10,10 @@ from typing import Any, Final
 from ...types import TENSOR
 from ..framework.declaration import Array, Evaluate, Op, Operand, Region, Result
 
-FUSION: Final = "nimblehlo.cluster"
-ROW_FUSION: Final = "nimblehlo.row_cluster"
-REDUCTION_FUSION: Final = "nimblehlo.reduction_cluster"
-STEP_FUSION: Final = "nimblehlo.step_cluster"
+FUSION: Final = "nimblehlo.fusion"
+ROW_FUSION: Final = "nimblehlo.row_fusion"
+REDUCTION_FUSION: Final = "nimblehlo.reduction_fusion"
+STEP_FUSION: Final = "nimblehlo.step_fusion"
 
 
 class _Group(Op):

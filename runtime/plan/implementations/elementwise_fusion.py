@@ -1,4 +1,4 @@
-"""Steps for which native loop nests are generated: clusters, and elementwise operations on many elements."""
+"""Steps for which native loop nests are generated: fusions, and elementwise operations on many elements."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DEFAULT_ORDERING = Ordering(scatter_schedule=None)
 
 
 def fuse_operations(function: Function, options: Options) -> None:
-    """Group the operations of a specialized function, and of those that it calls, into clusters, in place,
+    """Group the operations of a specialized function, and of those that it calls, into fusions, in place,
     where compilation is open."""
     if options.compile == "never":
         return
@@ -95,7 +95,7 @@ def is_small_step(operation: Operation) -> bool:
 
 
 def is_generated(view: Op) -> bool:
-    """Whether native nests can serve an operation: a cluster, a gather of anything but long lines, or
+    """Whether native nests can serve an operation: a fusion, a gather of anything but long lines, or
     elementwise on enough elements.
 
     Not one on scalars: the function of a region on scalars may be applied to whole arrays, and native code is
@@ -114,7 +114,7 @@ def is_generated(view: Op) -> bool:
 
 
 def block_of(view: Op) -> Block:
-    """The block that a cluster runs; for another operation one that holds it alone."""
+    """The block that a fusion runs; for another operation one that holds it alone."""
     if isinstance(view, Fusion):
         return view.body.block  # type: ignore[no-any-return]
     operation = view.operation

@@ -1,4 +1,4 @@
-"""From a cluster's block to the loop nests that compute it."""
+"""From a fusion's block to the loop nests that compute it."""
 
 from __future__ import annotations
 

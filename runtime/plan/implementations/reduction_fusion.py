@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...codegen.reductions.reduction_tiling import ReductionTilePlan
 
 MAX_CACHED = 64
-"""Of how many clusters it is known what their code takes: layers of a program have equal ones."""
+"""Of how many fusions it is known what their code takes: layers of a program have equal ones."""
 
 
 def has_row_tiling(block: Block) -> bool:
@@ -32,7 +32,7 @@ def has_reduction_tiling(block: Block) -> bool:
 
 
 class _Shared:
-    """What all clusters with equal blocks have in common.
+    """What all fusions with equal blocks have in common.
 
     Args:
         text: what tells the blocks from others.
@@ -53,7 +53,7 @@ class _Shared:
 
 
 class LoopCode(NativeCode):
-    """The native code of a cluster."""
+    """The native code of a fusion."""
 
     def lower(self) -> LoweredKernel | None:
         """The code before it is compiled; None where there is none."""
@@ -103,7 +103,7 @@ class LoopCode(NativeCode):
 
 
 class RowCode(LoopCode):
-    """The code of a cluster of rows."""
+    """The code of a fusion of rows."""
 
     form = "one loop over rows"
 
@@ -125,7 +125,7 @@ class RowCode(LoopCode):
 
 
 class ReductionCode(LoopCode):
-    """The code of a cluster of reductions and what makes their operands."""
+    """The code of a fusion of reductions and what makes their operands."""
 
     def lower(self) -> LoweredKernel:
         from ...codegen.reductions.reduction_tiling import plan_reduction_tiling

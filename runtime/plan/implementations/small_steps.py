@@ -1,4 +1,4 @@
-"""Clusters of small steps as one native function."""
+"""Fusions of small steps as one native function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .reduction_fusion import LoopCode
 
 
 class StepCode(LoopCode):
-    """The code of a cluster of small steps."""
+    """The code of a fusion of small steps."""
 
     form = "one step"
     is_brief = True

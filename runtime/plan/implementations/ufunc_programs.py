@@ -1,7 +1,7 @@
-"""Programs that run NumPy's loops row by row, on all threads: clusters until native code pays, and operations
+"""Programs that run NumPy's loops row by row, on all threads: fusions until native code pays, and operations
 on elements that have none.
 
-A program's loops are those that the references of the cluster's operations call, so that the results have the
+A program's loops are those that the references of the fusion's operations call, so that the results have the
 same bits; what passes between operations stays in the cache, and nothing is compiled.
 """
 
@@ -42,10 +42,10 @@ _ALIGNMENT = 64
 
 
 def row_program(block: Block, threads: int | None, reference_seconds: float) -> Prepared | None:
-    """A cluster's program, or None where there can be none. Equal clusters have equal keys.
+    """A fusion's program, or None where there can be none. Equal fusions have equal keys.
 
     Args:
-        block: the cluster's.
+        block: the fusion's.
         threads: most threads that it may use; None: all.
         reference_seconds: how long references take on whole arrays, one by one.
     """
@@ -85,7 +85,7 @@ def _function(block: Block, threads: int | None, seconds: float) -> NativeFuncti
 
 
 def recorded_program(block: Block) -> tuple[RowRecorder, int] | None:
-    """A cluster's instructions, whose values have their places, and how many columns are computed at a time;
+    """A fusion's instructions, whose values have their places, and how many columns are computed at a time;
     None where there can be no program."""
     count = len(block.arguments) + len(block.terminator.operands)
     tiling = _row_tiling(block)
@@ -101,7 +101,7 @@ def recorded_program(block: Block) -> tuple[RowRecorder, int] | None:
 
 
 def _row_tiling(block: Block) -> RowTilePlan | None:
-    """The cluster in a space of rows and columns."""
+    """The fusion in a space of rows and columns."""
     names = {operation.name for operation in block.operations}
     # SciPy's loops may warn and raise, for which other threads have no place; and importing it takes long.
     if names & SCIPY_OPERATIONS:

@@ -1,4 +1,4 @@
-"""A cluster's block as instructions of a program on rows (`kernels/launch/ufunc_program.h`)."""
+"""A fusion's block as instructions of a program on rows (`kernels/launch/ufunc_program.h`)."""
 
 from __future__ import annotations
 

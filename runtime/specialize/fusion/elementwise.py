@@ -1,11 +1,11 @@
-"""Groups operations of a block into clusters, each of which can become one native loop nest.
+"""Groups operations of a block into fusions, each of which can become one native loop nest.
 
 Elementwise operations on tensors of one shape are the cores, and gathers of single elements. Two of them may
-be in one cluster where the one uses the other's result, or both use the same value, and no other operation
-has to run between them: for this each gets a *level*, which grows along every way from one cluster to
-another. A cluster then takes in what its operands come from, where that costs nothing again: constants,
+be in one fusion where the one uses the other's result, or both use the same value, and no other operation
+has to run between them: for this each gets a *level*, which grows along every way from one fusion to
+another. A fusion then takes in what its operands come from, where that costs nothing again: constants,
 iotas, moves, and elementwise operations of other shapes and gathers that nothing else needs. What a gather
-reads at indices is an operand of its cluster.
+reads at indices is an operand of its fusion.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LARGE: Final = 1 << 15
 MIN_SMALL_OPERATIONS: Final = 3
 """How many elementwise operations on small tensors make up for the call of native code."""
 MAX_COPIED: Final = 16
-"""How many operations on single elements a cluster may compute once more."""
+"""How many operations on single elements a fusion may compute once more."""
 
 _JOINING_OPS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
 
@@ -111,7 +111,7 @@ def _form(
 
 
 def _may_pay(block: Block, pays_alone: Generates) -> bool:
-    """Whether a block holds what a cluster takes at least; else no code generator need be loaded."""
+    """Whether a block holds what a fusion takes at least; else no code generator need be loaded."""
     return len(block.operations) > MIN_SMALL_OPERATIONS or any(
         pays_alone(operation)
         or any(is_plain_value(value) and _size(value) >= LARGE for value in _written_or_reduced(operation))
@@ -150,7 +150,7 @@ class FusionGroup:
 
 
 class _Grouping:
-    """Finds the clusters of one block."""
+    """Finds the fusions of one block."""
 
     def __init__(self, block: Block, generates: Generates, pays_alone: Generates) -> None:
         self.operations = block.operations
@@ -165,7 +165,7 @@ class _Grouping:
         self.separable: set[int] = set()
 
     def kind(self, operation: Operation, generates: Generates) -> int:
-        """What an operation is to clusters."""
+        """What an operation is to fusions."""
         if len(operation.results) != 1 or operation.regions or operation.name in TERMINATORS:
             return _OTHER
         if not is_plain(operation) or _size(operation.result) == 0:
@@ -202,9 +202,9 @@ class _Grouping:
         return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
 
     def fusions(self) -> list[FusionGroup]:
-        """The clusters that pay.
+        """The fusions that pay.
 
-        Operations that share nothing but a constant are one cluster, which saves calls, unless that cluster
+        Operations that share nothing but a constant are one fusion, which saves calls, unless that fusion
         has too many arrays, as where an optimizer updates many parameters of one shape.
         """
         candidates = self.candidates()
@@ -216,7 +216,7 @@ class _Grouping:
         return self.with_one_shape([group for group in candidates if self.pays(group)])
 
     def candidates(self) -> list[FusionGroup]:
-        """All clusters, with what each takes in."""
+        """All fusions, with what each takes in."""
         self.find_cores()
         cores: dict[int, FusionGroup] = {}
         for index, kind in enumerate(self.kinds):
@@ -236,11 +236,11 @@ class _Grouping:
         return candidates
 
     def with_one_shape(self, fusions: list[FusionGroup]) -> list[FusionGroup]:
-        """The clusters that pay once each hands on values of one shape: the loops of a nest have one.
+        """The fusions that pay once each hands on values of one shape: the loops of a nest have one.
 
-        An operation that a cluster copies may read a value inside another cluster, which then has to hand
+        An operation that a fusion copies may read a value inside another fusion, which then has to hand
         that value on as well. Where the value has another shape than the results there, the operation is not
-        copied: its result is what the other cluster hands on.
+        copied: its result is what the other fusion hands on.
         """
         result_shapes: dict[int, tuple[FusionGroup, tuple[int, ...]]] = {}
         for group in fusions:
@@ -256,7 +256,7 @@ class _Grouping:
     def reads_inside(
         self, index: int, group: FusionGroup, result_shapes: dict[int, tuple[FusionGroup, tuple[int, ...]]]
     ) -> bool:
-        """Whether an operation reads a value inside another cluster whose results have another shape."""
+        """Whether an operation reads a value inside another fusion whose results have another shape."""
         for operand in self.operations[index].operands:
             producer = self.producer(operand)
             if producer is not None and producer in result_shapes:
@@ -266,7 +266,7 @@ class _Grouping:
         return False
 
     def needed_copies(self, group: FusionGroup, copied: set[int]) -> set[int]:
-        """Those of some copied operations that a cluster's own operations need, directly or not."""
+        """Those of some copied operations that a fusion's own operations need, directly or not."""
         needed: set[int] = set()
         pending = list(group.owned)
         while pending:
@@ -366,7 +366,7 @@ class _Grouping:
                     self.groups.unite(index, other)
 
     def is_uniform(self, value: Value) -> bool:
-        """Whether all elements of a value are one element, which each cluster can read anew."""
+        """Whether all elements of a value are one element, which each fusion can read anew."""
         producer = self.producer(value)
         if producer is None:
             return False
@@ -376,7 +376,7 @@ class _Grouping:
         return self.kinds[producer] == _MOVEMENT and _size(operation.operands[0]) == 1
 
     def absorb_producers(self, group: FusionGroup, fusion_of: dict[int, FusionGroup]) -> None:
-        """Take in what a cluster's operands come from, latest first, so that all users are known."""
+        """Take in what a fusion's operands come from, latest first, so that all users are known."""
         pending = [-p for index in group.owned for p in self.producers(index)]
         heapq.heapify(pending)
         visited = set(group.owned)
@@ -411,7 +411,7 @@ class _Grouping:
         return self.operations[producer].name in TRACEABLE_VIEWS
 
     def is_read_at_indices(self, value: Value, members: set[int]) -> bool:
-        """Whether members of a cluster read a value, or a view of it, at indices."""
+        """Whether members of a fusion read a value, or a view of it, at indices."""
         for user in members.intersection(self.users.get(value, ())):
             result = self.operations[user].result
             if self.array_of(user) is value:
@@ -428,7 +428,7 @@ class _Grouping:
         return [producer for producer in candidates if producer is not None]
 
     def fits(self, index: int, group: FusionGroup, is_sole_user: bool) -> bool:
-        """Whether a cluster may compute an operation; `is_sole_user`: nothing else needs it."""
+        """Whether a fusion may compute an operation; `is_sole_user`: nothing else needs it."""
         kind, operation = self.kinds[index], self.operations[index]
         members = group.owned | group.copied
         if self.is_read_at_indices(operation.result, members):
@@ -447,7 +447,7 @@ class _Grouping:
         return size == 1 and operation.name not in _EXPENSIVE and len(group.copied) < MAX_COPIED
 
     def pays(self, group: FusionGroup) -> bool:
-        """Whether a cluster is quicker than its operations one by one."""
+        """Whether a fusion is quicker than its operations one by one."""
         members = group.owned | group.copied
         if not group.owned or (len(members) == 1 and self.kinds[max(members)] == _ELEMENTWISE):
             return False
@@ -465,7 +465,7 @@ class _Grouping:
         )
 
     def has_too_many_arrays(self, group: FusionGroup) -> bool:
-        """Whether a cluster takes from outside and hands on more values than a loop nest takes."""
+        """Whether a fusion takes from outside and hands on more values than a loop nest takes."""
         parts = boundary(self.operations, group.owned, group.copied, self.users)
         return sum(map(len, parts)) > MAX_ARRAYS
 
@@ -473,7 +473,7 @@ class _Grouping:
 def boundary(
     operations: list[Operation], owned: set[int], copied: set[int], users: dict[Value, list[int]]
 ) -> tuple[list[Value], list[Value]]:
-    """What a cluster takes from outside and what it hands on, in order."""
+    """What a fusion takes from outside and what it hands on, in order."""
     members = sorted(owned | copied)
     inside = {result for index in members for result in operations[index].results}
     operands: dict[Value, None] = {}
@@ -501,9 +501,9 @@ def users_of(block: Block) -> dict[Value, list[int]]:
 def replace(
     block: Block, fusions: list[FusionGroup], users: dict[Value, list[int]], name: str = FUSION
 ) -> None:
-    """Put operations of that name in the place of what clusters own; `users`, of the block, is changed."""
+    """Put operations of that name in the place of what fusions own; `users`, of the block, is changed."""
     operations = block.operations
-    # What a cluster copies has operands that another cluster may own.
+    # What a fusion copies has operands that another fusion may own.
     for group in fusions:
         for value in boundary(operations, group.owned, group.copied, users)[0]:
             users[value].append(max(group.owned))

@@ -1,7 +1,7 @@
-"""Gives all results of a cluster one shape, which a loop nest over their elements needs.
+"""Gives all results of a fusion one shape, which a loop nest over their elements needs.
 
-A cluster is formed around operations of one shape, its cores, and takes in what these alone need. It would
-hand on a value of another shape where another cluster then takes over the operation for which the value was
+A fusion is formed around operations of one shape, its cores, and takes in what these alone need. It would
+hand on a value of another shape where another fusion then takes over the operation for which the value was
 taken in.
 """
 
@@ -36,11 +36,11 @@ def drop_other_shapes(
     position: Mapping[Operation, int],
     users: Users,
 ) -> None:
-    """Take those operations out of a cluster whose results others need and are not of the cores' shape.
+    """Take those operations out of a fusion whose results others need and are not of the cores' shape.
 
-    What such an operation needs of the cluster, but for cores, is taken out too: the cluster may need the
-    operation's result, which then must not depend on the cluster. No path leads from a core by another shape
-    to a core of the same cluster.
+    What such an operation needs of the fusion, but for cores, is taken out too: the fusion may need the
+    operation's result, which then must not depend on the fusion. No path leads from a core by another shape
+    to a core of the same fusion.
 
     Args:
         fusion: changed in place.

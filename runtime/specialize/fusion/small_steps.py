@@ -1,7 +1,7 @@
-"""Groups runs of small steps, each of which would cost more than its work, into clusters of one step.
+"""Groups runs of small steps, each of which would cost more than its work, into fusions of one step.
 
-Operations are taken in their order. One that cannot be taken and needs nothing of the cluster goes before it;
-one that needs something of it ends the cluster.
+Operations are taken in their order. One that cannot be taken and needs nothing of the fusion goes before it;
+one that needs something of it ends the fusion.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MAX_OPERATIONS: Final = 200
 MAX_ELEMENTS: Final = 1 << 13
 """Elements that an operation may make, all in its regions together: more are worth loops that are joined."""
 MAX_BYTES: Final = 1 << 17
-"""Bytes that the operations of a cluster make: they lie on the stack."""
+"""Bytes that the operations of a fusion make: they lie on the stack."""
 MAX_INLINE_CONSTANT_ELEMENTS: Final = 64
-"""Elements of constants that a cluster holds; others are its operands."""
+"""Elements of constants that a fusion holds; others are its operands."""
 
 _VIEWS: Final = frozenset({"stablehlo.reshape", "stablehlo.slice", "stablehlo.transpose"})
 """What costs no step its elements: only half of another step."""
@@ -54,7 +54,7 @@ def form_step_fusions(region: Region, generates: Generates, leaves_alone: Genera
 
 
 class _Grouping:
-    """Finds the clusters of one block."""
+    """Finds the fusions of one block."""
 
     def __init__(self, block: Block, generates: Generates) -> None:
         self.operations = block.operations
@@ -67,7 +67,7 @@ class _Grouping:
         }
 
     def fusions(self) -> list[FusionGroup]:
-        """The clusters that pay."""
+        """The fusions that pay."""
         groups: list[FusionGroup] = []
         members: list[int] = []
         produced: set[Value] = set()
@@ -88,7 +88,7 @@ class _Grouping:
         return groups + self.finished(members)
 
     def finished(self, members: list[int]) -> list[FusionGroup]:
-        """The cluster of some operations, if it pays."""
+        """The fusion of some operations, if it pays."""
         if sum(_cost_in_steps(self.operations[index]) for index in members) < MIN_STEPS:
             return []
         group = FusionGroup(0, 0, members)
@@ -124,7 +124,7 @@ def _is_small(operation: Operation) -> bool:
 
 
 def _is_inline_constant(value: Value) -> bool:
-    """Whether a constant is part of the code: equal clusters share it."""
+    """Whether a constant is part of the code: equal fusions share it."""
     assert isinstance(value.owner, Operation) and isinstance(value.type, TensorType)
     attribute = value.owner.attributes.get("value")
     return isinstance(attribute, DenseElementsAttribute) and value.type.size <= MAX_INLINE_CONSTANT_ELEMENTS

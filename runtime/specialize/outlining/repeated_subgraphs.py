@@ -1,7 +1,7 @@
 """Finds the layers of a model: operations that repeat but for their operands.
 
 They become calls of one function (`outlined_calls`), so that rewrites, fusion and the plan look at one layer
-instead of all of them. A layer begins at a large product of matrices or a convolution, which no cluster joins
+instead of all of them. A layer begins at a large product of matrices or a convolution, which no fusion joins
 with what stands before it, and where little passes from each layer to the next: it becomes the same steps as
 among the others.
 """

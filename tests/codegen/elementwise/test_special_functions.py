@@ -1,4 +1,4 @@
-"""Special functions and functions of complex numbers in clusters: the same bits in every way."""
+"""Special functions and functions of complex numbers in fusions: the same bits in every way."""
 
 import numpy as np
 import pytest

@@ -23,11 +23,11 @@ def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Array:
 
 
 def check(function: Callable[..., Any], *inputs: Array, count: int = 1) -> None:
-    """The function has so many clusters of reductions, and gives the same bits in every way of running."""
+    """The function has so many fusions of reductions, and gives the same bits in every way of running."""
     with jax.enable_x64(True):
         text = jax.jit(function).lower(*inputs).as_text()
     plan = nimblehlo.compile(text, options=Options(compile="eager")).explain()
-    steps = [line for line in plan.splitlines() if " nimblehlo.reduction_cluster " in line]
+    steps = [line for line in plan.splitlines() if " nimblehlo.reduction_fusion " in line]
     assert len(steps) == count, plan
     for threads in (1, 2, 3, 8):
         options = Options(compile="eager", threads=threads)

@@ -1,4 +1,4 @@
-"""Clusters of rows as native code: the same bits as their operations one by one."""
+"""Fusions of rows as native code: the same bits as their operations one by one."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Array = np.ndarray[Any, Any]
 
 
 def plan_of(text: str) -> tuple[Any, row_tiling.RowTilePlan | None]:
-    """The block of a program's function and its form, were it a cluster."""
+    """The block of a program's function and its form, were it a fusion."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
     return function.body.block, row_tiling.plan_row_tiling(function.body.block, view_of)
 
 
 def by_rows(text: str, inputs: list[Array], size: int) -> list[Array]:
-    """The results of a program's function, run as one cluster in tasks of `size` rows."""
+    """The results of a program's function, run as one fusion in tasks of `size` rows."""
     block, plan = plan_of(text)
     assert plan is not None
     code = str(rows.rows_module(block, plan, view_of, size))

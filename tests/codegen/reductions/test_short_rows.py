@@ -1,4 +1,4 @@
-"""Clusters of short rows, computed side by side: the same bits as by reference steps."""
+"""Fusions of short rows, computed side by side: the same bits as by reference steps."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_operands_that_vary_along_some_dimensions_of_rows() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("columns", [2, 3, 11, 16])
 def test_strided_rows(columns: int, dtype: Any) -> None:
-    """Differences of all pairs: an operand's row is many rows of the cluster."""
+    """Differences of all pairs: an operand's row is many rows of the fusion."""
 
     def attracted(x: Any, y: Any) -> Any:
         between = x[:, None] - y[None]

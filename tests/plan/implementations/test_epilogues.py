@@ -1,4 +1,4 @@
-"""Products of matrices joined with the clusters that follow on them: when, and the same bits."""
+"""Products of matrices joined with the fusions that follow on them: when, and the same bits."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ func.func @main(%a: tensor<5x6xf32>, %w: tensor<6x4xf32>, %i: tensor<3x1xi32>, %
 
 @pytest.mark.parametrize("flag", [False, True])
 def test_small_steps_become_one(flag: bool) -> None:
-    assert steps_of(STEPS) == ["nimblehlo.step_cluster"]
+    assert steps_of(STEPS) == ["nimblehlo.step_fusion"]
     indices = np.array([[4], [-7], [2**31 - 1]], np.int32)
     run_every_way(STEPS, floats(5, 6), floats(6, 4), indices, np.array(flag))
 
@@ -75,7 +75,7 @@ def test_constants_of_complex_numbers_are_reduced(kind: str) -> None:
     text = STEPS.replace("%f: tensor<i1>)", f"%f: tensor<i1>, %z: tensor<{kind}>)")
     text = text.replace("-> (tensor<3x4xf32>, ", f"-> (tensor<{kind}>, tensor<3x4xf32>, ")
     text = text.replace("return %g, %r, %u, %c : ", f"{reduced} return %q, %g, %r, %u, %c : tensor<{kind}>, ")
-    assert steps_of(text) == ["nimblehlo.step_cluster"]
+    assert steps_of(text) == ["nimblehlo.step_fusion"]
     init_value = np.array(1 - 2j, ELEMENT_TYPES[kind].dtype)
     run_every_way(text, floats(5, 6), floats(6, 4), np.zeros((3, 1), np.int32), np.array(True), init_value)
 
@@ -94,8 +94,8 @@ def test_threads_change_nothing(threads: int) -> None:
 
 
 def test_other_orders_are_left_to_the_steps() -> None:
-    assert "nimblehlo.step_cluster" not in steps_of(STEPS, reduction_tree="balanced")
-    assert "nimblehlo.step_cluster" not in steps_of(STEPS, accumulate="float64")
+    assert "nimblehlo.step_fusion" not in steps_of(STEPS, reduction_tree="balanced")
+    assert "nimblehlo.step_fusion" not in steps_of(STEPS, accumulate="float64")
 
 
 RESULTS = """
@@ -131,7 +131,7 @@ def test_results_are_made_where_they_are_wanted() -> None:
 
 @pytest.mark.parametrize("flag", [False, True])
 def test_results_that_are_used_and_returned_twice(flag: bool) -> None:
-    assert "nimblehlo.step_cluster" in steps_of(RESULTS)
+    assert "nimblehlo.step_fusion" in steps_of(RESULTS)
     run_every_way(RESULTS, floats(3, 4), floats(4, 4), np.array(flag))
 
 
@@ -160,19 +160,19 @@ func.func @main(%a: tensor<12xf32>, %b: tensor<12xf32>) -> (tensor<12xf32>, tens
 
 def test_independent_operations_precede_a_fusion() -> None:
     text = AROUND.format(sorted="b")
-    assert steps_of(text) == ["stablehlo.sort", "nimblehlo.step_cluster"]
+    assert steps_of(text) == ["stablehlo.sort", "nimblehlo.step_fusion"]
     run_every_way(text, floats(12), floats(12))
 
 
 def test_a_sort_by_its_comparator_is_fused() -> None:
     text = AROUND.format(sorted="p").replace("%l, %r :", "%l, %r, TOTALORDER :")
-    assert steps_of(text) == ["nimblehlo.step_cluster"]
+    assert steps_of(text) == ["nimblehlo.step_fusion"]
     run_every_way(text, floats(12), floats(12))
 
 
 def test_a_consumer_ends_a_fusion() -> None:
     text = AROUND.format(sorted="p")
-    assert steps_of(text) == ["nimblehlo.step_cluster", "stablehlo.sort", "nimblehlo.step_cluster"]
+    assert steps_of(text) == ["nimblehlo.step_fusion", "stablehlo.sort", "nimblehlo.step_fusion"]
     run_every_way(text, floats(12), floats(12))
 
 
@@ -182,7 +182,7 @@ def test_few_steps_stay_as_they_are() -> None:
       %y = stablehlo.subtract %x, %a : tensor<3x4xf32>
       return %y : tensor<3x4xf32>
     }"""
-    assert "nimblehlo.step_cluster" not in steps_of(text)
+    assert "nimblehlo.step_fusion" not in steps_of(text)
 
 
 def test_constants_of_many_elements_are_operands() -> None:
@@ -197,7 +197,7 @@ def test_constants_of_many_elements_are_operands() -> None:
       %m = stablehlo.multiply %n, %s : tensor<40xi32>
       return %z, %m : tensor<80xi32>, tensor<40xi32>
     }}"""
-    assert steps_of(text) == ["nimblehlo.step_cluster"]
+    assert steps_of(text) == ["nimblehlo.step_fusion"]
     run_every_way(text, RNG.integers(-(2**31), 2**31, 80).astype(np.int32))
 
 
@@ -213,7 +213,7 @@ def test_equal_operations_on_results_of_other_sizes_stay_apart() -> None:
       %u = stablehlo.add %s, %q : tensor<3x8xf32>
       return %t, %u : tensor<7xf32>, tensor<3x8xf32>
     }"""
-    assert steps_of(text) == ["nimblehlo.step_cluster"]
+    assert steps_of(text) == ["nimblehlo.step_fusion"]
     run_every_way(text, np.float32(0.75))
 
 
@@ -234,7 +234,7 @@ def test_the_greatest_of_few_elements(type: str, k: int) -> None:
     else:
         with np.errstate(all="ignore"):
             array = RNG.choice(np.array(SPECIAL), (4, 24)).astype(dtype)
-    assert steps_of(text) == ["nimblehlo.step_cluster"]
+    assert steps_of(text) == ["nimblehlo.step_fusion"]
     run_every_way(text, array)
 
 
@@ -387,5 +387,5 @@ def test_fusions_end_where_the_stack_would_be_full() -> None:
       {body}
       return %v70 : {matrix}
     }}"""
-    assert steps_of(text) == ["nimblehlo.step_cluster"] * 3
+    assert steps_of(text) == ["nimblehlo.step_fusion"] * 3
     run_every_way(text, floats(32, 32), floats(32, 32) / 6)

@@ -29,13 +29,13 @@ ROWS = "dimensions = array<i64: 1>"
 
 
 def _block(arguments: str, results: str, body: str) -> Block:
-    """The block of a program's largest cluster."""
+    """The block of a program's largest fusion."""
     text = f"func.func @main({arguments}) -> ({results}) {{\n{body}\n}}"
     function = specialize(nimblehlo.load(text), "main")
     fuse_operations(function, nimblehlo.Options())
     assert function.body is not None
-    clusters = [one for one in function.body.walk() if one.name in (FUSION, ROW_FUSION)]
-    return max([one.regions[0].block for one in clusters], key=lambda block: len(block.operations))
+    fusions = [one for one in function.body.walk() if one.name in (FUSION, ROW_FUSION)]
+    return max([one.regions[0].block for one in fusions], key=lambda block: len(block.operations))
 
 
 def _operands(block: Block, seed: int = 0) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Which operations become clusters, and that programs keep their bits."""
+"""Which operations become fusions, and that programs keep their bits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.ops.internal.fusion import FUSION
-from nimblehlo.plan.implementations import elementwise_fusion as plan_clusters
+from nimblehlo.plan.implementations import elementwise_fusion as plan_fusions
 from nimblehlo.specialize import specialize
 from nimblehlo.specialize.fusion import elementwise
 from nimblehlo.types import ELEMENT_TYPES
@@ -21,10 +21,10 @@ LARGE = 1 << 15
 
 
 def formed(text: str) -> list[list[str]]:
-    """The names of the operations in each cluster of a program, in order; control flow included."""
+    """The names of the operations in each fusion of a program, in order; control flow included."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    elementwise.form_fusions(function.body, plan_clusters.generates)
+    elementwise.form_fusions(function.body, plan_fusions.generates)
     return [
         [inner.name.partition(".")[2] for inner in operation.regions[0].block.operations[:-1]]
         for operation in function.body.walk()
@@ -33,10 +33,10 @@ def formed(text: str) -> list[list[str]]:
 
 
 def remaining(text: str) -> Counter[str]:
-    """The names of the operations outside of clusters."""
+    """The names of the operations outside of fusions."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    elementwise.form_fusions(function.body, plan_clusters.generates)
+    elementwise.form_fusions(function.body, plan_fusions.generates)
     return Counter(operation.name.partition(".")[2] for operation in function.body.block.operations)
 
 
@@ -60,7 +60,7 @@ def test_a_chain_is_one_fusion() -> None:
 
 @pytest.mark.parametrize("chain", [1, 2])
 def test_the_results_of_a_fusion_have_one_shape(chain: int) -> None:
-    """The sum is computed inside the transpose's cluster. The product does not read it there: the cluster
+    """The sum is computed inside the transpose's fusion. The product does not read it there: the fusion
     would have to hand on the sum too, which has another shape than the transpose."""
     moves = [
         "%t = stablehlo.transpose %sum, dims = [1, 0] : (tensor<80x512xf32>) -> tensor<512x80xf32>",
@@ -147,7 +147,7 @@ def test_moves_iotas_and_constants_are_taken_in() -> None:
     """
     ((*names,),) = formed(text)
     assert {"constant", "iota", "broadcast_in_dim", "transpose", "reverse"} < set(names)
-    assert remaining(text) == {"cluster": 1, "return": 1}
+    assert remaining(text) == {"fusion": 1, "return": 1}
     a, c = (np.arange(20000, dtype=np.float32).reshape(shape) for shape in ((100, 200), (200, 100)))
     b = np.arange(200, dtype=np.float32)
     (result,) = run_every_way(text, a, b, c)
@@ -239,7 +239,7 @@ def test_effects_keep_their_order() -> None:
 def test_programs_cannot_name_fusions() -> None:
     text = """
       func.func @main(%a: tensor<f32>) -> tensor<f32> {
-        %0 = "nimblehlo.cluster"(%a) ({
+        %0 = "nimblehlo.fusion"(%a) ({
           ^bb0(%x: tensor<f32>):
             stablehlo.return %x : tensor<f32>
         }) : (tensor<f32>) -> tensor<f32>
@@ -385,7 +385,7 @@ def test_one_expensive_operation_justifies_a_small_fusion() -> None:
     text = text.replace("  %0 = stablehlo.add %a, %b : tensor<4096xf32>\n", "").replace("%0", "%b")
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    plan_clusters.fuse_operations(function, Options())
+    plan_fusions.fuse_operations(function, Options())
     (name,) = [operation.name for operation in function.body.block.operations[:-1]]
     assert name == FUSION
     a, b = np.random.default_rng(0).standard_normal((2, 4096), dtype=np.float32)
@@ -406,14 +406,14 @@ func.func @main(%a: tensor<300x200xf32>, %b: tensor<200x300xf32>)
   return %3, %6 : tensor<400x300xf32>, tensor<200x300xf32>
 }
 """
-"""The cluster of %2 and %6 takes %0 in; then the one of %3 takes %2 over, but not %0, which is smaller."""
+"""The fusion of %2 and %6 takes %0 in; then the one of %3 takes %2 over, but not %0, which is smaller."""
 
 
 def test_an_operation_that_another_fusion_absorbs() -> None:
     text = TAKEN_OVER
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    elementwise.form_fusions(function.body, plan_clusters.generates)
+    elementwise.form_fusions(function.body, plan_fusions.generates)
     made = [operation for operation in function.body.walk() if operation.name == FUSION]
     shapes = [{value.type.shape for value in operation.results} for operation in made]
     assert len(made) > 1 and all(len(one) == 1 for one in shapes)

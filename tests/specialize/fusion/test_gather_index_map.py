@@ -1,4 +1,4 @@
-"""Which gathers become part of clusters, and that programs keep their bits."""
+"""Which gathers become part of fusions, and that programs keep their bits."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def text_of(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
 
 
 def formed(text: str) -> tuple[list[str], list[str]]:
-    """The names of the operations in clusters, and of those outside; constants aside."""
+    """The names of the operations in fusions, and of those outside; constants aside."""
     made = simplified(text)
     fuse_operations(made, Options())
     assert made.body is not None

@@ -1,4 +1,4 @@
-"""Which operations form clusters of rows, and that results keep their bits."""
+"""Which operations form fusions of rows, and that results keep their bits."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def text_of(function: Callable[..., Any], *inputs: Array) -> str:
     return text
 
 
-def clusters_of(text: str) -> list[str]:
-    """The operations of each cluster of rows, as the plan names them."""
+def fusions_of(text: str) -> list[str]:
+    """The operations of each fusion of rows, as the plan names them."""
     plan = nimblehlo.compile(text, options=Options(compile="eager")).explain()
     marker = "one loop over rows for "
     return [line.partition(marker)[2].rstrip("]") for line in plan.splitlines() if marker in line]
 
 
 def steps_of(text: str) -> str:
-    """The steps of the plan, without what clusters hold."""
+    """The steps of the plan, without what fusions hold."""
     plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
     return "\n".join([line.partition("[")[0] for line in plan.splitlines()])
 
 
 def check(function: Callable[..., Any], *inputs: Array, count: int) -> list[str]:
-    """The function has so many clusters of rows, and gives the same bits in every way of running."""
+    """The function has so many fusions of rows, and gives the same bits in every way of running."""
     text = text_of(function, *inputs)
-    found = clusters_of(text)
+    found = fusions_of(text)
     assert len(found) == count, found
     run_every_way(text, *inputs)
     return found
@@ -123,13 +123,13 @@ def test_few_long_rows_form_none() -> None:
 def test_text_cannot_name_fusions() -> None:
     text = """
       func.func @main(%x: tensor<f32>) -> tensor<f32> {
-        %y = "nimblehlo.row_cluster"(%x) ({
+        %y = "nimblehlo.row_fusion"(%x) ({
         ^bb0(%a: tensor<f32>):
           stablehlo.return %a : tensor<f32>
         }) : (tensor<f32>) -> tensor<f32>
         return %y : tensor<f32>
       }"""
-    with pytest.raises(nimblehlo.UnsupportedError, match="row_cluster"):
+    with pytest.raises(nimblehlo.UnsupportedError, match="row_fusion"):
         nimblehlo.load(text)
 
 
@@ -171,7 +171,7 @@ def test_a_broadcast_that_no_row_can_read_stays_outside() -> None:
       return %sum : tensor<2000xf32>
     }
     """
-    assert len(clusters_of(text)) == 1
+    assert len(fusions_of(text)) == 1
     assert "broadcast_in_dim (tensor<4xf32>)" in steps_of(text)
     run_every_way(text, np.random.default_rng(2).standard_normal((2000, 4, 6)).astype(np.float32), X[0, :4])
 
