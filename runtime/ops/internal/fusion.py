@@ -1,6 +1,6 @@
-"""Operations that stand for a group of operations which one native function computes.
+"""Fusions: operations whose bodies one native function computes.
 
-They occur in specialized programs alone: no text and no bytecode may name them.
+They occur in specialized programs only: text and bytecode must not name them.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class _Group(Op):
 
 
 class Fusion(_Group, name=FUSION):
-    """Runs `body`, whose operations are elementwise or only move elements."""
+    """Runs `body`, which has elementwise and data-movement operations."""
 
 
 class RowFusion(_Group, name=ROW_FUSION):
-    """Runs `body`, which computes rows, with reductions along their trailing dimensions."""
+    """Runs `body`, which computes rows of a tensor, with reductions along the trailing dimensions."""
 
 
 class ReductionFusion(_Group, name=REDUCTION_FUSION):
-    """Runs `body`, whose results are reductions, and values of their shape from which they are computed."""
+    """Runs `body`, whose results are reductions or are computed elementwise from reductions."""
 
 
 class StepFusion(_Group, name=STEP_FUSION):

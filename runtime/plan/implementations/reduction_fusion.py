@@ -1,4 +1,4 @@
-"""Steps for which native loops around reductions are generated: of rows, and of what reductions take."""
+"""Generated loops for fusions with reductions: loops over rows, and reductions of computed operands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...codegen.reductions.reduction_tiling import ReductionTilePlan
 
 MAX_CACHED = 64
-"""Of how many fusions it is known what their code takes: layers of a program have equal ones."""
+"""Fusions whose code is cached; the layers of a program have equal fusions."""
 
 
 def has_row_tiling(block: Block) -> bool:
@@ -32,11 +32,11 @@ def has_reduction_tiling(block: Block) -> bool:
 
 
 class _Shared:
-    """What all fusions with equal blocks have in common.
+    """What fusions with equal blocks share.
 
     Args:
-        text: what tells the blocks from others.
-        lowered: what `LoopCode.lower` returned.
+        text: describes the block; different blocks have different texts.
+        lowered: the result of `LoopCode.lower`.
     """
 
     def __init__(self, text: str, lowered: LoweredKernel | None) -> None:
@@ -61,7 +61,7 @@ class LoopCode(NativeCode):
 
     @functools.cached_property
     def _shared(self) -> _Shared:
-        """What equal blocks share. Their texts are compared only where they do not hold the same objects."""
+        """What equal blocks share; their texts are compared only if their structural keys differ."""
         identity, referenced = structural_key(self.block)
         cached = _by_structural_key.get((type(self).__name__, identity))
         if cached is None:
@@ -81,18 +81,18 @@ class LoopCode(NativeCode):
 
     @property
     def lowered_or_none(self) -> LoweredKernel | None:
-        """What `lower` makes, once for all equal blocks."""
+        """The result of `lower`, once for all equal blocks."""
         return self._shared.lowered
 
     @property
     def lowered(self) -> LoweredKernel:
-        """The same, where there is code."""
+        """The code before it is compiled, which must exist."""
         assert self.lowered_or_none is not None
         return self.lowered_or_none
 
     @property
     def key(self) -> str:
-        """Of the code: steps of equal keys share it."""
+        """The key of the code: steps with equal keys share it."""
         return self._shared.key
 
     def seconds(self) -> float:
@@ -147,7 +147,7 @@ def lower_reductions(
     Args:
         seconds: about how long one thread takes.
         is_widening: whether floats narrower than f32 accumulate in f32.
-        passed: the values from outside that bodies are handed.
+        passed: the values from outside that are arguments of the bodies.
     """
     from ...codegen.reductions.iteration_space import accumulator_types
     from ...codegen.reductions.reduction_tiling import reductions_of

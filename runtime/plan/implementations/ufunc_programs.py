@@ -1,8 +1,8 @@
-"""Programs that run NumPy's loops row by row, on all threads: fusions until native code pays, and operations
-on elements that have none.
+"""Ufunc programs, which run NumPy's inner loops over blocks of rows, on all threads.
 
-A program's loops are those that the references of the fusion's operations call, so that the results have the
-same bits; what passes between operations stays in the cache, and nothing is compiled.
+They serve fusions until native code is compiled, and elementwise operations that have no native code. The
+references of the operations call the same loops, so the bits are equal. Intermediate values stay in the
+cache, and nothing is compiled.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from .ufunc_recorder import MAX_OPERANDS, RowRecorder, RowValue
 from .ufunc_traces import Untraceable
 
 COLUMNS_PER_PASS: Final = 1024
-"""Columns that are computed at a time where no row is reduced."""
+"""Columns of a block in programs without reductions."""
 
 MIN_COLUMNS: Final = 64
-"""Of fewer columns, calling the loops would take longer than they do."""
+"""Columns below which calling NumPy's loops takes longer than the loops."""
 
 _SHARE = 0.3
 """A program's share of the time that references take on whole arrays, on one thread."""
@@ -42,10 +42,10 @@ _ALIGNMENT = 64
 
 
 def row_program(block: Block, threads: int | None, reference_seconds: float) -> Prepared | None:
-    """A fusion's program, or None where there can be none. Equal fusions have equal keys.
+    """The program of a fusion, or None if it has none. Equal fusions have equal keys.
 
     Args:
-        block: the fusion's.
+        block: the body of the fusion.
         threads: most threads that it may use; None: all.
         reference_seconds: how long references take on whole arrays, one by one.
     """
@@ -85,8 +85,11 @@ def _function(block: Block, threads: int | None, seconds: float) -> NativeFuncti
 
 
 def recorded_program(block: Block) -> tuple[RowRecorder, int] | None:
-    """A fusion's instructions, whose values have their places, and how many columns are computed at a time;
-    None where there can be no program."""
+    """The instructions of a fusion, with scratch memory assigned, and how many columns a block has.
+
+    Returns:
+        None if the fusion has no program.
+    """
     count = len(block.arguments) + len(block.terminator.operands)
     tiling = _row_tiling(block)
     if tiling is None or tiling.columns < MIN_COLUMNS or count > kinds.ARRAYS:
@@ -101,7 +104,7 @@ def recorded_program(block: Block) -> tuple[RowRecorder, int] | None:
 
 
 def _row_tiling(block: Block) -> RowTilePlan | None:
-    """The fusion in a space of rows and columns."""
+    """The rows and columns of a fusion's iteration space, or None if it has none."""
     names = {operation.name for operation in block.operations}
     # SciPy's loops may warn and raise, for which other threads have no place; and importing it takes long.
     if names & SCIPY_OPERATIONS:

@@ -1,11 +1,12 @@
 """Groups operations of a block into fusions, each of which can become one native loop nest.
 
-Elementwise operations on tensors of one shape are the cores, and gathers of single elements. Two of them may
-be in one fusion where the one uses the other's result, or both use the same value, and no other operation
-has to run between them: for this each gets a *level*, which grows along every way from one fusion to
-another. A fusion then takes in what its operands come from, where that costs nothing again: constants,
-iotas, moves, and elementwise operations of other shapes and gathers that nothing else needs. What a gather
-reads at indices is an operand of its fusion.
+A fusion is built around *cores*: elementwise operations on tensors of one shape, and gathers of single
+elements. Two cores join if one uses the other's result, or if both use the same value, and if no other
+operation has to run between them (see `levels`).
+
+A fusion then absorbs the producers of its operands if computing them again costs nothing: constants, iotas
+and movement operations. It also absorbs elementwise operations of other shapes and gathers that nothing else
+uses. The array that a gather indexes is an operand of the fusion.
 """
 
 from __future__ import annotations
@@ -21,9 +22,8 @@ from ...ops.framework.verify import TERMINATORS
 from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ...types import PLAIN, TensorType
 from ..utils.cleanup import remove_dead_code
-from ..utils.effects import CONTROL_FLOW, has_no_effect
+from ..utils.effects import CONTROL_FLOW
 from ..utils.rewriter import is_plain, is_plain_value
-from .disjoint_set import DisjointSet
 from .gather_index_map import (
     MIN_CONTIGUOUS,
     TRACEABLE_VIEWS,
@@ -31,6 +31,7 @@ from .gather_index_map import (
     copies_contiguous_rows,
     is_traceable,
 )
+from .levels import LevelGrouping
 from .movement_index_map import is_movement_op
 from .scheduling import order_by_use, topological_order
 from .shapes import drop_other_shapes
@@ -41,11 +42,11 @@ Generates = Callable[[Operation], bool]
 MAX_OPERATIONS: Final = 200
 MAX_ARRAYS: Final = 40
 LARGE: Final = 1 << 15
-"""Elements from which on a single operation gains by all threads and by fewer passes over memory."""
+"""Elements of a result from which on one operation gains from threads and from fewer passes over memory."""
 MIN_SMALL_OPERATIONS: Final = 3
-"""How many elementwise operations on small tensors make up for the call of native code."""
+"""Elementwise operations on small tensors that cost as much as one call of native code."""
 MAX_COPIED: Final = 16
-"""How many operations on single elements a fusion may compute once more."""
+"""Operations on single elements that a fusion may compute although another operation computes them too."""
 
 _JOINING_OPS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
 
@@ -54,7 +55,7 @@ _NEEDS_CONTIGUOUS_OPERAND: Final = frozenset(
 ) | frozenset(
     f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter", "sort")
 )
-"""What would itself copy a transpose that is not in order, on one thread, and far from each to the next."""
+"""Operations whose implementations copy a transposed operand first, on one thread and with long strides."""
 
 _EXPENSIVE: Final = frozenset(
     f"stablehlo.{name}"
@@ -67,8 +68,8 @@ _EXPENSIVE: Final = frozenset(
 (
     _ELEMENTWISE, _MOVEMENT, _REMATERIALIZABLE, _GATHER, _CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER, _OTHER,
 ) = range(7)  # fmt: skip
-"""`_GATHER` takes neighbours in the result from different slices; the next two take lines of elements, of
-which short ones are best copied by themselves."""
+"""`_GATHER` gathers single elements. The other two kinds gather contiguous slices; short slices are copied
+fastest by a loop nest of their own."""
 _CORES: Final = (_ELEMENTWISE, _GATHER)
 _INDEXED: Final = (_GATHER, _CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER)
 
@@ -84,9 +85,9 @@ def form_fusions(
 
     Args:
         generates: see `Generates`.
-        leaves_alone: which control flow to leave as it is.
-        group_first: groups operations of a block in another way before.
-        pays_alone: which operations make up for the call of native code alone.
+        leaves_alone: tells which control flow keeps its regions unfused.
+        group_first: forms other fusions of a block before.
+        pays_alone: tells which operations are worth a call of native code by themselves.
     """
     _form(region, generates, leaves_alone, group_first, pays_alone)
     remove_dead_code(region)
@@ -111,7 +112,7 @@ def _form(
 
 
 def _may_pay(block: Block, pays_alone: Generates) -> bool:
-    """Whether a block holds what a fusion takes at least; else no code generator need be loaded."""
+    """Whether a block has enough work for any fusion; if not, no code generator is loaded."""
     return len(block.operations) > MIN_SMALL_OPERATIONS or any(
         pays_alone(operation)
         or any(is_plain_value(value) and _size(value) >= LARGE for value in _written_or_reduced(operation))
@@ -121,7 +122,7 @@ def _may_pay(block: Block, pays_alone: Generates) -> bool:
 
 
 def _written_or_reduced(operation: Operation) -> Sequence[Value]:
-    """The values whose size tells how much an operation does."""
+    """The values whose sizes estimate the work of an operation."""
     return operation.operands if operation.name == "stablehlo.reduce" else operation.results
 
 
@@ -130,10 +131,10 @@ class FusionGroup:
 
     Attributes:
         size: elements of its results.
-        level: see the module's text.
-        owned: operations that nothing else needs, or whose results it hands on.
-        copied: operations that are computed elsewhere too.
-        operation_and_results: the results, and the fusion operation built for them, if one was.
+        level: see the module's docstring.
+        owned: operations that only this group computes; other operations may use their results.
+        copied: operations that are computed outside of the group too.
+        built: the results, and the fusion operation that computes them, if it was built already.
     """
 
     def __init__(self, size: int, level: int, owned: Iterable[int]) -> None:
@@ -141,7 +142,7 @@ class FusionGroup:
         self.level = level
         self.owned = set(owned)
         self.copied: set[int] = set()
-        self.operation_and_results: tuple[list[Value], Operation] | None = None
+        self.built: tuple[list[Value], Operation] | None = None
 
     @property
     def members(self) -> list[int]:
@@ -149,23 +150,19 @@ class FusionGroup:
         return sorted(self.owned | self.copied)
 
 
-class _Grouping:
+class _Grouping(LevelGrouping):
     """Finds the fusions of one block."""
 
     def __init__(self, block: Block, generates: Generates, pays_alone: Generates) -> None:
-        self.operations = block.operations
+        super().__init__(block, MAX_OPERATIONS)
         self.pays_alone = pays_alone
-        self.position = {operation: index for index, operation in enumerate(self.operations)}
         self.users = users_of(block)
-        self.kinds: list[int] = []
-        for operation in self.operations:
-            self.kinds.append(self.kind(operation, generates))
-        self.levels: list[int] = []
-        self.groups = DisjointSet(0, MAX_OPERATIONS)
+        self.kinds = [self.kind(operation, generates) for operation in self.operations]
         self.separable: set[int] = set()
+        self.readers: dict[tuple[Value, int], int] = {}
 
     def kind(self, operation: Operation, generates: Generates) -> int:
-        """What an operation is to fusions."""
+        """The role of an operation in fusions, such as `_ELEMENTWISE`."""
         if len(operation.results) != 1 or operation.regions or operation.name in TERMINATORS:
             return _OTHER
         if not is_plain(operation) or _size(operation.result) == 0:
@@ -189,7 +186,7 @@ class _Grouping:
         return _OTHER
 
     def kind_of_gather(self, operation: Operation) -> int:
-        """Whether a gather takes elements or lines."""
+        """Whether a gather reads single elements, or contiguous slices and how long ones."""
         if not is_traceable(operation):
             return _OTHER
         length = contiguous_length(operation)
@@ -197,15 +194,11 @@ class _Grouping:
             return _GATHER
         return _CONTIGUOUS_GATHER if length >= MIN_CONTIGUOUS else _SHORT_CONTIGUOUS_GATHER
 
-    def producer(self, value: Value) -> int | None:
-        """The position of the operation of this block that defines a value."""
-        return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
-
     def fusions(self) -> list[FusionGroup]:
-        """The fusions that pay.
+        """The fusions that are faster than their operations one by one.
 
-        Operations that share nothing but a constant are one fusion, which saves calls, unless that fusion
-        has too many arrays, as where an optimizer updates many parameters of one shape.
+        Operations that share only a constant form one fusion, which saves calls. They are separated if that
+        fusion has too many arrays, as in an optimizer that updates many parameters of one shape.
         """
         candidates = self.candidates()
         self.separable = {
@@ -216,8 +209,9 @@ class _Grouping:
         return self.with_one_shape([group for group in candidates if self.pays(group)])
 
     def candidates(self) -> list[FusionGroup]:
-        """All fusions, with what each takes in."""
-        self.find_cores()
+        """All possible fusions, with the operations that each absorbs."""
+        self.readers = {}
+        self.find_levels()
         cores: dict[int, FusionGroup] = {}
         for index, kind in enumerate(self.kinds):
             if kind in _CORES:
@@ -236,11 +230,11 @@ class _Grouping:
         return candidates
 
     def with_one_shape(self, fusions: list[FusionGroup]) -> list[FusionGroup]:
-        """The fusions that pay once each hands on values of one shape: the loops of a nest have one.
+        """The fusions that still pay once all results of each have one shape, as a loop nest requires.
 
-        An operation that a fusion copies may read a value inside another fusion, which then has to hand
-        that value on as well. Where the value has another shape than the results there, the operation is not
-        copied: its result is what the other fusion hands on.
+        An operation that a fusion copies may read a value inside another fusion, which makes that value a
+        result of the other fusion. If the value's shape differs from the other results', the operation is
+        not copied, and its own result becomes a result of the other fusion instead.
         """
         result_shapes: dict[int, tuple[FusionGroup, tuple[int, ...]]] = {}
         for group in fusions:
@@ -266,7 +260,7 @@ class _Grouping:
         return False
 
     def needed_copies(self, group: FusionGroup, copied: set[int]) -> set[int]:
-        """Those of some copied operations that a fusion's own operations need, directly or not."""
+        """The copied operations on which the owned operations of a fusion depend, directly or indirectly."""
         needed: set[int] = set()
         pending = list(group.owned)
         while pending:
@@ -277,7 +271,7 @@ class _Grouping:
         return needed
 
     def lone_movement_ops(self) -> list[FusionGroup]:
-        """Moves of many elements that have to be made, because what uses them needs them in order."""
+        """Movement operations on many elements whose users need the result contiguous in memory."""
         candidates = []
         for index, kind in enumerate(self.kinds):
             operation = self.operations[index]
@@ -293,7 +287,7 @@ class _Grouping:
         return candidates
 
     def needs_in_order(self, user: int, value: Value, is_transposed: bool) -> bool:
-        """Whether what uses a value needs it in memory, in order; of a reshape, where its result is."""
+        """Whether a user of a value needs it contiguous in memory; for a reshape, whether its users do."""
         operation = self.operations[user]
         if operation.name == "stablehlo.reshape":
             users = self.users.get(operation.result, [])
@@ -303,7 +297,7 @@ class _Grouping:
         return is_array or copies or operation.name in TERMINATORS
 
     def lone_contiguous_gathers(self) -> list[FusionGroup]:
-        """Gathers of lines that may stay by themselves."""
+        """Gathers of contiguous slices, each a fusion of its own unless another fusion absorbs it."""
         return [
             FusionGroup(_size(operation.result), self.levels[index], [index])
             for index, operation in enumerate(self.operations)
@@ -313,60 +307,32 @@ class _Grouping:
             )
         ]
 
-    def find_cores(self) -> None:
-        """Set levels, and join the elementwise operations that belong together."""
-        self.levels = [-1] * len(self.operations)
-        self.groups = DisjointSet(len(self.operations), MAX_OPERATIONS)
-        latest_effect = -1
-        readers: dict[tuple[Value, int], int] = {}
-        for index, operation in enumerate(self.operations):
-            kind = self.kinds[index]
-            if kind in _CORES:
-                self.join(index, readers)
-            elif kind != _REMATERIALIZABLE:
-                values = used_values(operation)
-                level = max([self.level_of(value) for value in values], default=-1)
-                if kind == _OTHER and not has_no_effect(operation):
-                    latest_effect = level = max(level, latest_effect)
-                self.levels[index] = level
+    def is_groupable(self, index: int) -> bool:
+        return self.kinds[index] in _CORES
 
-    def level_of(self, value: Value) -> int:
-        """The level of what defines a value."""
-        producer = self.producer(value)
-        return -1 if producer is None else self.levels[producer]
+    def costs_nothing(self, index: int) -> bool:
+        return self.kinds[index] == _REMATERIALIZABLE
 
-    def join(self, index: int, readers: dict[tuple[Value, int], int]) -> None:
-        """Set the level of a core, and join it with others of the same level and shape."""
-        operation = self.operations[index]
+    def may_join(self, index: int, operand: Value, producer: int) -> bool:
+        is_elementwise_input = operand is not self.array_of(index)
+        has_shape = _shape(operand) == _shape(self.operations[index].result)
+        return is_elementwise_input and has_shape and self.kinds[producer] in _CORES
+
+    def join(self, index: int) -> None:
+        """Join a core with the cores of its level that it uses, or that use one of its operands."""
+        super().join(index)
+        operation, level, array = self.operations[index], self.levels[index], self.array_of(index)
         shape = _shape(operation.result)
-        joinable: dict[int, int] = {}
-        level = 0
-        array = self.array_of(index)
-        for operand in operation.operands:
-            producer = self.producer(operand)
-            is_elementwise_input = operand is not array and _shape(operand) == shape
-            if is_elementwise_input and producer is not None and self.kinds[producer] in _CORES:
-                joinable[self.groups.root(producer)] = self.levels[producer]
-                level = max(level, self.levels[producer])
-            else:
-                level = max(level, self.level_of(operand) + 1)
-        joined = [root for root, other in joinable.items() if other == level]
-        if 1 + sum(self.groups.size(root) for root in joined) > MAX_OPERATIONS:
-            level += 1
-            joined = []
-        self.levels[index] = level
-        for root in joined:
-            self.groups.unite(index, root)
         for operand in operation.operands:
             if _shape(operand) == shape and shape and operand is not array:
                 if index in self.separable and self.is_uniform(operand):
                     continue
-                other = readers.setdefault((operand, level), index)
+                other = self.readers.setdefault((operand, level), index)
                 if _shape(self.operations[other].result) == shape:
                     self.groups.unite(index, other)
 
     def is_uniform(self, value: Value) -> bool:
-        """Whether all elements of a value are one element, which each fusion can read anew."""
+        """Whether all elements of a value are equal, so that each fusion can read the element again."""
         producer = self.producer(value)
         if producer is None:
             return False
@@ -376,7 +342,7 @@ class _Grouping:
         return self.kinds[producer] == _MOVEMENT and _size(operation.operands[0]) == 1
 
     def absorb_producers(self, group: FusionGroup, fusion_of: dict[int, FusionGroup]) -> None:
-        """Take in what a fusion's operands come from, latest first, so that all users are known."""
+        """Absorb the producers of a fusion's operands, last first: by then all users are decided."""
         pending = [-p for index in group.owned for p in self.producers(index)]
         heapq.heapify(pending)
         visited = set(group.owned)
@@ -400,18 +366,18 @@ class _Grouping:
                 heapq.heappush(pending, -producer)
 
     def array_of(self, index: int) -> Value | None:
-        """What an operation reads at indices: it has to be in memory, or a view."""
+        """The array that an operation indexes, in memory or a view; None if it indexes none."""
         return self.operations[index].operands[0] if self.kinds[index] in _INDEXED else None
 
     def is_view(self, value: Value) -> bool:
-        """Whether a value can be read at indices without being in memory."""
+        """Whether a value is a view, which is indexed through its operand."""
         producer = self.producer(value)
         if producer is None or self.kinds[producer] != _MOVEMENT:
             return False
         return self.operations[producer].name in TRACEABLE_VIEWS
 
     def is_read_at_indices(self, value: Value, members: set[int]) -> bool:
-        """Whether members of a fusion read a value, or a view of it, at indices."""
+        """Whether members of a fusion index a value or a view of it."""
         for user in members.intersection(self.users.get(value, ())):
             result = self.operations[user].result
             if self.array_of(user) is value:
@@ -421,14 +387,18 @@ class _Grouping:
         return False
 
     def producers(self, index: int) -> list[int]:
-        """The operations that one operation's operands come from, but for what has to be in memory."""
+        """The producers of the operands of an operation, except of an array that must be in memory."""
         array = self.array_of(index)
         operands = self.operations[index].operands
         candidates = [self.producer(one) for one in operands if one is not array or self.is_view(one)]
         return [producer for producer in candidates if producer is not None]
 
     def fits(self, index: int, group: FusionGroup, is_sole_user: bool) -> bool:
-        """Whether a fusion may compute an operation; `is_sole_user`: nothing else needs it."""
+        """Whether a fusion may compute an operation.
+
+        Args:
+            is_sole_user: whether only members of the fusion use its result.
+        """
         kind, operation = self.kinds[index], self.operations[index]
         members = group.owned | group.copied
         if self.is_read_at_indices(operation.result, members):
@@ -447,7 +417,7 @@ class _Grouping:
         return size == 1 and operation.name not in _EXPENSIVE and len(group.copied) < MAX_COPIED
 
     def pays(self, group: FusionGroup) -> bool:
-        """Whether a fusion is quicker than its operations one by one."""
+        """Whether a fusion is faster than its operations one by one."""
         members = group.owned | group.copied
         if not group.owned or (len(members) == 1 and self.kinds[max(members)] == _ELEMENTWISE):
             return False
@@ -465,15 +435,15 @@ class _Grouping:
         )
 
     def has_too_many_arrays(self, group: FusionGroup) -> bool:
-        """Whether a fusion takes from outside and hands on more values than a loop nest takes."""
-        parts = boundary(self.operations, group.owned, group.copied, self.users)
-        return sum(map(len, parts)) > MAX_ARRAYS
+        """Whether a fusion has more operands and results than a loop nest may have arrays."""
+        operands, results = boundary(self.operations, group.owned, group.copied, self.users)
+        return len(operands) + len(results) > MAX_ARRAYS
 
 
 def boundary(
     operations: list[Operation], owned: set[int], copied: set[int], users: dict[Value, list[int]]
 ) -> tuple[list[Value], list[Value]]:
-    """What a fusion takes from outside and what it hands on, in order."""
+    """The operands and the results of a fusion, in the order of the block."""
     members = sorted(owned | copied)
     inside = {result for index in members for result in operations[index].results}
     operands: dict[Value, None] = {}
@@ -490,7 +460,7 @@ def boundary(
 
 
 def users_of(block: Block) -> dict[Value, list[int]]:
-    """The positions of the operations that use each value, by way of their regions too."""
+    """The positions of the operations that use each value, themselves or in their regions."""
     users: dict[Value, list[int]] = {}
     for index, operation in enumerate(block.operations):
         for value in used_values(operation):
@@ -501,9 +471,15 @@ def users_of(block: Block) -> dict[Value, list[int]]:
 def replace(
     block: Block, fusions: list[FusionGroup], users: dict[Value, list[int]], name: str = FUSION
 ) -> None:
-    """Put operations of that name in the place of what fusions own; `users`, of the block, is changed."""
+    """Replace the operations that fusions own by fusion operations.
+
+    Args:
+        block: changed in place.
+        users: see `users_of`; updated.
+        name: of the fusion operations.
+    """
     operations = block.operations
-    # What a fusion copies has operands that another fusion may own.
+    # The operands of an operation that one fusion copies may be results of another fusion.
     for group in fusions:
         for value in boundary(operations, group.owned, group.copied, users)[0]:
             users[value].append(max(group.owned))
@@ -512,13 +488,12 @@ def replace(
     removed: set[int] = set()
     for group in fusions:
         operands, results = boundary(operations, group.owned, group.copied, users)
-        if group.operation_and_results is not None and group.operation_and_results[0] == results:
-            operation_and_results = group.operation_and_results[1]
+        if group.built is not None and group.built[0] == results:
+            fusion = group.built[1]
         else:
-            members = [operations[index] for index in group.members]
-            operation_and_results = fusion_operation(members, operands, results, name)
-        replaced.update(zip(results, operation_and_results.results, strict=True))
-        inserted[max(group.owned)] = operation_and_results
+            fusion = fusion_operation([operations[index] for index in group.members], operands, results, name)
+        replaced.update(zip(results, fusion.results, strict=True))
+        inserted[max(group.owned)] = fusion
         removed |= group.owned
     remaining = []
     for index, operation in enumerate(operations):
@@ -536,7 +511,7 @@ def replace(
 def fusion_operation(
     members: list[Operation], operands: list[Value], results: list[Value], name: str
 ) -> Operation:
-    """The operation that stands for some others; equal ones have equal bodies."""
+    """The operation that computes what `members` compute; equal members give equal bodies."""
     members = order_by_use(members, results)
     outside = set(operands)
     inputs = _inputs(members, outside, separate_broadcasts=name != FUSION)
@@ -569,10 +544,11 @@ def fusion_operation(
 def _inputs(
     members: list[Operation], outside: set[Value], separate_broadcasts: bool
 ) -> list[tuple[Value, Operation | None]]:
-    """What operations take from outside, in order, and which of them alone takes it there, if one does.
+    """The arguments of a fusion's body: a value from outside, and the only member that reads it, or None.
 
-    `separate_broadcasts`: each broadcast of a value that several broadcasts read gets an argument of its own,
-    since their dimensions may differ.
+    Args:
+        separate_broadcasts: whether each of several broadcasts of one value gets an argument of its own,
+            since their dimensions may differ.
     """
     used = [(value, member) for member in members for value in used_values(member) if value in outside]
     if not separate_broadcasts:

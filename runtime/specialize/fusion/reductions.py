@@ -1,4 +1,4 @@
-"""Groups reductions with the elementwise work before them: sums of squares, losses, statistics."""
+"""Fuses reductions with the elementwise operations before them: sums of squares, losses, statistics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .grouping import CanGenerate, Grouping, ReducedSpace, is_rematerializable, 
 
 
 def form_reduction_fusions(block: Block, generates: Generates, can_generate: CanGenerate) -> None:
-    """Put one operation in the place of each group: what is reduced is not written to memory."""
+    """Fuse reductions with the operations that compute their operands, which are then not written."""
     for space in dict.fromkeys(map(reduced_space, block.operations)):
         if space is not None and math.prod(space.shape) >= LARGE:
             replace_groups(block, _ReductionGrouping(block, space, generates), can_generate, REDUCTION_FUSION)
@@ -47,6 +47,6 @@ class _ReductionGrouping(Grouping):
         return self.operations[producer].name != Reduce.name
 
     def pays(self, group: FusionGroup) -> bool:
-        """Something is computed beside the reductions."""
+        """Whether a group computes anything besides reductions and broadcasts."""
         bare = (Reduce.name, "stablehlo.broadcast_in_dim")
         return any(self.operations[index].name not in bare for index in group.owned)

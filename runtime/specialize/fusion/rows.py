@@ -1,8 +1,8 @@
-"""Groups reductions along trailing dimensions with what surrounds them: softmax, normalisations.
+"""Fuses reductions along trailing dimensions with the operations around them: softmax, normalizations.
 
-All values of such a group are functions of a row and a column of one space, the shape that its reductions
-have: tensors of that shape, tensors of its leading dimensions (one element a row), and what is broadcast
-between the two.
+All values of such a fusion are indexed by the rows and columns of one space, the shape of the operand of its
+reductions: tensors of that shape, tensors of its leading dimensions (one element a row), and broadcasts from
+one to the other.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ from .elementwise import LARGE, Generates
 from .grouping import CanGenerate, Grouping, is_rematerializable, reduced_space, replace_groups
 
 MIN_ROWS = 16
-"""Rows are what threads share."""
+"""Rows of a space that is shared among threads: each thread computes whole rows."""
 SMALL = 1 << 16
-"""A space of so few elements needs no threads."""
+"""Elements of a space up to which one thread computes it."""
 MIN_ELEMENTS = 1 << 6
-"""A space of fewer elements is not worth native code."""
-
+"""Elements of a space below which native code costs more than it saves."""
 
 MAX_LONE_REDUCTION_COLUMNS = 1 << 8
-"""A reduction of many rows that are no longer takes longer as a kernel, which looks at each."""
+"""Columns up to which generated code reduces rows faster than the kernel, which takes them one by one."""
 
 
 class Space(Record):
-    """The shape that a group's reductions have; the first `row_rank` dimensions number the rows."""
+    """The operand shape of a fusion's reductions; the first `row_rank` dimensions index the rows."""
 
     shape: tuple[int, ...]
     row_rank: int
@@ -42,14 +41,17 @@ class Space(Record):
         return size >= MIN_ELEMENTS and (rows >= MIN_ROWS or size <= SMALL)
 
     def holds(self, shape: tuple[int, ...]) -> bool:
-        """Whether tensors of a shape can be values of the space: but for sizes of 1 its own, or the rows'."""
+        """Whether a tensor has an element for each element, or for each row, of the space.
+
+        Dimensions of size 1 do not matter.
+        """
         sizes = [size for size in shape if size != 1]
         rows = [size for size in self.shape[: self.row_rank] if size != 1]
         return shape == self.shape or sizes == rows
 
 
 def form_row_fusions(block: Block, generates: Generates, has_row_tiling: CanGenerate) -> None:
-    """Put one operation in the place of each group of a block that can become a loop over rows."""
+    """Replace each group of operations that can become one loop over rows by a fusion operation."""
     spaces = dict.fromkeys(map(space_of, block.operations))
     for space in spaces:
         if space is not None and space.is_large_enough:
@@ -57,7 +59,7 @@ def form_row_fusions(block: Block, generates: Generates, has_row_tiling: CanGene
 
 
 def space_of(operation: Operation) -> Space | None:
-    """The space of a reduction of one operand along trailing dimensions."""
+    """The space of a reduction of one operand along trailing dimensions; None for other operations."""
     reduced = reduced_space(operation)
     if reduced is None or reduced.last != len(reduced.shape):
         return None
@@ -95,7 +97,7 @@ class _RowGrouping(Grouping):
         return not operation.regions and len(shapes) <= 1 and self.generates(operation)
 
     def holds(self, value: Value) -> bool:
-        """Whether a value may be one of the space by its shape, which is compared once for each."""
+        """Whether a value's shape fits the space; remembered for each shape."""
         type = value.type
         if not isinstance(type, TensorType):
             return False

@@ -1,8 +1,8 @@
-"""Gives all results of a fusion one shape, which a loop nest over their elements needs.
+"""Gives all results of a fusion one shape, as a loop nest over their elements requires.
 
-A fusion is formed around operations of one shape, its cores, and takes in what these alone need. It would
-hand on a value of another shape where another fusion then takes over the operation for which the value was
-taken in.
+A fusion is formed around operations of one shape, its cores, and absorbs the operations that only these use.
+If another fusion then takes over the user of an absorbed operation, the operation's result, which may have
+another shape, becomes a result of the first fusion.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class OperationGroup(Protocol):
     """A group of operations, by their positions in a block.
 
     Attributes:
-        owned: operations that nothing else computes.
-        copied: operations that are computed elsewhere too.
+        owned: operations that only this group computes.
+        copied: operations that are computed outside of the group too.
     """
 
     owned: set[int]
@@ -36,11 +36,11 @@ def drop_other_shapes(
     position: Mapping[Operation, int],
     users: Users,
 ) -> None:
-    """Take those operations out of a fusion whose results others need and are not of the cores' shape.
+    """Remove the operations of a fusion that are used outside and have another shape than the cores.
 
-    What such an operation needs of the fusion, but for cores, is taken out too: the fusion may need the
-    operation's result, which then must not depend on the fusion. No path leads from a core by another shape
-    to a core of the same fusion.
+    The producers of such an operation are removed too, except cores: the fusion may use the operation's
+    result, which then must not depend on the fusion. No path leads from a core over another shape to a core
+    of the same fusion.
 
     Args:
         fusion: changed in place.

@@ -1,7 +1,7 @@
-"""Groups runs of small steps, each of which would cost more than its work, into fusions of one step.
+"""Fuses runs of small steps, whose calls cost more than their work, into one step.
 
-Operations are taken in their order. One that cannot be taken and needs nothing of the fusion goes before it;
-one that needs something of it ends the fusion.
+Operations are considered in the order of the block. An operation that cannot be fused runs before the fusion
+if it uses none of its results; otherwise it ends the fusion.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ CanGenerate = Callable[[list[Operation]], bool]
 """Whether native code can be generated for some operations together."""
 
 MIN_STEPS: Final = 4.0
-"""How many steps make up for the call of native code."""
+"""Steps that cost as much as one call of native code."""
 MAX_OPERATIONS: Final = 200
 MAX_ELEMENTS: Final = 1 << 13
-"""Elements that an operation may make, all in its regions together: more are worth loops that are joined."""
+"""Elements of the results of an operation and of its regions: larger ones gain more from fused loop nests."""
 MAX_BYTES: Final = 1 << 17
-"""Bytes that the operations of a fusion make: they lie on the stack."""
+"""Bytes of the results of a fusion's operations, which are on the stack."""
 MAX_INLINE_CONSTANT_ELEMENTS: Final = 64
-"""Elements of constants that a fusion holds; others are its operands."""
+"""Elements of a constant that becomes part of the code; larger constants are operands."""
 
 _VIEWS: Final = frozenset({"stablehlo.reshape", "stablehlo.slice", "stablehlo.transpose"})
-"""What costs no step its elements: only half of another step."""
+"""Operations that give views, which cost half of a step."""
 _SLOW_OPS: Final = frozenset({"chlo.top_k"})
-"""What is slow in NumPy and in a kernel of many elements: worth native code of its own."""
+"""Operations that are slow on few elements, in NumPy and in kernels: each is worth native code by itself."""
 
 
 def form_step_fusions(region: Region, generates: Generates, leaves_alone: Generates) -> None:
@@ -40,7 +40,7 @@ def form_step_fusions(region: Region, generates: Generates, leaves_alone: Genera
 
     Args:
         generates: whether native code on small arrays can be generated for an operation.
-        leaves_alone: which control flow to leave as it is.
+        leaves_alone: tells which control flow keeps its regions unfused.
     """
     for operation in region.block.operations:
         if operation.name in CONTROL_FLOW and not leaves_alone(operation):
@@ -67,7 +67,7 @@ class _Grouping:
         }
 
     def fusions(self) -> list[FusionGroup]:
-        """The fusions that pay."""
+        """The fusions that are faster than their steps one by one."""
         groups: list[FusionGroup] = []
         members: list[int] = []
         produced: set[Value] = set()
@@ -88,22 +88,22 @@ class _Grouping:
         return groups + self.finished(members)
 
     def finished(self, members: list[int]) -> list[FusionGroup]:
-        """The fusion of some operations, if it pays."""
+        """The fusion of these operations, if it is faster than its steps; otherwise none."""
         if sum(_cost_in_steps(self.operations[index]) for index in members) < MIN_STEPS:
             return []
         group = FusionGroup(0, 0, members)
         used_by_members = {value for index in members for value in used_values(self.operations[index])}
-        fits_space = [
+        group.copied.update(
             self.constants[value]
-            for value in used_by_members if value in self.constants and _is_inline_constant(value)
-        ]
-        group.copied.update(fits_space)
+            for value in used_by_members
+            if value in self.constants and _is_inline_constant(value)
+        )
         operands, results = boundary(self.operations, group.owned, group.copied, self.users)
         return [group] if results and len(operands) + len(results) <= MAX_ARRAYS else []
 
 
 def _cost_in_steps(operation: Operation) -> float:
-    """What an operation costs beside its elements, in steps."""
+    """The fixed cost of an operation, in steps."""
     if operation.name in TERMINATORS or operation.name == "stablehlo.constant":
         return 0.0
     if operation.name in _SLOW_OPS:
@@ -112,19 +112,19 @@ def _cost_in_steps(operation: Operation) -> float:
 
 
 def _result_bytes(operation: Operation) -> int:
-    """Bytes of what an operation makes, all in its regions together."""
+    """Bytes of the results of an operation and of the operations in its regions."""
     produced = [value.type for inner in operation.walk() for value in inner.results]
     return sum(type.size * type.dtype.itemsize for type in produced if isinstance(type, TensorType))
 
 
 def _is_small(operation: Operation) -> bool:
-    """Whether an operation makes few elements."""
+    """Whether an operation and its regions have at most MAX_ELEMENTS elements of results."""
     produced = [value.type for inner in operation.walk() for value in inner.results]
     return sum(type.size if isinstance(type, TensorType) else 0 for type in produced) <= MAX_ELEMENTS
 
 
 def _is_inline_constant(value: Value) -> bool:
-    """Whether a constant is part of the code: equal fusions share it."""
+    """Whether a constant becomes part of a fusion's code, which equal fusions share."""
     assert isinstance(value.owner, Operation) and isinstance(value.type, TensorType)
     attribute = value.owner.attributes.get("value")
     return isinstance(attribute, DenseElementsAttribute) and value.type.size <= MAX_INLINE_CONSTANT_ELEMENTS
