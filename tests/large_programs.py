@@ -1,10 +1,10 @@
-"""Programs of tens of thousands of operations, in every way of running.
+"""Programs of tens of thousands of operations, in every mode.
 
     python -m tests.large_programs gpt2 --size 32
     python -m tests.large_programs humanoid --size 17
 
 32 layers give a training step of a GPT-2 with some 27,000 operations, 17 steps a physics program with 19,600.
-For each way the command prints how long compiling and two calls take and how much memory the process has
+For each mode the command prints how long compiling and two calls take and how much memory the process has
 taken, and it fails where results differ from those of references.
 """
 
@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import nimblehlo
-from tests.running import WAYS, same_bits
+from tests.running import MODES, same_bits
 
 WIDTH, HEADS, LENGTH, VOCABULARY, BATCH = 32, 4, 16, 64, 2
 LINKS, STEP_SECONDS = 13, 1e-3
@@ -136,9 +136,9 @@ def humanoid(steps: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def run(text: str, arguments: list[Any]) -> None:
-    """Run a program in every way; raises AssertionError where results differ."""
+    """Run a program in every mode; raises AssertionError where results differ."""
     first: list[Any] | None = None
-    for way, options in WAYS.items():
+    for mode, options in MODES.items():
         start = time.perf_counter()
         executable = nimblehlo.compile(text, options=options)
         compiled = time.perf_counter()
@@ -146,10 +146,10 @@ def run(text: str, arguments: list[Any]) -> None:
         end = time.perf_counter()
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
         seconds = f"compile() {compiled - start:.1f} s, two calls {end - compiled:.1f} s"
-        print(f"{way}: {seconds}, {peak} MB", flush=True)
+        print(f"{mode}: {seconds}, {peak} MB", flush=True)
         first = first or calls[0]
         for results in calls:
-            assert all(same_bits(a, b) for a, b in zip(results, first, strict=True)), way
+            assert all(same_bits(a, b) for a, b in zip(results, first, strict=True)), mode
 
 
 PROGRAMS = {"gpt2": gpt2, "humanoid": humanoid}

@@ -1,4 +1,4 @@
-"""Runs a program in every way there is and compares the results with each other and with XLA:CPU."""
+"""Runs a program in every mode and compares the results with each other and with XLA:CPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nimblehlo import Options
 
 Array = np.ndarray[Any, Any]
 
-WAYS = {
+MODES = {
     "reference steps": Options(compile="never"),
     "kernel steps": Options(compile="eager"),
     "kernel steps, one thread": Options(compile="eager", threads=1),
@@ -33,18 +33,18 @@ def same_bits(a: Array, b: Array) -> bool:
 
 
 def run_every_way(text: str, *inputs: Any, entry: str = "main") -> list[Array]:
-    """The results of a program, the same bits in every way of running; inputs must not be written to."""
+    """The results of a program, the same bits in every mode; inputs must not be written to."""
     before = [np.array(value) for value in inputs]
     results: dict[str, list[Array]] = {}
-    for way, options in WAYS.items():
-        results[way] = nimblehlo.execute(text, inputs, entry=entry, options=options)
+    for mode, options in MODES.items():
+        results[mode] = nimblehlo.execute(text, inputs, entry=entry, options=options)
         for value, copy in zip(inputs, before, strict=True):
-            assert same_bits(np.asarray(value), copy), f"{way} changed an input"
-    first_way, first = next(iter(results.items()))
-    for way, arrays in results.items():
+            assert same_bits(np.asarray(value), copy), f"{mode} changed an input"
+    first_mode, first = next(iter(results.items()))
+    for mode, arrays in results.items():
         assert len(arrays) == len(first)
         for index, (a, b) in enumerate(zip(arrays, first, strict=True)):
-            assert same_bits(np.asarray(a), np.asarray(b)), f"result {index}: {way} and {first_way} differ"
+            assert same_bits(np.asarray(a), np.asarray(b)), f"result {index}: {mode} and {first_mode} differ"
     return first
 
 

@@ -21,7 +21,7 @@ import nimblehlo
 from nimblehlo import ExecutionError, Options
 from nimblehlo.ops.custom_calls.custom_call import unregister_custom_call
 
-WAYS = ["never", "auto", "eager"]
+MODES = ["never", "auto", "eager"]
 
 COUNT = """
 func.func @main(%n: tensor<i64>) -> tensor<i64> {
@@ -71,9 +71,9 @@ def compiled(text: str, **options: Any) -> Any:
     return nimblehlo.compile(text, options=Options(**options))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_most_steps(way: str) -> None:
-    executable = compiled(COUNT, compile=way, max_steps=1000)
+@pytest.mark.parametrize("mode", MODES)
+def test_most_steps(mode: str) -> None:
+    executable = compiled(COUNT, compile=mode, max_steps=1000)
     with pytest.raises(ExecutionError, match=r"max_steps = 1000 steps.*at .*:\d+:\d+") as caught:
         executable(np.int64(1 << 60))
     assert caught.value.operation in ("stablehlo.while", "stablehlo.compare", "stablehlo.add")
@@ -114,12 +114,12 @@ def test_steps_of_regions_count() -> None:
 
 
 @pytest.mark.parametrize("text", [FOREVER, WIDE])
-@pytest.mark.parametrize("way", WAYS)
-def test_loops_without_end_are_stopped(text: str, way: str) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_loops_without_end_are_stopped(text: str, mode: str) -> None:
     inputs = [np.ones(100, np.float32)] * (text is WIDE) + [np.True_]
     with pytest.raises(ExecutionError, match="max_steps = 500 "):
-        compiled(text, compile=way, max_steps=500)(*inputs)
-    executable = compiled(text, compile=way, timeout=0.2)
+        compiled(text, compile=mode, max_steps=500)(*inputs)
+    executable = compiled(text, compile=mode, timeout=0.2)
     start = time.perf_counter()
     with pytest.raises(ExecutionError, match=r"timeout = 0\.2 seconds"):
         executable(*inputs)
@@ -157,15 +157,15 @@ func.func @main(%a: tensor<100000xf32>) -> tensor<300000xf32> {
 """
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_most_bytes(way: str) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_most_bytes(mode: str) -> None:
     a = np.ones(100_000, np.float32)
-    executable = compiled(SUMS, compile=way, max_bytes=1_000_000)
+    executable = compiled(SUMS, compile=mode, max_bytes=1_000_000)
     for _ in range(2):
         with pytest.raises(ExecutionError, match="max_bytes = 1000000") as caught:
             executable(a)
     assert caught.value.operation is not None and caught.value.location is not None
-    enough = compiled(SUMS, compile=way, max_bytes=1_700_000)
+    enough = compiled(SUMS, compile=mode, max_bytes=1_700_000)
     results = [enough(a)[0] for _ in range(5)]
     assert all(result[0] == -1 and result[100_000] == 1 for result in results)
 
@@ -198,10 +198,10 @@ def interrupted_after(seconds: float, call: Callable[[], Any]) -> float:
 @pytest.mark.parametrize(
     ("text", "inputs"), [(COUNT, [np.int64(1 << 60)]), (WIDE, [np.ones(100, np.float32), np.True_])]
 )
-@pytest.mark.parametrize("way", WAYS)
-def test_an_interrupt_stops_a_loop(way: str, text: str, inputs: list[Any]) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_an_interrupt_stops_a_loop(mode: str, text: str, inputs: list[Any]) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    executable = compiled(text, compile=way)
+    executable = compiled(text, compile=mode)
     waited = interrupted_after(0.3, lambda: executable(*inputs))
     assert waited < 1
     if text is COUNT:
@@ -219,15 +219,15 @@ def products(count: int) -> str:
     return "\n".join([f"func.func @main(%0: {type}) -> {type} {{", *lines, f"return %{count} : {type} }}"])
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_an_interrupt_stops_a_run_between_steps(way: str) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_an_interrupt_stops_a_run_between_steps(mode: str) -> None:
     a = np.zeros((1024, 1024), np.float32)
-    few = compiled(products(10), compile=way)
+    few = compiled(products(10), compile=mode)
     few(a)
     start = time.perf_counter()
     few(a)
     seconds = time.perf_counter() - start
-    executable = compiled(products(10 + int(20 / seconds)), compile=way)
+    executable = compiled(products(10 + int(20 / seconds)), compile=mode)
     assert interrupted_after(0.2, lambda: executable(a)) < 1
 
 

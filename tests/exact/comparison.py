@@ -1,4 +1,4 @@
-"""Programs of every conversion and operation, run in every way, and their results beside the exact ones."""
+"""Programs of every conversion and operation, run in every mode, and their results beside the exact ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .formats import BOOLEAN, FLOATS, FORMATS, INTEGERS, FloatFormat, IntegerFor
 Array = np.ndarray[Any, Any]
 Codes = Sequence[int]
 
-WAYS = {"references": Options(compile="never"), "compiled": Options(compile="eager", threads=1)}
+MODES = {"references": Options(compile="never"), "compiled": Options(compile="eager", threads=1)}
 
 
 @dataclass
@@ -58,7 +58,7 @@ def codes_of(name: str, array: Array) -> list[int]:
 
 
 def differences(operands: Sequence[tuple[str, Codes]], lines: Sequence[Line]) -> list[str]:
-    """Where results differ from the expected ones, in words; one line for each operation and way."""
+    """Where results differ from the expected ones, in words; one line for each operation and mode."""
     count = len(operands[0][1])
     names = [f"%{letter}" for letter, _ in zip("ab", operands, strict=False)]
     types = [f"tensor<{count}x{name}>" for name, _ in operands]
@@ -69,7 +69,7 @@ def differences(operands: Sequence[tuple[str, Codes]], lines: Sequence[Line]) ->
     text = f"func.func @main({arguments}) -> ({results}) {{\n{body}  return {returned} : {results}\n}}"
     inputs = [array_of(name, codes) for name, codes in operands]
     found = []
-    for way, options in WAYS.items():
+    for mode, options in MODES.items():
         for line, array in zip(lines, nimblehlo.execute(text, inputs, options=options), strict=True):
             got = codes_of(line.result.name, array)
             wrong = [k for k in range(count) if not _agree(line.result, got[k], line.expected[k])]
@@ -78,7 +78,7 @@ def differences(operands: Sequence[tuple[str, Codes]], lines: Sequence[Line]) ->
                 given = ", ".join(f"{FORMATS[name].decode(codes[first])}" for name, codes in operands)
                 wanted = line.expected[first]
                 found.append(
-                    f"{line.name} ({way}): {len(wrong)} of {count} differ; of {given}: {got[first]:#x}, not "
+                    f"{line.name} ({mode}): {len(wrong)} of {count} differ; of {given}: {got[first]:#x}, not "
                     f"{'NaN' if wanted is None else hex(wanted)}"
                 )
     return found

@@ -13,7 +13,8 @@ from jax import lax
 
 import nimblehlo
 from nimblehlo import Options
-from tests.running import WAYS, run_xla, same_bits
+from tests.running import MODES as COMPILE_MODES
+from tests.running import run_xla, same_bits
 
 Array = np.ndarray[Any, Any]
 
@@ -38,9 +39,9 @@ def scatter(a: str, indices: str, updates: str, numbers: str, body: str = BODIES
 
 
 def windows_left_out(text: str, *inputs: Array) -> Array:
-    """The result of all ways under the option, which have the same bits."""
+    """The result in every mode under the option, which have the same bits."""
     results = []
-    for options in WAYS.values():
+    for options in COMPILE_MODES.values():
         chosen = Options(options.compile, options.threads, scatter_out_of_bounds="window")
         (result,) = nimblehlo.execute(text, inputs, options=chosen)
         results.append(result)
@@ -235,10 +236,11 @@ def test_what_jax_lowers_is_run_as_by_xla(dtype: Any, sizes: Any, names: tuple[s
     lowered = jax.jit(function).lower(*inputs)
     want = [np.asarray(value) for value in lowered.compile()(*inputs)]
     text = lowered.as_text()
-    ways = [*WAYS.values()]
+    compile_modes = [*COMPILE_MODES.values()]
     if sizes is SMALL:
-        ways.append(Options(sanitize=["unique_indices", "dropped_updates"], sanitize_action="collect"))
-    for options in ways:
+        checks = ["unique_indices", "dropped_updates"]
+        compile_modes.append(Options(sanitize=checks, sanitize_action="collect"))
+    for options in compile_modes:
         got = nimblehlo.execute(text, inputs, options=options)
         for index, (a, b) in enumerate(zip(got, want, strict=True)):
             assert same_bits(a, b), index

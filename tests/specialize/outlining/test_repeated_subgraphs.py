@@ -15,7 +15,7 @@ from nimblehlo.ir import Function
 from nimblehlo.ops.framework.verify import verify
 from nimblehlo.specialize import specialize
 from nimblehlo.specialize.outlining import repeated_subgraphs
-from tests.running import WAYS, same_bits
+from tests.running import MODES, same_bits
 
 SQUARE, ROW, COUNT = "tensor<8x8xf32>", "tensor<8xf32>", "tensor<f32>"
 
@@ -126,11 +126,11 @@ def assert_nothing_changes(text: str, inputs: list[np.ndarray[Any, Any]]) -> Non
     class Flat(Executable):
         _outlines_subgraphs = False
 
-    for way, options in WAYS.items():
+    for mode, options in MODES.items():
         module = nimblehlo.load(text)
         made, flat = Executable(module, "main", options), Flat(module, "main", options)
         for got, want in zip(made(*inputs), flat(*inputs), strict=True):
-            assert same_bits(got, want), way
+            assert same_bits(got, want), mode
 
 
 def test_layers_are_calls_of_one_function() -> None:
