@@ -260,7 +260,7 @@ class Executable:
         try:
             if self._sanitizer is not None:
                 return self._sanitized(self._sanitizer, types)
-            drops_windows = self._out_of_bounds.unit == "window"
+            drops_windows = self._out_of_bounds.granularity == "window"
             function = specialize(
                 self._module,
                 self._entry,
@@ -489,4 +489,4 @@ def _sanitizer(options: Options, scatters: OutOfBounds) -> Sanitizer | None:
         return None
     from .sanitizer import Sanitizer
 
-    return Sanitizer(replace(options, scatter_out_of_bounds=scatters.unit))
+    return Sanitizer(replace(options, scatter_out_of_bounds=scatters.granularity))

@@ -74,18 +74,18 @@ class ElementType:
         dtype: the NumPy or ml_dtypes form.
     """
 
-    __slots__ = ("_form", "category", "dtype", "name", "width")
+    __slots__ = ("_numpy_type", "category", "dtype", "name", "width")
 
     dtype: np.dtype[Any]
 
-    def __init__(self, name: str, category: int, width: int, form: type | str) -> None:
+    def __init__(self, name: str, category: int, width: int, numpy_type: type | str) -> None:
         """Declare a type whose form is NumPy's, or that of this name in ml_dtypes."""
         self.name = name
         self.category = category
         self.width = width
-        self._form = form
-        if isinstance(form, type):
-            self.dtype = np.dtype(form)
+        self._numpy_type = numpy_type
+        if isinstance(numpy_type, type):
+            self.dtype = np.dtype(numpy_type)
 
     def __getattr__(self, name: str) -> Any:
         """The dtype at its first use: few programs need ml_dtypes."""
@@ -93,7 +93,7 @@ class ElementType:
             raise AttributeError(name)
         import ml_dtypes
 
-        self.dtype = np.dtype(getattr(ml_dtypes, str(self._form)))
+        self.dtype = np.dtype(getattr(ml_dtypes, str(self._numpy_type)))
         return self.dtype
 
     def __str__(self) -> str:
@@ -148,7 +148,9 @@ TF32: Final = ElementType("tf32", FLOAT, 19, np.float32)
 """Occurs as a precision type of dot algorithms only."""
 
 _BY_NAME: Final = {**ELEMENT_TYPES, "index": INDEX, "tf32": TF32}
-_BY_NUMPY_DTYPE: Final = {np.dtype(one._form): one for one in _DECLARED if isinstance(one._form, type)}
+_BY_NUMPY_DTYPE: Final = {
+    np.dtype(one._numpy_type): one for one in _DECLARED if isinstance(one._numpy_type, type)
+}
 
 
 def element_type(name: str) -> ElementType:

@@ -133,7 +133,8 @@ class PreparedGather:
         self._check(operand, start_indices)
         result = np.empty(self.result_shape, operand.dtype)
         if result.size:
-            components = [self._native(np.asarray(start_indices[part])) for part in self._component_slices]
+            slices = self._component_slices
+            components = [self._native(np.asarray(start_indices[indices])) for indices in slices]
             loops = self._loops_for(tuple([component.strides for component in components]))
             loops.run(operand, components, self._sample, result, self._threads)
         return result

@@ -174,8 +174,8 @@ class PreparedScatter:
             for array, dtype in zip(arrays, dtypes, strict=False):
                 fits = fits and array.shape == shape and array.dtype == dtype
             if not fits:
-                given = [(array.shape, array.dtype) for array in arrays]
-                raise ValueError(f"{name} are {given}, but {shape} and {dtypes} were prepared for")
+                actual = [(array.shape, array.dtype) for array in arrays]
+                raise ValueError(f"{name} are {actual}, but {shape} and {dtypes} were prepared for")
 
 
 class _Indices(NamedTuple):

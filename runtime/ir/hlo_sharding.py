@@ -169,7 +169,7 @@ class _Reader:
                 self.integer()
             elif token != ",":
                 raise ValueError(f"has {token!r}, which is no part of a sharding")
-        return _made(kind, sizes, devices, subgroups)
+        return _hlo_sharding(kind, sizes, devices, subgroups)
 
     def only(self, before: str, kind: str) -> str:
         """The kind, unless there is one already."""
@@ -237,7 +237,9 @@ class _Reader:
                 return
 
 
-def _made(kind: str, sizes: list[int], devices: tuple[int, ...], subgroup_kinds: list[str]) -> HloSharding:
+def _hlo_sharding(
+    kind: str, sizes: list[int], devices: tuple[int, ...], subgroup_kinds: list[str]
+) -> HloSharding:
     """The sharding of what was read."""
     if kind == "maximal" and not devices:
         raise ValueError("is maximal, but names no device")

@@ -121,15 +121,15 @@ class Watch:
         for file, _ in self._poller.poll(0):
             rank = self._ranks[file]
             try:
-                said = self._connections[rank].recv(4096).decode()
+                report = self._connections[rank].recv(4096).decode()
             except BlockingIOError:
                 continue
             except OSError:
-                said = ""
-            *lines, self._partial[rank] = (self._partial.get(rank, "") + said).split("\n")
+                report = ""
+            *lines, self._partial[rank] = (self._partial.get(rank, "") + report).split("\n")
             for line in lines:
                 self._note(rank, line)
-            if not said:
+            if not report:
                 self._note_end(rank)
 
     def _note(self, rank: int, line: str) -> None:

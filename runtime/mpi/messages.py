@@ -36,7 +36,7 @@ MAX_SCRATCH_BYTES: Final = 1 << 28
 _HEADER_TAG: Final = 1
 _ARRAY_TAG: Final = 2
 
-_GIVEN_UP: Final[list[object]] = []
+_ABANDONED: Final[list[object]] = []
 """Memory that messages of failed runs may still use."""
 
 
@@ -242,7 +242,7 @@ class Messages:
 
     def give_up(self) -> None:
         """Receive no more; MPI may still use the memory of what is on its way."""
-        _GIVEN_UP.append((self._outgoing, self._incoming))
+        _ABANDONED.append((self._outgoing, self._incoming))
 
 
 def new_arrays(types: Sequence[ArrayType]) -> tuple[Array, ...]:

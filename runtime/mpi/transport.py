@@ -69,7 +69,7 @@ class _Exchange:
     Attributes:
         rendezvous: the members that are here.
         positions: for each rank the positions of its members in the group.
-        parts: by rank, what it has sent, in each of the rounds.
+        payloads: by rank, what it has sent, in each of the rounds.
         ranges: for each rank its number among those that take part.
         results: of `all_reduce` in ranges: the arrays that are being filled.
     """
@@ -77,7 +77,7 @@ class _Exchange:
     def __init__(self, rendezvous: Rendezvous, positions: Mapping[int, list[int]]) -> None:
         self.rendezvous = rendezvous
         self.positions = positions
-        self.parts: list[dict[int, Values]] = [{}, {}]
+        self.payloads: list[dict[int, Values]] = [{}, {}]
         self.ranges = {rank: index for index, rank in enumerate(sorted(positions))}
         self.results: list[Array] = []
         self.view: Joint = next(iter(rendezvous.members.values()))[0]
@@ -93,9 +93,9 @@ class _Exchange:
         return tuple([self.range_of(rank, result) for result in self.results])
 
 
-    def put_in_place(self) -> None:
+    def store_ranges(self) -> None:
         """Copy the ranges that came in before there were results here to receive them."""
-        for rank, ranges in self.parts[1].items():
+        for rank, ranges in self.payloads[1].items():
             for place, array in zip(self.ranges_of_results(rank), ranges, strict=True):
                 if not np.may_share_memory(place, array):
                     place[...] = array
@@ -146,7 +146,7 @@ class MPITransport(Transport):
         if self._is_ranged(exchange):
             self._send_ranges(identity, exchange)
         else:
-            self._send_parts(identity, exchange)
+            self._send_payloads(identity, exchange)
         for source, step, description, values in self._early.pop(identity, ()):
             self._enter(identity, exchange, source, step, description, values)
 
@@ -174,7 +174,7 @@ class MPITransport(Transport):
                 self.mailbox.send(rank, ("exchange", identity, step, description), arrays)
         self._enter(identity, exchange, self.rank, step, description, values[self.rank])
 
-    def _send_parts(self, identity: Hashable, exchange: _Exchange) -> None:
+    def _send_payloads(self, identity: Hashable, exchange: _Exchange) -> None:
         """Send each rank what its members need of those here."""
         size = len(exchange.rendezvous.group)
         self._post(
@@ -185,7 +185,7 @@ class MPITransport(Transport):
                 rank: tuple(
                     array
                     for position in exchange.positions[self.rank]
-                    for array in exchange.view.parts_for(
+                    for array in exchange.view.payload(
                         Member(position, size), self._operands(exchange, position), receivers
                     )
                 )
@@ -248,41 +248,41 @@ class MPITransport(Transport):
                 operation=operation.name,
                 location=operation.location,
             )
-        parts = exchange.parts[step]
-        parts[source] = values
-        if len(parts) < len(exchange.positions):
+        payloads = exchange.payloads[step]
+        payloads[source] = values
+        if len(payloads) < len(exchange.positions):
             return
         if not self._is_ranged(exchange):
             del self._exchanges[identity]
-            self._combine_parts(exchange)
+            self._combine_payloads(exchange)
         elif step == 0:
             self._combine_ranges(identity, exchange)
         else:
             del self._exchanges[identity]
-            exchange.put_in_place()
+            exchange.store_ranges()
             self._complete(exchange, [tuple(exchange.results)] * len(exchange.positions[self.rank]))
 
-    def _combine_parts(self, exchange: _Exchange) -> None:
-        """Compute the results of the members here from the parts of all."""
+    def _combine_payloads(self, exchange: _Exchange) -> None:
+        """Compute the results of the members here from the payloads of all."""
         size = len(exchange.rendezvous.group)
-        parts: list[Values] = [()] * size
+        payloads: list[Values] = [()] * size
         for rank, positions in exchange.positions.items():
-            arrays = exchange.parts[0][rank]
+            arrays = exchange.payloads[0][rank]
             # Each member of a rank contributes as much as the others, or nothing.
-            counts = [self._part_count(exchange, position) for position in positions]
+            counts = [self._array_count(exchange, position) for position in positions]
             first = 0
             for position, count in zip(positions, counts, strict=True):
-                parts[position] = arrays[first : first + count]
+                payloads[position] = arrays[first : first + count]
                 first += count
         here = exchange.positions[self.rank]
-        results = exchange.view.combine(parts, here, **exchange.rendezvous.regions)
+        results = exchange.view.combine(payloads, here, **exchange.rendezvous.regions)
         self._complete(exchange, results)
 
-    def _part_count(self, exchange: _Exchange, position: int) -> int:
+    def _array_count(self, exchange: _Exchange, position: int) -> int:
         """How many arrays a member sends to the members here: as many as one here would in its place."""
         here = exchange.positions[self.rank]
         member = Member(position, len(exchange.rendezvous.group))
-        return len(exchange.view.parts_for(member, self._operands(exchange, here[0]), here))
+        return len(exchange.view.payload(member, self._operands(exchange, here[0]), here))
 
     def _complete(self, exchange: _Exchange, results: Sequence[Values]) -> None:
         for position, values in zip(exchange.positions[self.rank], results, strict=True):
@@ -294,7 +294,7 @@ class MPITransport(Transport):
         reductions = self._reductions(exchange)
         nodes: list[dict[Node, Array]] = [{} for _ in reductions]
         for rank, positions in exchange.positions.items():
-            arrays = iter(exchange.parts[0][rank])
+            arrays = iter(exchange.payloads[0][rank])
             names = list(own_nodes(size, positions))
             for of_operand in nodes:
                 of_operand.update({name: next(arrays) for name in names})
@@ -307,9 +307,9 @@ class MPITransport(Transport):
         for reduction, of_operand, result in zip(reductions, nodes, reduced, strict=True):
             reduction.reduce(of_operand, size, out=result)
         self.messages.scratch.give_back(
-            [array for rank, arrays in exchange.parts[0].items() if rank != self.rank for array in arrays]
+            [array for rank, arrays in exchange.payloads[0].items() if rank != self.rank for array in arrays]
         )
-        exchange.parts[0].clear()
+        exchange.payloads[0].clear()
         self._post(identity, exchange, 1, dict.fromkeys(exchange.positions, reduced))
 
     def _allocate(self, source: int, content: Any, types: Sequence[ArrayType]) -> Sequence[Array]:

@@ -115,10 +115,10 @@ class Context:
 
     def enter(self, value: Value, local: Value, layout: Layout | None = None) -> None:
         """Enter what stands for a value; it gets the layout that the program gives the value."""
-        wanted = self.layout(value)
-        if layout is not None and layout != wanted:
-            local = self.converted(local, layout, wanted)
-        self.values[value] = local, wanted
+        target = self.layout(value)
+        if layout is not None and layout != target:
+            local = self.converted(local, layout, target)
+        self.values[value] = local, target
 
     def operand(self, value: Value, layout: Layout) -> Value:
         """What a device holds of a value in a layout."""
@@ -134,16 +134,16 @@ class Context:
         regions: Iterable[Region] = (),
     ) -> Operation:
         """Append an operation."""
-        made = self.builder.create(name, operands, types, attributes, regions, self.location)
-        self.work.of_devices += elements(made) * self.devices.count
-        return made
+        created = self.builder.create(name, operands, types, attributes, regions, self.location)
+        self.work.of_devices += elements(created) * self.devices.count
+        return created
 
     def again(self, operation: Operation, operands: Sequence[Value], **changed: Attribute) -> None:
         """Append an operation of the program on local operands; its results have the program's layouts."""
         attributes = without_shardings(operation.attributes) | changed
         types = list(map(self.local_type, operation.results))
-        made = self.create(operation.name, operands, types, attributes)
-        for result, local in zip(operation.results, made.results, strict=True):
+        created = self.create(operation.name, operands, types, attributes)
+        for result, local in zip(operation.results, created.results, strict=True):
             self.enter(result, local)
 
     def constant(self, array: np.ndarray[Any, Any]) -> Value:
@@ -183,20 +183,20 @@ class Context:
         type = TensorType(groups.shape, _I64)
         return {"replica_groups": DenseElementsAttribute(type, groups), "channel_handle": CHANNEL}
 
-    def converted(self, value: Value, current: Layout, wanted: Layout) -> Value:
+    def converted(self, value: Value, current: Layout, target: Layout) -> Value:
         """A value in another layout: dimensions are joined along axes that end, then divided along new ones.
 
         Raises:
             NoRule: it is divided along axes along which it shall be a term.
         """
-        if current == wanted:
+        if current == target:
             return value
-        ending = [axis for axis in current.terms if axis not in wanted.terms]
+        ending = [axis for axis in current.terms if axis not in target.terms]
         if ending:
             value = self.all_reduced(value, ending)
-        beginning = [axis for axis in wanted.terms if axis not in current.terms]
+        beginning = [axis for axis in target.terms if axis not in current.terms]
         for dimension, axes in enumerate(current.dimensions):
-            kept = _common(axes, wanted.dimensions[dimension])
+            kept = _common(axes, target.dimensions[dimension])
             placed = [axis for axis in axes[len(kept) :] if axis in beginning]
             if placed and len(placed) < len(axes) - len(kept):
                 raise NoRule("a dimension becomes whole along some axes and terms along others")
@@ -207,7 +207,7 @@ class Context:
                 value = self._gathered(value, dimension, axes[len(kept) :])
         if beginning:
             value = self._first_alone(value, beginning)
-        for dimension, axes in enumerate(wanted.dimensions):
+        for dimension, axes in enumerate(target.dimensions):
             kept = _common(axes, current.dimensions[dimension])
             if len(kept) < len(axes):
                 value = self._sliced(value, dimension, axes[len(kept) :])

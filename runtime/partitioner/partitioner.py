@@ -126,13 +126,13 @@ class _Partitioner:
         values = dict(zip(source.arguments, zip(block.arguments, layouts, strict=True), strict=True))
         context = Context(self.devices, scope, block, values, self.work)
         self.block(source, context, "func.return", results)
-        made = function.with_body(Region([block]))
-        made.type = FunctionType(types, result_types)
-        made.argument_attributes = tuple(map(without_shardings, function.argument_attributes))
-        made.result_attributes = tuple(map(without_shardings, function.result_attributes))
-        made.attributes = without_shardings(function.attributes)
-        self.functions[name] = made
-        return made
+        created = function.with_body(Region([block]))
+        created.type = FunctionType(types, result_types)
+        created.argument_attributes = tuple(map(without_shardings, function.argument_attributes))
+        created.result_attributes = tuple(map(without_shardings, function.result_attributes))
+        created.attributes = without_shardings(function.attributes)
+        self.functions[name] = created
+        return created
 
     def _layout(self, scope: Scope, value: Value) -> Layout:
         return self.devices.layout(scope.sharding_of(value), value.type)
@@ -183,9 +183,9 @@ class _Partitioner:
             for value, argument in zip(operation.operands, source.body.block.arguments, strict=True)
         ]
         attributes = {"callee": operation.attributes["callee"]}
-        made = context.create(_CALL, operands, function.type.results, attributes)
+        created = context.create(_CALL, operands, function.type.results, attributes)
         layouts = self.result_layouts(source)
-        for result, local, layout in zip(operation.results, made.results, layouts, strict=True):
+        for result, local, layout in zip(operation.results, created.results, layouts, strict=True):
             context.enter(result, local, layout)
 
     def loop(self, operation: Operation, context: Context) -> None:
@@ -200,8 +200,8 @@ class _Partitioner:
             self.region(body, context, layouts, layouts),
         ]
         types = [value.type for value in operands]
-        made = context.create(operation.name, operands, types, None, regions)
-        for result, local in zip(operation.results, made.results, strict=True):
+        created = context.create(operation.name, operands, types, None, regions)
+        for result, local in zip(operation.results, created.results, strict=True):
             context.enter(result, local)
 
     def branches(self, operation: Operation, context: Context) -> None:
@@ -210,8 +210,8 @@ class _Partitioner:
         selector = context.operand(operation.operands[0], Layout(()))
         regions = [self.region(region, context, (), layouts) for region in operation.regions]
         types = list(map(context.local_type, operation.results))
-        made = context.create(operation.name, [selector], types, None, regions)
-        for result, local in zip(operation.results, made.results, strict=True):
+        created = context.create(operation.name, [selector], types, None, regions)
+        for result, local in zip(operation.results, created.results, strict=True):
             context.enter(result, local)
 
     def region(

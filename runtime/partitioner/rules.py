@@ -85,8 +85,8 @@ def _finish(
     attributes = without_shardings(operation.attributes) | changed
     type = context.devices.local_type(operation.result.type, layout)
     regions = [copy_region(region, {}) for region in operation.regions]
-    made = context.create(operation.name, operands, [type], attributes, regions)
-    context.enter(operation.result, made.result, layout)
+    created = context.create(operation.name, operands, [type], attributes, regions)
+    context.enter(operation.result, created.result, layout)
 
 
 def _whole(operation: Operation, context: Context) -> None:
@@ -100,8 +100,8 @@ def _whole(operation: Operation, context: Context) -> None:
     regions = [whole_region(context, region, captured) for region in operation.regions]
     attributes = without_shardings(operation.attributes)
     types = [result.type for result in operation.results]
-    made = context.create(operation.name, operands, types, attributes, regions)
-    for result, local in zip(operation.results, made.results, strict=True):
+    created = context.create(operation.name, operands, types, attributes, regions)
+    for result, local in zip(operation.results, created.results, strict=True):
         context.enter(result, local, whole(result.type))
 
 
@@ -116,8 +116,8 @@ def _constant(operation: Operation, context: Context) -> None:
         type = local
     else:
         layout = whole(type)
-    made = context.create("stablehlo.constant", (), [type], {"value": value})
-    context.enter(operation.result, made.result, layout)
+    created = context.create("stablehlo.constant", (), [type], {"value": value})
+    context.enter(operation.result, created.result, layout)
 
 
 def _iota(operation: Operation, context: Context) -> None:
@@ -195,8 +195,8 @@ def _reshape(operation: Operation, context: Context) -> None:
 def _slice(operation: Operation, context: Context) -> None:
     """Dimensions that are taken whole may be divided."""
     (operand,) = operation.operands
-    wanted = context.layout(operation.result)
-    layout = _divided_where_whole(wanted, operand, operation.result)
+    target = context.layout(operation.result)
+    layout = _divided_where_whole(target, operand, operation.result)
     local = context.operand(operand, layout)
     limits = [
         local_size if axes else limit
@@ -210,8 +210,8 @@ def _slice(operation: Operation, context: Context) -> None:
 def _dynamic_slice(operation: Operation, context: Context) -> None:
     """Dimensions that are taken whole may be divided."""
     operand, *starts = operation.operands
-    wanted = context.layout(operation.result)
-    layout = _divided_where_whole(wanted, operand, operation.result)
+    target = context.layout(operation.result)
+    layout = _divided_where_whole(target, operand, operation.result)
     locals = [context.operand(operand, layout), *(context.operand(start, Layout(())) for start in starts)]
     sizes = tensor_type(operation.result).shape
     counts = map(context.devices.size, layout.dimensions)
@@ -222,17 +222,17 @@ def _dynamic_slice(operation: Operation, context: Context) -> None:
 def _dynamic_update_slice(operation: Operation, context: Context) -> None:
     """Dimensions that are updated whole may be divided."""
     operand, update, *starts = operation.operands
-    wanted = context.layout(operation.result)
-    layout = _divided_where_whole(wanted, update, operation.result)
+    target = context.layout(operation.result)
+    layout = _divided_where_whole(target, update, operation.result)
     locals = [context.operand(value, layout) for value in (operand, update)]
     _finish(operation, context, [*locals, *(context.operand(start, Layout(())) for start in starts)], layout)
 
 
-def _divided_where_whole(wanted: Layout, value: Value, other: Value) -> Layout:
+def _divided_where_whole(target: Layout, value: Value, other: Value) -> Layout:
     """The layout, divided only in the dimensions in which two tensors have the same size."""
-    pairs = zip(wanted.dimensions, tensor_type(value).shape, tensor_type(other).shape, strict=True)
+    pairs = zip(target.dimensions, tensor_type(value).shape, tensor_type(other).shape, strict=True)
     dimensions = [axes if size == other_size else () for axes, size, other_size in pairs]
-    return Layout(tuple(dimensions), wanted.terms)
+    return Layout(tuple(dimensions), target.terms)
 
 
 def _scatter(operation: Operation, context: Context) -> None:
@@ -245,7 +245,7 @@ def _scatter(operation: Operation, context: Context) -> None:
         _whole(operation, context)
         return
     operand, indices, updates = operation.operands
-    wanted = context.layout(operation.result)
+    target = context.layout(operation.result)
     _, current = context.values[updates]
     windows = dimensions_of.fields.get("update_window_dims", ())
     vector = dimensions_of.fields.get("index_vector_dim", 0)
@@ -260,22 +260,22 @@ def _scatter(operation: Operation, context: Context) -> None:
         context.operand(updates, Layout(tuple(dimensions))),
     ]
     layout = Layout(whole(operation.result.type).dimensions, summed)
-    kept = Layout(layout.dimensions, tuple([axis for axis in summed if axis in wanted.terms]))
-    made = context.create(
+    kept = Layout(layout.dimensions, tuple([axis for axis in summed if axis in target.terms]))
+    created = context.create(
         operation.name,
         locals,
         [operation.result.type],
         without_shardings(operation.attributes),
         [copy_region(operation.regions[0], {})],
     )
-    context.enter(operation.result, context.converted(made.result, layout, kept), kept)
+    context.enter(operation.result, context.converted(created.result, layout, kept), kept)
 
 
 def _concatenate(operation: Operation, context: Context) -> None:
-    wanted = context.layout(operation.result)
+    target = context.layout(operation.result)
     joined = _integer(operation, "dimension")
-    dimensions = [() if index == joined else axes for index, axes in enumerate(wanted.dimensions)]
-    layout = Layout(tuple(dimensions), wanted.terms)
+    dimensions = [() if index == joined else axes for index, axes in enumerate(target.dimensions)]
+    layout = Layout(tuple(dimensions), target.terms)
     _finish(operation, context, [context.operand(each, layout) for each in operation.operands], layout)
 
 
@@ -285,41 +285,41 @@ def _reduce(operation: Operation, context: Context) -> None:
     inputs, initial = operation.operands[:count], operation.operands[count:]
     if captured_values(operation.regions):
         raise NoRule("a reduction uses values from outside")
-    wanted = context.layout(operation.results[0])
-    layout, ending = _reduced_layout(operation, context, wanted)
+    target = context.layout(operation.results[0])
+    layout, ending = _reduced_layout(operation, context, target)
     operands = [context.operand(each, layout) for each in inputs]
     operands += [context.operand(each, whole(each.type)) for each in initial]
     is_sum = _combination(operation) == "stablehlo.add"
-    terms = {*layout.terms, *(axis for axis in ending if is_sum and axis in wanted.terms)}
-    types = [context.devices.local_type(each.type, Layout(wanted.dimensions)) for each in operation.results]
+    terms = {*layout.terms, *(axis for axis in ending if is_sum and axis in target.terms)}
+    types = [context.devices.local_type(each.type, Layout(target.dimensions)) for each in operation.results]
     regions = [copy_region(region, {}) for region in operation.regions]
     attributes = without_shardings(operation.attributes)
-    made = context.create(operation.name, operands, types, attributes, regions)
+    created = context.create(operation.name, operands, types, attributes, regions)
     joined = [axis for axis in ending if axis not in terms]
-    for result, local in zip(operation.results, made.results, strict=True):
+    for result, local in zip(operation.results, created.results, strict=True):
         value = local
         if joined:
             value = context.all_reduced(local, joined, copy_region(operation.regions[0], {}))
-        context.enter(result, value, Layout(wanted.dimensions, tuple(sorted(terms))))
+        context.enter(result, value, Layout(target.dimensions, tuple(sorted(terms))))
 
 
-def _reduced_layout(operation: Operation, context: Context, wanted: Layout) -> tuple[Layout, list[str]]:
+def _reduced_layout(operation: Operation, context: Context, target: Layout) -> tuple[Layout, list[str]]:
     """The layout of the inputs of a reduction, and the axes that divide dimensions that it reduces."""
     reduced = _integers(operation, "dimensions")
     _, current = context.values[operation.operands[0]]
     neutral = len(operation.operands) == 2 and _is_neutral(operation, operation.operands[1])
-    kept = iter(wanted.dimensions)
+    kept = iter(target.dimensions)
     dimensions: list[tuple[str, ...]] = []
     ending: list[str] = []
     for index, axes in enumerate(current.dimensions):
         if index not in reduced:
             dimensions.append(next(kept))
             continue
-        free = [axis for axis in axes if neutral and axis not in wanted.used()]
+        free = [axis for axis in axes if neutral and axis not in target.used()]
         dimensions.append(tuple(free))
         ending += free
     is_sum = neutral and _combination(operation) == "stablehlo.add"
-    terms = tuple([axis for axis in current.terms if is_sum and axis in wanted.terms])
+    terms = tuple([axis for axis in current.terms if is_sum and axis in target.terms])
     return Layout(tuple(dimensions), terms), ending
 
 
@@ -371,9 +371,9 @@ def _dot_general(operation: Operation, context: Context) -> None:
     assert isinstance(fields, StructAttribute)
     batching = [fields.fields.get(f"{side}_batching_dimensions", ()) for side in ("lhs", "rhs")]
     contracting = [fields.fields.get(f"{side}_contracting_dimensions", ()) for side in ("lhs", "rhs")]
-    wanted = context.layout(operation.result)
-    contracted = _contracted_axes(operation, context, contracting, wanted)
-    results = list(wanted.dimensions)
+    target = context.layout(operation.result)
+    contracted = _contracted_axes(operation, context, contracting, target)
+    results = list(target.dimensions)
     batch = [results.pop(0) for _ in batching[0]]
     operands = []
     for value, batched, summed in zip(operation.operands, batching, contracting, strict=True):
@@ -385,8 +385,8 @@ def _dot_general(operation: Operation, context: Context) -> None:
                 dimensions[index] = results.pop(0)
         operands.append(context.operand(value, Layout(tuple(dimensions))))
     ending = [axis for axes in contracted for axis in axes]
-    terms = tuple(sorted([axis for axis in ending if axis in wanted.terms]))
-    layout = Layout(wanted.dimensions, terms)
+    terms = tuple(sorted([axis for axis in ending if axis in target.terms]))
+    layout = Layout(target.dimensions, terms)
     type = context.devices.local_type(operation.result.type, layout)
     value = context.create(operation.name, operands, [type], without_shardings(operation.attributes)).result
     joined = [axis for axis in ending if axis not in terms]
@@ -396,10 +396,10 @@ def _dot_general(operation: Operation, context: Context) -> None:
 
 
 def _contracted_axes(
-    operation: Operation, context: Context, contracting: Sequence[Sequence[int]], wanted: Layout
+    operation: Operation, context: Context, contracting: Sequence[Sequence[int]], target: Layout
 ) -> list[tuple[str, ...]]:
     """The axes that divide each contracted dimension: those of an operand that the result does not use."""
-    used = wanted.used()
+    used = target.used()
     layouts = [context.values[value][1] for value in operation.operands]
     contracted = []
     for pair in zip(*contracting, strict=True):

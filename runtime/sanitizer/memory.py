@@ -101,11 +101,11 @@ class Shadows:
         if isinstance(view, Scatter):
             return self._follow_scatter(view)
         if view.name == "stablehlo.select":
-            return self._follow_moves(range(1, 3), np.where)
+            return self._follow_movement(range(1, 3), np.where)
         if view.name == "stablehlo.concatenate":
-            return self._follow_moves(range(len(view.operation.operands)), view.reference)
+            return self._follow_movement(range(len(view.operation.operands)), view.reference)
         if view.name in _MOVEMENT_OPS:
-            return self._follow_moves(range(_MOVEMENT_OPS[view.name]), view.reference)
+            return self._follow_movement(range(_MOVEMENT_OPS[view.name]), view.reference)
         return lambda operands, results, reads: self.read_all(operands, reads)
 
     def read_all(self, operands: Sequence[Any], reads: ReportRead) -> None:
@@ -153,7 +153,7 @@ class Shadows:
 
         return follow
 
-    def _follow_moves(self, moved: range, function: Callable[..., Any]) -> ShadowUpdate:
+    def _follow_movement(self, moved: range, function: Callable[..., Any]) -> ShadowUpdate:
         """Apply `function` to the shadows of the `moved` operands; the other operands are read."""
 
         def follow(operands: Sequence[Any], results: Sequence[Any], reads: ReportRead) -> None:

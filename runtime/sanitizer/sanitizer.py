@@ -17,7 +17,7 @@ from ..ops.custom_calls.targets import BUILT_IN
 from ..ops.framework.declaration import Array, Op
 from ..ops.framework.verify import TERMINATORS, view_of
 from ..ops.indexing.scatter import Scatter
-from ..ops.internal.whole_windows import may_drop_windows, moved
+from ..ops.internal.whole_windows import exclude_partial_windows, may_drop_windows
 from ..ops.numerics.quantized_operation import has_quantized_types
 from ..ops.reduction.bodies import monoid
 from ..ops.shape.dynamic_shapes import RunTimeShaped
@@ -309,7 +309,8 @@ def _with_whole_windows(view: Any, operands: Sequence[Array]) -> list[Array]:
     """The operands of a scatter, with indices that drop whole windows."""
     count = len(view.inputs)
     arguments = list(operands)
-    arguments[count] = moved(view, operands[0].shape, operands[count], operands[count + 1].shape)
+    shapes = operands[0].shape, operands[count + 1].shape
+    arguments[count] = exclude_partial_windows(view, shapes[0], operands[count], shapes[1])
     return arguments
 
 

@@ -234,8 +234,8 @@ class _Inliner:
             attributes = {"value": operation.attributes["value"]}
             types = [result.type for result in operation.results]
             location = operation.location
-            made = builder.create("stablehlo.constant", (), types, attributes, location=location)
-            results: Sequence[Value] = made.results
+            created = builder.create("stablehlo.constant", (), types, attributes, location=location)
+            results: Sequence[Value] = created.results
         else:
             results = [values[operand] for operand in operation.operands[: len(operation.results)]]
         values.update(zip(operation.results, results, strict=True))

@@ -58,8 +58,8 @@ def test_ranges_that_came_in_before_there_were_results_are_copied() -> None:
     exchange.results = [np.zeros((2, 6), np.float32)]
     own = exchange.ranges_of_results(0)
     own[0][...] = 1
-    exchange.parts[1] = {0: own, 1: (np.full(4, 2, np.float32),), 2: exchange.ranges_of_results(2)}
-    exchange.put_in_place()
+    exchange.payloads[1] = {0: own, 1: (np.full(4, 2, np.float32),), 2: exchange.ranges_of_results(2)}
+    exchange.store_ranges()
     np.testing.assert_array_equal(exchange.results[0].reshape(-1), [1] * 4 + [2] * 4 + [0] * 4)
 
 

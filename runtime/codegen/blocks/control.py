@@ -140,7 +140,8 @@ def emit_while(
     builder = emitter.builder
     cond, body = (region.block for region in operation.regions)
     carried = [
-        _Carried(emitter, bound, _array_made(emitter, body, number)) for number, bound in enumerate(initial)
+        _Carried(emitter, bound, _updated_array(emitter, body, number))
+        for number, bound in enumerate(initial)
     ]
     left = None if budget is None else Variable(emitter, (budget,))
     with While(builder) as goes_on:
@@ -162,7 +163,7 @@ def emit_while(
     return [one.last() for one in carried], holds
 
 
-def _array_made(emitter: Emitter, body: Block, number: int) -> IrValue | None:
+def _updated_array(emitter: Emitter, body: Block, number: int) -> IrValue | None:
     """The array that a body's operations make and hand on at a position, if they do so there first."""
     handed_on = body.terminator.operands
     value = handed_on[number]

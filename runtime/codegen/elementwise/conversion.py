@@ -182,14 +182,14 @@ class _Layout:
         pattern = f"u{dtype.itemsize}"
         import ml_dtypes
 
-        found: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
-        self.exponent_bits, self.mantissa_bits = int(found.nexp), int(found.nmant)
+        limits: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+        self.exponent_bits, self.mantissa_bits = int(limits.nexp), int(limits.nmant)
         has_sign = self.exponent_bits + self.mantissa_bits < type.width
         self.sign_mask = 1 << (type.width - 1) if has_sign else 0
         infinity = np.asarray(np.inf).astype(dtype)
         with np.errstate(invalid="ignore"):
             codes = [
-                int(np.asarray(v).astype(dtype).view(pattern)) for v in (found.max, 1, infinity, -infinity)
+                int(np.asarray(v).astype(dtype).view(pattern)) for v in (limits.max, 1, infinity, -infinity)
             ]
         self.greatest, one, self.infinity, self.negative_infinity = codes
         self.bias = one >> self.mantissa_bits

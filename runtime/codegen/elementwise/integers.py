@@ -180,17 +180,17 @@ def _within_width(builder: ir.IRBuilder, type: ElementType, amount: ir.Value) ->
 def shift_left(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     """The bits moved up by an unsigned amount; zeros follow."""
     amount = _bits(builder, type, rhs)
-    moved = builder.shl(lhs, amount)
-    kept = builder.select(_within_width(builder, type, amount), moved, integer(lhs.type, 0))
-    return wrapped(builder, type, kept)
+    shifted = builder.shl(lhs, amount)
+    in_range = builder.select(_within_width(builder, type, amount), shifted, integer(lhs.type, 0))
+    return wrapped(builder, type, in_range)
 
 
 def shift_right_logical(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     """The bits moved down by an unsigned amount; zeros follow."""
     amount = _bits(builder, type, rhs)
-    moved = builder.lshr(_bits(builder, type, lhs), amount)
-    kept = builder.select(_within_width(builder, type, amount), moved, integer(lhs.type, 0))
-    return wrapped(builder, type, kept)
+    shifted = builder.lshr(_bits(builder, type, lhs), amount)
+    in_range = builder.select(_within_width(builder, type, amount), shifted, integer(lhs.type, 0))
+    return wrapped(builder, type, in_range)
 
 
 def shift_right_arithmetic(

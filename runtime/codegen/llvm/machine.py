@@ -71,7 +71,7 @@ def is_quick(key: str) -> bool:
 
 def may_be_quick() -> bool:
     """Whether any code is loaded, or lies on disk. No compiler is loaded to answer."""
-    return bool(_made) or has_folder(_FOLDERS)
+    return bool(_machines) or has_folder(_FOLDERS)
 
 
 def tuning() -> str:
@@ -183,12 +183,12 @@ _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
     # A child must find neither this lock nor LLVM's own held by a thread that it does not have.
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
-_made: list[_Machine] = []
+_machines: list[_Machine] = []
 
 
 def _machine() -> _Machine:
-    if not _made:
+    if not _machines:
         with _lock:
-            if not _made:
-                _made.append(_Machine())
-    return _made[0]
+            if not _machines:
+                _machines.append(_Machine())
+    return _machines[0]

@@ -225,10 +225,10 @@ class MinMaxReducer:
         if isinstance(self.type, ir.VectorType):
             has_nan, least_bits = self._of_lanes(has_nan, least_bits)
         zero = self.integer(0 if self.is_greatest else 1 << (self.integer.width - 1))
-        has_wanted_zero = builder.icmp_signed("==", least_bits, zero)
+        has_preferred_zero = builder.icmp_signed("==", least_bits, zero)
         is_zero = self.is_zero(value)
         value = builder.select(
-            builder.and_(has_wanted_zero, is_zero), builder.bitcast(zero, self.real), value
+            builder.and_(has_preferred_zero, is_zero), builder.bitcast(zero, self.real), value
         )
         return builder.select(has_nan, ir.Constant(self.real, float("nan")), value)
 

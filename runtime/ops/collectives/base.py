@@ -55,7 +55,7 @@ class Joint(Communicating):
         """The channel's id; 0 where the operation names none."""
         return self.channel_id or 0
 
-    def parts_for(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+    def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
         """What some members of a group need of another one's operands.
 
         Args:
@@ -65,11 +65,11 @@ class Joint(Communicating):
         """
         return operands
 
-    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
         """The results of some members of a group.
 
         Args:
-            parts: for each member, in the order of the group, what `parts_for` gives for these receivers.
+            payloads: for each member, in the order of the group, what `payload` gives for these receivers.
             receivers: their positions in the group.
             regions: see `Op.reference`.
         """
@@ -83,11 +83,11 @@ class Joint(Communicating):
             regions: see `Op.reference`.
         """
         everyone = range(len(members))
-        parts = [
-            self.parts_for(Member(position, len(members)), members[position], everyone)
+        payloads = [
+            self.payload(Member(position, len(members)), members[position], everyone)
             for position in everyone
         ]
-        return self.combine(parts, everyone, **regions)
+        return self.combine(payloads, everyone, **regions)
 
 
 class Collective(Joint):

@@ -151,9 +151,9 @@ class ManualComputation(Joint, name="nimblehlo.manual_computation"):
         position: int = at[axis.name] // minor % axis.size(self.mesh)
         return position
 
-    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
         """The results of a nested computation: those of each device of a group, put together."""
-        members = {self.member_at(position): values for position, values in enumerate(parts)}
+        members = {self.member_at(position): values for position, values in enumerate(payloads)}
         return [self.joined(members)] * len(receivers)
 
     def member_at(self, position: int) -> ProcessId:

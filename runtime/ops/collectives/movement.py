@@ -102,8 +102,9 @@ class AllGather(WithGlobalIds, name="stablehlo.all_gather"):
     def infer(self) -> list[Type]:
         return self._gathered(self.process_group_size())
 
-    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
-        gathered = tuple(np.concatenate(each, axis=self.all_gather_dim) for each in zip(*parts, strict=True))
+    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+        axis = self.all_gather_dim
+        gathered = tuple(np.concatenate(each, axis=axis) for each in zip(*payloads, strict=True))
         return [gathered] * len(receivers)
 
 
@@ -167,16 +168,16 @@ class AllToAll(Collective, name="stablehlo.all_to_all"):
         divided = size if size == DYNAMIC else size // self.split_count
         return resized(type, {split: divided, concat: scaled(type.shape[concat], self.split_count)})
 
-    def parts_for(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+    def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
         """For each operand, one after the other, the part of each receiver."""
         split = [np.split(value, self.split_count, self.split_dimension) for value in operands]
-        return tuple(parts[receiver] for parts in split for receiver in receivers)
+        return tuple(blocks[receiver] for blocks in split for receiver in receivers)
 
-    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
         count = len(receivers)
         return [
             tuple(
-                np.concatenate([part[first + index] for part in parts], axis=self.concat_dimension)
+                np.concatenate([part[first + index] for part in payloads], axis=self.concat_dimension)
                 for first in range(0, count * len(self.operands), count)
             )
             for index in range(count)
@@ -240,17 +241,17 @@ class CollectiveBroadcast(Collective, name="stablehlo.collective_broadcast"):
     def infer(self) -> list[Type]:
         return [*self.data_operands]
 
-    def parts_for(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+    def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
         """All operands of a process that may be a root."""
         return operands if self.has_dynamic_root or member.position == 0 else ()
 
-    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
         if not self.has_dynamic_root:
-            return [tuple(parts[0])] * len(receivers)
+            return [tuple(payloads[0])] * len(receivers)
         return [
             tuple(
-                parts[root][index]
-                for index, root in enumerate(roots_of(self, parts[receiver], len(parts), "C6"))
+                payloads[root][index]
+                for index, root in enumerate(roots_of(self, payloads[receiver], len(payloads), "C6"))
             )
             for receiver in receivers
         ]

@@ -101,29 +101,29 @@ class RaggedAllToAll(Collective, name="nimblehlo.ragged_all_to_all"):
     def infer(self) -> list[Type]:
         return [self.output]
 
-    def parts_for(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+    def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
         """The slices of each receiver with their offsets and sizes, then `output` and `recv_sizes`.
 
         The last two serve the process itself: others get none.
         """
         operand, output, inputs, sizes, outputs, recv_sizes = operands
         count = len(inputs) // member.group_size
-        parts: list[Array] = []
+        arrays: list[Array] = []
         for receiver in receivers:
             own = slice(receiver * count, (receiver + 1) * count)
             ranges = list(zip(inputs[own].tolist(), sizes[own].tolist(), strict=True))
             self._require_within("input_offsets", ranges, len(operand), "the operand")
             slices = [operand[first : first + size] for first, size in ranges]
-            parts += [np.concatenate([operand[:0], *slices]), outputs[own], sizes[own]]
+            arrays += [np.concatenate([operand[:0], *slices]), outputs[own], sizes[own]]
         is_own = member.position in receivers
-        return (*parts, output if is_own else output[:0], recv_sizes if is_own else recv_sizes[:0])
+        return (*arrays, output if is_own else output[:0], recv_sizes if is_own else recv_sizes[:0])
 
-    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
         results: list[Results] = []
         for index, receiver in enumerate(receivers):
             first = _ARRAYS_PER_RECEIVER * index
-            received = [_Received(*part[first : first + _ARRAYS_PER_RECEIVER]) for part in parts]
-            *_, output, recv_sizes = parts[receiver]
+            received = [_Received(*arrays[first : first + _ARRAYS_PER_RECEIVER]) for arrays in payloads]
+            *_, output, recv_sizes = payloads[receiver]
             results.append((self._written(np.array(output), received, recv_sizes),))
         return results
 

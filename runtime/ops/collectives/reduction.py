@@ -213,11 +213,11 @@ class AllReduce(Reducing, WithGlobalIds, name="stablehlo.all_reduce"):
     def infer(self) -> list[Type]:
         return [self.reduced_type(type) for type in self.operands]
 
-    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
         computation = regions["computation"]
         reduced = tuple(
             self.reduced(values, type, computation)
-            for values, type in zip(zip(*parts, strict=True), self.operands, strict=True)
+            for values, type in zip(zip(*payloads, strict=True), self.operands, strict=True)
         )
         return [reduced] * len(receivers)
 
@@ -296,14 +296,14 @@ class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
     def infer(self) -> list[Type]:
         return [self._scattered(self.process_group_size())]
 
-    def parts_for(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+    def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
         """The part of each receiver."""
         split = np.split(operands[0], member.group_size, self.scatter_dimension)
         return tuple(split[receiver] for receiver in receivers)
 
-    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
         computation = regions["computation"]
-        return [(self.reduced(values, self.operand, computation),) for values in zip(*parts, strict=True)]
+        return [(self.reduced(values, self.operand, computation),) for values in zip(*payloads, strict=True)]
 
 
 class CollectiveReduce(Reducing, name="stablehlo.collective_reduce"):
@@ -351,17 +351,17 @@ class CollectiveReduce(Reducing, name="stablehlo.collective_reduce"):
     def infer(self) -> list[Type]:
         return [self.reduced_type(type) for type in self.data_operands]
 
-    def parts_for(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
+    def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
         """All operands where a receiver may be a root."""
         return operands if self.has_dynamic_root or 0 in receivers else ()
 
-    def combine(self, parts: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
+    def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
         types = self.data_operands
         results = {receiver: list(self.results_outside(ProcessId(0, 0))) for receiver in receivers}
-        roots = roots_of(self, parts[0], len(parts), "C3") if parts[0] else []
+        roots = roots_of(self, payloads[0], len(payloads), "C3") if payloads[0] else []
         for index, (root, type) in enumerate(zip(roots, types, strict=False)):
             if root in results:
-                values = [operands[index] for operands in parts]
+                values = [operands[index] for operands in payloads]
                 results[root][index] = self.reduced(values, type, regions["computation"])
         return [tuple(results[receiver]) for receiver in receivers]
 

@@ -212,8 +212,8 @@ class _Verifier:
         )
         for name, actual, expected, label in sides:
             if not all_types_agree(actual, expected):
-                given, theirs = _types_text(actual), _types_text(expected)
-                raise view.error(f"{name} are {given}, but those of programs are {theirs}", label)
+                declared, inferred = _types_text(actual), _types_text(expected)
+                raise view.error(f"{name} are {declared}, but those of programs are {inferred}", label)
 
     def reject_recursion(self) -> None:
         """No function may call itself, directly or through others: programs are inlined."""

@@ -1,6 +1,7 @@
-"""Scatters that leave out whole windows, as XLA's do: the windows which do not fit are moved far away.
+"""Scatters that drop a window which is partly out of bounds as a whole, as XLA's do.
 
-An element-wise scatter of what is moved leaves out the same windows, every element of them.
+The start indices of such a window are set far out of bounds, so that a scatter which drops single elements
+drops all of its elements.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class WholeWindows(RunTimeShaped, name=WHOLE_WINDOWS):
     result = Result(INTEGER)
 
     def reference(self, input: Array, scatter_indices: Array, update: Array) -> Array:
-        return moved(self, input.shape, scatter_indices, update.shape)
+        return exclude_partial_windows(self, input.shape, scatter_indices, update.shape)
 
 
 def may_drop_windows(view: Any) -> bool:
@@ -105,7 +106,9 @@ def starts_outside(
     return vectors, (vectors < 0) | (vectors > np.array(last, np.int64).reshape(-1, 1))
 
 
-def moved(view: Any, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]) -> Array:
+def exclude_partial_windows(
+    view: Any, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
+) -> Array:
     """The indices as int64, with FAR_AWAY in place of the indices of windows that are not in bounds."""
     _, outside = starts_outside(view, shape, scatter_indices, updates_shape)
     indices = index_space.as_indices(scatter_indices)

@@ -53,12 +53,12 @@ class Collective(ShardingOp):
     @constraint
     def C2(self) -> str | None:
         """the sharding of tensor is on the mesh of out_sharding; it may be missing where it is not needed"""
-        given = self._given()
-        if self.scope is None or given is None:
+        current = self._operand_sharding()
+        if self.scope is None or current is None:
             return self._missing()
-        if self.scope.mesh(given) == self.scope.mesh(self.out_sharding):
+        if self.scope.mesh(current) == self.scope.mesh(self.out_sharding):
             return None
-        return f"tensor is on {given.mesh_text}, but out_sharding on {self.out_sharding.mesh_text}"
+        return f"tensor is on {current.mesh_text}, but out_sharding on {self.out_sharding.mesh_text}"
 
     def infer(self) -> list[Type]:
         return [self.tensor]
@@ -69,18 +69,18 @@ class Collective(ShardingOp):
 
     def _missing(self) -> str | None:
         """Whether the operand lacks a sharding that is needed."""
-        is_missing = self.needs_sharding and self.scope is not None and self._given() is None
+        is_missing = self.needs_sharding and self.scope is not None and self._operand_sharding() is None
         return "tensor has no sharding" if is_missing else None
 
-    def _given(self) -> TensorSharding | None:
+    def _operand_sharding(self) -> TensorSharding | None:
         """The sharding that the program gives the operand."""
         return None if self.scope is None else self.scope.sharding_of(self.operation.operands[0])
 
     def before(self) -> TensorSharding:
         """The operand's sharding; without one it is whole on each device."""
-        given = self._given()
-        if given is not None:
-            return given
+        current = self._operand_sharding()
+        if current is not None:
+            return current
         closed = DimensionSharding(())
         return TensorSharding(self.out_sharding.mesh, (closed,) * len(self.out_sharding.dimensions))
 
@@ -94,8 +94,8 @@ def _differs(index: int, expected: object, result: DimensionSharding) -> str | N
     if isinstance(expected, str) or expected == result.axes:
         return expected if isinstance(expected, str) else None
     assert isinstance(expected, tuple)
-    wanted = DimensionSharding(expected).body()
-    return f"dimension {index} of out_sharding is {result.body()}, but must have the axes {wanted}"
+    required = DimensionSharding(expected).body()
+    return f"dimension {index} of out_sharding is {result.body()}, but must have the axes {required}"
 
 
 def gathered(
@@ -225,14 +225,14 @@ class CollectivePermute(Collective, name="sdy.collective_permute", assembly=_OPE
     @constraint
     def C2(self) -> str | None:
         """tensor has a sharding of the same rank on the same mesh, or on one whose devices alone differ"""
-        given, mesh = self._given(), self.mesh()
-        before = None if self.scope is None or given is None else self.scope.mesh(given)
-        if mesh is None or before is None or given is None:
+        current, mesh = self._operand_sharding(), self.mesh()
+        before = None if self.scope is None or current is None else self.scope.mesh(current)
+        if mesh is None or before is None or current is None:
             return self._missing()
-        if mesh.axes != before.axes or len(given.dimensions) != len(self.out_sharding.dimensions):
-            return f"tensor has the sharding {given.body()} on the mesh {before.body()}"
-        if given.mesh != self.out_sharding.mesh and mesh.device_ids == before.device_ids:
-            return f"the meshes {given.mesh_text} and {self.out_sharding.mesh_text} have the same devices"
+        if mesh.axes != before.axes or len(current.dimensions) != len(self.out_sharding.dimensions):
+            return f"tensor has the sharding {current.body()} on the mesh {before.body()}"
+        if current.mesh != self.out_sharding.mesh and mesh.device_ids == before.device_ids:
+            return f"the meshes {current.mesh_text} and {self.out_sharding.mesh_text} have the same devices"
         return None
 
     @constraint
@@ -338,11 +338,11 @@ class ToUnreduced(Collective):
         mesh = self.mesh()
         if mesh is None:
             return None
-        wanted = mesh.sorted_and_merged([*self.before().unreduced, *self.becoming_unreduced()])
+        required = mesh.sorted_and_merged([*self.before().unreduced, *self.becoming_unreduced()])
         after: TensorSharding = self.out_sharding
-        if wanted == after.unreduced:
+        if required == after.unreduced:
             return None
-        return f"out_sharding is {after.body()}, but its unreduced axes must be {AxisList(wanted).body()}"
+        return f"out_sharding is {after.body()}, but its unreduced axes must be {AxisList(required).body()}"
 
 class ShardedToUnreduced(ToUnreduced, name="sdy.sharded_to_unreduced", assembly=f"$axes {_OPERAND}"):
     """Makes axes that divide dimensions unreduced ones."""

@@ -301,7 +301,7 @@ class Code(NativeCode):
         bytes_moved = sum(access.element_type.dtype.itemsize for access in nest.accesses)
         work_items = block_count(nest, blocks)
         weight = max(bytes_moved, seconds * BYTES_PER_SECOND)
-        tasks, units_per_task = division(work_items, elements * weight)
+        tasks, items_per_task = division(work_items, elements * weight)
         accesses = tuple(
             [
                 (access.array, access.index_map.offset * access.element_type.dtype.itemsize)
@@ -309,7 +309,7 @@ class Code(NativeCode):
             ]
         )
         seconds *= work_items * elements
-        return Launch(address, tasks, accesses, integer_args(nest, blocks, units_per_task), seconds)
+        return Launch(address, tasks, accesses, integer_args(nest, blocks, items_per_task), seconds)
 
 
 _CachedNests = tuple[Sequence[Any], Sequence[str], list[object]]

@@ -164,7 +164,7 @@ class Tiering(Replaceable):
         self.fastest = math.inf
         self.lookup_seconds = math.inf if code.compiles_when_called else CACHE_LOAD_SECONDS
         self.job: Job | None = None
-        self.is_given_up = False
+        self.is_abandoned = False
 
     @property
     def key(self) -> Hashable:
@@ -187,7 +187,8 @@ class Tiering(Replaceable):
         return 0.0 if self.profile.expected > seconds else self.thresholds.patience * seconds
 
     def run(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
-        if self.native is None and self.candidate is None and self.set_aside is None and not self.is_given_up:
+        is_undecided = self.native is None and self.candidate is None and self.set_aside is None
+        if is_undecided and not self.is_abandoned:
             self.consider(operands)
             # In this order: a job has its result before it has ended.
             if self.job is not None and self.job.ended and self.candidate is None:
@@ -241,7 +242,7 @@ class Tiering(Replaceable):
     def give_up(self) -> None:
         """Let the first implementation stay."""
         self.candidate = None
-        self.is_given_up = True
+        self.is_abandoned = True
 
     def consider(self, operands: tuple[Any, ...]) -> None:
         """Begin to compile, or wait for it, if the time has come."""

@@ -240,14 +240,14 @@ class _Converter:
         if constrained is None or self.count < 2:
             values[result] = values[operand]
             return
-        made = builder.create(
+        created = builder.create(
             "sdy.sharding_constraint",
             [values[operand]],
             [result.type],
             {"sharding": constrained},
             location=operation.location,
         )
-        values[result] = made.result
+        values[result] = created.result
 
     def one_sharding(self, operation: Operation) -> HloSharding:
         """The sharding of an operation with one result."""
@@ -344,7 +344,7 @@ class _Emitter:
         self.converter.operations(body, returned, Builder(block), inner)
         location = (region.inputs or region.outputs or region.operations)[0].location
         Builder(block).create("sdy.return", [inner[value] for value in returned], location=location)
-        made = self.builder.create(
+        created = self.builder.create(
             "sdy.manual_computation",
             [self.values[value] for value in operands],
             [output.result.type for output in region.outputs],
@@ -352,7 +352,7 @@ class _Emitter:
             [Region([block])],
             location,
         )
-        for output, result in zip(region.outputs, made.results, strict=True):
+        for output, result in zip(region.outputs, created.results, strict=True):
             self.values[output.result] = result
 
 

@@ -64,8 +64,8 @@ def dot_of_narrow(operation: Operation, rewriter: Rewriter) -> Value | None:
     from ...ops.contraction.dot_general import DotGeneral
 
     view = viewed(operation, DotGeneral)
-    terms = math.prod([types[0].shape[d] for d in view.lhs_contracting_dimensions])
-    if types[2].size * terms < _MIN_CONVERTED_MULTIPLICATIONS or not view.is_converted:
+    contracted_size = math.prod([types[0].shape[d] for d in view.lhs_contracting_dimensions])
+    if types[2].size * contracted_size < _MIN_CONVERTED_MULTIPLICATIONS or not view.is_converted:
         return None
     lhs, rhs, result = [TensorType(type.shape, ELEMENT_TYPES["f32"]) for type in types]
     operands = [

@@ -20,16 +20,16 @@ class OutOfBounds(NamedTuple):
     """What scatters of a program leave out.
 
     Attributes:
-        unit: ``"element"`` or ``"window"``.
+        granularity: ``"element"`` or ``"window"``.
         reason: what decided it.
     """
 
-    unit: Literal["element", "window"]
+    granularity: Literal["element", "window"]
     reason: str
 
     def __str__(self) -> str:
         what = {"element": "the elements that lie outside", "window": "each window that lies partly outside"}
-        return f"scatters leave out {what[self.unit]}: {self.reason}"
+        return f"scatters leave out {what[self.granularity]}: {self.reason}"
 
 
 def out_of_bounds(module: Module, options: Options) -> OutOfBounds:
@@ -61,13 +61,13 @@ def _xla_mark(module: Module) -> str | None:
 
 
 def _function_mark(function: Function) -> str | None:
-    places: Iterable[tuple[str, Iterable[str]]] = (
+    scopes: Iterable[tuple[str, Iterable[str]]] = (
         (f"@{function.name}", function.attributes),
         *[(f"argument {i} of @{function.name}", one) for i, one in enumerate(function.argument_attributes)],
         *[(f"result {i} of @{function.name}", one) for i, one in enumerate(function.result_attributes)],
     )
-    for place, attributes in places:
+    for scope, attributes in scopes:
         for name in attributes:
             if name.startswith(XLA_DIALECTS):
-                return f"{place} has {name}"
+                return f"{scope} has {name}"
     return None

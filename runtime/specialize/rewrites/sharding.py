@@ -60,8 +60,8 @@ def _mesh(shardings: Iterable[TensorSharding], meshes: Mapping[str, Mesh]) -> tu
     shardings = list(shardings)
     if not shardings:
         return None, "a mesh (it does not name one)"
-    found = [mesh for sharding in shardings if (mesh := mesh_of(sharding, meshes)) is not None]
-    mesh = common_mesh(found)
+    matches = [mesh for sharding in shardings if (mesh := mesh_of(sharding, meshes)) is not None]
+    mesh = common_mesh(matches)
     named = next((each for each in shardings if mesh_of(each, meshes) == mesh), shardings[0])
     body = f" = {mesh.body()}" if mesh is not None and isinstance(named.mesh, str) else ""
     return mesh, f"the mesh {named.mesh_text}{body}"

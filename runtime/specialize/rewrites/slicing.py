@@ -70,7 +70,7 @@ def slice_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None
     if inner.name == "stablehlo.transpose":
         permutation = viewed(inner, Transpose).permutation
         order = [permutation.index(d) for d in range(len(permutation))]
-        starts, limits, strides = [[values[place] for place in order] for values in view.ranges()]
+        starts, limits, strides = [[values[axis] for axis in order] for values in view.ranges()]
         cut = sliced(inner.operands[0], (starts, limits, strides), rewriter)
         return rewriter.create(inner.name, [cut], type, inner.attributes)
     if inner.name != "stablehlo.broadcast_in_dim":

@@ -35,9 +35,9 @@ def _with_clipped_indices(scatter: Operation) -> Operation:
     numbers = {"scatter_dimension_numbers": scatter.attributes["scatter_dimension_numbers"]}
     operands = [scatter.operands[0], indices, scatter.operands[position + 1]]
     type = indices.type.with_element_type(ELEMENT_TYPES["i64"])
-    moved = Operation(WHOLE_WINDOWS, operands, [type], numbers, (), scatter.location)
-    scatter.operands = (*scatter.operands[:position], moved.result, *scatter.operands[position + 1 :])
-    return moved
+    whole_windows = Operation(WHOLE_WINDOWS, operands, [type], numbers, (), scatter.location)
+    scatter.operands = (*scatter.operands[:position], whole_windows.result, *scatter.operands[position + 1 :])
+    return whole_windows
 
 
 def take_indices_that_fit(scatter: Operation, rewriter: Rewriter) -> None:
@@ -46,20 +46,20 @@ def take_indices_that_fit(scatter: Operation, rewriter: Rewriter) -> None:
     JAX clamps the indices of most scatters whose windows have more than one element along them.
     """
     position = len(scatter.operands) // 2
-    moved = defined_by(scatter.operands[position], WHOLE_WINDOWS)
-    if moved is not None and _fits(moved, rewriter):
+    whole_windows = defined_by(scatter.operands[position], WHOLE_WINDOWS)
+    if whole_windows is not None and _fits(whole_windows, rewriter):
         operands = list(scatter.operands)
-        operands[position] = moved.operands[1]
+        operands[position] = whole_windows.operands[1]
         scatter.operands = tuple(operands)
         rewriter.rewrite_count += 1
 
 
-def _fits(moved: Operation, rewriter: Rewriter) -> bool:
-    view = viewed(moved, WholeWindows)
+def _fits(whole_windows: Operation, rewriter: Rewriter) -> bool:
+    view = viewed(whole_windows, WholeWindows)
     operand, updates = view.input, view.update
     extents = window_extents(view, operand.rank, updates.shape)
     for component in wide_components(view, operand.rank, updates.shape):
-        interval = rewriter.interval_along(moved.operands[1], view.index_vector_dim, component)
+        interval = rewriter.interval_along(whole_windows.operands[1], view.index_vector_dim, component)
         d = view.scatter_dims_to_operand_dims[component]
         if interval is None or interval[0] < 0 or interval[1] > operand.shape[d] - extents[d]:
             return False

@@ -96,7 +96,7 @@ def test_a_kernel_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
         ways.append(step.step.run(ONE))
         BACKGROUND.wait()
     assert ways.count("kernel") == 3 * tiers.MAX_ATTEMPTS and ways[-1] == "reference"
-    assert step.step.is_given_up and step.step.native is None
+    assert step.step.is_abandoned and step.step.native is None
 
 
 def test_a_kernel_that_was_slow_at_first_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_a_kernel_that_fails_beside_the_calls_is_given_up(
     for _ in range(3):
         assert step.run(ONE) is ONE
         BACKGROUND.wait()
-    assert step.is_given_up
+    assert step.is_abandoned
     assert "RuntimeError: broken" in caplog.records[0].getMessage()
     caplog.clear()
 
@@ -300,7 +300,7 @@ def test_steps_that_share_code_that_cannot_be_made_keep_their_references() -> No
     tiers.start_expected_compilations(steps)
     BACKGROUND.wait()
     assert [step.run(0)[0] for step in steps] == ["reference"] * 3
-    assert all(step.is_given_up for step in steps)
+    assert all(step.is_abandoned for step in steps)
 
 
 def test_code_that_a_first_call_would_wait_for_is_begun_before() -> None:
@@ -315,4 +315,4 @@ def test_code_that_a_first_call_would_wait_for_is_begun_before() -> None:
     hopeless = _generated(_Code(kept=False, possible=False), 0.5, compiling=0.1)
     tiers.start_expected_compilations([hopeless])
     BACKGROUND.wait()
-    assert hopeless.run(0)[0] == "reference" and hopeless.is_given_up
+    assert hopeless.run(0)[0] == "reference" and hopeless.is_abandoned
