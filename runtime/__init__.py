@@ -131,6 +131,12 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_DEFINED_IN})
 
 
-for _module in _PRELOADED_MODULES:
-    gc_paused(importlib.import_module)(_module, __name__)
-mark_long_lived()
+@gc_paused
+def _preload() -> None:
+    for module in _PRELOADED_MODULES:
+        importlib.import_module(module, __name__)
+    # While collection is paused: resuming it would collect all that was imported.
+    mark_long_lived()
+
+
+_preload()

@@ -14,12 +14,10 @@ from .boundary import fit_as_they_are
 from .errors import ExecutionError, UnsupportedError, VerifyError
 from .frontend.loader import load_ir
 from .garbage import gc_paused
-from .grid.host import HostQueues
 from .inputs import convert_input
 from .ir import Function, Module, Operation
 from .kernels.launch.processor import level as processor_level
 from .lru_cache import LRUCache
-from .ops.collectives.process_grid import Grid, ProcessId
 from .ops.custom_calls.user_functions import Registry
 from .ops.framework.verify import verify
 from .options import Options
@@ -30,6 +28,8 @@ from .specialize.rewrites.out_of_bounds import OutOfBounds, out_of_bounds
 from .types import FunctionType, TensorType, Type
 
 if TYPE_CHECKING:
+    from .grid.host import HostQueues
+    from .ops.collectives.process_grid import Grid, ProcessId
     from .profiling import Profile, Trace
     from .sanitizer import Finding, Sanitizer
 

@@ -14,7 +14,6 @@ from . import verification
 from .boundary import DirectCall, memory_of, results_of, with_donations
 from .executor import Limits, Runner
 from .float_errors import ERRORS_IGNORED, without_warnings
-from .grid.host import HostQueues
 from .ir import Function
 from .kernels.launch.native import wake_workers
 from .kernels.launch.poison import POISON
@@ -27,6 +26,7 @@ from .options import Options
 from .plan import Choose, Plan, all_steps, choose, lower, memory_use
 
 if TYPE_CHECKING:
+    from .grid.host import HostQueues
     from .grid.transport import Transport
 
 MIN_WAKE_BYTES = 1 << 21

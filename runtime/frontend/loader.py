@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from ..errors import ParseError, UnsupportedError
 from ..ir import Module
-from ..ops.custom_calls.host_functions import attach_functions
 from .bytecode import MAGIC, bytecode_to_text
 from .parser import parse
 from .platforms import choose_platform
@@ -90,6 +89,8 @@ def _parse_object(module: Any) -> Module:
     text = operation.get_asm(enable_debug_info=True, print_generic_op_form=True, assume_verified=True)
     parsed = parse(text, "<module>")
     if functions:
+        from ..ops.custom_calls.host_functions import attach_functions
+
         attach_functions(parsed, dict(enumerate(functions)).get)
     return _mark_jax_producer(parsed)
 

@@ -14,7 +14,7 @@ from ..ops.collectives.process_grid import Grid, ProcessId
 from ..options import Options
 from ..partitioner.partitioner import device_count, device_program
 from ..program import Placement, Program
-from ..specialize.gspmd import to_shardy
+from ..specialize.gspmd.conversion import to_shardy
 from .liveness import Watch
 from .messages import Messages
 from .transport import MPITransport

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..ir import Block
-from ..ops.collectives.base import Communicating
 from ..ops.control.control import While
 from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Op
+from ..ops.framework.op_registry import COMMUNICATING
 from ..ops.internal.fusion import Fusion, ReductionFusion, RowFusion, StepFusion
 from ..ops.numerics.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
 from ..specialize.utils.rewriter import tensor_type
 from .implementation import Implementation, NoCode, Pairs, Prepared
-from .implementations.communication import Communication
 from .implementations.elementwise_fusion import Code, block_of, is_generated, run_one_by_one
 from .implementations.kernels import kernel_for
 from .implementations.native_code import NativeCode
@@ -39,7 +38,11 @@ _EXACT_UFUNCS = frozenset({
 
 def choose(view: Op, options: Options) -> Implementation:
     """The implementation of one operation under the given options."""
-    if isinstance(view, Communicating):
+    if view.name in COMMUNICATING:
+        from ..ops.collectives.base import Communicating
+        from .implementations.communication import Communication
+
+        assert isinstance(view, Communicating)
         return Communication(view)
     if has_unknown_sizes(view) and not _takes_unknown_sizes(view):
         return Prepared(RunTimeTyped(view, reference_for), reason="sizes are known at run time only")

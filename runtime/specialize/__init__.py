@@ -11,7 +11,7 @@ from ..ops.framework.op_registry import PROGRAM_PER_PROCESS
 from ..ops.framework.verify import view_of
 from ..types import FunctionType, TensorType, Type
 from .forward import propagate
-from .gspmd import to_shardy
+from .gspmd.annotations import uses_gspmd
 from .inline import inline_calls
 from .rewrites.implicit_conversions import make_conversions_explicit
 from .rewrites.promotions import promote_reductions
@@ -115,7 +115,10 @@ def bind(
     Raises:
         NimbleError, ExecutionError: as `specialize`.
     """
-    module = to_shardy(module)
+    if uses_gspmd(module):
+        from .gspmd.conversion import to_shardy
+
+        module = to_shardy(module)
     function = inline_calls(module, entry_function(module, entry))
     assert function.body is not None
     make_conversions_explicit(function.body)

@@ -18,7 +18,8 @@ from ...frontend.jaxlib_modules import latest_version, read_module
 from ...frontend.loader import load_ir
 from ...ir import Attribute, BoolAttribute, Function, Module, StringAttribute
 from ...ops.collectives.process_grid import Grid
-from ...specialize.gspmd import GSPMD_SHARDING, to_shardy
+from ...specialize.gspmd.annotations import GSPMD_SHARDING
+from ...specialize.gspmd.conversion import to_shardy
 from ...types import ElementType, TensorType, TokenType, Type
 from ..running import Program, load_program
 from .client import MEMORY_KINDS, platform_version

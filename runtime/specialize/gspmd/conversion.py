@@ -25,10 +25,10 @@ from ...ir.sharding import ManualAxes, ShardingPerValue, TensorSharding
 from ...ops.framework.op_registry import MESH
 from ...ops.framework.verify import verify
 from ...types import TensorType, Type
+from .annotations import GSPMD_SHARDING, attributes_of_values, uses_gspmd
 from .manual import FULL_TO_SHARD, SHARD_TO_FULL, ManualRegion, ManualRegions, manual_regions, target_of
 from .meshes import Meshes, device_count
 
-GSPMD_SHARDING: Final = "mhlo.sharding"
 PARTITIONS: Final = "mhlo.num_partitions"
 
 _ANNOTATION: Final = "Sharding"
@@ -37,15 +37,6 @@ _SHARDY: Final = "sdy.sharding"
 _UNSPECIFIED: Final = re.compile(r"unspecified_dims=\[\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)?\s*\]")
 
 _Values = dict[Value, Value]
-
-
-def _uses_gspmd(module: Module) -> bool:
-    """Whether a module has shardings of GSPMD."""
-    functions = module.functions.values()
-    attributes = (each for function in functions for each in _attributes_of_values(function))
-    return any(GSPMD_SHARDING in each for each in attributes) or any(
-        GSPMD_SHARDING in operation.attributes for operation in module.walk()
-    )
 
 
 def to_shardy(module: Module, *, verifies: bool = True) -> Module:
@@ -63,18 +54,12 @@ def to_shardy(module: Module, *, verifies: bool = True) -> Module:
         VerifyError: a sharding is malformed, or does not fit its value.
         UnsupportedError: the operations between those two do not make a computation of their own.
     """
-    if not _uses_gspmd(module):
+    if not uses_gspmd(module):
         return module
     converted = _Converter(module).module()
     if verifies:
         verify(converted)
     return converted
-
-
-def _attributes_of_values(function: Function) -> Iterable[Mapping[str, Attribute]]:
-    """The attributes of a function's arguments and results."""
-    yield from function.argument_attributes
-    yield from function.result_attributes
 
 
 class _Converter:
@@ -84,7 +69,7 @@ class _Converter:
         self.source = module
         self.parsed: dict[Attribute, tuple[HloSharding, ...]] = {}
         for function in module.functions.values():
-            for attributes in _attributes_of_values(function):
+            for attributes in attributes_of_values(function):
                 self.parse(attributes, "func.func", function.location)
         for operation in module.walk():
             self.parse(operation.attributes, operation.name, operation.location)

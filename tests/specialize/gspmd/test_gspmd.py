@@ -10,7 +10,7 @@ import pytest
 import nimblehlo
 from nimblehlo import Grid, NimbleError, UnsupportedError, VerifyError
 from nimblehlo.mpi.launch import _on_devices
-from nimblehlo.specialize.gspmd import to_shardy
+from nimblehlo.specialize.gspmd.conversion import to_shardy
 from tests.grid.programs import ADD
 
 VALUES = np.arange(32, dtype=np.float32).reshape(8, 4)
