@@ -75,6 +75,17 @@ def _adds_booleans(first: Difference) -> bool:
     return all(bool(one[index]) for one in operand_arrays(first)) and not bool(first.theirs[0][index])
 
 
+def _compares_real_parts(first: Difference) -> bool:
+    """Whether the minimum or maximum of complex numbers is another one with the same real part."""
+    names = [
+        f"{dialect}{name}" for dialect in ("stablehlo.", "chlo.broadcast_") for name in ("minimum", "maximum")
+    ]
+    index = first.departure.index
+    if first.operation not in names or index is None or first.ours[0].dtype.kind != "c":
+        return False
+    return bool(first.ours[0][index].real == first.theirs[0][index].real)
+
+
 def _has_one_root_of_subnormal_numbers(first: Difference) -> bool:
     index = first.departure.index
     if first.operation != "stablehlo.cbrt" or index is None:
@@ -183,6 +194,13 @@ def _classifies_narrow_floats(first: Difference) -> bool:
 
 
 FUNCTION_CAUSES: Final = (
+    KnownCause(
+        "minimum and maximum of complex numbers compare real parts only",
+        "Complex numbers are compared by their real parts, and by their imaginary parts where these are equal"
+        " (sections minimum and maximum: lexicographic). The other implementation returns the first operand"
+        " there.",
+        _compares_real_parts,
+    ),
     KnownCause(
         "the sum of two constant booleans that are both true is false",
         "add is the logical OR of booleans. The other implementation's is, but for operands that it finds out"

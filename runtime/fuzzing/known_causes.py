@@ -17,19 +17,19 @@ import numpy as np
 
 from ..api import execute, load
 from ..differences import Difference
-from ..differences.extraction import main_block, operation_program, returning
+from ..differences.extraction import constant_array, main_block, operation_program, returning
 from ..error_bounds import Departure, accuracy
-from ..error_bounds.ulps import distance, is_inexact, layout_of
+from ..error_bounds.ulps import layout_of
 from ..error_bounds.wide_types import wide_array, widened
 from ..errors import NimbleError
-from ..ir import Module, Operation, captured_values
+from ..ir import Module, Operation, Value, captured_values
 from ..ops.framework.verify import view_of
 from ..options import Options
 from ..types import BOOLEAN, INTEGER, ElementType, TensorType
 from .function_causes import FUNCTION_CAUSES, KnownCause, operand_arrays, operation_of
 from .selection_orders import transposed_selection
 
-MAX_PERMUTED_RANK: Final = 4
+MAX_PERMUTED_RANK: Final = 5
 """Windows of more dimensions are not tried in all their orders."""
 
 
@@ -261,27 +261,40 @@ def _selects_by_columns(first: Difference) -> bool:
         for dimension, other in zip(long, permuted, strict=True):
             order[dimension] = other
     try:
-        return any(_has_results(first, order) for order in orders) or _selects_equal_elements(first)
+        programs = [transposed_selection(first.module, order) for order in orders]
+        if any(not accuracy(program, first.inputs).departures(first.theirs) for program in programs):
+            return True
+        results = [np.asarray(execute(program, first.inputs)[0]) for program in programs]
     except NimbleError:
         return False
+    # Windows may be compared in several orders: elements on which the order has no influence are ours.
+    ours, theirs = first.ours[0], first.theirs[0]
+    same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
+    depends = np.logical_or.reduce([one != ours for one in results])
+    return bool((same | depends).all())
 
 
-def _selects_equal_elements(first: Difference) -> bool:
-    """Whether results differ only at elements of the operand that are equal to others at which they do."""
-    operand = operand_arrays(first)[0]
-    differing = first.ours[0] != first.theirs[0]
-    if is_inexact(first.ours[0].dtype):
-        differing &= distance(first.ours[0], first.theirs[0]) > 0
-    if operand.shape != differing.shape:
+def _merges_padding(first: Difference) -> bool:
+    """Whether a window reduction takes what `pad` returns, with the initial value around it."""
+    operation = operation_of(first)
+    if first.operation != "stablehlo.reduce_window" or first.alone:
         return False
-    _, counts = np.unique(operand[differing], return_counts=True)
-    return bool((counts > 1).all())
+    count = len(operation.results)
+    pairs = zip(operation.operands[:count], operation.operands[count:], strict=True)
+    return any(
+        isinstance(one.owner, Operation)
+        and one.owner.name == "stablehlo.pad"
+        and _same_value(one.owner.operands[1], initial)
+        for one, initial in pairs
+    )
 
 
-def _has_results(first: Difference, order: Sequence[int]) -> bool:
-    """Whether a selection in another order of dimensions has the other implementation's results."""
-    program = transposed_selection(first.module, order)
-    return not accuracy(program, first.inputs).departures(first.theirs)
+def _same_value(a: Value, b: Value) -> bool:
+    """Whether two values are one, or equal constants."""
+    if a is b:
+        return True
+    left, right = [constant_array(one.owner) if isinstance(one.owner, Operation) else None for one in (a, b)]
+    return left is not None and right is not None and bool(np.array_equal(left, right))
 
 
 _COUNT: Final = KnownCause(
@@ -348,6 +361,13 @@ KNOWN_CAUSES: Final = (
         _returns_captured_values,
     ),
     KnownCause(
+        "reduce_window of a padded array leaves out what pad has added",
+        "Elements that `pad` adds are elements as others, and each is combined with those in its window. The"
+        " other implementation makes them padding of the windows where they are equal to the initial value,"
+        " and leaves padding out, which is the same only for an initial value that is the identity.",
+        _merges_padding,
+    ),
+    KnownCause(
         "slices of a dynamic slice start beyond its clamped start",
         "A start index that is out of bounds is clamped, so that the slice fits (section dynamic_slice)."
         " The other implementation merges two slices, that of scatter among them, into one and adds their"
@@ -359,7 +379,7 @@ KNOWN_CAUSES: Final = (
         "The elements of a window are compared in the order of their indices (section reduce: an in-order"
         " traversal). Where `select` keeps the second one of equal elements, the order decides which it is."
         " The other implementation goes along one dimension after the other: NimbleHLO gives its results for"
-        " transposed operands, or both differ at equal elements only.",
+        " transposed operands, or differs from it only where the order has an influence.",
         _selects_by_columns,
     ),
     KnownCause(
