@@ -14,29 +14,45 @@ _NO_SIX_BITS: Final = (
     " error; here a part of XLA that has no case for them is reached before."
 )
 _MEMORY: Final = (
-    "Memory is written where it is not the program's, as by sorts of integers of 2 or 4 bits, of which XLA"
-    " stores several in a byte and addresses each as a byte."
+    "The allocator finds its memory overwritten. The program has integers of 2 bits, of which XLA stores"
+    " several in a byte; which operation writes beyond its array has not been found out."
+)
+_BITS: Final = (
+    "Each of these alone ends the process: bitcast_convert between numbers of 6 bits and booleans or integers"
+    " of 2 bits, and comparison of numbers of 6 bits in total order, which compares their bits. Programs"
+    " without them sort integers of 2 bits, or scatter into one array as several inputs."
 )
 REASONS: Final = {
     "Unhandled primitive type F6": _NO_SIX_BITS,
     "unsupported type": _NO_SIX_BITS,
-    "unhandled type": _NO_SIX_BITS,
-    "Invalid bitcast": "bitcast_convert between numbers of 6 bits and booleans, each of which takes a byte.",
-    "num_elements()": _NO_SIX_BITS + " A constant's elements are counted by its bytes.",
+    "unhandled type": "bitcast_convert from a complex type to another one, two numbers to one or one to two.",
+    "Invalid bitcast": _BITS,
+    "num_elements()": (
+        _NO_SIX_BITS + " The check compares the number of values that a literal is given with that of its"
+        " elements: for constants of 6 bits it is given none."
+    ),
     "param_instructions_[param_no] == nullptr": (
-        "The body of a scatter, as that of select_and_scatter, returns an argument as it is. XLA copies the"
-        " body into another computation, where two parameters get the same number."
+        "The constructor of XLA's HloComputation checks that no two parameters have one number. Each of these"
+        " programs has a select_and_scatter whose second body returns an argument as it is; which pass builds"
+        " a computation from it has not been found out."
     ),
     "bit_offset != nullptr": (
-        "Integers of 2 bits are concatenated. XLA packs several in a byte, and has no address of parts."
+        "Integers of 2 bits are concatenated. XLA's IrArray needs a place for the offset of bits where it"
+        " takes the address of an element of less than a byte, and is called without one."
     ),
     "bound >= N": (
-        "An operand of select_and_scatter is empty. XLA makes a range of negative size of its windows."
+        "Negative padding of select_and_scatter is larger than a dimension, which has no window then. XLA's"
+        " functions for windows check that the padded dimension is not negative."
+    ),
+    "(INVALID_ARGUMENT: Window dimensions": (
+        "A pass of XLA makes a convolution of integers whose window differs from the sizes of its kernel, and"
+        " the check of XLA's own module stops the process."
     ),
     "computation->Accept(this) is OK": (
-        "reduce_window with a negative padding. XLA makes a slice with another shape than the next operation"
-        " expects, and the check of its own module stops the process."
+        "reduce_window with a negative padding. XLA replaces an operation by one of another shape, and the"
+        " check of its own module stops the process."
     ),
+    "RET_CHECK failure": _BITS + " The message is what XLA says of another operation before.",
     "std::length_error": (
         "The slice of a concatenation begins where an empty operand does. XLA makes a slice of that operand,"
         " of negative size."
@@ -58,4 +74,7 @@ def crash_explanation(message: str) -> str:
         message: what the backend's process printed last.
     """
     known = next((reason for part, reason in REASONS.items() if part in message), "")
+    if message.rstrip().endswith("):"):
+        # A segmentation fault: the process says nothing.
+        known = _BITS
     return f"{ENDS} {known}".rstrip()
