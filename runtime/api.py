@@ -1,4 +1,4 @@
-"""What users call: `load`, `compile`, `execute` and the Executable."""
+"""The public functions `load`, `compile` and `execute`, and the Executable."""
 
 from __future__ import annotations
 

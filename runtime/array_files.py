@@ -1,4 +1,4 @@
-"""Inputs and results of programs in files, and as text: what the command line reads and writes."""
+"""Reads and writes the inputs and results of programs as files and as text, for the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs files whose programs check themselves: what `nimblehlo check` does."""
+"""Runs files whose programs check their own results, for `nimblehlo check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A specialized function with its plan and its runner: an Executable has one for each set of types."""
+"""A specialized function with its plan and runner; an Executable has one for each set of argument types."""
 
 from __future__ import annotations
 

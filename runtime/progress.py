@@ -1,4 +1,4 @@
-"""A progress bar, or a line of text about the progress, on the terminal."""
+"""Shows progress on the terminal as a bar or as lines of text."""
 
 from __future__ import annotations
 

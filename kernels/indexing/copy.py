@@ -1,4 +1,4 @@
-"""Parallel copies of arrays: much of a large copy is the first touch of new pages."""
+"""Parallel copies of arrays: threads share the page faults of a new array as well as the copying."""
 
 import numpy as np
 

@@ -145,11 +145,12 @@ def _locate_fiber(
 
 @kernel
 def locate_slices(
-    at: int, first: int, count: int, geometry: Any, destinations: Any, update_offsets: Any,
-    clamped_starts: Any,
-) -> None:  # fmt: skip
-    """Destinations of `count` slices from number `first` on, -1 if a slice is out of bounds; unless the
-    arrays are empty, also update offsets and clamped starts. They are written from index `at` on."""
+    first: int, count: int, geometry: Any, destinations: Any, update_offsets: Any, clamped_starts: Any
+) -> None:
+    """Write the destinations of `count` slices from number `first` on, -1 for a slice that is out of bounds.
+
+    Unless the arrays are empty, the update offsets and the clamped starts are written too.
+    """
     slice_space, schedule = geometry[0], geometry[6]
     inner = slice_space.shape[0] - 1
     inner_size = slice_space[inner, 0]
@@ -166,7 +167,7 @@ def locate_slices(
             bases[column] = coordinate * slice_space[inner, 1 + column]
         _add_outer_offsets(fiber, inner, slice_space, bases)
         _locate_fiber(
-            at + done, fiber_count, inner, bases, geometry, destinations, update_offsets, clamped_starts
+            done, fiber_count, inner, bases, geometry, destinations, update_offsets, clamped_starts
         )
         done += fiber_count
 

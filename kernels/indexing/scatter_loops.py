@@ -94,7 +94,7 @@ def update_filtered_items(element: str, combiner: str) -> Kernel:
         prefetches_result = width * result.itemsize > MIN_PREFETCHED_BYTES
         for first in range(0, count, BLOCK):
             block_count = min(BLOCK, count - first)
-            locate_slices(0, first, block_count, geometry, destinations, empty, empty)
+            locate_slices(first, block_count, geometry, destinations, empty, empty)
             start = first * value_stride
             chosen_count = select_in_range(
                 destinations, block_count, first_destination, width, start, value_stride, chosen_destinations,
@@ -135,7 +135,7 @@ def update_sorted_items(element: str, combiner: str) -> Kernel:
         end = first_slice(first_destination + size, count, geometry)
         for first in range(first_slice(first_destination, count, geometry), end, BLOCK):
             block_count = min(BLOCK, end - first)
-            locate_slices(0, first, block_count, geometry, destinations, empty, empty)
+            locate_slices(first, block_count, geometry, destinations, empty, empty)
             mask_outside(destinations, block_count, first_destination, size)
             apply(block_count, destinations, values, first, value_stride, result)
 
@@ -156,7 +156,7 @@ def update_items_in_order(element: str, combiner: str) -> Kernel:
         end = min(count, (task + 1) * size)
         for first in range(task * size, end, BLOCK):
             block_count = min(BLOCK, end - first)
-            locate_slices(0, first, block_count, geometry, destinations, empty, empty)
+            locate_slices(first, block_count, geometry, destinations, empty, empty)
             apply(block_count, destinations, values, first, value_stride, result)
 
     return body
@@ -172,18 +172,15 @@ def update_tables(element: str, combiner: str) -> Kernel:
 
     @kernel(inline=True)
     def combine_values(
-        block_count: int, destinations: Any, tables: Any, table_stride: int, values: Any, first: int,
-        value_stride: int,
-    ) -> None:  # fmt: skip
+        block_count: int, destinations: Any, tables: Any, table_stride: int, values: Any, first: int
+    ) -> None:
         vector_end = block_count - block_count % INTERLEAVED_TABLES
         for position in range(0, vector_end, INTERLEAVED_TABLES):
             for replica in range(INTERLEAVED_TABLES):
                 offset = np.int64(get(destinations, position + replica)) + replica * table_stride + 1
-                apply(tables, offset, values, (first + position + replica) * value_stride)
+                apply(tables, offset, values, first + position + replica)
         for position in range(vector_end, block_count):
-            apply(
-                tables, np.int64(get(destinations, position)) + 1, values, (first + position) * value_stride
-            )
+            apply(tables, np.int64(get(destinations, position)) + 1, values, first + position)
 
     @kernel
     def combine_one(block_count: int, destinations: Any, tables: Any, table_stride: int, value: Any) -> None:
@@ -211,11 +208,11 @@ def update_tables(element: str, combiner: str) -> Kernel:
         end = min(count, (task + 1) * size)
         for first in range(task * size, end, BLOCK):
             block_count = min(BLOCK, end - first)
-            locate_slices(0, first, block_count, geometry, destinations, empty, empty)
+            locate_slices(first, block_count, geometry, destinations, empty, empty)
             if value_stride == 0:
                 combine_one(block_count, destinations, task_tables, table_stride, load(element, values, 0))
             else:
-                combine_values(block_count, destinations, task_tables, table_stride, values, first, 1)
+                combine_values(block_count, destinations, task_tables, table_stride, values, first)
 
     return body
 

@@ -170,7 +170,7 @@ def update_runs_in_order(element: str, combiner: str) -> Kernel:
         end = min(count, (task + 1) * size)
         for first in range(task * size, end, BLOCK):
             block_count = min(BLOCK, end - first)
-            locate_slices(0, first, block_count, geometry, destinations, update_offsets, clamped_starts)
+            locate_slices(first, block_count, geometry, destinations, update_offsets, clamped_starts)
             apply(
                 block_count, destinations, update_offsets, clamped_starts, row_items, bound, runs,
                 chunk_count, chunk_items, prefetches_result, values, result,
@@ -203,7 +203,7 @@ def update_filtered_runs(element: str, combiner: str) -> Kernel:
         prefetches_result = _exceeds_cache(width * row_items, initial, result)
         for first in range(0, count, BLOCK):
             block_count = min(BLOCK, count - first)
-            locate_slices(0, first, block_count, geometry, destinations, empty, empty)
+            locate_slices(first, block_count, geometry, destinations, empty, empty)
             start = first * update_stride
             chosen_count = select_in_range(
                 destinations, block_count, task * width, width, start, update_stride, chosen_destinations,
@@ -238,7 +238,7 @@ def update_sorted_runs(element: str, combiner: str) -> Kernel:
         end = first_slice(first_destination + width, count, geometry)
         for first in range(first_slice(first_destination, count, geometry), end, BLOCK):
             block_count = min(BLOCK, end - first)
-            locate_slices(0, first, block_count, geometry, destinations, update_offsets, empty)
+            locate_slices(first, block_count, geometry, destinations, update_offsets, empty)
             mask_outside(destinations, block_count, first_destination, width)
             apply(
                 block_count, destinations, update_offsets, empty, row_items, 0, runs, 1, chunk_items,
@@ -289,7 +289,7 @@ def reduce_rows(element: str, combiner: str) -> Kernel:
         chosen = 0
         for first in range(0, count, BLOCK):
             block_count = min(BLOCK, count - first)
-            locate_slices(0, first, block_count, geometry, destinations, empty, empty)
+            locate_slices(first, block_count, geometry, destinations, empty, empty)
             chosen += select_in_range(
                 destinations, block_count, first_row, row_count, first * update_stride, update_stride,
                 rows[chosen:], update_offsets[chosen:],

@@ -79,19 +79,24 @@ def _with_unique_name(function: Callable[..., Any], name: str) -> Callable[..., 
     return copy
 
 
-def native_address(function: Callable[..., Any], signature: str, name: str | None = None) -> int:
-    """The address of a function compiled for a signature, with C's calling convention.
+_TASK_SIGNATURE = "void(intp, intp)"
+"""Of a task: its number, and the address of the closure that has its arguments."""
 
-    It stays valid until the process ends. `name` names the code in the disk cache; None: the qualified name.
+
+def _compiled_task_address(task: Callable[[int, int], None], name: str) -> int:
+    """The address of a compiled task, with C's calling convention; valid until the process ends.
+
+    Args:
+        name: of the code in the disk cache.
     """
-    dispatcher = _lazy_dispatcher(function, name or function.__qualname__, no_cpython_wrapper=True)
-    dispatcher.compile(signature)
+    dispatcher = _lazy_dispatcher(task, name, no_cpython_wrapper=True)
+    dispatcher.compile(_TASK_SIGNATURE)
     (compiled,) = dispatcher.overloads.values()
-    _kept_alive.append(dispatcher)
+    _compiled_tasks.append(dispatcher)
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
 
 
-_kept_alive: list[Any] = []
+_compiled_tasks: list[Any] = []
 
 
 class Kernel:
@@ -146,7 +151,7 @@ class Kernel:
             if address is None:
                 name = f"task of {self.name} from a closure: {arguments}"
                 task = closure_task(self.dispatcher, arguments)
-                address = self.addresses[arguments] = native_address(task, "void(intp, intp)", name)
+                address = self.addresses[arguments] = _compiled_task_address(task, name)
             return address
 
     def address_for(self, key: Any, arguments: tuple[Any, ...]) -> int:

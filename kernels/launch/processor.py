@@ -1,4 +1,4 @@
-"""What the processor that code is made for does fast, derived from its CPU features.
+"""Properties of the target processor that decide between implementations, derived from its CPU features.
 
 That is this machine's processor, with all of its features, unless NIMBLEHLO_CPU names a level of x86-64:
 `x86-64-v2` (SSE4.2), `x86-64-v3` (AVX2, FMA) or `x86-64-v4` (AVX-512), as the x86-64 psABI defines them. Code

@@ -1,4 +1,4 @@
-"""What threads compile, load and wait for: told to those who observe it, such as a profile.
+"""Reports what each thread compiles, loads and waits for to observers such as a profile.
 
 Nothing is recorded while nobody observes.
 """

@@ -1,4 +1,4 @@
-"""LLVM code for single elements and vectors of them, as `arithmetic` and `vector_reduce` put it into loops.
+"""LLVM code for elements and vectors of elements, which `arithmetic` and `vector_reduce` emit within loops.
 
 A value is a tuple of LLVM values, one of a real number, two of a complex one: scalars, or vectors of as many
 lanes. `element` and `kind` are named as in `monoids`. Importing this module imports Numba.

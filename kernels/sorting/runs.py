@@ -1,4 +1,4 @@
-"""Splits rows into runs, which NumPy's functions sort on several threads and which are merged by twos.
+"""Splits rows into runs, which NumPy sorts on several threads, and merges pairs of runs.
 
 The sorted order is unique, so that the number of threads may choose the split.
 """

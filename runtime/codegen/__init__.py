@@ -1,1 +1,1 @@
-"""Native loops as LLVM IR: what happens to one element, the loops around it, and its compilation."""
+"""Generates native code as LLVM IR: code for one element, the loops around it, and their compilation."""

@@ -1,4 +1,4 @@
-"""What the code of a block depends on, as text: blocks of equal descriptions share their code."""
+"""Describes all that the code of a block depends on: blocks with equal descriptions share their code."""
 
 from __future__ import annotations
 

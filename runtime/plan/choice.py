@@ -1,4 +1,4 @@
-"""Which implementation each operation runs by: its reference, or another one where one serves it."""
+"""Chooses the implementation of each operation: its reference, a kernel, or generated code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..ops.numerics.quantized_operation import has_quantized_types, quantized_re
 from ..options import Options
 from ..specialize.utils.rewriter import tensor_type
 from .implementation import Implementation, NoCode, Pairs, Prepared
-from .implementations.elementwise_fusion import Code, block_of, is_generated, run_one_by_one
+from .implementations.elementwise_fusion import NestCode, block_of, is_generated, run_one_by_one
 from .implementations.kernels import kernel_for
 from .implementations.native_code import NativeCode
 from .implementations.native_loops import NativeLoop, is_long, loop_to_compile
@@ -33,7 +33,7 @@ _EXACT_UFUNCS = frozenset({
     np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.sqrt, np.rint, np.floor,
     np.ceil, np.minimum, np.maximum, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert,
 })  # fmt: skip
-"""Functions whose bits do not depend on where the result stands: for others NumPy may choose other loops."""
+"""Ufuncs whose results do not depend on the address of `out`; for others NumPy may choose another loop."""
 
 
 def choose(view: Op, options: Options) -> Implementation:
@@ -58,7 +58,7 @@ def choose(view: Op, options: Options) -> Implementation:
     if is_generated(view):
         block = block_of(view)
         first = run_one_by_one(block, reference_for) if isinstance(view, Fusion) else reference_for(view)
-        return _generated(Code(block, options.threads), block, first, options)
+        return _generated(NestCode(block, options.threads), block, first, options)
     kernel = kernel_for(view, options.threads)
     code = region_code(view, options.threads, has_kernel=not isinstance(kernel, str))
     if not isinstance(code, str):
@@ -75,7 +75,7 @@ def choose(view: Op, options: Options) -> Implementation:
 
 
 def _takes_unknown_sizes(view: Op) -> bool:
-    """Whether its reference works on sizes that are known at run time only."""
+    """Whether an operation's reference accepts sizes that are known at run time only."""
     from ..ops.shape.dynamic_shapes import RunTimeShaped
 
     return isinstance(view, RunTimeShaped)
@@ -105,7 +105,7 @@ def _prepared(code: Implementation) -> Prepared:
 
 
 def _loop(view: While, options: Options) -> Implementation:
-    """Loops of scalar work and on small arrays become native; others keep their regions' plans."""
+    """A native loop for scalars and small arrays; the executor runs the regions of other loops as plans."""
     loop = loop_to_compile(view, options.threads)
     if isinstance(loop, str):
         return _reference(view, f"no native loop: {loop}")
@@ -113,7 +113,7 @@ def _loop(view: While, options: Options) -> Implementation:
 
 
 def _on_elements(view: Op, reason: str, options: Options) -> Implementation:
-    """The reference; where there is much work with elements its loops, on all threads."""
+    """The reference, or the ufunc program of an elementwise operation on many elements."""
     if isinstance(view, Elementwise) and not has_quantized_types(view.operation):
         block = block_of(view)
         seconds = seconds_of_operations(block) * tensor_type(view.operation.results[0]).size
@@ -124,7 +124,7 @@ def _on_elements(view: Op, reason: str, options: Options) -> Implementation:
 
 
 def _around_regions(view: Op, code: RegionCode, options: Options) -> Implementation:
-    """Loops around the operation's regions, after its reference until they pay."""
+    """A generated loop around the operation's regions, which replaces the reference once compiling pays."""
     if options.compile == "eager":
         return code.step(_compiled(code, _reference(view, ""), options))
     return code.step(_compiled(code, Prepared(code.reference(reference_for(view))), options))
@@ -133,7 +133,7 @@ def _around_regions(view: Op, code: RegionCode, options: Options) -> Implementat
 def _generated(
     code: NativeCode, block: Block, reference: Callable[..., Any], options: Options
 ) -> Implementation:
-    """Generated code for operations on elements, after references or, of more work, a ufunc program."""
+    """Generated code, which replaces references, or for much work a ufunc program, once compiling pays."""
     first = Prepared(reference, takes_regions=False)
     if options.compile != "eager":
         seconds = code.cost().reference_seconds
@@ -142,7 +142,7 @@ def _generated(
 
 
 def _compiled(code: NativeCode, first: Prepared, options: Options) -> Implementation:
-    """Generated code, after another implementation until it pays; `first` where there can be no code."""
+    """Generated code, which replaces `first` once compiling pays; `first` if no code can be generated."""
     if options.compile != "eager":
         reason = f"{first.reason or code.reason}, once it pays"
         return Tiering(first, code, reason, first.key)
@@ -154,7 +154,7 @@ def _compiled(code: NativeCode, first: Prepared, options: Options) -> Implementa
 
 
 def _program(block: Block, seconds: float, reason: str, options: Options) -> Prepared | None:
-    """A block's ufunc program, if it has one, and references take so long that it pays."""
+    """A block's ufunc program; None if it has none, or if the references take too little time."""
     if seconds <= MIN_PROGRAM_SECONDS:
         return None
     from .implementations.ufunc_programs import row_program
@@ -166,7 +166,7 @@ def _program(block: Block, seconds: float, reason: str, options: Options) -> Pre
 
 
 def reference_for(view: Op) -> Callable[..., Any]:
-    """The quickest function that does what the reference does, on quantized tensors by their definition."""
+    """An operation's reference; for quantized tensors the one that the specification's rule gives."""
     if has_quantized_types(view.operation) and not view.takes_stored_values:
         return quantized_reference(view)
     return view.bind()

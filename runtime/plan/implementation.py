@@ -13,12 +13,12 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 class Cost(NamedTuple):
-    """What an implementation is expected to take.
+    """Estimated times of an implementation, in seconds.
 
     Attributes:
-        reference_seconds: a call of the operation's reference; 0.0: to be timed first.
-        native_seconds_per_element: native code, for an element of the results, on one thread.
-        compile_seconds: making the code.
+        reference_seconds: of a call of the operation's reference; 0.0: to be measured first.
+        native_seconds_per_element: of native code, for one element of the results, on one thread.
+        compile_seconds: of generating and compiling the code.
     """
 
     reference_seconds: float = 0.0
@@ -27,7 +27,7 @@ class Cost(NamedTuple):
 
 
 class NoCode(Exception):
-    """An implementation does not serve the operation; says why."""
+    """No code can be generated for an operation; the message says why."""
 
 
 class Implementation:
@@ -66,20 +66,20 @@ class Implementation:
         return self.prepare()
 
     def cost(self) -> Cost:
-        """What it is expected to take."""
+        """The estimated times."""
         return Cost()
 
     def enter(self, enclosing: Implementation) -> None:
-        """Take note that this runs within the regions of another implementation."""
+        """Called once if this runs within the regions of another implementation."""
 
     @property
     def key(self) -> Hashable:
-        """Implementations with equal keys share the code that `prepare` makes; None: with no other one."""
+        """Implementations with equal keys share the code that `prepare` makes; None: it is not shared."""
         return None
 
     @property
     def is_settled(self) -> bool:
-        """Whether `function` calls no other code later on."""
+        """Whether `function` will not be replaced by other code."""
         return True
 
     def is_quick(self) -> bool:
@@ -87,19 +87,19 @@ class Implementation:
         return True
 
     def prepare(self) -> Runnable:
-        """Make the function, and the code that it calls."""
+        """Generate and compile the code, and return a function that calls it."""
         raise NotImplementedError
 
     def follow(self, follower: Callable[[Runnable], None]) -> None:
-        """Let `follower` be called with the code that replaces `function`, once that is found to be good."""
+        """Register a callback, which is called with the native code that replaces `function`."""
 
     def constituents(self) -> tuple[Implementation, ...]:
-        """The implementations that it calls; itself where it calls none."""
+        """The implementations that this one calls; itself if it calls none."""
         return (self,)
 
 
 class Prepared(Implementation):
-    """A function that is there: a reference, or anything that was prepared."""
+    """A function that exists already: a reference, or code that was prepared."""
 
     __slots__ = ("_function", "_key", "kind", "may_alias", "may_overwrite", "reason", "takes_regions")
 
@@ -130,7 +130,7 @@ class Prepared(Implementation):
 
 
 class Replaceable(Implementation):
-    """Runs in one way until native code is there.
+    """Runs without native code until native code replaces it.
 
     Attributes:
         native: the native code in use.
@@ -157,7 +157,7 @@ class Replaceable(Implementation):
         self.followers.append(follower)
 
     def use(self, native: Runnable) -> None:
-        """Call that from now on."""
+        """Call this native code from now on, and tell the followers."""
         self.native = native
         for follower in self.followers:
             follower(native)

@@ -1,4 +1,4 @@
-"""From a specialized function to a Plan: slots, lifetimes, and the way in which each operation runs."""
+"""Lowers a specialized function to a Plan: slots, lifetimes, and the implementation of each operation."""
 
 from __future__ import annotations
 

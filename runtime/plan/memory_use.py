@@ -1,4 +1,4 @@
-"""How much memory a run of a plan takes, as far as its types tell."""
+"""Estimates the memory that a run of a plan takes, from the types of its values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The specializer: from a verified module to one function that is ready to be lowered."""
+"""The specializer: makes one function, ready to be lowered, from a verified module."""
 
 from __future__ import annotations
 

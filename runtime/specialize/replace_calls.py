@@ -1,4 +1,4 @@
-"""Puts operations in the place of the custom calls and composites that JAX exports for them."""
+"""Replaces the custom calls and composites of JAX by the operations that they stand for."""
 
 from __future__ import annotations
 

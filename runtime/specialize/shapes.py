@@ -1,4 +1,4 @@
-"""The result types that follow from known operands, where a declaration leaves them to the text."""
+"""Infers the result types of operations from their operands and regions."""
 
 from __future__ import annotations
 

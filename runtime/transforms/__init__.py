@@ -1,4 +1,4 @@
-"""Whole programs into other programs of the same results."""
+"""Transforms programs into other programs with the same results."""
 
 from .batching_dims import decompose_batching_dims
 from .refinement import Refinability, is_refinable, refine

@@ -18,7 +18,7 @@ from ..ir.affine import AffineExpr, index_range
 from ..ops.framework.verify import view_of
 from ..options import Options
 from ..plan.implementation import NoCode
-from ..plan.implementations.elementwise_fusion import Code, block_of, is_generated, may_overwrite
+from ..plan.implementations.elementwise_fusion import NestCode, block_of, is_generated, may_overwrite
 from .plans import InvalidPlan
 
 MAX_BYTES: Final = 1 << 18
@@ -39,7 +39,7 @@ def verify_generated_nests(function: Function, options: Options) -> None:
             if is_generated(view):
                 block = block_of(view)
                 try:
-                    nests = Code(block, options.threads).nests_and_keys[0]
+                    nests = NestCode(block, options.threads).nests_and_keys[0]
                 except NoCode:
                     continue
                 verify_nests(block, nests, f"{operation.name} at {operation.location}")

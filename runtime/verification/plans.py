@@ -1,4 +1,4 @@
-"""Verifies that a plan's steps can read nothing but the values that they mean.
+"""Verifies that the steps of a plan read the values of the program that they stand for.
 
 Every slot of a plan has one value: an argument, a constant, or the result of one step. From the steps'
     declared

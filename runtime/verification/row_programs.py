@@ -1,4 +1,4 @@
-"""Verifies programs on rows: no two of their values share memory while both are needed."""
+"""Verifies ufunc programs: no two values share memory while both are needed."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from nimblehlo.ir import Block
 from nimblehlo.ir.affine import AffineExpr
 from nimblehlo.ops.framework.verify import verify
 from nimblehlo.options import Options
-from nimblehlo.plan.implementations.elementwise_fusion import Code
+from nimblehlo.plan.implementations.elementwise_fusion import NestCode
 from nimblehlo.verification import verifying
 from nimblehlo.verification.nests import verify_nests
 from nimblehlo.verification.plans import InvalidPlan
@@ -32,7 +32,7 @@ def block_and_nests() -> tuple[Block, list[Nest]]:
     verify(module)
     body = module.functions["main"].body
     assert body is not None
-    return body.block, list(Code(body.block, None).nests_and_keys[0])
+    return body.block, list(NestCode(body.block, None).nests_and_keys[0])
 
 
 def changed(nest: Nest, number: int, **changes: Any) -> Nest:
@@ -122,7 +122,7 @@ def test_operands_that_are_read_elsewhere_after_others_are_found(monkeypatch: py
     verify(module)
     body = module.functions["main"].body
     assert body is not None
-    code = Code(body.block, None)
+    code = NestCode(body.block, None)
     verify_nests(body.block, code.nests_and_keys[0], "here")
     monkeypatch.setattr("nimblehlo.verification.nests.may_overwrite", lambda block: ((0, 0),))
     with pytest.raises(InvalidPlan, match="is read elsewhere"):

@@ -1,4 +1,4 @@
-"""Blocks of operations on small arrays as LLVM code: bodies of loops, and runs of small steps.
+"""Generates LLVM code for blocks of operations on small arrays: bodies of loops, and runs of small steps.
 
 Single elements are LLVM values; arrays lie in memory, where each operation makes a new one. Arrays of more
 elements are only read, or updated in place where a loop carries them. `block_problem` says why a block cannot

@@ -1,4 +1,4 @@
-"""Blocks of scalar work as straight LLVM code: bodies of loops, reducers, scatters and comparators.
+"""Generates LLVM code for blocks of operations on scalars: bodies of loops, reducers and comparators.
 
 Small tensors are LLVM values, one for each element; larger ones are arrays in memory, which are read by index
 and updated in place. `block_problem` and `updates_problem` say why a block cannot be generated; an `Emitter`

@@ -1,4 +1,4 @@
-"""The frame in which blocks of operations become LLVM code, one rule for each operation.
+"""Emits LLVM code for blocks of operations, by one rule for each operation.
 
 An `Emitter` generates blocks of scalar work: tensors of few elements are LLVM values, and loops over elements
 are unrolled. `nimblehlo.codegen.arrays.ArrayEmitter` generates blocks on small arrays, which lie in memory,

@@ -1,1 +1,1 @@
-"""What happens to one element."""
+"""Emits elementwise operations for one element."""

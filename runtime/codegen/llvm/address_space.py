@@ -1,4 +1,4 @@
-"""Whether a process may still map memory: where it may not, LLVM's linker ends it."""
+"""Tells whether the process can still map memory; if it cannot, LLVM's linker would abort it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the codes of floats narrower than f32 are made up.
+"""The bit layouts of floats narrower than f32.
 
 Source: specification, section "Types"; the formats are those of the OCP and FNUZ eight-bit floats.
 """

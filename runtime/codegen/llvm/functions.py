@@ -1,4 +1,4 @@
-"""Functions of their own within a module, and memory on the stack of one, in LLVM IR."""
+"""Internal functions of a module, and scratch memory on their stacks, in LLVM IR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LLVM IR to machine code that can be called: optimised for this CPU, kept on disk, loaded once a process.
+"""Compiles LLVM IR to machine code for this CPU, caches it on disk, and loads it once a process.
 
 Floating-point arithmetic stays as it is written: nothing here allows LLVM to reorder or contract it. Machine
 code is kept under a key that stands for the IR, in a folder named after this package's sources, LLVM's

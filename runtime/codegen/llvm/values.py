@@ -1,4 +1,4 @@
-"""How one element is held while generated code computes with it, and how it lies in memory.
+"""The representations of one element in generated code: in LLVM values, and in memory.
 
 In computed form an i1 is an LLVM i1; an integer has its declared width, those narrower than a byte are held
 in i8, extended by their sign or by zeros; a float narrower than f32 is a `float` that holds exactly a value

@@ -1,4 +1,4 @@
-"""erf and its kin. Arguments are values that f32 holds; results are right once rounded to f32 or less.
+"""erf and related functions of f32 arguments; results are correct once rounded to f32 or less.
 
 CPUs that gather quickly read erf or erfc and its slope at the nearest of evenly spaced places c, and add what
 is between: with u = c d and z = d^2 the integral of exp(-t^2) from c to c + d is d exp(-c^2) times that of

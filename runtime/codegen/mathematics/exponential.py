@@ -1,4 +1,4 @@
-"""exp and what is made of it, for arguments that f32 holds; results are right once rounded to f32 or less."""
+"""exp and functions based on it, of f32 arguments; results are correct once rounded to f32 or less."""
 
 from __future__ import annotations
 

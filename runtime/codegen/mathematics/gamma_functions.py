@@ -1,4 +1,4 @@
-"""The gamma function's logarithm and that one's derivative.
+"""The logarithm of the gamma function, and its derivative.
 
 Arguments are values that f32 holds; results are right once rounded to f32 or less, but for digamma of few
 numbers below 0.

@@ -1,4 +1,4 @@
-"""Functions of f64 that `kernels/math` has, as code calls them: the references' own.
+"""Calls of the f64 functions of `kernels/math`, which references call too.
 
 Loops of vectors call their variants for as many lanes.
 """

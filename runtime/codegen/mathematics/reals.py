@@ -1,4 +1,4 @@
-"""Arithmetic on `double` and `float` values of generated code, written as one writes formulas."""
+"""Operator notation for arithmetic on `double` and `float` values of generated code."""
 
 from __future__ import annotations
 

@@ -52,6 +52,9 @@ _TASK = ir.FunctionType(ir.VoidType(), [I64, _POINTER])
 _ONCE, _ROW, _ELEMENT = range(3)
 """Levels at which a node is computed: before all loops, before the innermost one, or in it."""
 
+IndexRange = tuple[ir.Value, ir.Value]
+"""The first index of a range, and the index after its last one, as i64."""
+
 
 def integer_args(nest: Nest, blocks: BlockShape, blocks_per_task: int) -> tuple[int, ...]:
     """The closure's integers, which follow its pointers, for a scheduled nest."""
@@ -66,9 +69,9 @@ def integer_args(nest: Nest, blocks: BlockShape, blocks_per_task: int) -> tuple[
     return tuple(args)
 
 
-def nest_ir(nest: Nest, name: str = NAME) -> str:
-    """The LLVM IR of a module that defines the task `name` of a scheduled nest."""
-    return _marked_parallel(str(_Emitter(nest, name).module))
+def nest_ir(nest: Nest) -> str:
+    """The LLVM IR of a module that defines the task `NAME` of a scheduled nest."""
+    return _marked_parallel(str(_Emitter(nest).module))
 
 
 def _levels(nest: Nest) -> list[int]:
@@ -110,11 +113,11 @@ class _ClosureReader:
 class _Emitter:
     """Generates one nest."""
 
-    def __init__(self, nest: Nest, name: str) -> None:
+    def __init__(self, nest: Nest) -> None:
         self.nest = nest
         self.schedule = schedule_of(nest)
-        self.module = ir.Module(name)
-        function = ir.Function(self.module, _TASK, name)
+        self.module = ir.Module(NAME)
+        function = ir.Function(self.module, _TASK, NAME)
         task, closure = function.args
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         args = _ClosureReader(builder, closure)
@@ -190,17 +193,13 @@ class _Emitter:
 
     def block_range(
         self, builder: ir.IRBuilder, block: ir.Value, extent: ir.Value, size: ir.Value
-    ) -> tuple[ir.Value, ir.Value]:
+    ) -> IndexRange:
         """The index range [first, stop) of a block."""
         first = builder.mul(block, extent)
         return first, min_index(builder, builder.add(first, extent), size)
 
     def emit_rows(
-        self,
-        builder: ir.IRBuilder,
-        outer: list[ir.Value],
-        middle: tuple[ir.Value, ir.Value],
-        inner: tuple[ir.Value, ir.Value],
+        self, builder: ir.IRBuilder, outer: list[ir.Value], middle: IndexRange, inner: IndexRange
     ) -> None:
         """The two inner loops."""
         if self.schedule.is_transposition:
@@ -211,11 +210,7 @@ class _Emitter:
             self.emit_row_loop(builder, outer, middle, inner)
 
     def emit_with_transposed_tiles(
-        self,
-        builder: ir.IRBuilder,
-        outer: list[ir.Value],
-        middle: tuple[ir.Value, ir.Value],
-        inner: tuple[ir.Value, ir.Value],
+        self, builder: ir.IRBuilder, outer: list[ir.Value], middle: IndexRange, inner: IndexRange
     ) -> None:
         """The two inner loops, a few adjacent tiles at a time: operands contiguous along the middle loop are
         first transposed into scratch memory."""
@@ -262,11 +257,7 @@ class _Emitter:
         disable_unrolling(loop.close())
 
     def emit_row_loop(
-        self,
-        builder: ir.IRBuilder,
-        outer: list[ir.Value],
-        middle: tuple[ir.Value, ir.Value],
-        inner: tuple[ir.Value, ir.Value],
+        self, builder: ir.IRBuilder, outer: list[ir.Value], middle: IndexRange, inner: IndexRange
     ) -> None:
         """The two inner loops, row by row."""
         rows = GuardedLoop(builder, "row", *middle)
@@ -303,7 +294,7 @@ class _Emitter:
             self.emit_elements(rows.builder, inner)
         rows.close()
 
-    def emit_elements(self, builder: ir.IRBuilder, inner: tuple[ir.Value, ir.Value]) -> None:
+    def emit_elements(self, builder: ir.IRBuilder, inner: IndexRange) -> None:
         """The innermost loop."""
         elements = GuardedLoop(builder, "element", *inner)
         self.emit_nodes(_ELEMENT, elements.builder, elements.index)
@@ -311,7 +302,7 @@ class _Emitter:
         branch = elements.close()
         self.mark_parallel(elements.body, branch)
 
-    def emit_buffered(self, builder: ir.IRBuilder, inner: tuple[ir.Value, ir.Value]) -> None:
+    def emit_buffered(self, builder: ir.IRBuilder, inner: IndexRange) -> None:
         """The innermost loop by chunks, after each of which buffered results are copied with nontemporal
         stores."""
         results = self.nest.results
@@ -332,11 +323,7 @@ class _Emitter:
         chunk.close()
 
     def emit_tiles(
-        self,
-        builder: ir.IRBuilder,
-        outer: list[ir.Value],
-        middle: tuple[ir.Value, ir.Value],
-        inner: tuple[ir.Value, ir.Value],
+        self, builder: ir.IRBuilder, outer: list[ir.Value], middle: IndexRange, inner: IndexRange
     ) -> None:
         """The two inner loops of a transposition: full tiles in registers, the rest element by element.
 
@@ -373,8 +360,8 @@ class _Emitter:
         builder: ir.IRBuilder,
         source: TileOperand,
         target: TileOperand,
-        middle: tuple[ir.Value, ir.Value],
-        inner: tuple[ir.Value, ir.Value],
+        middle: IndexRange,
+        inner: IndexRange,
         nontemporal: bool,
     ) -> None:
         """A transposition one of whose loops is shorter than a tile."""
@@ -397,8 +384,8 @@ class _Emitter:
         builder: ir.IRBuilder,
         source: TileOperand,
         target: TileOperand,
-        middle: tuple[ir.Value, ir.Value],
-        inner: tuple[ir.Value, ir.Value],
+        middle: IndexRange,
+        inner: IndexRange,
     ) -> None:
         """The elements of some indices of the two inner loops of a transposition."""
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
@@ -413,8 +400,8 @@ class _Emitter:
         builder: ir.IRBuilder,
         source: TileOperand,
         target: TileOperand,
-        middle: tuple[ir.Value, ir.Value],
-        inner: tuple[ir.Value, ir.Value],
+        middle: IndexRange,
+        inner: IndexRange,
     ) -> None:
         """A transposition by square tiles."""
         nontemporal = self.schedule.nontemporal
@@ -596,9 +583,7 @@ def _marked_parallel(text: str) -> str:
     return re.sub(rf'(![0-9]+) = !{{ !"{_GROUP}" }}', r"\1 = distinct !{}", text)
 
 
-def _tile_range(
-    builder: ir.IRBuilder, indices: tuple[ir.Value, ir.Value], lanes: ir.Constant
-) -> tuple[ir.Value, ir.Value]:
+def _tile_range(builder: ir.IRBuilder, indices: IndexRange, lanes: ir.Constant) -> IndexRange:
     """The numbers of the tiles that cover a range of indices, counted from its first one."""
     count = builder.add(builder.sub(indices[1], indices[0]), ir.Constant(I64, lanes.constant - 1))
     return ir.Constant(I64, 0), builder.udiv(count, lanes)

@@ -1,1 +1,1 @@
-"""The ways to run an operation: references, kernels, generated loops."""
+"""The implementations of operations: references, kernels, generated loops."""

@@ -1,4 +1,4 @@
-"""How operations run by which processes communicate: the grid runs them (`nimblehlo.grid`)."""
+"""The implementation of operations by which processes communicate, which `nimblehlo.grid` runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps for which native loop nests are generated: fusions, and elementwise operations on many elements."""
+"""Generated loop nests: fusions, and elementwise operations on many elements."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ _DEFAULT_ORDERING = Ordering(scatter_schedule=None)
 
 
 def fuse_operations(function: Function, options: Options) -> None:
-    """Group the operations of a specialized function, and of those that it calls, into fusions, in place,
-    where compilation is open."""
+    """Fuse the operations of a specialized function and of its callees, in place, if compilation is on."""
     if options.compile == "never":
         return
     has_default_ordering = options.ordering._replace(scatter_schedule=None) == _DEFAULT_ORDERING
@@ -60,11 +59,11 @@ def _fuse_reductions(block: Block) -> None:
 
 
 def _fuse_nothing(block: Block) -> None:
-    """Generated reductions know the default tree and accumulation alone."""
+    """Reductions are generated for the default tree and accumulation only."""
 
 
 def is_worth_compiling_alone(operation: Operation) -> bool:
-    """Whether native code for this one elementwise operation is worth its call."""
+    """Whether native code for one elementwise operation saves more than a call of it costs."""
     if not is_plain(operation):
         return False
     return native_saving_seconds(operation) >= MIN_SAVED_SECONDS and generates(operation)
@@ -79,7 +78,7 @@ def _is_native_loop(options: Options, operation: Operation) -> bool:
 
 
 def generates(operation: Operation) -> bool:
-    """Whether native code can be generated for an operation on elements."""
+    """Whether native code can be generated for an elementwise operation."""
     if not _is_elementwise(operation):
         return False
     from ...codegen.coverage import emits
@@ -88,18 +87,18 @@ def generates(operation: Operation) -> bool:
 
 
 def is_small_step(operation: Operation) -> bool:
-    """Whether native code on small arrays can be generated for an operation among others."""
+    """Whether native code on small arrays can be generated for an operation of a step fusion."""
     from ...codegen.arrays import step_problem
 
     return step_problem(operation, view_of) is None
 
 
 def is_generated(view: Op) -> bool:
-    """Whether native nests can serve an operation: a fusion, a gather of anything but long lines, or
-    elementwise on enough elements.
+    """Whether a loop nest is generated for an operation.
 
-    Not one on scalars: the function of a region on scalars may be applied to whole arrays, and native code is
-    made for one size.
+    That is so for a fusion, a gather without long contiguous slices, and an elementwise operation on enough
+    elements. It is not for scalars: the function of a region on scalars may be applied to whole arrays, and
+    native code has one size.
     """
     operation = view.operation
     if isinstance(view, Fusion) or (is_traceable(operation) and not copies_contiguous_rows(operation)):
@@ -114,7 +113,7 @@ def is_generated(view: Op) -> bool:
 
 
 def block_of(view: Op) -> Block:
-    """The block that a fusion runs; for another operation one that holds it alone."""
+    """The body of a fusion; for another operation a block of that operation."""
     if isinstance(view, Fusion):
         return view.body.block  # type: ignore[no-any-return]
     operation = view.operation
@@ -137,8 +136,10 @@ def block_of(view: Op) -> Block:
 
 
 def may_overwrite(block: Block) -> Pairs:
-    """Pairs of an operand and a result of a block that may be the same memory: each element of the operand is
-    read only for the results' elements at the same place."""
+    """Pairs of an operand and a result of a block that may share memory.
+
+    Each element of the operand is read only for the results' elements with the same indices.
+    """
     results = block.terminator.operands
     shape = _tensor(results[0]).shape
     read_elsewhere: set[Value] = set()
@@ -146,7 +147,7 @@ def may_overwrite(block: Block) -> Pairs:
         if operation.name in TERMINATORS:
             continue
         is_at_same_element = _is_elementwise(operation) and _tensor(operation.result).shape == shape
-        # What is read elsewhere is computed from elements that lie there.
+        # If a result is read at other indices, so are the operands from which it is computed.
         if not is_at_same_element or operation.result in read_elsewhere:
             read_elsewhere.update(operation.operands)
     return tuple(
@@ -170,8 +171,9 @@ def _tensor(value: Value) -> TensorType:
 
 
 def run_one_by_one(block: Block, reference_for: Callable[[Op], Runnable]) -> Runnable:
-    """A function that runs a block's operations one after the other by their references, made at its first
-    call: where native code is there by then, no call comes.
+    """A function that runs the references of a block's operations one after the other.
+
+    It is built at its first call, which never comes if native code is ready before.
 
     Args:
         block: of operations with one result, of which reductions alone have a region.
@@ -219,7 +221,7 @@ def _build_runner(block: Block, reference_for: Callable[[Op], Runnable]) -> Runn
 
 
 def _reference_of(operation: Operation, reference_for: Callable[[Op], Runnable]) -> Runnable:
-    """An operation's reference; where it is a reduction, with its body."""
+    """An operation's reference; that of a reduction is given its body."""
     view = view_of(operation)
     if not operation.regions:
         return reference_for(view)
@@ -228,17 +230,17 @@ def _reference_of(operation: Operation, reference_for: Callable[[Op], Runnable])
 
 
 def _contiguous(array: Any) -> Any:
-    """The array, C-contiguous as native code leaves it: a view would leave the work to others, unseen."""
+    """The array, C-contiguous like a result of native code; later steps would have to copy a view."""
     return array if array.flags.c_contiguous else array.copy()
 
 
-class Code(NativeCode):
+class NestCode(NativeCode):
     """The native code of a block, as loop nests.
 
     Args:
         block: see `nests_of`.
         threads: most threads that it may use; None: all.
-        box: which of the results' elements it makes; None: all.
+        box: the elements of the results that are computed; None: all.
     """
 
     def __init__(self, block: Block, threads: int | None, box: Box | None = None) -> None:
@@ -247,15 +249,15 @@ class Code(NativeCode):
 
     @functools.cached_property
     def may_overwrite(self) -> Pairs:  # type: ignore[override]
-        """Pairs of an operand and a result that may be the same memory."""
+        """Pairs of an operand and a result that may share memory."""
         return may_overwrite(self.block)
 
     @functools.cached_property
     def nests_and_keys(self) -> tuple[Sequence[Any], Sequence[str]]:
-        """The nests, and the key of each one's code: once for the equal ones of a program's layers.
+        """The nests and the keys of their code, made once for equal blocks.
 
         Raises:
-            NoCode: it takes too many nests.
+            NoCode: the block needs too many nests.
         """
         from ...codegen.llvm.machine import key_of
         from ...codegen.nests.loop_schedule import schedule_loops

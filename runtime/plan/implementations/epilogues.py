@@ -1,4 +1,4 @@
-"""A product of two matrices and the fusion that follows on it, as one step.
+"""A matrix product and the fusion that uses its result, as one step.
 
 What follows is done to each block of the product as soon as that is made, by the same thread: the block lies
 in its cache. That pays for large products with a small contracted size and little to follow: to write them
@@ -18,7 +18,7 @@ from ...ops.internal.fusion import Fusion
 from ...types import TensorType
 from ..implementation import Implementation, Replaceable, Runnable
 from ..tiering.cost_model import estimate
-from .elementwise_fusion import Code, may_overwrite
+from .elementwise_fusion import NestCode, may_overwrite
 
 _MIN_MULTIPLICATIONS: Final = 1 << 21
 """Multiplications of a product whose result is written to memory before it is read again."""
@@ -149,7 +149,7 @@ class EpilogueFusion(Replaceable):
             [(first, min(first + step, size)) for first in range(0, size, step)]
             for size, step in zip(type.shape, block, strict=True)
         ]
-        launches = [Code(body, self.threads, box).launches() for box in itertools.product(*bounds)]
+        launches = [NestCode(body, self.threads, box).launches() for box in itertools.product(*bounds)]
         view: Any = view_of(self.product)
         transposed = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
         return MatmulWithEpilogue(block, BlockEpilogue(launches, self.threads), self.position, transposed)

@@ -1,4 +1,4 @@
-"""Which kernel serves an operation, and how it is prepared from the operation's view."""
+"""Finds the kernel that serves an operation, and prepares it from the operation's view."""
 
 from __future__ import annotations
 

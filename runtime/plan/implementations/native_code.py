@@ -1,4 +1,4 @@
-"""Native code that is generated for one operation, and runs as launches of compiled tasks."""
+"""Base of generated native code, which runs as launches of compiled tasks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class LoweredKernel(NamedTuple):
 
     Attributes:
         module: makes the module in LLVM IR.
-        size: how much a task does, which the code has in it.
-        launches: for each of its functions, one after the other, the name, the number of tasks, and about how
-            many seconds they take.
-        scratch: shape and element type of memory that is needed beside operands and results.
-        symbols: gives the addresses of what the code uses from outside.
+        size: work items of a task, a constant of the code.
+        launches: for each task function in order its name, the number of tasks, and about how many seconds
+            they take together.
+        scratch: shapes and element types of scratch arrays.
+        symbols: gives the addresses of external symbols.
     """
 
     module: Callable[[], Any]
@@ -36,34 +36,34 @@ class LoweredKernel(NamedTuple):
 
 
 class NativeCode(Implementation):
-    """Code that takes the operands and writes results of its own, or over operands.
+    """Code that computes the results of a block, in new arrays or over operands.
 
     Args:
         block: what it computes.
         threads: most threads that it may use; None: all.
 
     Attributes:
-        form: what it is, for `Executable.explain`.
+        label: the kind of code, as `Executable.explain` names it.
         is_brief: whether its loops are short, so that LLVM should not take long over them.
     """
 
     kind = "generated"
     takes_regions = False
     may_alias = False
-    form = "one loop"
+    label = "one loop"
     is_brief = False
 
     def __init__(self, block: Block, threads: int | None) -> None:
         self.block = block
         self.threads = threads
-        self.reason = f"{self.form} for {names_of(block)}"
+        self.reason = f"{self.label} for {names_of(block)}"
 
     def cost(self) -> Cost:
         return estimate(self.block)
 
     @property
     def key(self) -> str:
-        """Of the code: equal ones share it."""
+        """The key of the code: blocks with equal keys share it."""
         raise NotImplementedError
 
     @property
@@ -72,7 +72,7 @@ class NativeCode(Implementation):
         raise NotImplementedError
 
     def signature(self) -> tuple[Sequence[TensorType], Sequence[TensorType]]:
-        """The types that the code takes and gives."""
+        """The types of the operands and of the results."""
         operands, results = self.block.arguments, self.block.terminator.operands
         return [tensor(value.type) for value in operands], [tensor(value.type) for value in results]
 
@@ -110,25 +110,33 @@ class NativeCode(Implementation):
 
 
 def seconds_of(work: float, types: Iterable[TensorType]) -> float:
-    """About how long one thread takes for so many seconds of work on arrays: moving them may take longer."""
+    """About how long one thread takes: for arithmetic, or for moving the arrays if that takes longer."""
     return max(work, sum(type.size * type.dtype.itemsize for type in types) / BYTES_PER_SECOND)
 
 
 def division(items: int, seconds: float) -> Division:
-    """How many tasks do so many parts, which take so long on one thread, and how many each."""
+    """How work items are divided into tasks.
+
+    Args:
+        items: work items in all.
+        seconds: of all work items on one thread.
+
+    Returns:
+        The number of tasks, and the work items of each.
+    """
     from ...kernels.launch import threads
 
     return threads.division(items, seconds / items * BYTES_PER_SECOND)
 
 
 def tensor(type: Any) -> TensorType:
-    """A type that is one of tensors."""
+    """A type that is known to be a tensor type."""
     assert isinstance(type, TensorType)
     return type
 
 
 MAX_NAMES = 12
-"""How many operations of a block `Executable.explain` lists."""
+"""Operations of a block that `Executable.explain` lists."""
 
 
 def names_of(block: Block) -> str:

@@ -1,4 +1,4 @@
-"""From a fusion's block to the loop nests that compute it."""
+"""Builds the loop nests that compute the body of a fusion."""
 
 from __future__ import annotations
 

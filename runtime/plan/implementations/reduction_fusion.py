@@ -105,7 +105,7 @@ class LoopCode(NativeCode):
 class RowCode(LoopCode):
     """The code of a fusion of rows."""
 
-    form = "one loop over rows"
+    label = "one loop over rows"
 
     def lower(self) -> LoweredKernel | None:
         from ...codegen.reductions.row_tiling import NAME, plan_row_tiling

@@ -1,4 +1,4 @@
-"""Operations with regions as native loops around the regions' native functions.
+"""Native loops of operations with regions, around native functions of the regions.
 
 `RegionCode` is what all of them share; `region_kernels` has a class for each operation.
 """

@@ -1,4 +1,4 @@
-"""Steps of operations some of whose sizes are known only when they run."""
+"""Operations some of whose sizes are known at run time only."""
 
 from __future__ import annotations
 

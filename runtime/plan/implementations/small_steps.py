@@ -17,7 +17,7 @@ from .reduction_fusion import LoopCode
 class StepCode(LoopCode):
     """The code of a fusion of small steps."""
 
-    form = "one step"
+    label = "one step"
     is_brief = True
 
     def cost(self) -> Cost:

@@ -1,4 +1,4 @@
-"""A fusion's block as instructions of a program on rows (`kernels/launch/ufunc_program.h`)."""
+"""Records the body of a fusion as instructions of a ufunc program (`kernels/launch/ufunc_program.h`)."""
 
 from __future__ import annotations
 

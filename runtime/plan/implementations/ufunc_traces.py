@@ -1,4 +1,4 @@
-"""What a function on NumPy arrays does, as loops over elements: found by calling it on arrays that take note.
+"""Traces a function on NumPy arrays as a list of ufunc loops, by calling it on arrays that record calls.
 
 This serves functions that are made of ufuncs, `numpy.where`, `astype` and `view`, and look at no values.
 """

@@ -1,4 +1,4 @@
-"""How operations on windows become native loops: of any regions, and of known ones on few elements."""
+"""Generated loops of window operations: with any regions, and with known ones on few elements."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""When a step is compiled: what it costs, what compiling it costs, and the thread that compiles."""
+"""Decides when a step is compiled, from the costs of running and compiling it, and compiles in background."""

@@ -1,4 +1,4 @@
-"""Work that calls need not wait for: compiling, by a thread beside them.
+"""The background thread, which compiles while calls go on.
 
 The thread starts with the first job and ends with the last. It changes no result: what it makes gives the
 same bits as what runs meanwhile. A fork and the end of the interpreter wait for the job that runs, and for no

@@ -1,4 +1,4 @@
-"""How long steps take, about: what decides between waiting for the compiler and going without.
+"""Estimates how long steps and their compilation take, to decide which steps to compile.
 
 All figures by which it is decided when to compile stand here. They are of a 2020s server processor, and need
 to be right within a factor of three.

@@ -1,4 +1,4 @@
-"""Steps that start with one implementation and go on with native code once their cost says so.
+"""Steps that start with one implementation and change to native code once that pays.
 
 Compiling begins beside the calls (`background`) as soon as a step has cost a small part of what compiling
 does, and a call waits for it only where the step has cost more than that (`THRESHOLDS`). What was compiled

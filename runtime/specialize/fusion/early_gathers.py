@@ -1,4 +1,4 @@
-"""Gathers of few elements are made before what is computed: of operands, not of a result of many elements.
+"""Moves a gather of few elements before the elementwise operations whose results it reads.
 
 A loss takes one element of each row of `log_softmax`: of the rows' largest values and sums that needs all
 elements, but the last subtractions only those that are taken.

@@ -1,4 +1,4 @@
-"""Gathers as functions of loops' indices: what one element of the result is taken from."""
+"""Gathers as functions of loop indices: the operand element that each result element copies."""
 
 from __future__ import annotations
 

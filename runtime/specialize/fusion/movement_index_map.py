@@ -1,4 +1,4 @@
-"""Data movement within loops: which operand element the element at some indices of a result is a copy of.
+"""Data movement as functions of loop indices: the operand element that each result element copies.
 
 Indices are affine in those of the loops. Where the operand depends on them (within `concatenate` and `pad`),
 `LoopSplit` says where to split a loop.

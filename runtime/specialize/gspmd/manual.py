@@ -1,4 +1,4 @@
-"""Which operations of a block stand between `SPMDFullToShardShape` and `SPMDShardToFullShape`.
+"""Finds the operations of a block between `SPMDFullToShardShape` and `SPMDShardToFullShape`.
 
 What these make of values of the whole program are values of a device; an operation that uses one gives values
 of a device as well. Operations that depend on neither, such as constants, belong to whoever uses them.

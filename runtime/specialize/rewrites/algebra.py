@@ -1,4 +1,4 @@
-"""Rewrites of elementwise operations that keep every bit: what changes nothing, and what is known beforehand.
+"""Rewrites of elementwise operations that keep every bit: identities, and results known beforehand.
 
 Where they apply to floating-point numbers, NaN, infinities and -0 are as before: ``x + 0`` is not ``x`` where
 ``x`` is -0, but ``x + -0`` is; ``x - x`` and ``x * 0`` stay.

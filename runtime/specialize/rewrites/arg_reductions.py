@@ -1,4 +1,4 @@
-"""Reductions and sorts of values beside their positions, which need not be read."""
+"""Rewrites of reductions and sorts that carry positions, so that no positions are read."""
 
 from __future__ import annotations
 

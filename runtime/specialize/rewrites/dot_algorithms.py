@@ -1,4 +1,4 @@
-"""Products by a dot algorithm as products without one, of operands that are rounded or split beside them."""
+"""Rewrites a product with a dot algorithm as products without one, of rounded or split operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations that change nothing once sizes are known: they become their operand, or go."""
+"""Removes operations that change nothing once sizes are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conversions around bodies of other element types, as operations of their own.
+"""Makes the conversions around bodies of other element types explicit.
 
 A reduction whose body has another element type than its operands converts them, and a result that is to have
 the operands' type again is converted back. Promotions, of which the operations themselves know, stay.

@@ -1,4 +1,4 @@
-"""The components of index vectors as they were before they were normalised and concatenated.
+"""Finds the components of index vectors before they were normalized and concatenated.
 
 JAX normalises indices (``select(i < 0, i + n, i)``) and concatenates them to index vectors.
 """

@@ -1,4 +1,4 @@
-"""Rewrites of `while`: what stays the same leaves the loop, and short loops are unrolled.
+"""Rewrites of `while`: hoists loop-invariant operations, and unrolls short loops.
 
 A loop counts where ``cond`` compares a carried value with a bound from outside, and ``body`` adds a constant.
 """

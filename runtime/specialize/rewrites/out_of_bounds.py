@@ -1,4 +1,4 @@
-"""Which updates the scatters of a program leave out where a window lies partly outside of the input.
+"""Decides whether scatters drop the elements of a window that are out of bounds, or the whole window.
 
 The specification leaves out single elements, XLA the whole window. Under the option's value "auto" a program
 that was made for XLA is run as XLA runs it.

@@ -1,4 +1,4 @@
-"""Rewrites of operations that only change the shape: reshape, broadcast_in_dim, transpose, reverse, iota."""
+"""Rewrites of reshape, broadcast_in_dim, transpose, reverse and iota."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operations ask for by the meshes of the module: groups of devices, and several devices at all."""
+"""Resolves groups of devices that operations name by meshes; rejects operations that need several devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations whose results one branch alone uses are moved into that branch: the others do not run them."""
+"""Moves operations whose results only one branch uses into that branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrites of slices, pads, concatenations, and slices at indices that are known."""
+"""Rewrites of slices, pads, concatenations, and dynamic slices at constant indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions of a transpose that nothing else takes: they reduce its operand, along other dimensions.
+"""Rewrites a reduction of a transpose that nothing else uses as a reduction of the transpose's operand.
 
 The values of each result element stay in their order, or every order of combining them gives the same bits.
 """

@@ -1,4 +1,4 @@
-"""Lets scatters leave out whole windows: `Options(scatter_out_of_bounds="window")`."""
+"""Lets scatters drop windows as a whole: `Options(scatter_out_of_bounds="window")`."""
 
 from __future__ import annotations
 

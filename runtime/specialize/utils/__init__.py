@@ -1,1 +1,1 @@
-"""What the passes share: effects, constant folding, common subexpressions, dead code."""
+"""Utilities of the passes: effects, constant folding, common subexpressions, dead code."""

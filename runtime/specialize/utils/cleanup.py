@@ -1,4 +1,4 @@
-"""Removes what need not be computed: common subexpressions and dead code."""
+"""Removes common subexpressions and dead code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operations have effects beyond their results, and which run regions as the program goes."""
+"""Tells which operations have side effects, and which are control flow."""
 
 from __future__ import annotations
 

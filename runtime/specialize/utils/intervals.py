@@ -1,4 +1,4 @@
-"""Bounds of integers: the least and the greatest value that a tensor may hold, as far as it is known."""
+"""Interval analysis of integers: bounds of the values that a tensor may have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame in which rewrites run: a pass forwards over a region, in which each operation is made simpler.
+"""Runs rewrites: a forward pass over a region that simplifies each operation.
 
 A rewrite is a function of an operation and the `Rewriter`. It returns what stands for the operation's
 results, or None where it does not apply. What it needs it creates through the Rewriter, which simplifies that

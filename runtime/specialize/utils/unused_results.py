@@ -1,4 +1,4 @@
-"""Takes away the results of operations with several that nothing uses, and what only they needed."""
+"""Removes unused results of operations with several results, and the operations that only they needed."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from nimblehlo.codegen.nests.loop_schedule import schedule_loops
 from nimblehlo.kernels.indexing import gather
 from nimblehlo.kernels.simd.block_sizes import CACHE_LINE
 from nimblehlo.plan.implementations import nests
-from nimblehlo.plan.implementations.elementwise_fusion import Code
+from nimblehlo.plan.implementations.elementwise_fusion import NestCode
 from nimblehlo.types import ELEMENT_TYPES
 from tests.kernels.indexing.index_cases import Geometry, geometries
 from tests.plan.implementations.test_nests import aligned, block_of, check
@@ -162,7 +162,7 @@ def test_large_results_of_lines_go_past_the_caches(
     )
     memory = aligned(wanted.nbytes + 128).view(np.float32)
     out = memory[start // 4 : start // 4 + wanted.size].reshape(wanted.shape)
-    Code(block, threads).prepare()(operand, indices, out=(out,))
+    NestCode(block, threads).prepare()(operand, indices, out=(out,))
     assert out.tobytes() == wanted.tobytes()
     assert not memory[: start // 4].any() and not memory[start // 4 + wanted.size :].any()
 
@@ -217,7 +217,7 @@ def test_other_sizes_share_their_code() -> None:
     keys = set()
     for size in (40, 70):
         geometry = Geometry((size, 50), (size, 1), (size,), (), (0, 1), (), (), (0,), 1, (1, 1))
-        keys.add(Code(block_of(program(geometry, "f32", "i32")), 1).key)
+        keys.add(NestCode(block_of(program(geometry, "f32", "i32")), 1).key)
     assert len(keys) == 1
 
 

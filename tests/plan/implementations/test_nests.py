@@ -19,7 +19,7 @@ from nimblehlo.ir import Block
 from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.plan.choice import reference_for
 from nimblehlo.plan.implementation import NoCode
-from nimblehlo.plan.implementations.elementwise_fusion import Code, may_overwrite, run_one_by_one
+from nimblehlo.plan.implementations.elementwise_fusion import NestCode, may_overwrite, run_one_by_one
 from nimblehlo.plan.implementations.native_code import names_of
 from nimblehlo.plan.implementations.nests import MAX_NESTS, nests_of
 from nimblehlo.types import ELEMENT_TYPES
@@ -47,7 +47,7 @@ def check_block(block: Block, *operands: np.ndarray, threads: int | None = 1) ->
     """The results of a block's generated code, which must have the references' bits."""
     with np.errstate(all="ignore"):
         wanted = run_one_by_one(block, reference_for)(*operands)
-    found = Code(block, threads).prepare()(*operands)
+    found = NestCode(block, threads).prepare()(*operands)
     if len(block.terminator.operands) == 1:
         wanted, found = (wanted,), (found,)
     for a, b in zip(found, wanted, strict=True):
@@ -284,7 +284,7 @@ def test_large_transposes_go_past_the_caches(
         memory = aligned(values.nbytes + 128 + 64).view(dtype)
         memory[:] = 1
         out = memory[start : start + values.size].reshape(shape[0], shape[2], shape[1])
-        (result,) = (Code(block, threads).prepare()(values, out=(out,)),)
+        (result,) = (NestCode(block, threads).prepare()(values, out=(out,)),)
         assert result is out and out.tobytes() == values.swapaxes(1, 2).tobytes()
         assert (memory[:start] == 1).all() and (memory[start + values.size :] == 1).all()
 
@@ -303,7 +303,7 @@ def test_transposes_with_a_short_side(size: int, type: str, start: int, threads:
             values = (np.arange(count + start) % 251).astype(dtype)[start:].reshape(sizes)
             memory = np.ones(start + count + 64, dtype)
             out = memory[start : start + count].reshape(2, sizes[2], sizes[1])
-            Code(block, threads).prepare()(values, out=(out,))
+            NestCode(block, threads).prepare()(values, out=(out,))
             assert out.tobytes() == values.swapaxes(1, 2).tobytes()
             assert (memory[:start] == 1).all() and (memory[start + count :] == 1).all()
 
@@ -333,7 +333,7 @@ def test_neighbours_that_move_together(width: int, type: str, start: int) -> Non
         values = (np.arange(start + math.prod(sizes)) % 251).astype(dtype)[start:].reshape(sizes)
         memory = np.ones(start + values.size + 64, dtype)
         out = memory[start : start + values.size].reshape([sizes[d] for d in order])
-        Code(block, None).prepare()(values, out=(out,))
+        NestCode(block, None).prepare()(values, out=(out,))
         assert out.tobytes() == values.transpose(order).tobytes()
         assert (memory[:start] == 1).all() and (memory[start + values.size :] == 1).all()
 
@@ -638,7 +638,7 @@ def test_results_past_the_caches_begin_anywhere(type: str, start: int, threads: 
         for _ in range(2):
             memory = aligned(a.nbytes + 100 * dtype.itemsize).view(dtype)
             results.append((memory, memory[start : start + a.size].reshape(shape)))
-        Code(block, threads).prepare()(a, b, out=tuple(result for _, result in results))
+        NestCode(block, threads).prepare()(a, b, out=tuple(result for _, result in results))
         for (memory, result), want in zip(results, (a + b, np.broadcast_to(b, shape)), strict=True):
             assert result.tobytes() == want.astype(dtype).tobytes()
             assert not memory[:start].any() and not memory[start + a.size :].any()
@@ -675,7 +675,7 @@ def test_results_past_the_caches_may_take_the_place_of_operands() -> None:
     a, b = np.random.default_rng(0).standard_normal((2, 5000)).astype(np.float32)
     for place, wanted in ((a.copy(), a - b), (b.copy(), a - b)):
         operands = (place, b) if place[0] == a[0] else (a, place)
-        assert Code(block_of(text), 2).prepare()(*operands, out=(place,)).tobytes() == wanted.tobytes()
+        assert NestCode(block_of(text), 2).prepare()(*operands, out=(place,)).tobytes() == wanted.tobytes()
 
 
 def aligned(nbytes: int) -> np.ndarray:
@@ -764,7 +764,7 @@ def test_results_may_take_the_place_of_operands() -> None:
     assert may_overwrite(block) == ((0, 0), (0, 1), (1, 0), (1, 1))
     a, b, c = np.random.default_rng(0).standard_normal((3, 5000)).astype(np.float32)
     wanted = check(text, a, b, c)
-    code = Code(block, 1)
+    code = NestCode(block, 1)
     function = code.prepare()
     assert code.may_overwrite == may_overwrite(block)
     for first, second in ((0, 1), (1, 0), (None, 0), (1, None)):
@@ -818,7 +818,7 @@ def test_results_of_several_shapes_have_no_nests() -> None:
 
 
 def test_operands_of_another_size_are_refused() -> None:
-    function = Code(block_of(transposed((2, 3), (1, 0), "f32")), 1).prepare()
+    function = NestCode(block_of(transposed((2, 3), (1, 0), "f32")), 1).prepare()
     with pytest.raises(ValueError, match="24"):
         function(np.zeros((2, 2), np.float32))
     with pytest.raises(ValueError, match="takes 1"):
