@@ -12,7 +12,7 @@ BLOCK = 1024
 
 @kernel
 def _add_component(
-    address: int, sample: Any, base: int, index_stride: int, component: Any, count: int, first: int,
+    address: int, sample: np.ndarray, base: int, index_stride: int, component: Any, count: int, first: int,
     operand_offsets: Any,
 ) -> None:  # fmt: skip
     """Add one index component to the operand offsets of a fiber of slices."""
@@ -25,7 +25,7 @@ def _add_component(
 
 @kernel
 def _slice_offsets(
-    first: int, count: int, loops: Any, component_rows: Any, index_components: Any, sample: Any,
+    first: int, count: int, loops: Any, component_rows: Any, index_components: Any, sample: np.ndarray,
     operand_offsets: Any, result_offsets: Any,
 ) -> None:  # fmt: skip
     """Offsets in the operand and in the result of `count` slices from number `first` on.
@@ -71,8 +71,8 @@ def _slice_offsets(
 
 @kernel(parallel=True)
 def gather_runs(
-    task: int, size: int, total: int, loops: Any, component_rows: Any, index_components: Any, sample: Any,
-    operand: Any, result: Any, runs: Any, run_bytes: int, nontemporal: bool,
+    task: int, size: int, total: int, loops: Any, component_rows: Any, index_components: Any,
+    sample: np.ndarray, operand: np.ndarray, result: np.ndarray, runs: Any, run_bytes: int, nontemporal: bool,
 ) -> None:  # fmt: skip
     """Copy slices of runs of `run_bytes` bytes at each row (operand offset, result offset) of `runs`, in
     bytes.

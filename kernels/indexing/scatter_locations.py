@@ -20,7 +20,7 @@ BLOCK = 1 << 14
 
 
 @kernel
-def _add_outer_offsets(fiber: int, inner: int, slice_space: Any, bases: Any) -> None:
+def _add_outer_offsets(fiber: int, inner: int, slice_space: np.ndarray, bases: np.ndarray) -> None:
     """Add to `bases` the offsets of the outer coordinates of that fiber of slices."""
     for axis in range(inner - 1, -1, -1):
         outer = fiber // slice_space[axis, 0]
@@ -31,7 +31,7 @@ def _add_outer_offsets(fiber: int, inner: int, slice_space: Any, bases: Any) -> 
 
 
 @kernel
-def index_at(sample: Any, address: int, offset: int, min_index: int, addend: int) -> Any:
+def index_at(sample: np.ndarray, address: int, offset: int, min_index: int, addend: int) -> Any:
     """An index, with `addend` if it is negative; far out of bounds if it is below `min_index`, as unsigned
     integers above 2**63 are."""
     start = np.int64(item_at(sample, address, offset))
@@ -41,8 +41,8 @@ def index_at(sample: Any, address: int, offset: int, min_index: int, addend: int
 
 @kernel
 def _add_component(
-    sample: Any, address: int, min_index: int, index_base: int, index_stride: int, component: Any,
-    window_offset: int, window_stride: int, destinations: Any, at: int, count: int,
+    sample: np.ndarray, address: int, min_index: int, index_base: int, index_stride: int, component: Any,
+    window_offset: int, window_stride: int, destinations: np.ndarray, at: int, count: int,
 ) -> None:  # fmt: skip
     """Add one component of the index vectors to the destinations of one fiber; -1 if it is out of bounds."""
     bound, input_stride, addend = component[1], component[2], component[3]
@@ -56,8 +56,8 @@ def _add_component(
 
 @kernel
 def _clamp_starts(
-    sample: Any, address: int, min_index: int, index_base: int, index_stride: int, clipped_component: Any,
-    clamped_starts: Any, at: int, count: int,
+    sample: np.ndarray, address: int, min_index: int, index_base: int, index_stride: int,
+    clipped_component: Any, clamped_starts: np.ndarray, at: int, count: int,
 ) -> None:  # fmt: skip
     """The starts of the runs of one fiber along the clipped dimension, clamped to the range from the least
     start that matters to the bound."""
@@ -69,8 +69,8 @@ def _clamp_starts(
 def _component_kernel(from_base: int) -> Kernel:
     @kernel
     def move(
-        sample: Any, address: int, first: int, index_stride: int, min_index: int, window_offset: int,
-        row: Any, base: int, destinations: Any, at: int, count: int,
+        sample: np.ndarray, address: int, first: int, index_stride: int, min_index: int, window_offset: int,
+        row: Any, base: int, destinations: np.ndarray, at: int, count: int,
     ) -> None:  # fmt: skip
         if index_stride != 1:
             accumulate_destinations(
@@ -99,8 +99,8 @@ _add_to_destinations = _component_kernel(from_base=0)
 
 @kernel
 def _locate_fiber(
-    at: int, count: int, inner: int, bases: Any, geometry: Any, destinations: Any, update_offsets: Any,
-    clamped_starts: Any,
+    at: int, count: int, inner: int, bases: np.ndarray, geometry: Any, destinations: np.ndarray,
+    update_offsets: np.ndarray, clamped_starts: np.ndarray,
 ) -> None:  # fmt: skip
     """Destinations, update offsets and clamped starts of `count` slices that differ in the innermost
     coordinate only."""
@@ -145,8 +145,9 @@ def _locate_fiber(
 
 @kernel
 def locate_slices(
-    first: int, count: int, geometry: Any, destinations: Any, update_offsets: Any, clamped_starts: Any
-) -> None:
+    first: int, count: int, geometry: Any, destinations: np.ndarray, update_offsets: np.ndarray,
+    clamped_starts: np.ndarray,
+) -> None:  # fmt: skip
     """Write the destinations of `count` slices from number `first` on, -1 for a slice that is out of bounds.
 
     Unless the arrays are empty, the update offsets and the clamped starts are written too.
@@ -195,7 +196,7 @@ def first_slice(first_destination: int, count: int, geometry: Any) -> int:
 
 
 @kernel
-def mask_outside(destinations: Any, count: int, first: int, width: int) -> None:
+def mask_outside(destinations: np.ndarray, count: int, first: int, width: int) -> None:
     """Replace the first `count` destinations that are not from `first` to `first +
     width - 1` by -1."""
     for position in range(count):

@@ -30,13 +30,13 @@ def _update(element: str, combiner: str) -> Kernel:
     if combiner == OVERWRITE:
 
         @kernel
-        def overwrite(result: Any, offset: int, values: Any, update_offset: int) -> None:
+        def overwrite(result: np.ndarray, offset: int, values: np.ndarray, update_offset: int) -> None:
             store(element, result, offset, load(element, values, update_offset))
 
         return overwrite
 
     @kernel
-    def combined(result: Any, offset: int, values: Any, update_offset: int) -> None:
+    def combined(result: np.ndarray, offset: int, values: np.ndarray, update_offset: int) -> None:
         value = combine(
             element, combiner, load(element, result, offset), load(element, values, update_offset)
         )
@@ -52,8 +52,9 @@ def _apply_items(element: str, combiner: str) -> Kernel:
 
     @kernel
     def body(
-        count: int, destinations: Any, values: Any, first: int, value_stride: int, result: Any
-    ) -> None:
+        count: int, destinations: np.ndarray, values: np.ndarray, first: int, value_stride: int,
+        result: np.ndarray,
+    ) -> None:  # fmt: skip
         prefetched_end = max(0, count - PREFETCH_DISTANCE)
         if result.size * result.itemsize <= MIN_PREFETCHED_BYTES:
             prefetched_end = 0
@@ -79,8 +80,8 @@ def update_filtered_items(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, partitions: int, size: int, count: int, geometry: Any, sample: Any, values: Any,
-        value_stride: int, initial: Any, result: Any,
+        task: int, partitions: int, size: int, count: int, geometry: Any, sample: np.ndarray,
+        values: np.ndarray, value_stride: int, initial: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         initialize_partition(task, partitions, size, initial, result)
         buffer = partition_buffer(task, partitions, size, result)
@@ -126,8 +127,8 @@ def update_sorted_items(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, partitions: int, size: int, count: int, geometry: Any, sample: Any, values: Any,
-        value_stride: int, initial: Any, result: Any,
+        task: int, partitions: int, size: int, count: int, geometry: Any, sample: np.ndarray,
+        values: np.ndarray, value_stride: int, initial: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         initialize_partition(task, partitions, size, initial, result)
         destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
@@ -149,8 +150,8 @@ def update_items_in_order(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, geometry: Any, sample: Any, values: Any, value_stride: int,
-        result: Any,
+        task: int, size: int, count: int, geometry: Any, sample: np.ndarray, values: np.ndarray,
+        value_stride: int, result: np.ndarray,
     ) -> None:  # fmt: skip
         destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
         end = min(count, (task + 1) * size)
@@ -172,8 +173,9 @@ def update_tables(element: str, combiner: str) -> Kernel:
 
     @kernel(inline=True)
     def combine_values(
-        block_count: int, destinations: Any, tables: Any, table_stride: int, values: Any, first: int
-    ) -> None:
+        block_count: int, destinations: np.ndarray, tables: np.ndarray, table_stride: int, values: np.ndarray,
+        first: int,
+    ) -> None:  # fmt: skip
         vector_end = block_count - block_count % INTERLEAVED_TABLES
         for position in range(0, vector_end, INTERLEAVED_TABLES):
             for replica in range(INTERLEAVED_TABLES):
@@ -183,7 +185,9 @@ def update_tables(element: str, combiner: str) -> Kernel:
             apply(tables, np.int64(get(destinations, position)) + 1, values, first + position)
 
     @kernel
-    def combine_one(block_count: int, destinations: Any, tables: Any, table_stride: int, value: Any) -> None:
+    def combine_one(
+        block_count: int, destinations: np.ndarray, tables: np.ndarray, table_stride: int, value: Any
+    ) -> None:
         vector_end = block_count - block_count % INTERLEAVED_TABLES
         for position in range(0, vector_end, INTERLEAVED_TABLES):
             for replica in range(INTERLEAVED_TABLES):
@@ -197,8 +201,8 @@ def update_tables(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, geometry: Any, sample: Any, values: Any, value_stride: int,
-        replicas: int, width: int, identity: Any, tables: Any,
+        task: int, size: int, count: int, geometry: Any, sample: np.ndarray, values: np.ndarray,
+        value_stride: int, replicas: int, width: int, identity: np.ndarray, tables: np.ndarray,
     ) -> None:  # fmt: skip
         destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
         task_tables = tables[task * replicas * width : (task + 1) * replicas * width]
@@ -225,8 +229,9 @@ def combine_tables(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, destination_count: int, count: int, width: int, tables: Any, result: Any
-    ) -> None:
+        task: int, size: int, destination_count: int, count: int, width: int, tables: np.ndarray,
+        result: np.ndarray,
+    ) -> None:  # fmt: skip
         for table in range(count):
             for destination in range(task * size, min(destination_count, (task + 1) * size)):
                 apply(result, destination, tables, table * width + 1 + destination)

@@ -46,7 +46,7 @@ def _prefetch_distance(items: int, itemsize: int) -> int:
 
 
 @kernel
-def _exceeds_cache(size: int, initial: Any, result: Any) -> bool:
+def _exceeds_cache(size: int, initial: np.ndarray, result: np.ndarray) -> bool:
     """Whether a task prefetches the `size` elements of the result that it updates; elements that the task has
     just initialized are cached."""
     return size * result.itemsize > (CACHED_BYTES if initial.size > 0 else MIN_PREFETCHED_BYTES)
@@ -64,7 +64,7 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
     @kernel
     def combine_clipped(
         destination: int, update_offset: int, clamped_start: int, bound: int, runs: Any, chunk_count: int,
-        chunk_items: int, values: Any, result: Any,
+        chunk_items: int, values: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         begin, end = max(0, -clamped_start) * chunk_items, min(
             chunk_count, bound - clamped_start
@@ -77,9 +77,9 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
 
     @kernel(inline=True)
     def combine_rows(
-        vectors: int, count: int, destinations: Any, update_offsets: Any, clamped_starts: Any,
-        row_items: int, bound: int, runs: Any, chunk_count: int, chunk_items: int, prefetches_result: bool,
-        values: Any, result: Any,
+        vectors: int, count: int, destinations: np.ndarray, update_offsets: np.ndarray,
+        clamped_starts: np.ndarray, row_items: int, bound: int, runs: Any, chunk_count: int, chunk_items: int,
+        prefetches_result: bool, values: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         items = chunk_count * chunk_items
         cache_lines = min(-(-items * values.itemsize // CACHE_LINE_BYTES), MAX_PREFETCH_LINES)
@@ -125,8 +125,9 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
 
     @kernel
     def body(
-        count: int, destinations: Any, update_offsets: Any, clamped_starts: Any, row_items: int, bound: int,
-        runs: Any, chunk_count: int, chunk_items: int, prefetches_result: bool, values: Any, result: Any,
+        count: int, destinations: np.ndarray, update_offsets: np.ndarray, clamped_starts: np.ndarray,
+        row_items: int, bound: int, runs: Any, chunk_count: int, chunk_items: int, prefetches_result: bool,
+        values: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         is_single_run = clamped_starts.size == 0 and runs.shape[0] == 1
         vectors = chunk_count * chunk_items // vector_items if is_single_run else 0
@@ -160,8 +161,9 @@ def update_runs_in_order(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, width: int, geometry: Any, sample: Any, row_items: int, bound: int,
-        runs: Any, chunk_count: int, chunk_items: int, values: Any, initial: Any, result: Any,
+        task: int, size: int, count: int, width: int, geometry: Any, sample: np.ndarray, row_items: int,
+        bound: int, runs: Any, chunk_count: int, chunk_items: int, values: np.ndarray, initial: np.ndarray,
+        result: np.ndarray,
     ) -> None:  # fmt: skip
         initialize_partition(task, -(-count // size), width * row_items, initial, result)
         destinations, update_offsets = np.empty(BLOCK, sample.dtype), np.empty(BLOCK, sample.dtype)
@@ -188,8 +190,9 @@ def update_filtered_runs(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, partitions: int, width: int, count: int, update_stride: int, geometry: Any, sample: Any,
-        row_items: int, is_row: bool, runs: Any, chunk_items: int, values: Any, initial: Any, result: Any,
+        task: int, partitions: int, width: int, count: int, update_stride: int, geometry: Any,
+        sample: np.ndarray, row_items: int, is_row: bool, runs: Any, chunk_items: int, values: np.ndarray,
+        initial: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         initialize_partition(task, partitions, width * row_items, initial, result)
         buffer = result[task * width * row_items :]
@@ -227,8 +230,8 @@ def update_sorted_runs(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, partitions: int, width: int, count: int, geometry: Any, sample: Any, row_items: int,
-        runs: Any, chunk_items: int, values: Any, initial: Any, result: Any,
+        task: int, partitions: int, width: int, count: int, geometry: Any, sample: np.ndarray, row_items: int,
+        runs: Any, chunk_items: int, values: np.ndarray, initial: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         initialize_partition(task, partitions, width * row_items, initial, result)
         destinations, update_offsets = np.empty(BLOCK, sample.dtype), np.empty(BLOCK, sample.dtype)
@@ -259,7 +262,9 @@ def reduce_rows(element: str, combiner: str) -> Kernel:
     is_overwritten = combiner == OVERWRITE
 
     @kernel
-    def group(count: int, rows: Any, update_offsets: Any, ends: Any, grouped: Any) -> None:
+    def group(
+        count: int, rows: Any, update_offsets: np.ndarray, ends: np.ndarray, grouped: np.ndarray
+    ) -> None:
         """Write the update offsets of `count` slices to `grouped`, by row, and where each row's group ends to
         `ends`. If slices overwrite, a group has the last slice only."""
         for position in range(count):
@@ -278,8 +283,9 @@ def reduce_rows(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, partitions: int, width: int, count: int, update_stride: int, geometry: Any, sample: Any,
-        row_items: int, items: int, values: Any, initial: Any, nontemporal: int, result: Any,
+        task: int, partitions: int, width: int, count: int, update_stride: int, geometry: Any,
+        sample: np.ndarray, row_items: int, items: int, values: np.ndarray, initial: np.ndarray,
+        nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
         first_row = task * width
         row_count = width if task < partitions - 1 else result.size // row_items - first_row

@@ -270,7 +270,9 @@ def copy_run(
 
 
 @kernel
-def initialize_partition(task: int, partitions: int, size: int, initial: Any, result: Any) -> None:
+def initialize_partition(
+    task: int, partitions: int, size: int, initial: np.ndarray, result: np.ndarray
+) -> None:
     """Copy a partition of the result from `initial`, or fill it with the one value of `initial`.
 
     An empty `initial` means that the result is initialized. A partition has `size` elements, the last one the
@@ -288,7 +290,7 @@ def initialize_partition(task: int, partitions: int, size: int, initial: Any, re
 
 
 @kernel
-def partition_buffer(task: int, partitions: int, size: int, result: Any) -> Any:
+def partition_buffer(task: int, partitions: int, size: int, result: np.ndarray) -> Any:
     """A partition of the result, or a private copy of a small one, which avoids false sharing of cache lines.
     """
     begin = task * size
@@ -302,7 +304,7 @@ def partition_buffer(task: int, partitions: int, size: int, result: Any) -> Any:
 
 
 @kernel
-def write_back(task: int, size: int, buffer: Any, result: Any) -> None:
+def write_back(task: int, size: int, buffer: np.ndarray, result: np.ndarray) -> None:
     """Write a private copy of `partition_buffer` to the result."""
     if buffer.size * buffer.itemsize <= MAX_COPIED_BYTES:
         copy_run(result, task * size, buffer, 0, buffer.size)

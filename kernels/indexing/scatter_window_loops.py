@@ -24,7 +24,7 @@ def update_windows(element: str, combiner: str) -> Kernel:
     @kernel
     def apply_clipped(
         index_vector: Any, low: Any, high: Any, base: int, update_offset: int, runs: Any, items: int,
-        inner: int, chunk_items: int, values: Any, result: Any,
+        inner: int, chunk_items: int, values: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         """Apply the elements of a window from `low` to `high` along each component."""
         begin, end = 0, items
@@ -42,9 +42,9 @@ def update_windows(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, count: int, divided: int, width: int, slice_space: Any, components: Any, addresses: Any,
-        sample: Any, min_index: int, runs: Any, items: int, inner: int, chunk_items: int, values: Any,
-        result: Any,
+        task: int, count: int, divided: int, width: int, slice_space: np.ndarray, components: Any,
+        addresses: Any, sample: np.ndarray, min_index: int, runs: Any, items: int, inner: int,
+        chunk_items: int, values: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         index_vector = np.empty(components.shape[0], np.int64)
         low, high = np.zeros(index_vector.size, np.int64), components[:, 1].copy()

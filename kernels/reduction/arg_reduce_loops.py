@@ -3,6 +3,8 @@
 import functools
 from typing import Any
 
+import numpy as np
+
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, load, put, store
 from ..simd.block_sizes import ARGUMENT_BLOCK, ARGUMENT_CHUNK
@@ -38,10 +40,10 @@ def rows(element: str, direction: str) -> Kernel:
         outer: int,
         blocks: int,
         length: int,
-        operand: Any,
-        indices: Any,
-        values: Any,
-        best_indices: Any,
+        operand: np.ndarray,
+        indices: np.ndarray,
+        values: np.ndarray,
+        best_indices: np.ndarray,
     ) -> None:
         for work_item in range(task * size, min((task + 1) * size, outer * blocks)):
             row = work_item // blocks
@@ -78,10 +80,10 @@ def finish(element: str, direction: str) -> Kernel:
         size: int,
         outer: int,
         blocks: int,
-        values: Any,
-        block_indices: Any,
-        init_value: Any,
-        init_index: Any,
+        values: np.ndarray,
+        block_indices: np.ndarray,
+        init_value: np.ndarray,
+        init_index: np.ndarray,
         value: Any,
         index: Any,
     ) -> None:
@@ -112,13 +114,13 @@ def columns(element: str, direction: str, transposed: bool) -> Kernel:
         outer: int,
         length: int,
         inner: int,
-        operand: Any,
-        indices: Any,
-        values: Any,
-        best_indices: Any,
-        transposed_rows: Any,
-        init_value: Any,
-        init_index: Any,
+        operand: np.ndarray,
+        indices: np.ndarray,
+        values: np.ndarray,
+        best_indices: np.ndarray,
+        transposed_rows: np.ndarray,
+        init_value: np.ndarray,
+        init_index: np.ndarray,
         value: Any,
         index: Any,
     ) -> None:

@@ -3,6 +3,8 @@
 import functools
 from typing import Any
 
+import numpy as np
+
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import combine, get, load, put, store
 from ..simd.block_sizes import BATCH, COLUMN_CHUNK, ROW_BLOCK
@@ -27,8 +29,9 @@ def finish_rows(element: str, monoid: str) -> Kernel:
 
     @kernel(parallel=True)
     def rows(
-        task: int, size: int, count: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any
-    ) -> None:
+        task: int, size: int, count: int, blocks: int, inner: int, partial: np.ndarray, initial: np.ndarray,
+        result: np.ndarray,
+    ) -> None:  # fmt: skip
         for row in range(task * size, min((task + 1) * size, count)):
             base, remaining = row * blocks, blocks
             while remaining > 1:
@@ -53,8 +56,9 @@ def finish_columns(element: str, monoid: str) -> Kernel:
 
     @kernel(parallel=True)
     def column_chunks(
-        task: int, size: int, count: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any
-    ) -> None:
+        task: int, size: int, count: int, blocks: int, inner: int, partial: np.ndarray, initial: np.ndarray,
+        result: np.ndarray,
+    ) -> None:  # fmt: skip
         chunks = (inner + COLUMN_CHUNK - 1) // COLUMN_CHUNK
         for work_item in range(task * size, min((task + 1) * size, count)):
             outer_index = work_item // chunks
@@ -80,9 +84,9 @@ def collect(
     first: int,
     run_length: int,
     base: int,
-    run_sizes: Any,
-    run_strides: Any,
-    operand: Any,
+    run_sizes: np.ndarray,
+    run_strides: np.ndarray,
+    operand: np.ndarray,
 ) -> None:
     """Gather the values from number `first` on of a row that consists of runs."""
     run = first // run_length
@@ -105,9 +109,9 @@ def rows(element: str, monoid: str, is_contiguous: bool) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, blocks: int, length: int, max_values: int, kept_sizes: Any,
-        kept_strides: Any, run_length: int, run_sizes: Any, run_strides: Any, operand: Any, initial: Any,
-        partial: Any, result: Any, block: Any,
+        task: int, size: int, count: int, blocks: int, length: int, max_values: int, kept_sizes: np.ndarray,
+        kept_strides: np.ndarray, run_length: int, run_sizes: np.ndarray, run_strides: np.ndarray,
+        operand: np.ndarray, initial: np.ndarray, partial: np.ndarray, result: np.ndarray, block: Any,
     ) -> None:  # fmt: skip
         at = task * min(length, max_values)
         for work_item in range(task * size, min((task + 1) * size, count * blocks)):
@@ -139,12 +143,12 @@ def short_rows(element: str, monoid: str) -> Kernel:
         size: int,
         count: int,
         length: int,
-        kept_sizes: Any,
-        kept_strides: Any,
+        kept_sizes: np.ndarray,
+        kept_strides: np.ndarray,
         block: Any,
-        operand: Any,
-        initial: Any,
-        result: Any,
+        operand: np.ndarray,
+        initial: np.ndarray,
+        result: np.ndarray,
     ) -> None:
         at = task * BATCH * length
         end = min((task + 1) * size, count)
@@ -177,14 +181,14 @@ def column_totals(element: str, monoid: str) -> Kernel:
 
     @kernel
     def totals(
-        operand: Any,
+        operand: np.ndarray,
         base: int,
         first: int,
         count: int,
         width: int,
         sizes: Any,
         strides: Any,
-        sums: Any,
+        sums: np.ndarray,
         at: int,
     ) -> None:
         run, stride = sizes[-1], strides[-1]
@@ -237,15 +241,15 @@ def columns(element: str, monoid: str) -> Kernel:
         length: int,
         inner: int,
         scratch_size: int,
-        kept_sizes: Any,
-        kept_strides: Any,
+        kept_sizes: np.ndarray,
+        kept_strides: np.ndarray,
         reduced_sizes: Any,
         reduced_strides: Any,
-        sums: Any,
-        operand: Any,
-        initial: Any,
-        partial: Any,
-        result: Any,
+        sums: np.ndarray,
+        operand: np.ndarray,
+        initial: np.ndarray,
+        partial: np.ndarray,
+        result: np.ndarray,
     ) -> None:
         chunks = (inner + COLUMN_CHUNK - 1) // COLUMN_CHUNK
         scratch_start = task * scratch_size
@@ -275,7 +279,7 @@ def combined(element: str, monoid: str) -> Kernel:
     """Combine the initial value with each element."""
 
     @kernel(parallel=True)
-    def body(task: int, size: int, operand: Any, initial: Any, result: Any) -> None:
+    def body(task: int, size: int, operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
         start = load(element, initial, 0)
         for position in range(task * size, min((task + 1) * size, operand.size)):
             store(

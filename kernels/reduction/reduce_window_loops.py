@@ -3,6 +3,7 @@
 import functools
 from typing import Any
 
+import numpy as np
 from numba import types
 
 from ..launch.compilation import Kernel, kernel
@@ -40,7 +41,7 @@ def element_at(axis: Any, at: int, window: int, offset: int) -> int:
 
 @kernel
 def find_window_offsets(
-    row: int, offsets: int, axes: Any, row_axis: Any, inner: int, starts: Any, at: int
+    row: int, offsets: int, axes: Any, row_axis: Any, inner: int, starts: np.ndarray, at: int
 ) -> None:
     """The operand's offset of each position of the first window of a row, or _PADDING.
 
@@ -75,7 +76,7 @@ def find_window_offsets(
 
 @kernel
 def find_edge_offsets(
-    positions: int, row_axis: Any, window: int, inner: int, starts: Any, at: int, to: int
+    positions: int, row_axis: Any, window: int, inner: int, starts: np.ndarray, at: int, to: int
 ) -> None:  # fmt: skip
     """The operand's offset of each position of one window that may be outside along the row, or _PADDING."""
     length = get(row_axis, 1)
@@ -171,7 +172,7 @@ def rows(element: str, monoid: str, constant_stride: int) -> Kernel:
     @kernel(parallel=True)
     def body(
         task: int, size: int, count: int, chunk: int, offsets: int, inner: int, axes: Any, row_axis: Any,
-        starts: Any, operand: Any, initial: Any, result: Any,
+        starts: np.ndarray, operand: np.ndarray, initial: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         total, stride = get(row_axis, 6), get(row_axis, 2)
         positions = offsets * get(row_axis, 1)

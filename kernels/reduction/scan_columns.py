@@ -3,6 +3,7 @@
 import functools
 from typing import Any
 
+import numpy as np
 from numba import types
 
 from ..launch.compilation import Kernel, kernel
@@ -106,8 +107,8 @@ def columns(element: str, monoid: str, reverse: bool) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, outer: int, length: int, inner: int, operand: Any, pads: Any, prefixes: Any,
-        result: Any,
+        task: int, size: int, outer: int, length: int, inner: int, operand: np.ndarray, pads: np.ndarray,
+        prefixes: Any, result: np.ndarray,
     ) -> None:  # fmt: skip
         chunks = (inner + SCAN_CHUNK - 1) // SCAN_CHUNK
         scratch_start = 2 * task * SCAN_CHUNK

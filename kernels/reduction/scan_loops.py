@@ -4,6 +4,8 @@
 import functools
 from typing import Any
 
+import numpy as np
+
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import combine, get, load, put
 from ..simd.atomics import add_atomically, observe, publish
@@ -19,7 +21,7 @@ def powers(element: str, monoid: str) -> Kernel:
     """Combinations of 1 to `pads.size` initial values."""
 
     @kernel
-    def repeat_initial(initial: Any, pads: Any) -> None:
+    def repeat_initial(initial: np.ndarray, pads: np.ndarray) -> None:
         start = load(element, initial, 0)
         total = start
         for count in range(pads.size):
@@ -36,13 +38,13 @@ def ordered_combine(element: str, monoid: str, reverse: bool) -> Kernel:
     if reverse:
 
         @kernel(inline=True)
-        def backward(accumulators: Any, value: Any) -> Any:
+        def backward(accumulators: np.ndarray, value: Any) -> Any:
             return combine(element, monoid, value, accumulators)
 
         return backward
 
     @kernel(inline=True)
-    def forward(accumulators: Any, value: Any) -> Any:
+    def forward(accumulators: np.ndarray, value: Any) -> Any:
         return combine(element, monoid, accumulators, value)
 
     return forward
@@ -56,8 +58,8 @@ def scan_rows(element: str, monoid: str, reverse: bool) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, outer: int, length: int, operand: Any, pads: Any, local: Any, totals: Any,
-        nontemporal: int, result: Any,
+        task: int, size: int, outer: int, length: int, operand: np.ndarray, pads: np.ndarray,
+        local: np.ndarray, totals: np.ndarray, nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
         scratch_start, carries = task * SCAN_PANEL, 2 * task * SCAN_LANES
         ends = carries + SCAN_LANES
@@ -99,8 +101,8 @@ def scan_blocks(element: str, monoid: str, reverse: bool) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, outer: int, length: int, operand: Any, pads: Any, local: Any, totals: Any, carries: Any,
-        flags: Any, nontemporal: int, result: Any,
+        task: int, outer: int, length: int, operand: np.ndarray, pads: np.ndarray, local: np.ndarray,
+        totals: np.ndarray, carries: np.ndarray, flags: Any, nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
         panels = (length + SCAN_PANEL - 1) // SCAN_PANEL
         own, again = 2 * task * SCAN_PANEL, (2 * task + 1) * SCAN_PANEL

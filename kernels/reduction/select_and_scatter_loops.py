@@ -7,6 +7,8 @@ values. Windows form rows of windows, elements rows of elements; `axes` are the 
 import functools
 from typing import Any
 
+import numpy as np
+
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, load, put, store
 from ..simd.atomics import add_atomically
@@ -19,7 +21,7 @@ _FIELDS = 5
 @kernel
 def find_rows(
     window_row: int, offsets: int, axes: Any, windowed_axis: int, window: int, row_size: int, rows: Any,
-    numbers: Any, at: int,
+    numbers: np.ndarray, at: int,
 ) -> int:  # fmt: skip
     """The operand's offsets of the rows of elements of a row of windows, and the number of the first position
     in each, without padding. Returns their count.
@@ -59,7 +61,7 @@ def find_rows(
 
 @kernel
 def find_window_rows(
-    row: int, offsets: int, axes: Any, windowed_axis: int, window: int, window_rows: Any, numbers: Any,
+    row: int, offsets: int, axes: Any, windowed_axis: int, window: int, window_rows: Any, numbers: np.ndarray,
     at: int,
 ) -> int:  # fmt: skip
     """The rows of windows that contain a row of elements, in order, and the number of the first position
@@ -100,9 +102,8 @@ def choose_row(element: str, direction: str, vector_stride: int, unrolled_counts
 
     @kernel
     def body(
-        operand: Any, rows: Any, numbers: Any, at: int, count: int, row_axis: Any, inner: int, first: int,
-        last: int,
-        choices: Any, to: int,
+        operand: np.ndarray, rows: Any, numbers: np.ndarray, at: int, count: int, row_axis: Any, inner: int,
+        first: int, last: int, choices: np.ndarray, to: int,
     ) -> None:  # fmt: skip
         size, width, stride = get(row_axis, 0), get(row_axis, 1), get(row_axis, 2)
         low_padding, windows = get(row_axis, 3), get(row_axis, 4)
@@ -132,9 +133,9 @@ def choose_row(element: str, direction: str, vector_stride: int, unrolled_counts
 
 @kernel
 def find_pairs(
-    window_rows: Any, numbers: Any, at: int, count: int, first_window_row: int, row_axis: Any, inner: int,
-    row_pitch: int, source_pitch: int, choices_start: int, values_start: int, pairs: Any, to: int, ends: Any,
-    ends_at: int,
+    window_rows: Any, numbers: np.ndarray, at: int, count: int, first_window_row: int, row_axis: Any,
+    inner: int, row_pitch: int, source_pitch: int, choices_start: int, values_start: int, pairs: np.ndarray,
+    to: int, ends: np.ndarray, ends_at: int,
 ) -> None:  # fmt: skip
     """The pairs of each phase of a row of elements, as `collect` takes them."""
     width, stride = get(row_axis, 1), get(row_axis, 2)
@@ -161,9 +162,9 @@ def combine_row(combined: str, monoid: str) -> Kernel:
 
     @kernel
     def body(
-        choices: Any, values: Any, initial: Any, pairs: Any, ends: Any, at: int, row_axis: Any, inner: int,
-        row: int,
-        x: int, x_end: int, phase_results: Any, phase_results_start: int, nontemporal: int, result: Any,
+        choices: np.ndarray, values: np.ndarray, initial: np.ndarray, pairs: np.ndarray, ends: np.ndarray,
+        at: int, row_axis: Any, inner: int, row: int, x: int, x_end: int, phase_results: np.ndarray,
+        phase_results_start: int, nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
         stride, low_padding = get(row_axis, 2), get(row_axis, 3)
         first, last = (x + low_padding) // stride, (x_end - 1 + low_padding) // stride
@@ -199,9 +200,9 @@ def combine_row_by_phases(combined: str, monoid: str, phases: int) -> Kernel:
 
     @kernel
     def body(
-        choices: Any, values: Any, initial: Any, pairs: Any, ends: Any, at: int, row_axis: Any, inner: int,
-        row: int,
-        x: int, x_end: int, phase_results: Any, phase_results_start: int, nontemporal: int, result: Any,
+        choices: np.ndarray, values: np.ndarray, initial: np.ndarray, pairs: np.ndarray, ends: np.ndarray,
+        at: int, row_axis: Any, inner: int, row: int, x: int, x_end: int, phase_results: np.ndarray,
+        phase_results_start: int, nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
         stride, low_padding = get(row_axis, 2), get(row_axis, 3)
         first = (x + low_padding) // stride
@@ -255,9 +256,9 @@ def blocks(element: str, kind: Combination, direction: str, vector_stride: int, 
     def body(
         task: int, next_work_item: Any, work_items: int, block_axis: int, block: int, chunk: int, axes: Any,
         row_axis: Any, inner: int, offsets: int, max_rows: int, max_window_rows: int, row_pitch: int,
-        max_pairs: int, rows: Any, numbers: Any, choices: Any, values: Any, pairs: Any, ends: Any,
-        phase_results: Any, operand: Any, source: Any, is_same: bool, initial: Any, nontemporal: int,
-        result: Any,
+        max_pairs: int, rows: Any, numbers: np.ndarray, choices: np.ndarray, values: np.ndarray,
+        pairs: np.ndarray, ends: np.ndarray, phase_results: np.ndarray, operand: np.ndarray, source: Any,
+        is_same: bool, initial: np.ndarray, nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
         length, width, stride, low = get(row_axis, 0), get(row_axis, 1), get(row_axis, 2), get(row_axis, 3)
         reach = (width - 1) // stride

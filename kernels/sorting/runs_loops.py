@@ -41,7 +41,7 @@ def sort_numbers(
 
 
 @kernel
-def split(numbers: Any, first: int, middle: int, end: int, count: int) -> int:
+def split(numbers: np.ndarray, first: int, middle: int, end: int, count: int) -> int:
     """The number of items of the first run among the `count` smallest of two adjacent sorted runs; ties go to
     the first run."""
     low, high = max(0, count - (end - middle)), min(count, middle - first)
@@ -194,7 +194,9 @@ def merge_twice(
 
 
 @kernel
-def merge_block(numbers: Any, first: int, middle: int, end: int, begin: int, stop: int, target: Any) -> None:
+def merge_block(
+    numbers: np.ndarray, first: int, middle: int, end: int, begin: int, stop: int, target: Any
+) -> None:
     """Write items `begin` to `stop` of the merge of two adjacent runs to the start of `target`, which has
     `SLACK` spare items."""
     lanes = min(LANES, 64 // numbers.itemsize)
@@ -216,7 +218,7 @@ def pair_at(index: int, length: int, run: int) -> tuple[int, int, int]:
 
 
 @kernel(parallel=True)
-def merge(task: int, size: int, length: int, run: int, numbers: Any, target: Any) -> None:
+def merge(task: int, size: int, length: int, run: int, numbers: np.ndarray, target: Any) -> None:
     """Merge each two adjacent sorted runs of each row."""
     merged = np.empty(MERGE_BLOCK + SLACK, numbers.dtype)
     begin, end = task * size, min((task + 1) * size, numbers.size)

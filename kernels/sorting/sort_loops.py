@@ -52,7 +52,7 @@ def shares_code(sign: Any, infinity: Any, ones: Any, bits: Any) -> bool:
 
 
 @kernel
-def encode(code: Any, operand: Any, start: int, count: int, target: Any, at: int) -> bool:
+def encode(code: Any, operand: np.ndarray, start: int, count: int, target: Any, at: int) -> bool:
     """Write the codes of neighbouring elements; whether different elements may have one code."""
     narrow = target.dtype.type
     mode, ones, sign = np.int64(code[0]), narrow(code[1]), narrow(code[2])
@@ -66,7 +66,7 @@ def encode(code: Any, operand: Any, start: int, count: int, target: Any, at: int
 
 
 @kernel
-def decode(code: Any, numbers: Any, at: int, count: int, result: Any, start: int) -> None:
+def decode(code: Any, numbers: np.ndarray, at: int, count: int, result: np.ndarray, start: int) -> None:
     """Write the elements of neighbouring codes."""
     narrow = result.dtype.type
     mode, ones, sign, flip = np.int64(code[0]), narrow(code[1]), narrow(code[2]), narrow(code[4])
@@ -75,7 +75,7 @@ def decode(code: Any, numbers: Any, at: int, count: int, result: Any, start: int
 
 
 @kernel
-def restore_row(code: Any, operand: Any, start: int, length: int, result: Any) -> None:
+def restore_row(code: Any, operand: np.ndarray, start: int, length: int, result: np.ndarray) -> None:
     """Put the zeros, and the NaNs, of a sorted row as they were, in the order in which they stood."""
     narrow = result.dtype.type
     rest, infinity = narrow(code[1] ^ code[2]), narrow(code[3])
@@ -104,8 +104,8 @@ def sort_values(
     length: int,
     address: int,
     code: Any,
-    operand: Any,
-    numbers: Any,
+    operand: np.ndarray,
+    numbers: np.ndarray,
     mixed: Any,
 ) -> None:
     """Sort the codes of each run of each row; where a run is a row, make them its elements.
@@ -128,7 +128,9 @@ def sort_values(
 
 
 @kernel(parallel=True)
-def merge_values(task: int, size: int, length: int, run: int, code: Any, numbers: Any, result: Any) -> None:
+def merge_values(
+    task: int, size: int, length: int, run: int, code: Any, numbers: np.ndarray, result: np.ndarray
+) -> None:
     """Merge the two runs of codes of each row, and make them elements."""
     merged = np.empty(MERGE_BLOCK + SLACK, numbers.dtype)
     begin, end = task * size, min((task + 1) * size, numbers.size)
@@ -141,7 +143,9 @@ def merge_values(task: int, size: int, length: int, run: int, code: Any, numbers
 
 
 @kernel(parallel=True)
-def restore(task: int, size: int, rows: int, length: int, code: Any, operand: Any, result: Any) -> None:
+def restore(
+    task: int, size: int, rows: int, length: int, code: Any, operand: np.ndarray, result: np.ndarray
+) -> None:
     """`restore_row` for all rows."""
     for row in range(task * size, min((task + 1) * size, rows)):
         restore_row(code, operand, row * length, length, result)
@@ -149,8 +153,8 @@ def restore(task: int, size: int, rows: int, length: int, code: Any, operand: An
 
 @kernel
 def pack(
-    code: Any, shift: int, operand: Any, permutation: Any, row_start: int, start: int, count: int,
-    packed: Any, at: int,
+    code: Any, shift: int, operand: np.ndarray, permutation: np.ndarray, row_start: int, start: int,
+    count: int, packed: np.ndarray, at: int,
 ) -> bool:  # fmt: skip
     """Write 32 bits of the key of each element of a row from `start` on, above its position there; whether
     different elements may have one code. `permutation` has their positions before, or is empty."""
@@ -173,8 +177,8 @@ def pack(
 
 @kernel
 def unpack(
-    code: Any, is_mixed: bool, packed: Any, at: int, row_start: int, start: int,
-    count: int, operand: Any, permutation: Any, positions: Any, values: Any,
+    code: Any, is_mixed: bool, packed: np.ndarray, at: int, row_start: int, start: int,
+    count: int, operand: np.ndarray, permutation: np.ndarray, positions: np.ndarray, values: np.ndarray,
 ) -> None:  # fmt: skip
     """Write what sorted numbers of `pack` hold for the results from `start` on: positions and elements of the
     key, unless their arrays are empty."""
@@ -200,7 +204,8 @@ def unpack(
 @kernel(parallel=True)
 def sort_packed(
     task: int, size: int, work_items: int, runs: int, run: int, length: int, address: int, code: Any,
-    shift: int, operand: Any, permutation: Any, packed: Any, mixed: Any, positions: Any, values: Any,
+    shift: int, operand: np.ndarray, permutation: np.ndarray, packed: np.ndarray, mixed: Any,
+    positions: np.ndarray, values: np.ndarray,
 ) -> None:  # fmt: skip
     """Sort the numbers of `pack` of each run of each row; where a run is a row, `unpack` them.
 
@@ -226,8 +231,8 @@ def sort_packed(
 
 @kernel(parallel=True)
 def merge_packed(
-    task: int, size: int, length: int, run: int, code: Any, is_mixed: bool, operand: Any,
-    permutation: Any, packed: Any, positions: Any, values: Any,
+    task: int, size: int, length: int, run: int, code: Any, is_mixed: bool, operand: np.ndarray,
+    permutation: np.ndarray, packed: np.ndarray, positions: np.ndarray, values: np.ndarray,
 ) -> None:  # fmt: skip
     """Merge the two runs of each row, and `unpack` the merged numbers."""
     merged = np.empty(MERGE_BLOCK + SLACK, np.uint64)
@@ -245,7 +250,9 @@ def merge_packed(
 
 
 @kernel(parallel=True)
-def move(task: int, size: int, length: int, words: int, positions: Any, source: Any, result: Any) -> None:
+def move(
+    task: int, size: int, length: int, words: int, positions: np.ndarray, source: Any, result: np.ndarray
+) -> None:
     """Gather each element of a row from its position. Elements have 1 or 2 words."""
     begin, end = task * size, min((task + 1) * size, positions.size)
     row_start = begin // length * length

@@ -39,7 +39,7 @@ def _chunk_range(work_item: int, chunks: int, chunk_size: int, length: int) -> t
 
 
 @kernel
-def _above(code: Any, operand: Any, first: int, limit: Any) -> Any:
+def _above(code: Any, operand: np.ndarray, first: int, limit: Any) -> Any:
     """A mask of the `SEARCH_BLOCK` elements from an index on whose codes are above a limit."""
     narrow = operand.dtype.type
     mode, sign = np.int64(code[0]), narrow(code[2])
@@ -51,7 +51,7 @@ def _above(code: Any, operand: Any, first: int, limit: Any) -> Any:
 
 
 @kernel
-def _code(code: Any, operand: Any, index: int) -> Any:
+def _code(code: Any, operand: np.ndarray, index: int) -> Any:
     """The code of an element: an unsigned integer of its width, of the same order."""
     narrow = operand.dtype.type
     mode, ones, sign, none = np.int64(code[0]), narrow(code[1]), narrow(code[2]), narrow(0)
@@ -60,7 +60,8 @@ def _code(code: Any, operand: Any, index: int) -> Any:
 
 @kernel
 def _bound(
-    code: Any, operand: Any, start: int, end: int, k: int, address: int, groups: Any, scratch_start: int
+    code: Any, operand: np.ndarray, start: int, end: int, k: int, address: int, groups: Any,
+    scratch_start: int,
 ) -> Any:  # fmt: skip
     """A code that at least k of the elements from `start` to `end` reach, at most SEARCH_BLOCK: the largest
     elements of k groups of them do. 0 if there are too few elements."""
@@ -80,7 +81,7 @@ def _bound(
 
 
 @kernel
-def insert(best: Any, own: int, count: int, code: Any, indices: Any, at: int, position: int) -> None:
+def insert(best: Any, own: int, count: int, code: Any, indices: np.ndarray, at: int, position: int) -> None:
     """Insert a code and its position into the `count` largest ones, which are in descending order."""
     slot = count
     while slot > 0 and get(best, own + slot - 1) < code:
@@ -92,7 +93,9 @@ def insert(best: Any, own: int, count: int, code: Any, indices: Any, at: int, po
 
 
 @kernel
-def gather_values(operand: Any, origin: int, k: int, indices: Any, at: int, values: Any) -> None:
+def gather_values(
+    operand: np.ndarray, origin: int, k: int, indices: np.ndarray, at: int, values: np.ndarray
+) -> None:
     """The elements at positions in a row."""
     for number in range(at, at + k):
         put(values, number, get(operand, origin + np.int64(get(indices, number))))
@@ -101,7 +104,7 @@ def gather_values(operand: Any, origin: int, k: int, indices: Any, at: int, valu
 @kernel(parallel=True)
 def insertion(
     task: int, size: int, work_items: int, chunks: int, chunk_size: int, length: int, k: int, address: int,
-    code: Any, groups: Any, best: Any, operand: Any, values: Any, indices: Any,
+    code: Any, groups: Any, best: Any, operand: np.ndarray, values: np.ndarray, indices: np.ndarray,
 ) -> None:  # fmt: skip
     """Keep the k best codes in order, initially the bound less one.
 
@@ -144,7 +147,8 @@ def insertion(
 @kernel(parallel=True)
 def filtered(
     task: int, size: int, work_items: int, chunks: int, chunk_size: int, length: int, k: int, capacity: int,
-    address: int, code: Any, numbers: Any, operand: Any, values: Any, indices: Any,
+    address: int, code: Any, numbers: np.ndarray, operand: np.ndarray, values: np.ndarray,
+    indices: np.ndarray,
 ) -> None:  # fmt: skip
     """Collect candidates, and sort them whenever the scratch is full.
 
