@@ -1,15 +1,15 @@
 """scatter: updates combined into slices of inputs, at indices that an array holds (specification: scatter).
 
-`scatter_layout` cuts the updates into *update slices*, each one or several contiguous runs of elements whose
-destination one index vector gives. Slices are applied in the schedule's order, by default the lexicographic
-order of the updates' index space:
+`scatter_layout` cuts the updates into *update slices*. A slice is one or several contiguous runs of elements,
+and one index vector gives its destination. Slices are applied in the schedule's order, by default the
+lexicographic order of the updates' index space:
 
-1. each task has a range of destinations, and applies the slices of its range in order; 2. where a range of
-destinations is a contiguous range of the result, the task first initializes that range, so that it is in the
-cache; large rows are reduced one after the other, from the initial value and all updates.
+- Each task has a range of destinations, and applies the slices of its range in order.
+- If a range of destinations is contiguous in the result, the task first initializes that range, which brings
+  it into the cache. Large rows are reduced one after the other, from the initial value and all updates.
 
-So each element of the result sees its updates in the schedule's order whatever the number of threads.
-`scatter_strategies` has further strategies that keep this order.
+So each element of the result receives its updates in the schedule's order, whatever the number of threads.
+`scatter_strategies` has further strategies, which keep this order.
 """
 
 import functools
@@ -248,12 +248,12 @@ def prepare(
         combiner: one of COMBINERS, for all inputs or for each.
         update_window_dims, inserted_window_dims, input_batching_dims, scatter_indices_batching_dims,
         scatter_dims_to_operand_dims, index_vector_dim: as the operation's attributes.
-        added_to_negative: for each index component the number that is first added to negative indices.
-        indices_are_sorted, unique_indices: promises that are relied upon: where they do not hold, some
-            updates may not be applied, and which update of an element comes last is not known.
-        schedule: the order in which updates are applied, an int64 permutation of the numbers of the updates'
-            index space in lexicographic order; None is that order itself.
-        threads: most threads to use; None: all.
+        added_to_negative: for each index component the number that is added to negative indices first.
+        indices_are_sorted, unique_indices: promises about the indices. If a promise does not hold, updates
+            may be lost, and any update of an element may come last.
+        schedule: the order in which updates are applied, an int64 permutation of the lexicographic numbers of
+            the updates' index space; None: lexicographic order.
+        threads: the most threads to use; None: all.
 
     Raises:
         ValueError: shapes that do not fit, a combiner that `supports` denies, or a schedule of another size.

@@ -90,7 +90,7 @@ def _reduce(view: Any, threads: int | None) -> KernelMatch:
     if name is not None:
         result = view.results[0].dtype
         if not reduce.supports(operand.dtype, name) or not reduce.supports_result(operand.dtype, result):
-            return f"no kernel folds {operand.element_type} into {view.results[0].element_type}"
+            return f"no kernel reduces {operand.element_type} to {view.results[0].element_type}"
         if not reduce.supports_tree(operand.shape, operand.dtype, view.dimensions, name, tree):
             return f"no kernel for the tree {tree!r}"
         if accumulate == "float64" and result != operand.dtype:

@@ -44,7 +44,7 @@ def quantized_sum(view: Any, threads: int | None) -> Kernel | str:
     from ...kernels.reduction import reduce
 
     if not operand.size or not all(reduce.supports(operand.dtype, name) for name in ("add", *_EXTREMES)):
-        return "no kernel folds this storage"
+        return "no kernel reduces this storage type"
 
     def prepare() -> Callable[..., Any]:
         shape, dtype = operand.shape, operand.dtype
