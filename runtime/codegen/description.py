@@ -43,7 +43,7 @@ def operations_description(operations: Sequence[Operation]) -> str:
 
 def attributes_description(operation: Operation) -> str:
     """An operation's own attributes."""
-    return Printer().dictionary(_kept(operation))
+    return Printer().dictionary(_described_attributes(operation))
 
 
 def constants_description(values: Sequence[Value]) -> str:
@@ -59,7 +59,7 @@ def constants_description(values: Sequence[Value]) -> str:
     )
 
 
-def _kept(operation: Operation) -> dict[str, Attribute]:
+def _described_attributes(operation: Operation) -> dict[str, Attribute]:
     """The attributes that say what an operation does.
 
     Those of other dialects, which have a dot in their names, do not, but for custom calls: their targets are
@@ -86,7 +86,7 @@ def _operation_lines(
     for operation in operations:
         operands = [str(numbers[operand]) for operand in operation.operands]
         types = [str(result.type) for result in operation.results]
-        attributes = printer.dictionary(_kept(operation)) if operation.attributes else "{}"
+        attributes = printer.dictionary(_described_attributes(operation)) if operation.attributes else "{}"
         yield f"{operation.name} ({', '.join(operands)}) {attributes} -> {', '.join(types)}"
         for region in operation.regions:
             yield from _lines(region.block, numbers, printer)

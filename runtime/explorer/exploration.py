@@ -202,10 +202,10 @@ def _draw(axes: Any, result: ResultReport, schedules: int) -> None:
     plain = result.plain.reshape(-1).astype(np.float64)
     with np.errstate(all="ignore"):
         below, above = result.least - plain, result.most - plain
-        spread = np.nan_to_num(above - below, nan=0.0, posinf=np.inf)
-    shown = np.flatnonzero(spread > 0)
+        gaps = np.nan_to_num(above - below, nan=0.0, posinf=np.inf)
+    shown = np.flatnonzero(gaps > 0)
     if shown.size > MAX_DRAWN_ELEMENTS:
-        shown = np.sort(shown[np.argsort(spread[shown], kind="stable")[-MAX_DRAWN_ELEMENTS:]])
+        shown = np.sort(shown[np.argsort(gaps[shown], kind="stable")[-MAX_DRAWN_ELEMENTS:]])
     axes.vlines(shown, below[shown], above[shown], lw=1)
     axes.plot(shown, np.zeros(shown.size), ".", ms=2, color="black")
     axes.set_title(f"result {result.name}: {result.type}, {schedules} schedules", fontsize="small")

@@ -177,7 +177,7 @@ def find_affected_results(
     local: LocalDifference,
     schedules: Sequence[Schedule],
     plain: Sequence[tuple[Array, TensorType]],
-    wanted: set[int],
+    sought: set[int],
 ) -> set[int]:
     """The results, among the wanted ones, that change if only one operation follows another schedule.
 
@@ -186,7 +186,7 @@ def find_affected_results(
         local: what the operation does by itself.
         schedules: those that it follows, one after the other.
         plain: the results of the plain run and their types.
-        wanted: numbers of results, and FAILURE where runs fail.
+        sought: numbers of results, and FAILURE where runs fail.
     """
     affected_results: set[int] = set()
     for schedule in schedules:
@@ -195,13 +195,13 @@ def find_affected_results(
         except NimbleError:
             affected_results.add(FAILURE)
             continue
-        for number in wanted - affected_results - {FAILURE}:
+        for number in sought - affected_results - {FAILURE}:
             array, type = plain[number]
             if compare(array, results[number], type) is not None:
                 affected_results.add(number)
-        if affected_results >= wanted:
+        if affected_results >= sought:
             break
-    return affected_results & wanted
+    return affected_results & sought
 
 
 def leaves(values: Sequence[Any]) -> list[Array]:

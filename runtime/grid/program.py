@@ -344,10 +344,11 @@ def _fitting(action: _Communication, values: Values) -> Values:
 
 
 def _known(declared: Sequence[int], actual: Sequence[int]) -> tuple[int, ...]:
-    """The declared sizes, unknown ones as they are."""
+    """The declared sizes, with the actual sizes of unknown ones."""
     if len(declared) != len(actual):
         return tuple(declared)
-    return tuple([size if size >= 0 else found for size, found in zip(declared, actual, strict=True)])
+    sizes = zip(declared, actual, strict=True)
+    return tuple([size if size >= 0 else actual_size for size, actual_size in sizes])
 
 
 class Started:

@@ -28,12 +28,12 @@ def _once_for_constants(view: Op, positions: Iterable[int], inspect: Inspect) ->
         return inspect
     if any(constant_operand(view.operation, position) is None for position in positions):
         return inspect
-    said: list[Violation | None] = []
+    violations: list[Violation | None] = []
 
     def remember(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
-        if not said:
-            said.append(inspect(operands, results))
-        return said[0]
+        if not violations:
+            violations.append(inspect(operands, results))
+        return violations[0]
 
     return remember
 

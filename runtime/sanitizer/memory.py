@@ -153,17 +153,17 @@ class Shadows:
 
         return follow
 
-    def _follow_movement(self, moved: range, function: Callable[..., Any]) -> ShadowUpdate:
-        """Apply `function` to the shadows of the `moved` operands; the other operands are read."""
+    def _follow_movement(self, operand_numbers: range, function: Callable[..., Any]) -> ShadowUpdate:
+        """Apply `function` to the shadows of these operands; the other operands are read."""
 
         def follow(operands: Sequence[Any], results: Sequence[Any], reads: ReportRead) -> None:
             if not self._shadows:
                 return
-            shadows = [self.of(operands[position]) for position in moved]
-            self.read_all([value for n, value in enumerate(operands) if n not in moved], reads)
+            shadows = [self.of(operands[position]) for position in operand_numbers]
+            self.read_all([value for n, value in enumerate(operands) if n not in operand_numbers], reads)
             if any(shadow is not None for shadow in shadows):
                 arguments = list(operands)
-                for position, shadow in zip(moved, shadows, strict=True):
+                for position, shadow in zip(operand_numbers, shadows, strict=True):
                     shape = np.shape(operands[position])
                     arguments[position] = np.ones(shape, np.bool_) if shadow is None else shadow
                 self.enter(results[0], np.array(function(*arguments), np.bool_))

@@ -41,7 +41,7 @@ class _Lifetimes:
         self.alive: set[int] = set()
         self.ended: dict[int, str] = {}
         self.types: dict[int, Type] = {}
-        self.kept = {*plan.results, *plan.constants}
+        self.retained = {*plan.results, *plan.constants}
 
     def verify(self) -> None:
         plan = self.plan
@@ -53,7 +53,7 @@ class _Lifetimes:
             self._step(step, f"step {number}, {step.operation} at {step.location},")
         for slot in plan.results:
             self._read(slot, "the end of the plan")
-        lost = self.alive - self.kept - arguments
+        lost = self.alive - self.retained - arguments
         if lost:
             raise InvalidPlan(f"slots {sorted(lost)} are never released")
 
@@ -83,7 +83,7 @@ class _Lifetimes:
         self.alive.add(slot)
 
     def _release(self, slot: int, step: Step, where: str) -> None:
-        if slot in self.kept:
+        if slot in self.retained:
             raise InvalidPlan(f"{where} releases slot {slot}, which is a result or a constant")
         if slot not in (*step.operands, *step.captures, *step.results):
             raise InvalidPlan(f"{where} releases slot {slot}, which it does not use")
@@ -119,7 +119,7 @@ class _Lifetimes:
                 raise InvalidPlan(f"{where} overwrites operand {operand}, {message}")
         for operand, result in possible_overwrites(step):
             slot = step.operands[operand]
-            if slot in self.kept or slot not in step.releases:
+            if slot in self.retained or slot not in step.releases:
                 raise InvalidPlan(f"{where} overwrites slot {slot}, which is read later")
             if slot in step.captures:
                 raise InvalidPlan(f"{where} overwrites slot {slot}, which its regions use")

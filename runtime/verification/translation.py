@@ -86,8 +86,8 @@ class _Translation:
         step = next(self.steps, None)
         where = f"{operation.name} at {operation.location}"
         if step is None or step.operation != operation.name:
-            found = "no step" if step is None else f"the step of {step.operation}"
-            raise InvalidPlan(f"{where} has {found}")
+            actual = "no step" if step is None else f"the step of {step.operation}"
+            raise InvalidPlan(f"{where} has {actual}")
         self.read(where, step.operands, _operands(operation, step), values)
         if step.regions:
             captures = captured_values(operation.regions)
@@ -99,11 +99,11 @@ class _Translation:
                 _Translation(plan, self.callees).verify(region, captures)
         self.write(where, step.results, operation.results, values)
 
-    def read(self, where: str, slots: Sequence[int], wanted: Sequence[Value], values: Values) -> None:
-        """Slots must hold the values that are wanted."""
-        if len(slots) != len(wanted):
-            raise InvalidPlan(f"{where} reads {len(slots)} slots for {len(wanted)} values")
-        for number, (slot, value) in enumerate(zip(slots, wanted, strict=True)):
+    def read(self, where: str, slots: Sequence[int], expected: Sequence[Value], values: Values) -> None:
+        """Check that slots hold the expected values."""
+        if len(slots) != len(expected):
+            raise InvalidPlan(f"{where} reads {len(slots)} slots for {len(expected)} values")
+        for number, (slot, value) in enumerate(zip(slots, expected, strict=True)):
             if self.held.get(slot) is not values[value]:
                 raise InvalidPlan(
                     f"{where} reads slot {slot} as value {number}, but that holds another value"

@@ -50,18 +50,18 @@ def fused_into_users(block: Block, is_elementwise: IsElementwise, updates: froze
     return {operation for operation, end in last.items() if end is not operation}
 
 
-def chain(operation: Operation, is_made: Callable[[Operation], bool]) -> list[Operation]:
+def chain(operation: Operation, is_fused: Callable[[Operation], bool]) -> list[Operation]:
     """The operations that an operation's loop computes, in order of use, the operation itself last.
 
     Args:
-        is_made: whether the loop computes an operation whose result it reads.
+        is_fused: whether the loop computes an operation whose result it reads.
     """
     ordered: dict[Operation, None] = {}
 
     def enter(operation: Operation) -> None:
         for operand in operation.operands:
             owner = operand.owner
-            if isinstance(owner, Operation) and owner not in ordered and is_made(owner):
+            if isinstance(owner, Operation) and owner not in ordered and is_fused(owner):
                 enter(owner)
         ordered[operation] = None
 

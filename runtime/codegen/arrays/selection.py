@@ -37,12 +37,12 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     operand = emitter.storage(operation.operands[0])
     values, indices = map(emitter.allocate_result, operation.results)
     for row in emitter.loop(view.operand.size // length):
-        first, kept = builder.mul(row, I64(length)), builder.mul(row, I64(k))
-        selection = _Selection(emitter, view.operand.element_type, k, indices, kept)
+        first, best = builder.mul(row, I64(length)), builder.mul(row, I64(k))
+        selection = _Selection(emitter, view.operand.element_type, k, indices, best)
         for index in emitter.loop(length):
             selection.take(emitter.at(operand, builder.add(first, index)), index)
         for number in emitter.loop(k):
-            offset = builder.add(kept, number)
+            offset = builder.add(best, number)
             (index,) = emitter.at(indices, offset)
             value = emitter.at(operand, builder.add(first, builder.sext(index, I64)))
             emitter.put(values, offset, value)

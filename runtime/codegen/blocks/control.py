@@ -153,7 +153,7 @@ def emit_while(
         handed_on = emitter.emit_block(body, [one.read() for one in carried])
         homes = [one.now for one in carried]
         settled = [
-            _kept(emitter, bound, [home for home in homes if home is not None and home is not one.now])
+            _preserved(emitter, bound, [home for home in homes if home is not None and home is not one.now])
             for one, bound in zip(carried, handed_on, strict=True)
         ]
         for one, bound in zip(carried, settled, strict=True):
@@ -172,7 +172,7 @@ def _updated_array(emitter: Emitter, body: Block, number: int) -> IrValue | None
     return value if handed_on.index(value) == number else None
 
 
-def _kept(emitter: Emitter, bound: Bound, homes: Sequence[Storage]) -> Bound:
+def _preserved(emitter: Emitter, bound: Bound, homes: Sequence[Storage]) -> Bound:
     """What is handed on: a copy where it lies in the memory of another carried value."""
     if not isinstance(bound, Storage) or all(bound.pointer is not home.pointer for home in homes):
         return bound

@@ -101,13 +101,13 @@ def _shortened(builder: ir.IRBuilder, source: ElementType, value: ir.Value) -> i
     """
     tail = integer(I64, 2047)
     lost = builder.zext(builder.icmp_unsigned("!=", builder.and_(value, tail), integer(I64, 0)), I64)
-    kept = builder.and_(value, integer(I64, ~2047))
-    shortened = builder.or_(kept, builder.shl(lost, integer(I64, 11)))
+    truncated = builder.and_(value, integer(I64, ~2047))
+    shortened = builder.or_(truncated, builder.shl(lost, integer(I64, 11)))
     limit = integer(I64, 1 << 53)
     within = builder.icmp_unsigned("<", value, limit)
     if source.category == SIGNED:
-        spread = builder.add(value, limit)
-        within = builder.icmp_unsigned("<", spread, integer(I64, 1 << 54))
+        biased = builder.add(value, limit)
+        within = builder.icmp_unsigned("<", biased, integer(I64, 1 << 54))
     return builder.select(within, value, shortened)
 
 
@@ -161,10 +161,10 @@ def neighbour(builder: ir.IRBuilder, type: ElementType, x: ir.Value, y: ir.Value
         integer(work, 1), builder.select(up, integer(work, 0), integer(work, 1 << (type.width - 1)))
     )
     from_zero = builder.fcmp_ordered("==", x, zero)
-    moved = _from_code(builder, type, builder.select(from_zero, least, builder.add(code, step)))
-    moved = builder.select(builder.fcmp_ordered("==", x, y), y, moved)
+    next_float = _from_code(builder, type, builder.select(from_zero, least, builder.add(code, step)))
+    next_float = builder.select(builder.fcmp_ordered("==", x, y), y, next_float)
     unordered = builder.fcmp_unordered("uno", x, y)
-    return builder.select(unordered, floating(x.type, np.nan), moved)
+    return builder.select(unordered, floating(x.type, np.nan), next_float)
 
 
 def _code(builder: ir.IRBuilder, type: ElementType, value: ir.Value) -> ir.Value:

@@ -113,17 +113,17 @@ class _Machine:
         return version / f"{key}.o" if version else None
 
     def address(self, key: str, name: str, build: Build, is_brief: bool, symbols: Mapping[str, int]) -> int:
-        found = self.loaded.get((key, name))
-        if found is not None:
-            return found
+        loaded_address = self.loaded.get((key, name))
+        if loaded_address is not None:
+            return loaded_address
         with _lock:
-            found = self.loaded.get((key, name))
-            if found is None:
+            loaded_address = self.loaded.get((key, name))
+            if loaded_address is None:
                 require_address_space()
                 code = self.object_code(key, build, is_brief)
-                found = self.loaded[key, name] = self.load(code, name, symbols)
+                loaded_address = self.loaded[key, name] = self.load(code, name, symbols)
                 self.keys.add(key)
-            return found
+            return loaded_address
 
     def object_code(self, key: str, build: Build, is_brief: bool) -> bytes:
         """The machine code from the disk, or else compiled and kept there."""

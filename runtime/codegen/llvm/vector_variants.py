@@ -28,7 +28,7 @@ ENTRIES = 16
 
 _LANES = 8
 _POINTER = ir.PointerType()
-_KEPT = "llvm.compiler.used"
+_COMPILER_USED = "llvm.compiler.used"
 _PURE = ("nounwind", "willreturn", "memory(none)")
 _LIBRARY = "nimblehlo_f64_"
 """What the names of functions of `kernels/math` begin with."""
@@ -252,9 +252,9 @@ def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
     """Let LLVM not drop functions that nothing calls yet."""
     if not functions:
         return
-    kept = module.globals.get(_KEPT)
+    kept = module.globals.get(_COMPILER_USED)
     if kept is None:
-        kept = ir.GlobalVariable(module, ir.ArrayType(_POINTER, 0), _KEPT)
+        kept = ir.GlobalVariable(module, ir.ArrayType(_POINTER, 0), _COMPILER_USED)
         kept.linkage, kept.section = "appending", "llvm.metadata"
     all = [*(kept.initializer.constant if kept.initializer is not None else ()), *functions]
     kept.value_type = ir.ArrayType(_POINTER, len(all))

@@ -108,8 +108,8 @@ def _values(name: str, entry_count: int) -> tuple[int, ...]:
     """The bits of "erf", "erfc" or their "slopes" at so many places, then of zeros up to a power of two."""
     slopes, complements = _slopes_and_complements()
     one = 1 << _DIGITS
-    wanted = {"slopes": slopes, "erfc": complements, "erf": [one - value for value in complements]}[name]
-    entries = [bits_of(value / one) for value in wanted[:entry_count]]
+    samples = {"slopes": slopes, "erfc": complements, "erf": [one - value for value in complements]}[name]
+    entries = [bits_of(value / one) for value in samples[:entry_count]]
     return (*entries, *[0] * ((1 << (entry_count - 1).bit_length()) - entry_count))
 
 

@@ -90,7 +90,7 @@ class _Rows(ElementEmitter):
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
         self.pointers = dict(zip(block.arguments, self.function.args[2:], strict=False))
         self.result_pointers = self.function.args[2 + len(block.arguments) :]
-        self.kept_buffers = {
+        self.stack_buffers = {
             value: aligned_scratch(self.builder, stored_type(element_type_of(value)), group * plan.columns)
             for value in plan.buffered
             if not self._is_buffered_in_result(value)
@@ -122,7 +122,7 @@ class _Rows(ElementEmitter):
 
     def _buffer_address(self, value: IrValue) -> ir.Value:
         """The address of a row's buffered value: in a result, or on the stack."""
-        scratch = self.kept_buffers.get(value)
+        scratch = self.stack_buffers.get(value)
         if scratch is None:
             position = list(self.block.terminator.operands).index(value)
             return self._row_address(self.result_pointers[position], value)
@@ -182,7 +182,7 @@ class _Rows(ElementEmitter):
                 assert stride is not None
                 pointer = self._row_address(self.result_pointers[position], value)
                 targets.append((value, element_type_of(value), pointer, stride))
-        for value in self.kept_buffers:
+        for value in self.stack_buffers:
             if value in outputs:
                 targets.append((value, element_type_of(value), self.buffers[value], 1))
         return targets

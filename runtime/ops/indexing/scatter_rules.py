@@ -81,8 +81,8 @@ class ScatterRules(Op):
         updates.
         """
         dropped = (self.inserted_window_dims, self.input_batching_dims)
-        kept = index_space.kept_sizes(range(self.inputs[0].rank), *dropped)
-        return dict(zip(kept, self.update_window_dims, strict=True))
+        window_dims = index_space.kept_sizes(range(self.inputs[0].rank), *dropped)
+        return dict(zip(window_dims, self.update_window_dims, strict=True))
 
     @property
     def window_sizes(self) -> list[int]:

@@ -222,9 +222,9 @@ def converters(types: Sequence[TensorType], targets: Sequence[Any]) -> Callable[
     ]
 
 
-def of_types(given: Sequence[TensorType], results: Sequence[TensorType]) -> list[TensorType]:
+def of_types(declared: Sequence[TensorType], results: Sequence[TensorType]) -> list[TensorType]:
     """The given types with the results' element types, in turn."""
-    return [type.with_element_type(results[k % len(results)].element_type) for k, type in enumerate(given)]
+    return [type.with_element_type(results[k % len(results)].element_type) for k, type in enumerate(declared)]
 
 
 def with_converted(

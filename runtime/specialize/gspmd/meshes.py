@@ -46,13 +46,13 @@ class Meshes:
     Args:
         shardings: all shardings of the module.
         count: the number of devices.
-        taken: symbols that the module has already.
+        used_names: symbols that the module has already.
     """
 
-    def __init__(self, shardings: Iterable[HloSharding], count: int, taken: Iterable[str]) -> None:
+    def __init__(self, shardings: Iterable[HloSharding], count: int, used_names: Iterable[str]) -> None:
         self.meshes: dict[str, Mesh] = {}
         self._count = count
-        self._taken = set(taken)
+        self._used_names = set(used_names)
         self._digits: dict[HloSharding, list[list[_Digit]]] = {}
         self._bounds: list[set[int]] = []
         self._bounds_of: dict[HloSharding, int] = {}
@@ -88,10 +88,10 @@ class Meshes:
 
     def _declare(self, mesh: Mesh) -> str:
         name, number = "gspmd_mesh", 0
-        while name in self._taken:
+        while name in self._used_names:
             number += 1
             name = f"gspmd_mesh_{number}"
-        self._taken.add(name)
+        self._used_names.add(name)
         self.meshes[name] = mesh
         return name
 

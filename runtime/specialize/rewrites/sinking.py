@@ -67,10 +67,10 @@ def _uses(block: Block) -> dict[Value, list[_Use]]:
 
 def _only_branch(operation: Operation, uses: dict[Value, list[_Use]]) -> Region | None:
     """The branch of an `if` or `case` that alone uses an operation's results."""
-    found = {use for result in operation.results for use in uses.get(result, ())}
-    if len(found) != 1:
+    users = {use for result in operation.results for use in uses.get(result, ())}
+    if len(users) != 1:
         return None
-    (use,) = found
+    (use,) = users
     return use.region if use.user.name in _BRANCHING else None
 
 

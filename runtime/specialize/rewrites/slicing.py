@@ -77,11 +77,11 @@ def slice_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None
         return None
     (source,) = inner.operands
     to, shape = viewed(inner, BroadcastInDim).broadcast_dimensions, tensor_type(source).shape
-    kept = [d for d in range(len(shape)) if shape[d] != 1 or tensor_type(inner.result).shape[to[d]] == 1]
+    kept_dims = [d for d in range(len(shape)) if shape[d] != 1 or tensor_type(inner.result).shape[to[d]] == 1]
     if 0 in type.shape:
         return None
     starts, limits, strides = [
-        [values[to[d]] if d in kept else default for d in range(len(shape))]
+        [values[to[d]] if d in kept_dims else default for d in range(len(shape))]
         for values, default in zip(view.ranges(), (0, 1, 1), strict=True)
     ]
     return broadcast(sliced(source, (starts, limits, strides), rewriter), to, type, rewriter)
