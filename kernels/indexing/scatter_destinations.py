@@ -1,15 +1,14 @@
 """Vectorized destinations of update slices from indices with a constant stride. Importing this module imports
 Numba."""
 
-from collections.abc import Sequence
 
 from llvmlite import ir
 from numba import types
-from numba.core.base import BaseContext
+from numba.core.base import BaseContext as Context
 from numba.core.typing import BaseContext as TypingContext
 from numba.core.typing import Signature
 
-from ..simd.vectors import I64, TypedCode, cgutils, intrinsic, literal, splat
+from ..simd.vectors import I64, TypedCode, Values, cgutils, intrinsic, literal, splat
 
 _LANES = 16
 
@@ -36,9 +35,7 @@ def accumulate_destinations(
     replaces = literal(from_base)
     is_contiguous = isinstance(index_stride, types.Literal) and index_stride.literal_value == 1
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         _, _, _, address, offset, apart, min_index, window_offset, component_, base, array, at, count = (
             arguments
         )
@@ -92,7 +89,7 @@ def accumulate_destinations(
     pair = [types.intp] * 2
     stride = index_stride if is_contiguous else types.intp
     written = (component, types.intp, destinations, *pair)
-    return types.void(bits, from_base, sample, *pair, stride, *pair, *written), generate
+    return types.void(bits, from_base, sample, *pair, stride, *pair, *written), emit
 
 
 def _cut(builder: ir.IRBuilder, value: ir.Value, kind: ir.Type) -> ir.Value:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core.base import BaseContext
+from numba.core.base import BaseContext as Context
 from numba.core.typing import BaseContext as TypingContext
 from numba.core.typing import Signature
 
@@ -18,6 +18,7 @@ from ..simd.monoids import OVERWRITE, WIDENED, Combination, computing_dtype
 from ..simd.vectors import (
     I64,
     TypedCode,
+    Values,
     apply,
     cgutils,
     component_count,
@@ -54,9 +55,7 @@ def combine_run(
     kind = Combination(literal(element), literal(combiner))
     lanes = run_lanes(kind.element)
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         _, _, to, offset, origin, update_offset, count = arguments
         target = data_of(context, builder, result, to, kind.element)
         begin = data_of(context, builder, values, origin, kind.element)
@@ -70,7 +69,7 @@ def combine_run(
             builder.call(rest, [count, offset, update_offset, target, begin])
         return context.get_dummy_value()
 
-    return types.void(element, combiner, result, types.intp, values, types.intp, types.intp), generate
+    return types.void(element, combiner, result, types.intp, values, types.intp, types.intp), emit
 
 
 @intrinsic(prefer_literal=True)
@@ -81,16 +80,14 @@ def combine_short_run(
     """`combine_run` for fewer than `run_lanes` elements."""
     kind = Combination(literal(element), literal(combiner))
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         _, _, to, offset, origin, update_offset, count = arguments
         target = data_of(context, builder, result, to, kind.element)
         begin = data_of(context, builder, values, origin, kind.element)
         _combine_rest(kind, builder, count, offset, update_offset, target, begin)
         return context.get_dummy_value()
 
-    return types.void(element, combiner, result, types.intp, values, types.intp, types.intp), generate
+    return types.void(element, combiner, result, types.intp, values, types.intp, types.intp), emit
 
 
 def run_lanes(element: str) -> int:
@@ -129,9 +126,7 @@ def reduce_row(
     """
     kind = Combination(literal(element), literal(combiner))
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         _, _, to, offset, origin, start, count, addend, sources_data, *numbers, nontemporal = arguments
         arrays = ((result, to), (initial, origin), (values, addend))
         data = [data_of(context, builder, array, value, kind.element) for array, value in arrays]
@@ -150,7 +145,7 @@ def reduce_row(
 
     numbers = [types.intp] * 4
     arrays = (result, types.intp, initial, types.intp, types.intp, values, update_offsets)
-    return types.void(element, combiner, *arrays, *numbers, types.boolean), generate
+    return types.void(element, combiner, *arrays, *numbers, types.boolean), emit
 
 
 class _Row:
@@ -233,15 +228,13 @@ class _Row:
 def is_cache_line_aligned(typing_context: TypingContext, array: types.Type, items: types.Type) -> TypedCode:
     """Whether the array and every `items` elements of it begin at a cache line."""
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data = builder.ptrtoint(context.make_array(array)(context, builder, arguments[0]).data, I64)
         item = context.get_abi_sizeof(context.get_data_type(array.dtype))
         from_base = builder.or_(data, builder.mul(arguments[1], I64(item)))
         return builder.icmp_signed("==", builder.and_(from_base, I64(CACHE_LINE_BYTES - 1)), I64(0))
 
-    return types.boolean(array, types.intp), generate
+    return types.boolean(array, types.intp), emit
 
 
 @intrinsic
@@ -256,9 +249,7 @@ def copy_run(
     """Copy `count` elements of `values` from `update_offset` on to `result`, of the same type, from `offset`
     on. The arrays must not overlap."""
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         to, offset, origin, update_offset, count = arguments
         target = builder.gep(context.make_array(result)(context, builder, to).data, [offset])
         begin = builder.gep(context.make_array(values)(context, builder, origin).data, [update_offset])
@@ -266,7 +257,7 @@ def copy_run(
         cgutils.raw_memcpy(builder, target, begin, count, I64(item))
         return context.get_dummy_value()
 
-    return types.void(result, types.intp, values, types.intp, types.intp), generate
+    return types.void(result, types.intp, values, types.intp, types.intp), emit
 
 
 @kernel
@@ -321,9 +312,7 @@ def prefetch_cache_lines(
     """Prefetch `cache_lines` lines of an array: into L2 from element `l2_offset` on, into L1 from `l1_offset`
     on. They may lie outside of the array."""
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data = context.make_array(array)(context, builder, arguments[0]).data
         addresses = [builder.bitcast(builder.gep(data, [offset]), _BYTES) for offset in arguments[1:3]]
         with cgutils.for_range(builder, arguments[3], intp=I64) as loop:
@@ -332,7 +321,7 @@ def prefetch_cache_lines(
                 prefetch_address(builder, builder.gep(first, [byte_offset]), locality)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, types.intp, types.intp), generate
+    return types.void(array, types.intp, types.intp, types.intp), emit
 
 
 def _shorter_vectors(builder: ir.IRBuilder, count: ir.Value, lanes: int) -> Iterator[tuple[int, ir.Value]]:
@@ -345,13 +334,13 @@ def _shorter_vectors(builder: ir.IRBuilder, count: ir.Value, lanes: int) -> Iter
 
 
 def _private_function(
-    module: ir.Module, name: str, kinds: list[ir.Type], generate: Callable[..., None]
+    module: ir.Module, name: str, kinds: list[ir.Type], emit: Callable[..., None]
 ) -> ir.Function:
     """An internal function of the module, never inlined into its callers."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), module.get_unique_name(name))
     function.linkage = "internal"
     function.attributes.add("noinline")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    generate(builder, *function.args)
+    emit(builder, *function.args)
     builder.ret_void()
     return function

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 from numba import types
-from numba.core.base import BaseContext
+from numba.core.base import BaseContext as Context
 from numba.core.typing import BaseContext as TypingContext
 from numba.core.typing import Signature
 
@@ -20,6 +20,7 @@ from ..simd.vectors import (
     I64,
     TypedCode,
     Value,
+    Values,
     apply,
     cgutils,
     component,
@@ -188,9 +189,7 @@ def scan_panel(
     kind, is_reverse = Combination(literal(element), literal(monoid)), literal(reverse)
     computed = computing_dtype(kind.element).name
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data = data_of(context, builder, operand, arguments[3], kind.element)
         panel = _Fibers(builder, is_reverse, *arguments[4:9])
         local_data = data_of(context, builder, local, arguments[10], computed)
@@ -227,7 +226,7 @@ def scan_panel(
 
     numbers = (types.intp,) * 6
     lists = (local, types.intp, totals, types.intp)
-    return types.void(element, monoid, reverse, operand, *numbers, *lists), generate
+    return types.void(element, monoid, reverse, operand, *numbers, *lists), emit
 
 
 @intrinsic(prefer_literal=True)
@@ -248,9 +247,7 @@ def write_panel(
     computed = computing_dtype(kind.element).name
     row_bytes = SCAN_GROUP * result_storage_dtype(kind.element).itemsize
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         pad, fiber_count = arguments[9], arguments[11:16]
         panel = _Fibers(builder, is_reverse, *fiber_count)
         pads_at = _Fibers(builder, is_reverse, pad, arguments[10], *fiber_count[2:])
@@ -309,7 +306,7 @@ def write_panel(
 
     names = (element, monoid, reverse)
     lists = (local, types.intp, carries, types.intp, types.intp, pads, types.intp, types.intp)
-    return types.void(*names, *lists, *(types.intp,) * 6, result), generate
+    return types.void(*names, *lists, *(types.intp,) * 6, result), emit
 
 
 def _column_at(builder: ir.IRBuilder, column: ir.Value, number: int) -> ir.Value:

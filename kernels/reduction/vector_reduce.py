@@ -8,13 +8,12 @@ of the i-th vector (`lane_pairs`). So a pass leaves a LANES-th of the values; pa
 value is left.
 """
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from llvmlite import ir
 from numba import types
-from numba.core.base import BaseContext
+from numba.core.base import BaseContext as Context
 from numba.core.typing import BaseContext as TypingContext
 from numba.core.typing import Signature
 
@@ -28,6 +27,7 @@ from ..simd.vectors import (
     ReadAhead,
     TypedCode,
     Value,
+    Values,
     apply,
     cgutils,
     component,
@@ -342,15 +342,13 @@ def reduce_block(
     any order, and without that limit, if the order changes no bit."""
     kind = Combination(literal(element), literal(monoid))
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data = data_of(context, builder, array, arguments[2], kind.element)
         source = _Source(builder, kind, data, *arguments[3:])
         total = _reduce_unordered(source) if is_exact(kind) else _reduce_pairwise(source)
         return packed(context, builder, kind.element, total)
 
-    return computed_type(kind.element)(element, monoid, array, types.intp, types.intp), generate
+    return computed_type(kind.element)(element, monoid, array, types.intp, types.intp), emit
 
 
 @intrinsic(prefer_literal=True)
@@ -376,9 +374,7 @@ def reduce_rows(
     computed = computing_dtype(kind.element).name
     count_of_rows = int(literal(rows))
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         _, _, _, operand, begin, row_stride, columns, target, first = arguments
         data = data_of(context, builder, array, operand, kind.element)
         target_data = data_of(context, builder, totals, target, computed)
@@ -396,7 +392,7 @@ def reduce_rows(
         return context.get_dummy_value()
 
     numbers = (types.intp,) * 3
-    return types.void(element, monoid, rows, array, *numbers, totals, types.intp), generate
+    return types.void(element, monoid, rows, array, *numbers, totals, types.intp), emit
 
 
 @intrinsic(prefer_literal=True)
@@ -418,9 +414,7 @@ def store_row(
     kind = Combination(literal(element), literal(monoid))
     computed = computing_dtype(kind.element).name
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         _, _, start, source, first, columns, target, target_first = arguments
         value = load_lanes(
             builder, kind.element, data_of(context, builder, initial, start, kind.element), I64(0), 1
@@ -439,4 +433,4 @@ def store_row(
         for_columns(builder, kind.element, columns, store)
         return context.get_dummy_value()
 
-    return types.void(element, monoid, initial, totals, types.intp, types.intp, result, types.intp), generate
+    return types.void(element, monoid, initial, totals, types.intp, types.intp, result, types.intp), emit

@@ -1,17 +1,16 @@
 """Byte copies and a prefetch inside kernels. Importing this module imports Numba."""
 
-from collections.abc import Sequence
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.base import BaseContext
+from numba.core.base import BaseContext as Context
 from numba.core.typing import BaseContext as TypingContext
 from numba.core.typing import Signature
 from numba.extending import intrinsic
 
 from .block_sizes import CACHE_LINE
-from .vectors import TypedCode, prefetch_address
+from .vectors import TypedCode, Values, prefetch_address
 
 _INT64 = ir.IntType(64)
 _CHUNKS = (64, 32, 16, 8, 4, 2, 1)
@@ -48,9 +47,7 @@ def copy_bytes(
 ) -> TypedCode:
     """Copy `count` bytes from `source[start:]` to `destination[index:]`, uint8 arrays that do not overlap."""
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         target_array, offset, source_array, start, size = arguments
         target = builder.gep(context.make_array(destination)(context, builder, target_array).data, [offset])
         begin = builder.gep(context.make_array(source)(context, builder, source_array).data, [start])
@@ -61,7 +58,7 @@ def copy_bytes(
                 _copy_short(builder, target, begin, size, _CHUNKS)
         return context.get_dummy_value()
 
-    return types.void(destination, types.intp, source, types.intp, types.intp), generate
+    return types.void(destination, types.intp, source, types.intp, types.intp), emit
 
 
 @intrinsic
@@ -76,9 +73,7 @@ def copy_nontemporal(
     """Like `copy_bytes`, of whole cache lines by nontemporal stores."""
     cache_line = ir.VectorType(_INT64, CACHE_LINE // 8)
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         target_array, offset, source_array, start, size = arguments
         target = builder.gep(context.make_array(destination)(context, builder, target_array).data, [offset])
         begin = builder.gep(context.make_array(source)(context, builder, source_array).data, [start])
@@ -91,7 +86,7 @@ def copy_nontemporal(
             stored.set_metadata("nontemporal", one)
         return context.get_dummy_value()
 
-    return types.void(destination, types.intp, source, types.intp, types.intp), generate
+    return types.void(destination, types.intp, source, types.intp, types.intp), emit
 
 
 @intrinsic
@@ -100,24 +95,20 @@ def item_at(
 ) -> TypedCode:
     """Element `index` of the array at `address`, whose element type is that of `sample`."""
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         pointer = builder.inttoptr(arguments[1], context.get_data_type(sample.dtype).as_pointer())
         return context.unpack_value(builder, sample.dtype, builder.gep(pointer, [arguments[2]]))
 
-    return sample.dtype(sample, types.intp, types.intp), generate
+    return sample.dtype(sample, types.intp, types.intp), emit
 
 
 @intrinsic
 def prefetch_write(typing_context: TypingContext, array: types.Type, index: types.Type) -> TypedCode:
     """Prefetch the cache line of `array[index]` for a write. The index may lie outside of the array."""
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data = context.make_array(array)(context, builder, arguments[0]).data
         prefetch_address(builder, builder.gep(data, [arguments[1]]), is_write=True)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp), generate
+    return types.void(array, types.intp), emit

@@ -3,12 +3,12 @@
 Each function here is inlined into the loop that calls it, as those of `arithmetic` are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core.base import BaseContext
+from numba.core.base import BaseContext as Context
 from numba.core.typing import BaseContext as TypingContext
 from numba.core.typing import Signature
 
@@ -19,6 +19,7 @@ from .vectors import (
     I64,
     ReadAhead,
     TypedCode,
+    Values,
     apply,
     cgutils,
     component,
@@ -95,9 +96,7 @@ def first_equal(
     name = literal(element)
     lanes = _lanes_of(computing_dtype(name).itemsize)
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data = data_of(context, builder, array, arguments[1], name)
         target = arguments[4]
 
@@ -122,7 +121,7 @@ def first_equal(
         return builder.load(result)
 
     numbers = (types.intp,) * 2
-    return types.intp(element, array, *numbers, computed_type(name)), generate
+    return types.intp(element, array, *numbers, computed_type(name)), emit
 
 
 def _comparable(
@@ -154,8 +153,8 @@ def _which_above(total_order: bool) -> Callable[..., Any]:
         flipped: types.Type,
         limit: types.Type,
     ) -> TypedCode:
-        def generate(
-            context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+        def emit(
+            context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values
         ) -> ir.Value:
             data = context.make_array(array)(context, builder, arguments[0]).data
             code = _comparable(builder, array, data, arguments[1], arguments[2], total_order)
@@ -163,7 +162,7 @@ def _which_above(total_order: bool) -> Callable[..., Any]:
                 builder.icmp_signed(">", code, splat(builder, arguments[3], SEARCH_BLOCK)), I64
             )
 
-        return types.uint64(array, types.intp, array.dtype, array.dtype), generate
+        return types.uint64(array, types.intp, array.dtype, array.dtype), emit
 
     return which
 
@@ -190,8 +189,8 @@ def _max_of_groups(total_order: bool) -> Callable[..., Any]:
     ) -> TypedCode:
         wide = ir.VectorType(ir.IntType(groups.dtype.bitwidth), SEARCH_BLOCK)
 
-        def generate(
-            context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+        def emit(
+            context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values
         ) -> ir.Value:
             data, target = (
                 context.make_array(kind)(context, builder, arguments[number]).data
@@ -213,7 +212,7 @@ def _max_of_groups(total_order: bool) -> Callable[..., Any]:
             return context.get_dummy_value()
 
         numbers = (types.intp, types.intp)
-        return types.void(array, *numbers, array.dtype, array.dtype, groups, types.intp), generate
+        return types.void(array, *numbers, array.dtype, array.dtype, groups, types.intp), emit
 
     return maximum
 
@@ -232,12 +231,10 @@ max_of_groups_in_total_order = _max_of_groups(total_order=True)
 def lowest_set_bit(typing_context: TypingContext, bits: types.Type) -> TypedCode:
     """The index of the lowest set bit; `bits` must not be 0."""
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         return builder.cttz(arguments[0], ir.IntType(1)(1))
 
-    return types.intp(types.uint64), generate
+    return types.intp(types.uint64), emit
 
 
 @intrinsic
@@ -254,9 +251,7 @@ def select_in_range(
     key = ir.IntType(keys.dtype.bitwidth)
     lanes = _VECTOR_BYTES // (key.width // 8)
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         read, *written = (
             context.make_array(array)(context, builder, arguments[number]).data
             for number, array in ((0, keys), (6, chosen), (7, numbers))
@@ -296,7 +291,7 @@ def select_in_range(
             builder.store(builder.add(stored, builder.zext(here[1], I64)), count_slot)
         return builder.load(count_slot)
 
-    return types.intp(keys, *(types.intp,) * 5, chosen, numbers), generate
+    return types.intp(keys, *(types.intp,) * 5, chosen, numbers), emit
 
 
 def _truncated(builder: ir.IRBuilder, value: ir.Value, kind: ir.Type) -> ir.Value:
@@ -330,13 +325,11 @@ def extreme(
     kind = Combination(literal(element), literal(monoid))
     name = kind.element
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data = data_of(context, builder, array, arguments[2], name)
         return _extreme(builder, kind, data, arguments[3], arguments[4])
 
-    return computed_type(name)(element, monoid, array, types.intp, types.intp), generate
+    return computed_type(name)(element, monoid, array, types.intp, types.intp), emit
 
 
 def _extreme(

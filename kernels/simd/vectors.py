@@ -46,6 +46,7 @@ I32 = ir.IntType(32)
 _MAX_LANES = 16
 
 Value = tuple[ir.Value, ...]
+Values = Sequence[ir.Value]
 TypedCode = tuple[Signature, Callable[..., ir.Value]]
 """What an intrinsic function gives Numba: the types of a call, and the function that generates its code."""
 

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core.base import BaseContext
+from numba.core.base import BaseContext as Context
 from numba.core.typing import BaseContext as TypingContext
 from numba.core.typing import Signature
 
 from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
-from ..simd.vectors import I32, I64, TypedCode, cgutils, intrinsic, selected
+from ..simd.vectors import I32, I64, TypedCode, Values, cgutils, intrinsic, selected
 from .runs import MERGE_BLOCK
 
 _POINTER = ir.IntType(8).as_pointer()
@@ -29,15 +29,13 @@ def sort_numbers(
 ) -> TypedCode:
     """Sort contiguous items by the function at `address`; nonzero if it fails."""
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data = context.make_array(array)(context, builder, arguments[1]).data
         first = builder.bitcast(builder.gep(data, [arguments[2]]), _POINTER)
         function = builder.inttoptr(arguments[0], _SORT.as_pointer())
         return builder.sext(builder.call(function, [first, arguments[3], ir.Constant(_POINTER, None)]), I64)
 
-    return types.intp(types.intp, array, types.intp, types.intp), generate
+    return types.intp(types.intp, array, types.intp, types.intp), emit
 
 
 @kernel
@@ -172,9 +170,7 @@ def merge_twice(
         targets: where in `target` the two merges write.
     """
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
-    ) -> ir.Value:
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data, written = (
             context.make_array(array)(context, builder, arguments[number]).data
             for number, array in ((0, numbers), (4, target))
@@ -190,7 +186,7 @@ def merge_twice(
         return context.get_dummy_value()
 
     pair, four = types.UniTuple(types.intp, 2), types.UniTuple(types.intp, 4)
-    return types.void(numbers, pair, four, types.intp, target, pair), generate
+    return types.void(numbers, pair, four, types.intp, target, pair), emit
 
 
 @kernel
