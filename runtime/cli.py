@@ -46,7 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--interpret", action="store_true", help="print results as stablehlo-translate --interpret does"
     )
-    run.add_argument("--args", metavar="ATTRIBUTES", help="inputs as dense attributes, separated by commas")
+    run.add_argument(
+        "--args", metavar="ATTRIBUTES", help="inputs: dense attributes, as a list in [] or without"
+    )
     run.set_defaults(command=_run)
     check = commands.add_parser("check", help="run programs that check themselves")
     check.add_argument("paths", nargs="+", metavar="PATH", help="files, or folders with .mlir files")

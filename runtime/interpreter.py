@@ -14,7 +14,7 @@ import numpy as np
 from .api import compile
 from .errors import ExecutionError, UnsupportedError
 from .frontend import parse_attributes
-from .ir import DenseElementsAttribute
+from .ir import ArrayAttribute, DenseElementsAttribute
 from .ir.printer import Printer
 from .options import Options
 from .types import COMPLEX, TensorType
@@ -66,13 +66,17 @@ def eval_module(
 
 
 def inputs_from_text(text: str) -> list[Any]:
-    """The arrays of dense attributes, which commas separate.
+    """The arrays of dense attributes, which commas separate; or of one array attribute that holds them.
 
     Raises:
         ParseError: the text is malformed.
         ExecutionError: an attribute is not dense.
     """
-    return [_array(attribute) for attribute in parse_attributes(text, "<args>")]
+    attributes = parse_attributes(text, "<args>")
+    if len(attributes) == 1 and isinstance(attributes[0], ArrayAttribute):
+        # As stablehlo-translate takes them.
+        attributes = list(attributes[0].values)
+    return [_array(attribute) for attribute in attributes]
 
 
 def _input(arg: object) -> Any:

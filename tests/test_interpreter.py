@@ -86,6 +86,8 @@ def test_command_line(
         "tensor<2xi1> {\n  [true, false]\n}\n"
     )
     assert capsys.readouterr().out == expected
+    assert main(["run", str(file), "--interpret", f"--args=[{', '.join(INPUTS)}]"]) == 0
+    assert capsys.readouterr().out == expected
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PROGRAM.encode())))
     assert main(["run", "-", "--interpret", f"--args={', '.join(INPUTS)}", "-o", str(output)]) == 0
     assert output.read_text() == expected and not capsys.readouterr().out
