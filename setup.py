@@ -15,7 +15,15 @@ PACKAGE_DIR = {"nimblehlo": "runtime", "nimblehlo.kernels": "kernels"}
 EDITABLE_BUILD = "build/editable"
 
 # The extensions that take longest to compile, by far. They come first: one that comes last is compiled alone.
-LONGEST = ("convolution_tasks", "matmul", "fft", "update_groups", "grouped_updates", "low_precision_matmul")
+LONGEST = (
+    "convolution_tasks",
+    "matmul",
+    "linalg",
+    "fft",
+    "update_groups",
+    "grouped_updates",
+    "low_precision_matmul",
+)
 
 # A fused multiply-add rounds once where the source rounds twice: results would depend on the machine.
 # That sqrt sets errno, which nothing reads, would keep it out of vectors.

@@ -23,7 +23,8 @@ MAY_IMPORT = {
     "options": {"errors"},
     "types": {"errors"},
     "ir": BASE,
-    "ops": BASE | {"ir", "kernels.convolution", "kernels.fft", "kernels.math", "kernels.matmul"},
+    "ops": BASE
+    | {"ir", "kernels.convolution", "kernels.fft", "kernels.linalg", "kernels.math", "kernels.matmul"},
     "frontend": PROGRAM,
     "specialize": PROGRAM,
     "codegen": BASE | {"ir", "kernels"},
@@ -81,6 +82,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "exploration": {"launch"},
         "fft": {"launch"},
         "indexing": {"launch", "simd"},
+        "linalg": {"launch", "simd"},
         "matmul": {"launch", "simd"},
         "reduction": {"launch", "simd"},
         "sorting": {"launch", "simd"},

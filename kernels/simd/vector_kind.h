@@ -15,6 +15,7 @@ INLINE VECTOR NAME(load_partial)(const char *address, int64_t count) {
 
 #ifndef FMA
 #define FMA(a, b, sum) ((a) * (b) + (sum))
+#define HAS_INTEGER_ITEMS
 #endif
 
 #include VECTOR_CODE
@@ -23,3 +24,4 @@ INLINE VECTOR NAME(load_partial)(const char *address, int64_t count) {
 #undef LANES
 #undef NAME
 #undef FMA
+#undef HAS_INTEGER_ITEMS

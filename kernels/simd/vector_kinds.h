@@ -8,7 +8,7 @@
    types VECTOR, NAME(Unaligned) (a vector) and NAME(Item), of which the last two need no alignment; and on vectors
    LOAD(address), BROADCAST(item), FMA(a, b, sum), which is rounded once and modulo two to the width of integers,
    LOAD_PARTIAL(address, count), which loads the first elements and zeros, and STORE_PARTIAL(address, count,
-   vector). */
+   vector). HAS_INTEGER_ITEMS is defined for integers. */
 
 #ifndef NIMBLEHLO_VECTOR_KINDS_H
 #define NIMBLEHLO_VECTOR_KINDS_H

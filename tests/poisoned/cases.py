@@ -1,4 +1,4 @@
-"""The programs: models, the public conformance files, and random ones."""
+"""The programs: models, those of the benchmarks, the public conformance files, and random ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Selection(NamedTuple):
     """Which cases there are.
 
     Attributes:
-        parts: of "models", "conformance", "random" and "large".
+        parts: of "models", "benchmarks", "conformance", "random" and "large".
         count: how many random programs.
         seed: of the first one; the others have the next ones.
         eager_share: one random or conformance program of so many is run with everything compiled; 0: none.
@@ -65,9 +65,8 @@ def ways_of(case: Case) -> dict[str, Options]:
 
 def cases(selection: Selection) -> Iterator[Case]:
     """The programs that are selected."""
-    parts = {"models": _models, "conformance": _conformance, "random": _random, "large": _large}
     for part in selection.parts:
-        for case in parts[part](selection):
+        for case in PARTS[part](selection):
             if selection.names in case.name:
                 yield case
 
@@ -82,6 +81,16 @@ def _models(selection: Selection) -> Iterator[Case]:
     for name, model in sorted(MODELS.items()):
         if selection.names in f"model {name}":
             yield Case(f"model {name}", model.lowered().as_text(), model.inputs())
+
+
+def _benchmarks(selection: Selection) -> Iterator[Case]:
+    """The programs of the benchmarks at their smallest size."""
+    from benchmarks.programs import PROGRAMS
+
+    for name, program in sorted(PROGRAMS.items()):
+        if selection.names in f"benchmark {name}":
+            inputs = program.inputs("small")
+            yield Case(f"benchmark {name}", program.lowered(inputs).as_text(), inputs)
 
 
 def _conformance(selection: Selection) -> Iterator[Case]:
@@ -113,3 +122,13 @@ def _random(selection: Selection, large: bool = False) -> Iterator[Case]:
 
 def _large(selection: Selection) -> Iterator[Case]:
     yield from _random(selection, large=True)
+
+
+PARTS = {
+    "models": _models,
+    "benchmarks": _benchmarks,
+    "conformance": _conformance,
+    "random": _random,
+    "large": _large,
+}
+"""The kinds of programs that can be selected."""

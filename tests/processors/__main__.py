@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.poisoned.campaign import ROOT, Tally, compared, record
-from tests.poisoned.cases import WAYS, Selection
+from tests.poisoned.cases import PARTS, WAYS, Selection
 
 from .levels import available_levels, environment
 from .recording import verify
@@ -70,7 +70,7 @@ def main() -> int:
     usual = Selection()
     parser = argparse.ArgumentParser(prog="python -m tests.processors", description=__doc__)
     parser.add_argument("--levels", nargs="+", choices=available_levels(), default=available_levels())
-    parser.add_argument("--parts", nargs="+", choices=usual.parts, default=("models", "random"))
+    parser.add_argument("--parts", nargs="+", choices=[*PARTS], default=("models", "benchmarks", "random"))
     parser.add_argument("--count", type=int, default=usual.count, help="random programs of each size")
     parser.add_argument("--seed", type=int, default=usual.seed, help="of the first random program")
     parser.add_argument("--names", default="", help="only programs whose names contain this")

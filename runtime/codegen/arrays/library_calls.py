@@ -1,4 +1,4 @@
-"""Calls of the LAPACK and BLAS routines that references call, for small problems: the same bits.
+"""Calls of the routines of linear algebra that references call, for small problems: the same bits.
 
 The code knows a prepared call, and the function that makes it, by their symbols, which are defined when the
 code is loaded.
@@ -21,10 +21,9 @@ from ..llvm.functions import opaque
 from ..llvm.values import I8, I64, POINTER
 from .emitter import ArrayEmitter
 
-_SOLVE = "solve"
-"""The symbol of `void solve(call, operands, results)`."""
 _SOLVE_TYPE = ir.FunctionType(ir.VoidType(), [POINTER] * 3)
-_NAMES = ("stablehlo.custom_call", "stablehlo.triangular_solve")
+"""The type of `void solve(call, operands, results)`."""
+_NAMES = ("stablehlo.cholesky", "stablehlo.custom_call", "stablehlo.triangular_solve")
 
 _calls: dict[str, Any] = {}
 """The prepared calls by their symbols: loaded code has their addresses."""
@@ -34,18 +33,19 @@ def library_symbols(operations: Sequence[Operation], view_of: ViewOf) -> dict[st
     """The symbols that the code of operations needs, those of their regions included, and their addresses."""
     symbols: dict[str, int] = {}
     for operation in [inner for one in operations for inner in one.walk() if inner.name in _NAMES]:
-        symbol = _symbol(operation)
+        symbol, solve = _symbols(operation)
         call = _calls.get(symbol)
         if call is None:
             # Another thread may prepare the same call: code refers to the one that is kept.
             call = _calls.setdefault(symbol, view_of(operation).native_call()())
-        symbols[symbol], symbols[_SOLVE] = id(call), call.solver
+        symbols[symbol], symbols[solve] = id(call), call.solver
     return symbols
 
 
-def _symbol(operation: Operation) -> str:
-    """The symbol of an operation's call: equal operations share it."""
-    return "call_" + digest(operations_description([operation]).encode()).hex()[:32]
+def _symbols(operation: Operation) -> tuple[str, str]:
+    """The symbols of an operation's call, and of the function that makes it: equal operations share them."""
+    name = digest(operations_description([operation]).encode()).hex()[:32]
+    return f"call_{name}", f"solve_{name}"
 
 
 def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
@@ -56,9 +56,9 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     builder = emitter.builder
     sources = [emitter.storage(operand).pointer for operand in operation.operands]
     targets = [emitter.allocate_result(result) for result in operation.results]
-    module = builder.module
-    solve = module.globals.get(_SOLVE) or ir.Function(module, _SOLVE_TYPE, _SOLVE)
-    symbol, type = _symbol(operation), ir.ArrayType(I8, 1)
+    module, type = builder.module, ir.ArrayType(I8, 1)
+    symbol, solve_symbol = _symbols(operation)
+    solve = module.globals.get(solve_symbol) or ir.Function(module, _SOLVE_TYPE, solve_symbol)
     call = module.globals.get(symbol) or ir.GlobalVariable(module, type, symbol)
     address = opaque(builder.gep(call, [I64(0), I64(0)], inbounds=True))
     pointers = [_pointers(builder, sources), _pointers(builder, [target.pointer for target in targets])]

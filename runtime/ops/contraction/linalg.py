@@ -17,6 +17,7 @@ from ..framework import constraints
 from ..framework.attribute_kinds import BOOL, Enum
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
 from ..framework.rules import first, shape_text, shapes_agree, sizes_agree
+from ..numerics.decompositions import PreparedCall, has_kernels, native_call_by_kernel
 from ..numerics.element_types import carrier
 from ..numerics.fortran import Call, Procedure
 from ..numerics.lapack_library import (
@@ -72,6 +73,14 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
         if 0 in shape:
             return lambda a: a
         working, order, batch = carrier(self.a.element_type), shape[-1], shape[:-2]
+        if has_kernels():
+            factor_all = self._prepared(shape)
+
+            def run_kernel(a: Array) -> Array:
+                (result,) = factor_all(a.astype(working, copy=False))
+                return np.asarray(result.astype(a.dtype, copy=False))
+
+            return run_kernel
         library, results = library_of(working), [(shape, working), (batch, np.int32)]
         factor = Procedure(
             lambda: library.call("potrf", factors(order, self.lower), math.prod(batch), results)
@@ -87,6 +96,18 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
             return np.asarray(result.astype(a.dtype, copy=False))
 
         return run
+
+    def native_call(self) -> Callable[[], PreparedCall] | None:
+        """What makes the call that native code can make in place of the reference; None where it cannot."""
+        working, shape = carrier(self.a.element_type), self.a.shape
+        if working != self.result.dtype or DYNAMIC in shape or 0 in shape or not has_kernels():
+            return None
+        return native_call_by_kernel(lambda: self._prepared(shape), [shape[-2:]])
+
+    def _prepared(self, shape: tuple[int, ...]) -> PreparedCall:
+        from ...kernels.linalg import linalg
+
+        return linalg.cholesky(carrier(self.a.element_type), shape, self.lower, True)
 
 
 class TriangularSolve(Op, name="stablehlo.triangular_solve"):
@@ -144,7 +165,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         if 0 in shape:
             return lambda a, b: b
         working, dtype = carrier(self.a.element_type), self.result.dtype
-        solve = Procedure(lambda: self._call(shape))
+        solve = self._prepared(shape) if has_kernels() else Procedure(lambda: self._call(shape))
 
         def run(a: Array, b: Array) -> Array:
             (solved,) = solve(a.astype(working, copy=False), b.astype(working, copy=False))
@@ -152,13 +173,27 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
 
         return run
 
-    def native_call(self) -> Callable[[], Call] | None:
+    def native_call(self) -> Callable[[], PreparedCall | Call] | None:
         """What makes the call that native code can make in place of the reference; None where it cannot."""
         working, shape = carrier(self.a.element_type), self.b.shape
         if working != self.result.dtype or DYNAMIC in shape or 0 in shape:
             return None
+        if has_kernels():
+            return native_call_by_kernel(lambda: self._prepared(shape), [self.a.shape[-2:], shape[-2:]])
         arguments = self._arguments(library_of(working), shape)
         return native_call_of(lambda: self._call(shape), arguments, 1, working.itemsize)
+
+    def _prepared(self, shape: tuple[int, ...]) -> PreparedCall:
+        from ...kernels.linalg import linalg
+
+        return linalg.triangular_solve(
+            carrier(self.a.element_type),
+            shape,
+            self.left_side,
+            self.lower,
+            _OPERATIONS[self.transpose_a],
+            self.unit_diagonal,
+        )
 
     def _call(self, shape: tuple[int, ...]) -> Call:
         working = carrier(self.a.element_type)

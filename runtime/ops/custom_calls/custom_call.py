@@ -15,6 +15,7 @@ from ..framework.attribute_kinds import (
 )
 from ..framework.declaration import constraint
 from ..framework.rules import first, in_range, types_agree
+from ..numerics.decompositions import PreparedCall
 from ..numerics.fortran import Call
 from .buffers import aliases_violation
 from .shape_custom_calls import shape_operands, sized
@@ -169,7 +170,7 @@ class CustomCall(
             return self.reference
         return self.target.bind(self)
 
-    def native_call(self) -> Callable[[], Call] | None:
+    def native_call(self) -> Callable[[], PreparedCall | Call] | None:
         """What makes the call that native code can make in place of the reference; None where it cannot."""
         if self.target is None or self.target.native_call is None or self.shape_operands:
             return None

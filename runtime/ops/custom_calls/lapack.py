@@ -19,6 +19,7 @@ import numpy as np
 from ...types import ELEMENT_TYPES, TensorType
 from ..framework.declaration import Array
 from ..framework.rules import first, same_element_type, same_shape, shapes_agree
+from ..numerics.decompositions import PreparedCall, has_kernels, native_call_by_kernel
 from ..numerics.fortran import Call, Procedure
 from ..numerics.lapack_library import (
     ELEMENTS,
@@ -43,6 +44,8 @@ A result that the parameters do not ask for, whose values are open, is none of t
 Describe = Callable[..., Problem]
 """Called with a Library, the parameters, and for each operand the sizes that a problem has."""
 Reread = Callable[[Array], Array]
+Prepare = Callable[..., PreparedCall]
+"""Called with the element type, the parameters, and the shape of each operand."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Routine:
         operands, results: their signature.
         parameters: for each parameter the characters allowed, None where it is a number.
         check: called with the operands before; None: their elements do not matter.
+        prepare: gives the kernel that serves in place of the routine; None: there is none.
     """
 
     library: Library
@@ -71,6 +75,7 @@ class Routine:
     results: tuple[Shape, ...]
     parameters: dict[str, str | None] = field(default_factory=dict)
     check: Callable[..., None] | None = None
+    prepare: Prepare | None = None
 
     def verify(self, view: CustomCallView) -> None:
         """Check operands, results and parameters of a custom call.
@@ -148,7 +153,8 @@ class Routine:
         declared = self._declared(view)
         if any(type.size == 0 for type in view.inputs):
             return lambda *operands: tuple([np.zeros(shape, dtype) for shape, dtype in declared])
-        procedure = Procedure(lambda: self._call(view, declared))
+        kernel = self._kernel(view)
+        procedure = kernel() if kernel else Procedure(lambda: self._call(view, declared))
         enter, leave = self._rereadings(view)
         if self.check is None and not any([*enter, *leave]):
             return procedure
@@ -161,7 +167,15 @@ class Routine:
 
         return run
 
-    def native_call(self, view: CustomCallView) -> Callable[[], Call] | None:
+    def _kernel(self, view: CustomCallView) -> Callable[[], PreparedCall] | None:
+        """What prepares the kernel that serves in place of the routine; None if there is none."""
+        prepare = self.prepare
+        if prepare is None or not has_kernels():
+            return None
+        shapes, parameters = [type.shape for type in view.inputs], self._parameters(view)
+        return lambda: prepare(view.inputs[0].dtype, parameters, *shapes)
+
+    def native_call(self, view: CustomCallView) -> Callable[[], PreparedCall | Call] | None:
         """What makes the call that native code can make in place of `run`; None where it cannot."""
         if self.check is not None or any(type.size == 0 for type in view.inputs):
             return None
@@ -170,6 +184,10 @@ class Routine:
         enter, leave = self._rereadings(view)
         if any([*enter, *leave]):
             return None
+        kernel = self._kernel(view)
+        if kernel is not None:
+            matrices = [type.shape[type.rank - 2 :] for type in view.inputs]
+            return native_call_by_kernel(kernel, matrices)
         results = len(self.results)
         return native_call_of(lambda: self._call(view, self._declared(view)), arguments, results, item)
 
@@ -191,17 +209,19 @@ class Routine:
         ]
         return enter, leave
 
-    def _problem(self, view: CustomCallView) -> Problem:
+    def _parameters(self, view: CustomCallView) -> Parameters:
         configuration: Any = view.configuration
-        parameters = {
+        return {
             name: configuration[name] if allowed is None else chr(configuration[name])
             for name, allowed in self.parameters.items()
         }
+
+    def _problem(self, view: CustomCallView) -> Problem:
         problem = [
             type.shape[type.rank - len(shape.letters) :]
             for type, shape in zip(view.inputs, self.operands, strict=True)
         ]
-        return self.describe(self.library, parameters, *problem)
+        return self.describe(self.library, self._parameters(view), *problem)
 
     def _call(self, view: CustomCallView, declared: list[tuple[tuple[int, ...], Any]]) -> Call:
         batch = view.inputs[0].shape[: view.inputs[0].rank - len(self.operands[0].letters)]
@@ -386,6 +406,32 @@ def _gtsv(library: Library, parameters: Parameters, dl: Sizes, d: Sizes, du: Siz
     return "gtsv", [*b, *diagonals, Buffer(b, 3, 3), b[0], information(4)]
 
 
+def _cholesky_kernel(dtype: Any, parameters: Parameters, x: Sizes) -> PreparedCall:
+    from ...kernels.linalg import linalg
+
+    return linalg.cholesky(dtype, x, parameters["uplo"] == "L", False)
+
+
+def _triangular_solve_kernel(dtype: Any, parameters: Parameters, x: Sizes, y: Sizes) -> PreparedCall:
+    from ...kernels.linalg import linalg
+
+    flags = parameters["side"] == "L", parameters["uplo"] == "L"
+    return linalg.triangular_solve(dtype, y, *flags, parameters["trans_x"], parameters["diag"] == "U")
+
+
+def _lu_kernel(dtype: Any, parameters: Parameters, x: Sizes) -> PreparedCall:
+    from ...kernels.linalg import linalg
+
+    return linalg.lu(dtype, x)
+
+
+_KERNELS: Final[dict[str, Prepare]] = {
+    "getrf": _lu_kernel,
+    "potrf": _cholesky_kernel,
+    "trsm": _triangular_solve_kernel,
+}
+"""What serves in place of routines."""
+
 _UPLO: Final[dict[str, str | None]] = {"uplo": "LU"}
 _SIGNATURES: Final[dict[str, tuple[Describe, str, dict[str, str | None]]]] = {
     "potrf": (_potrf, "T:nn -> T:nn I:", _UPLO),
@@ -425,10 +471,11 @@ def _routines() -> Iterator[tuple[str, Routine]]:
                 signature = signature.replace(" T:n ", " T:n T:n ")
             operands, results = map(_shapes, signature.split("->"))
             check = _no_column_first if name == "geqp3" else None
+            prepare = _KERNELS.get(name)
             if prefix in "cz":
                 name = _COMPLEX_NAMES.get(name, name)
             target = f"lapack_{prefix}{name}_ffi"
-            yield target, Routine(library, describe, operands, results, parameters, check)
+            yield target, Routine(library, describe, operands, results, parameters, check, prepare)
 
 
 ROUTINES: Final = dict(_routines())

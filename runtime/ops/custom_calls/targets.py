@@ -16,6 +16,7 @@ from ...ir import StringAttribute
 from ...types import BOOLEAN, INTEGER, TensorType
 from ..framework.declaration import Array
 from ..framework.rules import all_types_agree
+from ..numerics.decompositions import PreparedCall
 from ..numerics.fortran import Call
 from ..testing.check import (
     Disagreement,
@@ -56,7 +57,7 @@ class Target:
     verify: Callable[[CustomCallView], None] | None = None
     pure: bool = True
     bind: Callable[[CustomCallView], Callable[..., tuple[Any, ...]]] | None = None
-    native_call: Callable[[CustomCallView], Callable[[], Call] | None] | None = None
+    native_call: Callable[[CustomCallView], Callable[[], PreparedCall | Call] | None] | None = None
 
 
 def _verify_two_inputs(view: CustomCallView) -> None:

@@ -24,12 +24,12 @@ def test_code_refers_to_the_call_that_is_kept(monkeypatch: Any) -> None:
     monkeypatch.setattr(library_calls, "_calls", calls)
     main = nimblehlo.load(PROGRAM).functions["main"]
     (solve,) = [one for one in main.body.blocks[0].operations if one.name == "stablehlo.triangular_solve"]
-    kept = SimpleNamespace(solver=1)
+    kept, (symbol, function) = SimpleNamespace(solver=1), library_calls._symbols(solve)
 
     def prepare() -> Any:
-        calls[library_calls._symbol(solve)] = kept
+        calls[symbol] = kept
         return SimpleNamespace(solver=2)
 
     view = SimpleNamespace(native_call=lambda: prepare)
     symbols = library_calls.library_symbols([solve], lambda operation: cast(Any, view))
-    assert symbols == {library_calls._symbol(solve): id(kept), library_calls._SOLVE: 1}
+    assert symbols == {symbol: id(kept), function: 1}

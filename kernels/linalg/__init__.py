@@ -1,0 +1,1 @@
+"""Decompositions of matrices and solutions of triangular systems."""

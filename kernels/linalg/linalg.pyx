@@ -1,0 +1,320 @@
+# cython: language_level=3, boundscheck=False, wraparound=True
+"""Cholesky factors, LU factors and solutions of triangular systems, for batches of problems; `linalg.h` states the
+order of operations."""
+
+cimport numpy as cnp
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport int32_t, int64_t, uintptr_t
+
+import math
+
+import numpy as np
+
+from ..launch.native import run_in_order
+from ..launch.threads import available_threads
+
+cnp.import_array()
+
+include "launch/aligned_memory.pxi"
+
+cdef extern from "numpy/arrayobject.h":
+    # Takes the reference to the element type that it is given.
+    cnp.ndarray PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
+
+cdef extern from "linalg.h" nogil:
+    enum:
+        LINALG_CHOLESKY
+        LINALG_LU
+        LINALG_TRIANGULAR_SOLVE
+
+    ctypedef struct LinalgMatrix:
+        char *address
+        int64_t problem_stride, row_stride, column_stride
+        int is_conjugate
+
+    ctypedef struct Linalg:
+        int64_t routine, kind, components, count, order, columns
+        int is_unit, is_blank
+        LinalgMatrix a, b, x
+        int32_t *info
+        int32_t *pivots
+        int64_t first, work_items, items_per_task, workspace_bytes
+        char *workspace
+        char *packed
+
+    int64_t linalg_vector_bytes()
+    int64_t linalg_workspace_bytes(const Linalg *p)
+    int64_t linalg_item_problems(const Linalg *p)
+    int64_t linalg_panel_columns(const Linalg *p)
+    int64_t linalg_block_columns(const Linalg *p)
+    int64_t linalg_next_panel(const Linalg *p, int64_t first)
+    int64_t linalg_panels(const Linalg *p)
+    int64_t linalg_steps(const Linalg *p)
+    void linalg_pack(const Linalg *p)
+    void linalg_load(const Linalg *p)
+    int64_t linalg_factor_block(const Linalg *p)
+    void linalg_store(const Linalg *p, int64_t failed)
+    void linalg_task(int64_t task, void *closure) noexcept
+
+cdef enum:
+    MAX_RANK = 64
+    # Bytes of a workspace on the stack, at most.
+    MAX_STACK_BYTES = 65536
+    # Multiply-adds of a task, at least; of a problem that several tasks share.
+    MIN_TASK_FMAS = 1 << 17
+    MIN_SHARED_FMAS = 1 << 21
+
+# Multiply-adds of a second on one thread, per byte of a vector.
+cdef double _FMAS_PER_SECOND = 2e8
+
+
+def is_available():
+    """Whether the compiler of this module knew the vectors that the functions need."""
+    return linalg_vector_bytes() > 0
+
+
+cdef class Decomposition:
+    """What `cholesky` and `triangular_solve` prepare: called with arrays of the shapes and the element type that
+    were given, it returns a tuple of results."""
+
+    cdef Linalg plan
+    cdef tuple shapes
+    cdef list dtypes
+    cdef int64_t a_offset, x_offset
+    cdef object threads
+
+    cdef int describe(self, dtype, count, order, columns, threads) except -1:
+        cdef object element = np.dtype(dtype)
+        if not linalg_vector_bytes():
+            raise ValueError("this build has no vectors")
+        self.plan.components = 2 if element.kind == "c" else 1
+        self.plan.kind = {4: 0, 8: 1}[element.itemsize // self.plan.components]
+        self.plan.count, self.plan.order, self.plan.columns = count, order, columns
+        self.a_offset = self.x_offset = 0
+        self.threads = threads
+        return 0
+
+    def __call__(self, *operands):
+        """Return the results for C-contiguous or other operands."""
+        cdef list arrays = []
+        cdef list addresses = []
+        cdef cnp.ndarray array
+        cdef tuple results = self.empty_results()
+        cdef char *sources[2]
+        cdef char *targets[3]
+        cdef Py_ssize_t position = 0
+        for operand in operands:
+            array = operand
+            if not cnp.PyArray_ISCARRAY_RO(array):
+                array = np.array(array, order="C")
+            arrays.append(array)
+            sources[position] = <char *>cnp.PyArray_DATA(array)
+            position += 1
+        for position in range(len(results)):
+            targets[position] = <char *>cnp.PyArray_DATA(<cnp.ndarray>results[position])
+        self.run(sources, targets)
+        return results
+
+    cdef tuple empty_results(self):
+        cdef Py_ssize_t position, axis, rank, count = len(self.shapes)
+        cdef cnp.npy_intp shape[MAX_RANK]
+        cdef tuple sizes, results = PyTuple_New(count)
+        cdef cnp.dtype dtype
+        cdef object array
+        for position in range(count):
+            sizes, dtype = self.shapes[position], self.dtypes[position]
+            rank = len(sizes)
+            for axis in range(rank):
+                shape[axis] = sizes[axis]
+            Py_INCREF(dtype)
+            array = PyArray_Empty(rank, shape, dtype, 0)
+            Py_INCREF(array)
+            PyTuple_SET_ITEM(results, position, array)
+        return results
+
+    cdef int run(self, char **sources, char **targets) except -1:
+        """Compute all problems, by tasks where they are worth it."""
+        cdef Linalg p = self.plan
+        cdef AlignedMemory memory
+        cdef int64_t tasks, problems = linalg_item_problems(&p), bytes = linalg_workspace_bytes(&p)
+        cdef double fmas = <double>p.count * p.order * p.order * p.columns / 3
+        enter(self, &p, sources, targets)
+        if p.count == 1 and fmas > MIN_SHARED_FMAS:
+            self.run_panels(&p, fmas)
+            return 0
+        p.work_items = (p.count + problems - 1) // problems
+        tasks = max(1, min(min(p.work_items, <int64_t>(fmas / MIN_TASK_FMAS)), <int64_t>available_threads()))
+        if tasks == 1 and bytes <= MAX_STACK_BYTES:
+            with nogil:
+                run_on_stack(&p)
+            return 0
+        p.workspace_bytes, p.items_per_task = rounded(bytes), (p.work_items + tasks - 1) // tasks
+        tasks = (p.work_items + p.items_per_task - 1) // p.items_per_task
+        memory = AlignedMemory(tasks * p.workspace_bytes)
+        p.workspace = memory.memory
+        self.run_tasks(&p, tasks, fmas)
+        return 0
+
+    cdef int run_panels(self, Linalg *p, double fmas) except -1:
+        """Compute the only problem, its panels by tasks."""
+        cdef int64_t tasks = available_threads(), failed = 0, now_failed, first, steps = linalg_steps(p)
+        cdef bint solves = p.routine == LINALG_TRIANGULAR_SOLVE
+        cdef AlignedMemory memory
+        p.workspace_bytes = rounded(linalg_workspace_bytes(p))
+        memory = AlignedMemory((1 + tasks * solves) * p.workspace_bytes)
+        p.packed, p.workspace = memory.memory, memory.memory + p.workspace_bytes
+        if solves:
+            with nogil:
+                linalg_pack(p)
+            self.run_shares(p, linalg_panels(p), tasks, fmas)
+            return 0
+        with nogil:
+            linalg_load(p)
+        for first in range(0, steps, linalg_block_columns(p)):
+            p.first = first
+            with nogil:
+                now_failed = linalg_factor_block(p)
+            failed = failed or now_failed
+            if failed and p.routine == LINALG_CHOLESKY:
+                break
+            self.run_shares(p, linalg_panels(p) - linalg_next_panel(p, first), tasks, fmas / (steps / 64 + 1))
+        with nogil:
+            linalg_store(p, failed)
+        return 0
+
+    cdef int run_shares(self, Linalg *p, int64_t items, int64_t tasks, double fmas) except -1:
+        """Do work items by equal shares."""
+        if items <= 0:
+            return 0
+        p.work_items, p.items_per_task = items, (items + tasks - 1) // tasks
+        return self.run_tasks(p, (items + p.items_per_task - 1) // p.items_per_task, fmas)
+
+    cdef int run_tasks(self, Linalg *p, int64_t tasks, double fmas) except -1:
+        if tasks == 1:
+            with nogil:
+                linalg_task(0, p)
+        else:
+            seconds = fmas / (_FMAS_PER_SECOND * linalg_vector_bytes())
+            run_in_order(<size_t>&linalg_task, <size_t>p, tasks, seconds, self.threads)
+        return 0
+
+    @property
+    def solver(self):
+        """The address of `void solve(Decomposition, void **operands, void **results)`, which does without Python what
+        a call does: operands and results are C-contiguous, and apart. None where the stack has too little memory."""
+        fits = linalg_workspace_bytes(&self.plan) <= MAX_STACK_BYTES
+        return <uintptr_t>&solve_contiguous if fits else None
+
+
+cdef void enter(Decomposition decomposition, Linalg *p, char **sources, char **targets) noexcept nogil:
+    """Write the addresses of arrays."""
+    cdef int64_t number_bytes = p.components * (8 if p.kind else 4)
+    p.a.address = sources[0] + decomposition.a_offset * number_bytes
+    p.x.address = targets[0] + decomposition.x_offset * number_bytes
+    if p.routine == LINALG_TRIANGULAR_SOLVE:
+        p.b.address = sources[1] + decomposition.x_offset * number_bytes
+    elif p.routine == LINALG_LU:
+        p.pivots, p.info = <int32_t *>targets[1], <int32_t *>targets[2]
+    elif not p.is_blank:
+        p.info = <int32_t *>targets[1]
+
+
+cdef void solve_contiguous(Decomposition decomposition, char **operands, char **results) noexcept nogil:
+    """See `Decomposition.solver`."""
+    cdef Linalg p = decomposition.plan
+    enter(decomposition, &p, operands, results)
+    run_on_stack(&p)
+
+
+cdef void run_on_stack(Linalg *p) noexcept nogil:
+    """Compute all problems in memory of the stack."""
+    cdef char memory[MAX_STACK_BYTES + MEMORY_ALIGNMENT]
+    cdef int64_t problems = linalg_item_problems(p)
+    p.work_items = p.items_per_task = (p.count + problems - 1) // problems
+    p.workspace = memory + (-<size_t>memory) % MEMORY_ALIGNMENT
+    linalg_task(0, p)
+
+
+cdef int64_t rounded(int64_t size) noexcept:
+    return (size + MEMORY_ALIGNMENT - 1) // MEMORY_ALIGNMENT * MEMORY_ALIGNMENT
+
+
+def cholesky(dtype, tuple shape not None, lower, is_blank, threads=None):
+    """Prepare Cholesky factors of matrices, [..., order, order].
+
+    Args:
+        dtype: of the elements: f32, f64, or complex numbers of these.
+        shape: of the operand, none of its sizes 0.
+        lower: whether L of a = L L^H is wanted, or U of a = U^H U. Only that triangle of the operand is read.
+        is_blank: whether the other triangle of a result is zeros, and all of a matrix NaN that has no factor. If
+            not, the other triangle is the operand's, and a second result of i32 has for each problem the
+            order of a part that has no factor, or 0.
+        threads: the most threads to use; None: all.
+    """
+    cdef Decomposition result = Decomposition()
+    cdef int64_t order = shape[-1]
+    cdef LinalgMatrix *a = &result.plan.a
+    result.describe(dtype, math.prod(shape[:-2]), order, order, threads)
+    result.plan.routine, result.plan.is_blank = LINALG_CHOLESKY, is_blank
+    a.problem_stride, a.is_conjugate = order * order, lower
+    a.row_stride, a.column_stride = 1 if lower else order, order if lower else 1
+    result.plan.x = a[0]
+    result.shapes, result.dtypes = (shape,), [np.dtype(dtype)]
+    if not is_blank:
+        result.shapes, result.dtypes = (shape, shape[:-2]), [np.dtype(dtype), np.dtype(np.int32)]
+    return result
+
+
+def lu(dtype, tuple shape not None, threads=None):
+    """Prepare LU factors with partial pivoting of matrices, [..., rows, columns].
+
+    The results are L below the diagonal and U on and above it; of i32 for each step the row that was exchanged with the
+    step's, counted from 1; and of i32 the first pivot that is zero, counted from 1, or 0.
+
+    Args:
+        dtype: of the elements: f32, f64, or complex numbers of these.
+        shape: of the operand, none of its sizes 0.
+        threads: the most threads to use; None: all.
+    """
+    cdef Decomposition result = Decomposition()
+    cdef int64_t rows = shape[-2], columns = shape[-1]
+    cdef LinalgMatrix *a = &result.plan.a
+    result.describe(dtype, math.prod(shape[:-2]), rows, columns, threads)
+    result.plan.routine = LINALG_LU
+    a.problem_stride, a.row_stride, a.column_stride = rows * columns, columns, 1
+    result.plan.x = a[0]
+    result.shapes = shape, (*shape[:-2], min(rows, columns)), shape[:-2]
+    result.dtypes = [np.dtype(dtype), np.dtype(np.int32), np.dtype(np.int32)]
+    return result
+
+
+def triangular_solve(dtype, tuple shape not None, left_side, lower, transpose, unit_diagonal, threads=None):
+    """Prepare solutions of op(a) x = b, or of x op(a) = b, with triangular matrices a.
+
+    Args:
+        dtype: of the elements: f32, f64, or complex numbers of these.
+        shape: of b and x, none of its sizes 0.
+        left_side, lower: on which side a is, and which triangle of it is read.
+        transpose: "N", "T" or "C", the operation op.
+        unit_diagonal: whether the diagonal counts as ones, unread.
+        threads: the most threads to use; None: all.
+    """
+    cdef Decomposition result = Decomposition()
+    cdef int64_t rows = shape[-2], columns = shape[-1], order = rows if left_side else columns
+    cdef LinalgMatrix *a = &result.plan.a
+    cdef LinalgMatrix *x = &result.plan.x
+    cdef bint is_transposed = (transpose != "N") == bool(left_side)
+    result.describe(dtype, math.prod(shape[:-2]), order, columns if left_side else rows, threads)
+    result.plan.routine, result.plan.is_unit = LINALG_TRIANGULAR_SOLVE, unit_diagonal
+    a.problem_stride, a.is_conjugate = order * order, transpose == "C"
+    a.row_stride, a.column_stride = 1 if is_transposed else order, order if is_transposed else 1
+    x.problem_stride = rows * columns
+    x.row_stride, x.column_stride = columns if left_side else 1, 1 if left_side else columns
+    if is_transposed == bool(lower):
+        # An upper triangle is a lower one from its end.
+        result.a_offset, result.x_offset = order * order - 1, (order - 1) * x.row_stride
+        a.row_stride, a.column_stride, x.row_stride = -a.row_stride, -a.column_stride, -x.row_stride
+    result.plan.b = x[0]
+    result.shapes, result.dtypes = (shape,), [np.dtype(dtype)]
+    return result

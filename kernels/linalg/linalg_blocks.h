@@ -1,0 +1,289 @@
+/* Factorizations of one matrix, block by block, for one element type and vector width.
+
+   The workspace has all panels of the matrix, then divisors (Cholesky) or a column (LU), then strips. A block is
+   LINALG_BLOCK_PANELS panels. Once it is factored, the other panels are brought up to date, each by itself. */
+
+#define BLOCK_COLUMNS (LINALG_BLOCK_PANELS * WIDTH)
+
+/* Items of a panel in the workspace. */
+INLINE int64_t NAME(panel_items)(const int components, const Linalg *p) {
+    return (p->order + WIDTH - 1) / WIDTH * WIDTH * ROW_ITEMS(components);
+}
+
+INLINE int64_t NAME(panel_count)(const Linalg *p) { return (p->columns + WIDTH - 1) / WIDTH; }
+
+INLINE ITEM *NAME(panel_in)(const int components, const Linalg *p, char *workspace, int64_t panel) {
+    return (ITEM *)workspace + panel * NAME(panel_items)(components, p);
+}
+
+/* The divisors, or the column. */
+INLINE ITEM *NAME(middle_of)(const int components, const Linalg *p, char *workspace) {
+    return NAME(panel_in)(components, p, workspace, NAME(panel_count)(p));
+}
+
+INLINE ITEM *NAME(strips_of)(const int components, const Linalg *p, char *workspace) {
+    return NAME(middle_of)(components, p, workspace) + (p->order + LANES) * DIVISOR_ITEMS;
+}
+
+/* Bytes that factoring a problem takes. */
+INLINE int64_t NAME(factor_bytes)(const int components, const Linalg *p) {
+    int64_t strips = p->routine == LINALG_CHOLESKY
+        ? NAME(strip_offset)(components, (p->order + STRIP_ROWS(components) - 1) / STRIP_ROWS(components))
+        : (p->order + MAX_STRIP_ROWS) * BLOCK_COLUMNS * components;
+    int64_t middle = (p->order + LANES) * DIVISOR_ITEMS;
+    return (NAME(panel_count)(p) * NAME(panel_items)(components, p) + middle + strips) * sizeof(ITEM);
+}
+
+/* Factor the block of a panel on the diagonal, whose first row is `first`. Appends its strips. Returns the row that
+   has no factor, counted from 1, or 0. */
+INLINE int64_t NAME(factor_diagonal)(
+    const int components, int64_t order, int64_t first, ITEM *strips, ITEM *divisors, ITEM *panel) {
+    const int height = STRIP_ROWS(components);
+    int64_t end = order - first < WIDTH ? order : first + WIDTH;
+    for (int64_t row = first; row < end; row += height) {
+        int64_t rows = end - row < height ? end - row : height;
+        ITEM *strip = strips + NAME(strip_offset)(components, row / height), *packed = strip;
+        ITEM *block = panel + row * ROW_ITEMS(components);
+        for (int64_t k = 0; k < row; k++)
+            for (int64_t i = 0; i < height; i++, packed += components) {
+                const ITEM *number = panel + k * ROW_ITEMS(components) + row - first + i;
+                packed[0] = -number[0];
+                if (components == 2) packed[1] = number[WIDTH];
+            }
+        if (row) NAME(tile)(components, strip, panel, row, block);
+        for (int64_t i = 0; i < rows; i++, packed += height * components) {
+            ITEM *pivot_row = block + i * ROW_ITEMS(components), *pivot = pivot_row + row - first + i;
+            if (!(*pivot > 0)) return row + i + 1;
+            ITEM root[2] = {SQRT(*pivot), 0}, *divisor = divisors + (row + i) * DIVISOR_ITEMS;
+            NAME(describe_divisor)(1, root, divisor);
+            NAME(divide_row)(components, pivot_row, divisor);
+            pivot[0] = root[0];
+            if (components == 2) pivot[WIDTH] = 0;
+            for (int64_t below = i + 1; below < rows; below++) {
+                packed[below * components] = -pivot[below - i];
+                if (components == 2) packed[below * components + 1] = pivot[WIDTH + below - i];
+                NAME(add_row)(
+                    components, block + below * ROW_ITEMS(components), packed + below * components, pivot_row);
+            }
+        }
+    }
+    return 0;
+}
+
+/* Write what the factor of a problem leaves: the other triangle; and without a factor NaN everywhere, or else the
+   operand from the row on that has none, but for its reduced pivot. */
+INLINE void NAME(finish_factor)(const int components, const Linalg *p, int64_t problem, int64_t failed) {
+    int64_t row_stride = p->x.row_stride * components, column_stride = p->x.column_stride * components;
+    ITEM *factor = (ITEM *)p->x.address + problem * p->x.problem_stride * components;
+    const ITEM *a = (const ITEM *)p->a.address + problem * p->a.problem_stride * components;
+    if (p->info) p->info[problem] = (int32_t)failed;
+    for (int64_t row = 0; row < p->order; row++) {
+        int64_t end = failed && (p->is_blank || row + 1 >= failed) ? p->order : row;
+        for (int64_t column = 0; column < end; column++) {
+            if (!p->is_blank && row == column && row + 1 == failed) continue;
+            for (int component = 0; component < components; component++) {
+                int64_t at = row * row_stride + column * column_stride + component;
+                factor[at] = !p->is_blank ? a[at] : failed ? (ITEM)__builtin_nan("") : 0;
+            }
+        }
+    }
+}
+
+/* Factor the panels of the block whose first column is `first`. */
+INLINE int64_t NAME(cholesky_block)(const int components, const Linalg *p, int64_t first, char *workspace) {
+    ITEM *divisors = NAME(middle_of)(components, p, workspace), *strips = NAME(strips_of)(components, p, workspace);
+    int64_t end = p->order - first < BLOCK_COLUMNS ? p->order : first + BLOCK_COLUMNS, failed = 0;
+    /* Without a factor the rows above are finished. */
+    for (int64_t column = first; column < (failed ? p->order : end); column += WIDTH) {
+        ITEM *panel = NAME(panel_in)(components, p, workspace, column / WIDTH);
+        NAME(substitute)(components, strips, divisors, first, failed ? failed - 1 : column, panel);
+        if (!failed) failed = NAME(factor_diagonal)(components, p->order, column, strips, divisors, panel);
+    }
+    return failed;
+}
+
+/* Exchange rows as some pivots tell. */
+INLINE void NAME(exchange_rows)(
+    const int components, const int32_t *pivots, int64_t first, int64_t end, ITEM *panel) {
+    for (int64_t row = first; row < end; row++) {
+        ITEM *one = panel + row * ROW_ITEMS(components), *other = panel + (pivots[row] - 1) * ROW_ITEMS(components);
+        if (one == other) continue;
+        UNROLL for (int number = 0; number < components * VECTORS; number++) {
+            VECTOR numbers = LOAD(one + number * LANES);
+            *(NAME(Unaligned) *)(one + number * LANES) = LOAD(other + number * LANES);
+            *(NAME(Unaligned) *)(other + number * LANES) = numbers;
+        }
+    }
+}
+
+/* |re| + |im|, by which pivots are chosen, as LAPACK does. */
+INLINE ITEM NAME(size_of)(const int components, ITEM re, ITEM im) {
+    ITEM size = re < 0 ? -re : re;
+    return components == 1 ? size : size + (im < 0 ? -im : im);
+}
+
+/* Factor a panel, whose first column is `first`, by `steps` pivots. `column` has memory for one column. Returns the
+   first pivot that is zero, counted from 1, or 0. */
+INLINE int64_t NAME(factor_panel)(
+    const int components, int64_t rows, int64_t first, int64_t steps, ITEM *panel, int32_t *pivots, ITEM *column) {
+    int64_t failed = 0, im_offset = rows + LANES;
+    for (int64_t step = 0; step < steps; step++) {
+        int64_t row = first + step, count = rows - row, pivot = 0;
+        ITEM *pivot_row = panel + row * ROW_ITEMS(components), largest = 0;
+        for (int64_t i = 0; i < count; i++) {
+            ITEM re = pivot_row[i * ROW_ITEMS(components) + step], im = 0;
+            if (components == 2) im = pivot_row[i * ROW_ITEMS(components) + WIDTH + step];
+            ITEM size = NAME(size_of)(components, re, im);
+            column[i] = re;
+            if (components == 2) column[im_offset + i] = im;
+            if (i == 0 || size > largest) largest = size, pivot = i;
+        }
+        pivots[row] = (int32_t)(row + pivot + 1);
+        NAME(exchange_rows)(components, pivots, row, row + 1, panel);
+        VECTOR value[2];
+        UNROLL for (int component = 0; component < components; component++) {
+            ITEM *numbers = column + component * im_offset, chosen = numbers[pivot];
+            numbers[pivot] = numbers[0], numbers[0] = chosen, value[component] = BROADCAST(chosen);
+        }
+        if (largest == 0) {
+            if (!failed) failed = row + 1;
+        } else {
+            NAME(Divisor) by = NAME(divisor)(components, value);
+            for (int64_t i = 0; i < count; i += LANES) {
+                VECTOR numbers[2];
+                UNROLL for (int component = 0; component < components; component++) numbers[component] =
+                    LOAD(column + component * im_offset + i);
+                NAME(divide)(components, numbers, &by);
+                UNROLL for (int component = 0; component < components; component++)
+                    *(NAME(Unaligned) *)(column + component * im_offset + i) = numbers[component];
+            }
+        }
+        /* Only columns behind the pivot's change. */
+        MASK_VECTOR is_behind[VECTORS] = {{0}};
+        UNROLL for (int number = 0; number < VECTORS; number++)
+            UNROLL for (int lane = 0; lane < LANES; lane++) is_behind[number][lane] =
+                number * LANES + lane > step ? -1 : 0;
+        for (int64_t i = 1; i < count; i++) {
+            ITEM *to = pivot_row + i * ROW_ITEMS(components);
+            VECTOR factor[2], sum[2], old[2], numbers[2];
+            UNROLL for (int component = 0; component < components; component++) {
+                to[component * WIDTH + step] = column[component * im_offset + i];
+                factor[component] = BROADCAST(-column[component * im_offset + i]);
+            }
+            UNROLL for (int number = 0; number < VECTORS; number++) {
+                NAME(load_number)(components, pivot_row, number, numbers);
+                NAME(load_number)(components, to, number, old);
+                UNROLL for (int component = 0; component < components; component++) sum[component] = old[component];
+                NAME(add_product)(components, sum, factor, numbers);
+                UNROLL for (int component = 0; component < components; component++) sum[component] =
+                    NAME(choose)(is_behind[number], sum[component], old[component]);
+                NAME(store_number)(components, to, number, sum);
+            }
+        }
+    }
+    return failed;
+}
+
+/* Copy the lower factors of a block to strips, each with `k_size` columns. */
+INLINE void NAME(pack_block)(
+    const int components, const Linalg *p, int64_t first, int64_t k_size, char *workspace) {
+    const int height = STRIP_ROWS(components);
+    ITEM *strip = NAME(strips_of)(components, p, workspace);
+    for (int64_t row = first; row < p->order; row += height)
+        for (int64_t k = 0; k < k_size; k += WIDTH) {
+            int64_t columns = k_size - k < WIDTH ? k_size - k : WIDTH;
+            const ITEM *from = NAME(panel_in)(components, p, workspace, (first + k) / WIDTH)
+                + row * ROW_ITEMS(components);
+            for (int64_t lane = 0; lane < columns; lane++, strip += height * components)
+                UNROLL for (int i = 0; i < height; i++)
+                    UNROLL for (int component = 0; component < components; component++)
+                        strip[i * components + component] =
+                            -from[i * ROW_ITEMS(components) + component * WIDTH + lane];
+        }
+}
+
+/* Bring a panel up to date: solve for the rows of the block, and subtract its products from those below. */
+INLINE void NAME(update_panel)(
+    const int components, const Linalg *p, int64_t first, int64_t k_size, int64_t index, char *workspace) {
+    const int height = STRIP_ROWS(components);
+    const ITEM *strip = NAME(strips_of)(components, p, workspace);
+    ITEM *panel = NAME(panel_in)(components, p, workspace, index), *top = panel + first * ROW_ITEMS(components);
+    for (int64_t row = first; row < p->order; row += height, strip += k_size * height * components) {
+        int64_t above = row - first, rows = k_size - above < height ? k_size - above : height;
+        ITEM *to = panel + row * ROW_ITEMS(components);
+        if (above) NAME(tile)(components, strip, top, above < k_size ? above : k_size, to);
+        if (above < k_size) NAME(solve_triangle)(components, strip + above * height * components, 0, rows, to);
+    }
+}
+
+/* Factor the panels of the block whose first column is `first`. */
+INLINE int64_t NAME(lu_block)(
+    const int components, const Linalg *p, int64_t problem, int64_t first, char *workspace) {
+    int64_t least = p->order < p->columns ? p->order : p->columns, failed = 0, panels = NAME(panel_count)(p);
+    int64_t end = least - first < BLOCK_COLUMNS ? least : first + BLOCK_COLUMNS;
+    int32_t *pivots = p->pivots + problem * least;
+    for (int64_t column = first; column < end; column += WIDTH) {
+        int64_t index = column / WIDTH, steps = end - column < WIDTH ? end - column : WIDTH;
+        if (column > first) {
+            NAME(pack_block)(components, p, first, column - first, workspace);
+            NAME(update_panel)(components, p, first, column - first, index, workspace);
+        }
+        int64_t zero = NAME(factor_panel)(
+            components, p->order, column, steps, NAME(panel_in)(components, p, workspace, index), pivots,
+            NAME(middle_of)(components, p, workspace));
+        if (!failed) failed = zero;
+        for (int64_t other = 0; other < panels; other++)
+            if (other != index)
+                NAME(exchange_rows)(
+                    components, pivots, column, column + steps, NAME(panel_in)(components, p, workspace, other));
+    }
+    if (end < p->columns) NAME(pack_block)(components, p, first, end - first, workspace);
+    return failed;
+}
+
+/* Load the panels of a problem; for a Cholesky factor only what is above the diagonal's end. */
+INLINE void NAME(load)(const int components, const Linalg *p, int64_t problem, char *workspace) {
+    LinalgMatrix a = linalg_problem(&p->a, problem, components * sizeof(ITEM));
+    for (int64_t column = 0; column < p->columns; column += WIDTH) {
+        int64_t columns = p->columns - column < WIDTH ? p->columns - column : WIDTH;
+        NAME(load_panel)(
+            components, &a, 0, p->routine == LINALG_CHOLESKY ? column + columns : p->order, column, columns,
+            NAME(panel_in)(components, p, workspace, column / WIDTH));
+    }
+}
+
+/* Factor a block; see `LinalgFunctions`. */
+INLINE int64_t NAME(factor_block)(
+    const int components, const Linalg *p, int64_t problem, int64_t first, char *workspace) {
+    return p->routine == LINALG_CHOLESKY ? NAME(cholesky_block)(components, p, first, workspace)
+                                         : NAME(lu_block)(components, p, problem, first, workspace);
+}
+
+/* Bring some panels up to date with a block. */
+INLINE void NAME(update)(
+    const int components, const Linalg *p, int64_t first, int64_t first_panel, int64_t end_panel, char *workspace) {
+    int64_t least = p->order < p->columns ? p->order : p->columns;
+    int64_t end = least - first < BLOCK_COLUMNS ? least : first + BLOCK_COLUMNS;
+    const ITEM *divisors = NAME(middle_of)(components, p, workspace);
+    const ITEM *strips = NAME(strips_of)(components, p, workspace);
+    for (int64_t index = first_panel; index < end_panel; index++)
+        if (p->routine == LINALG_CHOLESKY)
+            NAME(substitute)(
+                components, strips, divisors, first, end, NAME(panel_in)(components, p, workspace, index));
+        else
+            NAME(update_panel)(components, p, first, end - first, index, workspace);
+}
+
+/* Store the panels of a problem. */
+INLINE void NAME(store)(const int components, const Linalg *p, int64_t problem, int64_t failed, char *workspace) {
+    LinalgMatrix x = linalg_problem(&p->x, problem, components * sizeof(ITEM));
+    int64_t is_triangle = p->routine == LINALG_CHOLESKY;
+    for (int64_t column = 0; column < p->columns; column += WIDTH) {
+        int64_t columns = p->columns - column < WIDTH ? p->columns - column : WIDTH;
+        NAME(store_panel)(
+            components, &x, 0, is_triangle ? column + columns : p->order, column, columns,
+            is_triangle ? column : p->order, NAME(panel_in)(components, p, workspace, column / WIDTH));
+    }
+    if (is_triangle) NAME(finish_factor)(components, p, problem, failed);
+    else p->info[problem] = (int32_t)failed;
+}

@@ -1,0 +1,258 @@
+/* Decompositions of one matrix, panel by panel, for one element type and vector width.
+
+   A panel is WIDTH columns of a matrix, row by row, the components of a row in vectors of their own. A strip is some
+   rows of the left factor of products, negated: for each column k the strip's rows. The strip of a triangular matrix
+   has the columns up to its last row, and its own triangle behind those. */
+
+#define VECTORS 2
+#define WIDTH (VECTORS * LANES)
+#define STRIP_ROWS(components) ((VECTOR_BYTES == 64 ? 8 : 4) / (components))
+#define MAX_STRIP_ROWS STRIP_ROWS(1)
+#define ROW_ITEMS(components) ((components) * WIDTH)
+/* The divisor of a row, its reciprocal's components, and a number out of `NAME(DivisorKind)`. */
+#define DIVISOR_ITEMS 4
+
+enum NAME(DivisorKind) { NAME(irregular_real), NAME(regular_real), NAME(complex) };
+
+/* Add the products of a strip and a panel to rows of a panel. */
+INLINE void NAME(tile)(const int components, const ITEM *strip, const ITEM *panel, int64_t k_size, ITEM *to) {
+    VECTOR sums[MAX_STRIP_ROWS][VECTORS];
+    const int rows = STRIP_ROWS(components);
+    UNROLL for (int row = 0; row < rows * components; row++)
+        UNROLL for (int number = 0; number < VECTORS; number++) sums[row][number] =
+            LOAD(to + (row * VECTORS + number) * LANES);
+    for (int64_t k = 0; k < k_size; k++, strip += rows * components, panel += ROW_ITEMS(components)) {
+        VECTOR columns[2][VECTORS];
+        UNROLL for (int component = 0; component < components; component++)
+            UNROLL for (int number = 0; number < VECTORS; number++) columns[component][number] =
+                LOAD(panel + (component * VECTORS + number) * LANES);
+        UNROLL for (int row = 0; row < rows; row++) {
+            VECTOR re = BROADCAST(strip[row * components]);
+            UNROLL for (int number = 0; number < VECTORS; number++)
+                sums[row * components][number] = FMA(re, columns[0][number], sums[row * components][number]);
+            if (components == 1) continue;
+            VECTOR im = BROADCAST(strip[row * components + 1]);
+            UNROLL for (int number = 0; number < VECTORS; number++) {
+                VECTOR *re_sum = &sums[2 * row][number], *im_sum = &sums[2 * row + 1][number];
+                *re_sum = FMA(-im, columns[1][number], *re_sum);
+                *im_sum = FMA(re, columns[1][number], *im_sum);
+                *im_sum = FMA(im, columns[0][number], *im_sum);
+            }
+        }
+    }
+    UNROLL for (int row = 0; row < rows * components; row++)
+        UNROLL for (int number = 0; number < VECTORS; number++)
+            *(NAME(Unaligned) *)(to + (row * VECTORS + number) * LANES) = sums[row][number];
+}
+
+/* Load one vector of a row. */
+INLINE void NAME(load_number)(const int components, const ITEM *row, int number, VECTOR *to) {
+    UNROLL for (int component = 0; component < components; component++) to[component] =
+        LOAD(row + (component * VECTORS + number) * LANES);
+}
+
+INLINE void NAME(store_number)(const int components, ITEM *row, int number, const VECTOR *from) {
+    UNROLL for (int component = 0; component < components; component++)
+        *(NAME(Unaligned) *)(row + (component * VECTORS + number) * LANES) = from[component];
+}
+
+/* Add `factor`, negated already, times one row to another. */
+INLINE void NAME(add_row)(const int components, ITEM *to, const ITEM *factor, const ITEM *row) {
+    VECTOR factors[2], sum[2], numbers[2];
+    UNROLL for (int component = 0; component < components; component++) factors[component] =
+        BROADCAST(factor[component]);
+    UNROLL for (int number = 0; number < VECTORS; number++) {
+        NAME(load_number)(components, row, number, numbers);
+        NAME(load_number)(components, to, number, sum);
+        NAME(add_product)(components, sum, factors, numbers);
+        NAME(store_number)(components, to, number, sum);
+    }
+}
+
+/* Describe a divisor, one number, for `divide_row`. */
+INLINE void NAME(describe_divisor)(const int components, const ITEM *number, ITEM *divisor) {
+    VECTOR numbers[2];
+    UNROLL for (int component = 0; component < components; component++) numbers[component] =
+        BROADCAST(number[component]);
+    NAME(Divisor) by = NAME(divisor)(components, numbers);
+    divisor[0] = number[0], divisor[1] = by.reciprocal[0][0];
+    divisor[2] = components == 2 ? by.reciprocal[1][0] : 0;
+    divisor[3] = components == 2 ? NAME(complex) : by.are_regular ? NAME(regular_real) : NAME(irregular_real);
+}
+
+INLINE NAME(Divisor) NAME(described_divisor)(const ITEM *divisor) {
+    NAME(Divisor) by = {.divisor = BROADCAST(divisor[0])};
+    by.reciprocal[0] = BROADCAST(divisor[1]), by.reciprocal[1] = BROADCAST(divisor[2]);
+    by.are_regular = divisor[3] == NAME(regular_real);
+    return by;
+}
+
+INLINE void NAME(divide_row)(const int components, ITEM *row, const ITEM *divisor) {
+    NAME(Divisor) by = NAME(described_divisor)(divisor);
+    UNROLL for (int number = 0; number < VECTORS; number++) {
+        VECTOR numbers[2];
+        NAME(load_number)(components, row, number, numbers);
+        if (divisor[3] == NAME(complex)) NAME(divide)(components, numbers, &by);
+        else NAME(divide_by_real)(components, numbers, &by);
+        NAME(store_number)(components, row, number, numbers);
+    }
+}
+
+/* Where the strip of some number of a triangular matrix begins. */
+INLINE int64_t NAME(strip_offset)(const int components, int64_t strip) {
+    return components * STRIP_ROWS(components) * STRIP_ROWS(components) * (strip * (strip + 1) / 2);
+}
+
+/* Solve with the triangle of a strip; without divisors its diagonal is ones. */
+INLINE void NAME(solve_triangle)(
+    const int components, const ITEM *triangle, const ITEM *divisors, int64_t rows, ITEM *to) {
+    const int height = STRIP_ROWS(components);
+    for (int64_t row = 0; row < rows; row++) {
+        if (divisors) NAME(divide_row)(components, to + row * ROW_ITEMS(components), divisors + row * DIVISOR_ITEMS);
+        for (int64_t below = row + 1; below < rows; below++)
+            NAME(add_row)(
+                components, to + below * ROW_ITEMS(components), triangle + (row * height + below) * components,
+                to + row * ROW_ITEMS(components));
+    }
+}
+
+/* Solve for the rows of a panel from `first` on, a multiple of the strips' rows, when those above are solved. */
+INLINE void NAME(substitute)(
+    const int components, const ITEM *strips, const ITEM *divisors, int64_t first, int64_t end, ITEM *panel) {
+    const int height = STRIP_ROWS(components);
+    for (int64_t row = first; row < end; row += height) {
+        const ITEM *strip = strips + NAME(strip_offset)(components, row / height);
+        ITEM *to = panel + row * ROW_ITEMS(components);
+        if (row) NAME(tile)(components, strip, panel, row, to);
+        NAME(solve_triangle)(
+            components, strip + row * height * components, divisors ? divisors + row * DIVISOR_ITEMS : 0,
+            end - row < height ? end - row : height, to);
+    }
+}
+
+/* Copy columns of the rows of a strip, negated. Rows behind the last one are the last one again; what they give is not
+   used. Strides are in items. */
+INLINE void NAME(pack_strip)(
+    const int components, const int is_full, const ITEM *from, int64_t row_stride, int64_t column_stride, int64_t rows,
+    int64_t k_size, int is_conjugate, ITEM *strip) {
+    const int height = STRIP_ROWS(components);
+    for (int64_t k = 0; k < k_size; k++, strip += height * components, from += column_stride)
+        UNROLL for (int row = 0; row < height; row++) {
+            const ITEM *number = from + (is_full || row < rows ? row : rows - 1) * row_stride;
+            strip[row * components] = -number[0];
+            if (components == 2) strip[row * components + 1] = is_conjugate ? number[1] : -number[1];
+        }
+}
+
+/* Copy the triangle of a matrix to strips and describe its diagonal. */
+INLINE void NAME(pack_triangle)(
+    const int components, const LinalgMatrix *matrix, int64_t order, ITEM *strips, ITEM *divisors) {
+    const int height = STRIP_ROWS(components);
+    const ITEM *from = (const ITEM *)matrix->address;
+    int64_t row_stride = matrix->row_stride * components, column_stride = matrix->column_stride * components;
+    for (int64_t first = 0; first < order; first += height) {
+        int64_t rows = order - first < height ? order - first : height, k_size = first + rows;
+        const ITEM *rows_from = from + first * row_stride;
+        if (rows == height && row_stride == 1)
+            NAME(pack_strip)(components, 1, rows_from, 1, column_stride, rows, k_size, matrix->is_conjugate, strips);
+        else if (rows == height)
+            NAME(pack_strip)(
+                components, 1, rows_from, row_stride, column_stride, rows, k_size, matrix->is_conjugate, strips);
+        else
+            NAME(pack_strip)(
+                components, 0, rows_from, row_stride, column_stride, rows, k_size, matrix->is_conjugate, strips);
+        strips += k_size * height * components;
+        for (int64_t row = first; row < first + rows && divisors; row++) {
+            const ITEM *number = from + row * (row_stride + column_stride);
+            ITEM diagonal[2] = {number[0], components == 1 ? 0 : matrix->is_conjugate ? -number[1] : number[1]};
+            NAME(describe_divisor)(components, diagonal, divisors + row * DIVISOR_ITEMS);
+        }
+    }
+}
+
+/* Copy some rows of at most WIDTH columns to a panel. Columns behind the last one are zeros. */
+INLINE void NAME(load_panel)(
+    const int components, const LinalgMatrix *matrix, int64_t first_row, int64_t rows, int64_t column, int64_t columns,
+    ITEM *panel) {
+    int64_t row_stride = matrix->row_stride * components, column_stride = matrix->column_stride * components;
+    const ITEM *from = (const ITEM *)matrix->address + first_row * row_stride + column * column_stride;
+    for (int64_t row = 0; row < rows; row++, from += row_stride, panel += ROW_ITEMS(components)) {
+        int64_t lane = 0;
+        if (components == 1 && column_stride == 1 && columns == WIDTH) {
+            UNROLL for (int number = 0; number < VECTORS; number++)
+                *(NAME(Unaligned) *)(panel + number * LANES) = LOAD(from + number * LANES);
+            continue;
+        }
+        if (components == 1)
+            for (; lane < columns; lane++) panel[lane] = from[lane * column_stride];
+        else if (matrix->is_conjugate)
+            for (; lane < columns; lane++) panel[lane] = from[lane * column_stride], panel[WIDTH + lane] =
+                -from[lane * column_stride + 1];
+        else
+            for (; lane < columns; lane++) panel[lane] = from[lane * column_stride], panel[WIDTH + lane] =
+                from[lane * column_stride + 1];
+        for (; lane < WIDTH; lane++)
+            for (int component = 0; component < components; component++) panel[component * WIDTH + lane] = 0;
+    }
+}
+
+/* Copy rows of a panel to a matrix; of row i those columns from `i - first_diagonal` on. */
+INLINE void NAME(store_panel)(
+    const int components, const LinalgMatrix *matrix, int64_t first_row, int64_t rows, int64_t column, int64_t columns,
+    int64_t first_diagonal, const ITEM *panel) {
+    int64_t row_stride = matrix->row_stride * components, column_stride = matrix->column_stride * components;
+    ITEM *to = (ITEM *)matrix->address + first_row * row_stride + column * column_stride;
+    for (int64_t row = 0; row < rows; row++, to += row_stride, panel += ROW_ITEMS(components)) {
+        int64_t lane = row > first_diagonal ? row - first_diagonal : 0;
+        if (components == 1 && column_stride == 1 && columns == WIDTH && !lane) {
+            UNROLL for (int number = 0; number < VECTORS; number++)
+                *(NAME(Unaligned) *)(to + number * LANES) = LOAD(panel + number * LANES);
+            continue;
+        }
+        if (components == 1)
+            for (; lane < columns; lane++) to[lane * column_stride] = panel[lane];
+        else
+            for (; lane < columns; lane++) {
+                ITEM im = panel[WIDTH + lane];
+                to[lane * column_stride] = panel[lane];
+                to[lane * column_stride + 1] = matrix->is_conjugate ? -im : im;
+            }
+    }
+}
+
+/* Where the parts of a workspace of one problem are: a panel, then divisors, then strips. */
+INLINE ITEM *NAME(divisors_in)(const int components, int64_t order, char *workspace) {
+    return (ITEM *)workspace + (order + WIDTH) * ROW_ITEMS(components);
+}
+
+/* Pack the triangle of a problem. */
+INLINE void NAME(prepare)(const int components, const Linalg *p, int64_t problem, char *workspace) {
+    LinalgMatrix a = linalg_problem(&p->a, problem, components * sizeof(ITEM));
+    ITEM *divisors = NAME(divisors_in)(components, p->order, workspace);
+    NAME(pack_triangle)(
+        components, &a, p->order, divisors + p->order * DIVISOR_ITEMS, p->is_unit ? 0 : divisors);
+}
+
+/* Solve a problem, whose triangle is packed, for some columns. */
+INLINE void NAME(solve)(
+    const int components, const Linalg *p, int64_t problem, int64_t first, int64_t end, const char *packed,
+    char *workspace) {
+    LinalgMatrix b = linalg_problem(&p->b, problem, components * sizeof(ITEM));
+    LinalgMatrix x = linalg_problem(&p->x, problem, components * sizeof(ITEM));
+    const ITEM *divisors = NAME(divisors_in)(components, p->order, (char *)packed);
+    const ITEM *strips = divisors + p->order * DIVISOR_ITEMS;
+    ITEM *panel = (ITEM *)workspace;
+    for (int64_t column = first; column < end; column += WIDTH) {
+        int64_t columns = end - column < WIDTH ? end - column : WIDTH;
+        NAME(load_panel)(components, &b, 0, p->order, column, columns, panel);
+        NAME(substitute)(components, strips, p->is_unit ? 0 : divisors, 0, p->order, panel);
+        NAME(store_panel)(components, &x, 0, p->order, column, columns, p->order, panel);
+    }
+}
+
+/* Bytes that solving a problem takes. */
+INLINE int64_t NAME(solve_bytes)(const int components, const Linalg *p) {
+    int64_t height = STRIP_ROWS(components), strips = (p->order + height - 1) / height;
+    int64_t items = (p->order + WIDTH) * ROW_ITEMS(components) + p->order * DIVISOR_ITEMS;
+    return (items + NAME(strip_offset)(components, strips)) * sizeof(ITEM);
+}
