@@ -68,13 +68,17 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
     def bind(self) -> Callable[..., Array]:
         return self.reference if DYNAMIC in self.a.shape else self._of(self.a.shape)
 
-    def _of(self, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+    def on_threads(self, threads: int | None) -> Callable[..., Array]:
+        """The reference for the declared sizes, with the most threads that it may use; None: all."""
+        return self._of(self.a.shape, threads)
+
+    def _of(self, shape: tuple[int, ...], threads: int | None = None) -> Callable[[Array], Array]:
         """The function that factors matrices of a shape; NaN in place of a factor that does not exist."""
         if 0 in shape:
             return lambda a: a
         working, order, batch = carrier(self.a.element_type), shape[-1], shape[:-2]
         if has_kernels():
-            factor_all = self._prepared(shape)
+            factor_all = self._prepared(shape, threads)
 
             def run_kernel(a: Array) -> Array:
                 (result,) = factor_all(a.astype(working, copy=False))
@@ -104,10 +108,10 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
             return None
         return native_call_by_kernel(lambda: self._prepared(shape), [shape[-2:]])
 
-    def _prepared(self, shape: tuple[int, ...]) -> PreparedCall:
+    def _prepared(self, shape: tuple[int, ...], threads: int | None = None) -> PreparedCall:
         from ...kernels.linalg import linalg
 
-        return linalg.cholesky(carrier(self.a.element_type), shape, self.lower, True)
+        return linalg.cholesky(carrier(self.a.element_type), shape, self.lower, True, threads)
 
 
 class TriangularSolve(Op, name="stablehlo.triangular_solve"):
@@ -160,12 +164,16 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
     def bind(self) -> Callable[..., Array]:
         return self.reference if DYNAMIC in self.b.shape else self._of(self.b.shape)
 
-    def _of(self, shape: tuple[int, ...]) -> Callable[[Array, Array], Array]:
+    def on_threads(self, threads: int | None) -> Callable[..., Array]:
+        """The reference for the declared sizes, with the most threads that it may use; None: all."""
+        return self._of(self.b.shape, threads)
+
+    def _of(self, shape: tuple[int, ...], threads: int | None = None) -> Callable[[Array, Array], Array]:
         """The function that solves systems whose `b` has a shape."""
         if 0 in shape:
             return lambda a, b: b
         working, dtype = carrier(self.a.element_type), self.result.dtype
-        solve = self._prepared(shape) if has_kernels() else Procedure(lambda: self._call(shape))
+        solve = self._prepared(shape, threads) if has_kernels() else Procedure(lambda: self._call(shape))
 
         def run(a: Array, b: Array) -> Array:
             (solved,) = solve(a.astype(working, copy=False), b.astype(working, copy=False))
@@ -183,7 +191,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         arguments = self._arguments(library_of(working), shape)
         return native_call_of(lambda: self._call(shape), arguments, 1, working.itemsize)
 
-    def _prepared(self, shape: tuple[int, ...]) -> PreparedCall:
+    def _prepared(self, shape: tuple[int, ...], threads: int | None = None) -> PreparedCall:
         from ...kernels.linalg import linalg
 
         return linalg.triangular_solve(
@@ -193,6 +201,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
             self.lower,
             _OPERATIONS[self.transpose_a],
             self.unit_diagonal,
+            threads,
         )
 
     def _call(self, shape: tuple[int, ...]) -> Call:

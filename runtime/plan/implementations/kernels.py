@@ -334,6 +334,15 @@ def _fft(view: Any, threads: int | None) -> KernelMatch:
     return Kernel(lambda: view.transformer(shape, threads), "transforms on several threads", True)
 
 
+def _linear_algebra(view: Any, threads: int | None) -> KernelMatch:
+    """What the reference calls, with threads."""
+    from ...ops.numerics.decompositions import has_kernels
+
+    if not has_kernels():
+        return "LAPACK has threads of its own"
+    return Kernel(lambda: view.on_threads(threads), "panels on several threads", is_compiled_ahead=True)
+
+
 def _rng_bit_generator(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.random.random_words`: for any number of words."""
 
@@ -352,6 +361,7 @@ _MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
     "nimblehlo.position_reduce": _position_reduce,
     "nimblehlo.position_sort": _position_sort,
     "nimblehlo.scatter": _scatter,
+    "stablehlo.cholesky": _linear_algebra,
     "stablehlo.convolution": _convolution,
     "stablehlo.dot": _contraction,
     "stablehlo.dot_general": _contraction,
@@ -363,5 +373,6 @@ _MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
     "stablehlo.scatter": _scatter,
     "stablehlo.select_and_scatter": _select_and_scatter,
     "stablehlo.sort": _sort,
+    "stablehlo.triangular_solve": _linear_algebra,
 }
 """By the operation's name; what only some of them need is imported when one is met."""

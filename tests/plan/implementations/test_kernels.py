@@ -9,6 +9,8 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.kernels.linalg import linalg
+from nimblehlo.ops.numerics.decompositions import has_kernels
 from nimblehlo.plan.implementations import region_functions
 from tests.running import run_every_way
 
@@ -152,3 +154,34 @@ def test_other_bodies_have_native_loops_of_their_own() -> None:
     text = SCATTER.format(body=body)
     assert "[generated:" in nimblehlo.compile(text, options=Options(compile="eager")).explain()
     run_every_way(text, *ROWS)
+
+
+@pytest.mark.skipif(not has_kernels(), reason="LAPACK serves")
+@pytest.mark.parametrize(
+    ("routine", "text"),
+    [
+        ("cholesky", "%0 = stablehlo.cholesky %a, lower = true : tensor<4x4xf32>"),
+        (
+            "triangular_solve",
+            '%0 = "stablehlo.triangular_solve"(%a, %a) {left_side = true, lower = true, '
+            "unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>} : "
+            "(tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>",
+        ),
+    ],
+)
+def test_linear_algebra_uses_no_more_threads_than_allowed(
+    routine: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+    original = getattr(linalg, routine)
+
+    def prepare(*arguments: Any) -> Any:
+        threads.append(arguments[-1])
+        return original(*arguments)
+
+    monkeypatch.setattr(linalg, routine, prepare)
+    program = (
+        f"func.func @main(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {{\n{text}\nreturn %0 : tensor<4x4xf32>\n}}"
+    )
+    nimblehlo.execute(program, [np.eye(4, dtype=np.float32)], options=Options(threads=3))
+    assert threads == [3]
