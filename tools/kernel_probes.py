@@ -92,6 +92,20 @@ def _reduce(element: str) -> Iterator[str]:
         )
 
 
+def _cholesky(element: str) -> Iterator[str]:
+    matrix = f"tensor<3x3x{element}>"
+    yield _function(f"  %0 = stablehlo.cholesky %x, lower = true : {matrix}", x=matrix)
+
+
+def _triangular_solve(element: str) -> Iterator[str]:
+    matrix = f"tensor<3x3x{element}>"
+    yield _function(
+        '  %0 = "stablehlo.triangular_solve"(%x, %x) <{left_side = true, lower = true, unit_diagonal = false,'
+        f" transpose_a = #stablehlo<transpose NO_TRANSPOSE>}}> : ({matrix}, {matrix}) -> {matrix}",
+        x=matrix,
+    )
+
+
 def _fft(element: str) -> Iterator[str]:
     for kind, result in (("FFT", f"20000x{element}"), ("RFFT", f"10001xcomplex<{element}>")):
         yield _function(
@@ -164,6 +178,7 @@ def _top_k(element: str) -> Iterator[str]:
 
 
 PROBES: dict[str, Callable[[str], Iterator[str]]] = {
+    "stablehlo.cholesky": _cholesky,
     "stablehlo.convolution": _convolution,
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,
@@ -175,6 +190,7 @@ PROBES: dict[str, Callable[[str], Iterator[str]]] = {
     "stablehlo.scatter": _scatter,
     "stablehlo.select_and_scatter": _select_and_scatter,
     "stablehlo.sort": _sort,
+    "stablehlo.triangular_solve": _triangular_solve,
     "chlo.top_k": _top_k,
 }
 """Programs that hold the named operation on an element type, in each of the forms that a kernel may serve."""
