@@ -85,33 +85,26 @@ def test_what_depends_on_an_open_element_is_open() -> None:
     assert total
 
 
+SORTED_ROWS = """
+func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = "stablehlo.sort"(%a) <{dimension = 1 : i64}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %1 = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  }) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}"""
+
+
 def test_a_sort_that_does_not_order_nans_is_open_along_its_dimension() -> None:
-    text = """
-    func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {
-      %0 = "stablehlo.sort"(%a) <{dimension = 1 : i64}> ({
-      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
-        %1 = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
-        stablehlo.return %1 : tensor<i1>
-      }) : (tensor<2x3xf32>) -> tensor<2x3xf32>
-      return %0 : tensor<2x3xf32>
-    }"""
     values = np.array([[3, np.nan, 1], [3, 2, 1]], np.float32)
-    computed = accuracy(text, [values])
+    computed = accuracy(SORTED_ROWS, [values])
     assert not computed.departures([np.array([[np.nan, 3, 1], [1, 2, 3]], np.float32)])
     assert computed.departures([np.array([[np.nan, 3, 1], [1, 3, 2]], np.float32)])
 
 
 def test_a_sort_does_not_order_subnormal_numbers_where_they_are_flushed() -> None:
-    text = """
-    func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {
-      %0 = "stablehlo.sort"(%a) <{dimension = 1 : i64}> ({
-      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
-        %1 = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
-        stablehlo.return %1 : tensor<i1>
-      }) : (tensor<2x3xf32>) -> tensor<2x3xf32>
-      return %0 : tensor<2x3xf32>
-    }"""
-    computed = accuracy(text, [np.array([[1e-40, 0, 1], [3, 2, 0]], np.float32)])
+    computed = accuracy(SORTED_ROWS, [np.array([[1e-40, 0, 1], [3, 2, 0]], np.float32)])
     assert not computed.departures([np.array([[1e-40, 0, 1], [0, 2, 3]], np.float32)])
     assert computed.departures([np.array([[1e-40, 1, 0], [0, 2, 3]], np.float32)])
     assert computed.departures([np.array([[1e-40, 0, 1], [2, 0, 3]], np.float32)])
