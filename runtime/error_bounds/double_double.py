@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import UnsupportedError
+from ..ops.numerics.special_functions import exact_sum
 from .ulps import distance
 
 Array = np.ndarray[Any, Any]
@@ -46,13 +47,6 @@ def exact(values: Array) -> Array:
     return pair(high.astype(np.float64) * 2.0**32, low.astype(np.float64))
 
 
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """a + b of f64 numbers, rounded, and the rounding error."""
-    total = a + b
-    other = total - a
-    return total, (a - (total - other)) + (b - other)
-
-
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """a * b of f64 numbers, rounded, and the rounding error, unless that underflows."""
     product = a * b
@@ -71,8 +65,8 @@ def _halves(value: Array) -> tuple[Array, Array]:
 
 def add(a: Array, b: Array) -> Array:
     """a + b."""
-    high, error = two_sum(a.real, b.real)
-    low, low_error = two_sum(a.imag, b.imag)
+    high, error = exact_sum(a.real, b.real)
+    low, low_error = exact_sum(a.imag, b.imag)
     joined = pair(high, error + low)
     return pair(joined.real, joined.imag + low_error)
 

@@ -186,7 +186,7 @@ def _sum_of_products(a: Array, b: Array, c: Array, d: Array) -> Array:
     """a * b + c * d, exact but for one rounding of a part as small as an ulp of the products."""
     first, first_error = _exact_product(a, b)
     second, second_error = _exact_product(c, d)
-    total, error = _exact_sum(first, second)
+    total, error = exact_sum(first, second)
     corrected: Array = total + (error + first_error + second_error)
     return corrected
 
@@ -232,8 +232,8 @@ def log1p_complex(operand: Array) -> Array:
     # |1 + z|^2 - 1 = x * (2 + x) + y^2, summed with the rounding errors of its products.
     square_x, error_x = _exact_product(x, x)
     square_y, error_y = _exact_product(y, y)
-    high, error = _exact_sum(2 * x, square_y)
-    high, error_high = _exact_sum(high, square_x)
+    high, error = exact_sum(2 * x, square_y)
+    high, error_high = exact_sum(high, square_x)
     excess = high + (error + error_high + error_x + error_y)
     near = (modulus > 0.5) & (modulus < 2)
     real = np.where(near, 0.5 * np.log1p(np.where(near, excess, 0.0)), np.log(modulus))
@@ -242,8 +242,8 @@ def log1p_complex(operand: Array) -> Array:
     return complex_of(real, np.arctan2(y, x + 1))
 
 
-def _exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded sum and its rounding error."""
+def exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The rounded sum of f64 numbers and its rounding error."""
     total = a + b
     b_rounded = total - a
     return total, (a - (total - b_rounded)) + (b - b_rounded)
