@@ -50,7 +50,7 @@ class Selection(NamedTuple):
     names: str = ""
 
 
-WAYS = {
+MODES = {
     "never": Options(compile="never"),
     "auto": Options(),
     "eager, 1 thread": Options(compile="eager", threads=1),
@@ -58,9 +58,10 @@ WAYS = {
 }
 
 
-def ways_of(case: Case) -> dict[str, Options]:
+def modes_of(case: Case) -> dict[str, Options]:
     """How a program is run."""
-    return {way: options for way, options in WAYS.items() if case.is_compiled or options.compile != "eager"}
+    runs_eagerly = case.is_compiled
+    return {mode: options for mode, options in MODES.items() if runs_eagerly or options.compile != "eager"}
 
 
 def cases(selection: Selection) -> Iterator[Case]:

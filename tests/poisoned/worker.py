@@ -22,7 +22,7 @@ import numpy as np
 import nimblehlo
 from nimblehlo import NimbleError, Options
 
-from .cases import Case, Selection, cases, ways_of
+from .cases import Case, Selection, cases, modes_of
 
 Array = np.ndarray[Any, Any]
 Outcome = list[Array] | str
@@ -55,10 +55,10 @@ def _text_of(error: NimbleError) -> str:
 
 
 def record(path: Path, selection: Selection) -> None:
-    """Write the cases, each with what the first call gives in each way of running."""
+    """Write the cases, each with what the first call gives in each mode."""
     with path.open("wb") as stream:
         for case in cases(selection):
-            wanted = {way: outcomes(case, options)[0] for way, options in ways_of(case).items()}
+            wanted = {mode: outcomes(case, options)[0] for mode, options in modes_of(case).items()}
             pickle.dump((case, wanted), stream)
 
 
@@ -76,13 +76,13 @@ def compare(path: Path, start: int) -> None:
             continue
         print(number, "begin", case.name, flush=True)
         agreeing = 0
-        for way, options in ways_of(case).items():
+        for mode, options in modes_of(case).items():
             for call, got in enumerate(outcomes(case, options)):
-                reasons = [difference(got, wanted[way])]
+                reasons = [difference(got, wanted[mode])]
                 if not case.tells_nans_apart:
                     reasons.append(difference(got, wanted["never"]))
                 for reason in filter(None, reasons):
-                    print(number, "differs", f"{case.name}, {way}, call {call}: {reason}", flush=True)
+                    print(number, "differs", f"{case.name}, {mode}, call {call}: {reason}", flush=True)
                 agreeing += not any(reasons)
         print(number, "done", agreeing, flush=True)
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.poisoned.campaign import ROOT, Tally, compared, record
-from tests.poisoned.cases import PARTS, WAYS, Selection
+from tests.poisoned.cases import MODES, PARTS, Selection
 
 from .levels import available_levels, environment
 from .recording import verify
@@ -37,7 +37,7 @@ def compare_levels(selection: Selection, levels: list[str], folder: Path) -> dic
 
 
 def programs_of(tally: Tally) -> dict[str, list[str]]:
-    """The programs that differ, each with what differs in any way of running."""
+    """The programs that differ, each with what differs in any mode."""
     found: dict[str, set[str]] = {}
     for difference in tally.differences:
         name, _, rest = difference.partition(", ")
@@ -45,17 +45,17 @@ def programs_of(tally: Tally) -> dict[str, list[str]]:
     return {name: sorted(reasons) for name, reasons in found.items()}
 
 
-def print_verified(path: Path, ways: Sequence[str], share: tuple[int, int]) -> bool:
+def print_verified(path: Path, modes: Sequence[str], share: tuple[int, int]) -> bool:
     """Print which recorded programs differ on this machine, and how many programs and calls agree.
 
     Returns:
         Whether all agree.
     """
     programs = calls = differing = 0
-    for name, agreeing, reasons in verify(path, ways, share):
+    for name, agreeing, reasons in verify(path, modes, share):
         programs, calls, differing = programs + 1, calls + agreeing, differing + bool(reasons)
-        for way, reason in reasons.items():
-            print(f"DIFFERS {name}, {way}: {reason}", flush=True)
+        for mode, reason in reasons.items():
+            print(f"DIFFERS {name}, {mode}: {reason}", flush=True)
     print(f"{platform.machine()}: {programs} programs, {calls} calls that agree, {differing} differ")
     return not differing
 
@@ -78,7 +78,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=folder, help="for what is written")
     parser.add_argument("--record", type=Path, metavar="FILE", help="write programs and results, and end")
     parser.add_argument("--verify", type=Path, metavar="FILE", help="compare with results that were written")
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=[*WAYS], help="of running the programs")
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=[*MODES], help="of running the programs")
     parser.add_argument("--share", type=_share, default=(0, 1), help="N/M: every M-th program from N on")
     options = parser.parse_args()
     selection = Selection(tuple(options.parts), options.count, options.seed, names=options.names)
@@ -87,7 +87,7 @@ def main() -> int:
         record(selection, options.record)
         return 0
     if options.verify:
-        agrees = print_verified(options.verify, options.ways, options.share)
+        agrees = print_verified(options.verify, options.modes, options.share)
         print(f"{time.time() - started:.0f} s")
         return 0 if agrees else 1
     tallies = compare_levels(selection, options.levels, options.folder)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.poisoned.cases import ways_of
+from tests.poisoned.cases import modes_of
 from tests.poisoned.worker import difference, outcomes, recorded
 
 
@@ -16,7 +16,7 @@ class Verified(NamedTuple):
     Attributes:
         name: of the program.
         calls: how many calls have the recorded bits.
-        reasons: how the other calls differ, by the way of running.
+        reasons: how the other calls differ, by mode.
     """
 
     name: str
@@ -24,12 +24,12 @@ class Verified(NamedTuple):
     reasons: dict[str, str]
 
 
-def verify(path: Path, ways: Sequence[str], share: tuple[int, int] = (0, 1)) -> Iterator[Verified]:
-    """Run recorded programs, each in some of the ways in which it was recorded.
+def verify(path: Path, modes: Sequence[str], share: tuple[int, int] = (0, 1)) -> Iterator[Verified]:
+    """Run recorded programs, each in some of the modes in which it was recorded.
 
     Args:
         path: of the file that `tests.poisoned.worker.record` wrote, on this or another machine.
-        ways: keys of `tests.poisoned.cases.WAYS`.
+        modes: keys of `tests.poisoned.cases.MODES`.
         share: (number, count) of these programs: every `count`-th, beginning with `number`.
     """
     number, count = share
@@ -37,10 +37,10 @@ def verify(path: Path, ways: Sequence[str], share: tuple[int, int] = (0, 1)) -> 
         if index % count != number:
             continue
         reasons = {}
-        used = [way for way in ways if way in ways_of(case)]
-        for way in used:
-            (got,) = outcomes(case, ways_of(case)[way], calls=1)[:1]
-            reason = difference(got, wanted[way])
+        used = [mode for mode in modes if mode in modes_of(case)]
+        for mode in used:
+            (got,) = outcomes(case, modes_of(case)[mode], calls=1)[:1]
+            reason = difference(got, wanted[mode])
             if reason is not None:
-                reasons[way] = reason
+                reasons[mode] = reason
         yield Verified(case.name, len(used) - len(reasons), reasons)
