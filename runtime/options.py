@@ -13,6 +13,7 @@ REDUCTION_TREES: Final = ("blocked", "balanced", "left", "right")
 SCATTER_SCHEDULES: Final = ("lexicographic", "reverse")
 ACCUMULATIONS: Final = ("wide", "declared", "float64")
 OUT_OF_BOUNDS: Final = ("auto", "element", "window")
+LINEAR_ALGEBRA: Final = ("reproducible", "library")
 CHECKS: Final = (
     "unique_indices",
     "indices_are_sorted",
@@ -83,6 +84,10 @@ class Options:
             objects of JAX or jaxlib, or carry attributes of the dialects `jax`, `mhlo` or `tf` on the module,
             a function, an argument or a result; as the specification in others. `Executable.explain` tells
             which holds, and why.
+        linear_algebra: what computes decompositions and solves triangular systems: ``"reproducible"``:
+            kernels whose bits are the same on every processor, where there are some; ``"library"``: LAPACK
+            and BLAS, whose bits depend on the processor, and which are quicker for some sizes:
+            docs/numerics.md says for which. What is known before a program runs is computed reproducibly.
         sanitize: True: look for everything in `CHECKS` while running; names out of `CHECKS`: for these; kept
             as a frozenset. Nothing is looked for where it is False or empty. docs/sanitizer.md tells more.
         sanitize_action: what is done with a finding: ``"raise"``: the call ends with an
@@ -120,6 +125,7 @@ class Options:
     reduction_tree: Tree = "blocked"
     accumulate: Accumulation = "wide"
     scatter_out_of_bounds: Literal["auto", "element", "window"] = "auto"
+    linear_algebra: Literal["reproducible", "library"] = "reproducible"
     sanitize: bool | str | Collection[str] = False
     sanitize_action: Literal["raise", "warn", "collect"] = "raise"
     cache_bytes: int | None = None
@@ -143,7 +149,8 @@ class Options:
             )
         self._check_donate()
         self._check_ordering()
-        self._check_sanitize()
+        self._check_names()
+        object.__setattr__(self, "sanitize", _checks(self.sanitize))
 
     def _check_donate(self) -> None:
         if self.donate == "all":
@@ -163,16 +170,15 @@ class Options:
         if not _is_one_of(self.accumulate, ACCUMULATIONS):
             raise ValueError(f"accumulate is {self.accumulate!r}, but must be one of {ACCUMULATIONS}")
 
-    def _check_sanitize(self) -> None:
-        if not _is_one_of(self.scatter_out_of_bounds, OUT_OF_BOUNDS):
-            raise ValueError(
-                f"scatter_out_of_bounds is {self.scatter_out_of_bounds!r}, but must be one of {OUT_OF_BOUNDS}"
-            )
-        if not _is_one_of(self.sanitize_action, SANITIZE_ACTIONS):
-            raise ValueError(
-                f"sanitize_action is {self.sanitize_action!r}, but must be one of {SANITIZE_ACTIONS}"
-            )
-        object.__setattr__(self, "sanitize", _checks(self.sanitize))
+    def _check_names(self) -> None:
+        for name, names in (
+            ("scatter_out_of_bounds", OUT_OF_BOUNDS),
+            ("linear_algebra", LINEAR_ALGEBRA),
+            ("sanitize_action", SANITIZE_ACTIONS),
+        ):
+            value = getattr(self, name)
+            if not _is_one_of(value, names):
+                raise ValueError(f"{name} is {value!r}, but must be one of {names}")
 
     @property
     def ordering(self) -> Ordering:

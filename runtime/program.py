@@ -22,6 +22,7 @@ from .ops.collectives.process_grid import ONE_PROCESS, Grid, ProcessId
 from .ops.framework.call_state import needs_call_state, new_call
 from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
 from .ops.framework.op_registry import COMMUNICATING
+from .ops.numerics.decompositions import use_library
 from .options import Options
 from .plan import Choose, Plan, all_steps, choose, lower, memory_use
 
@@ -105,6 +106,9 @@ class Program:
         runner: Callable[[Plan], Any] = Runner,
         placement: Placement | None = None,
     ) -> None:
+        if options.linear_algebra == "library":
+            bodies = [part.body for part in (function, *function.callees) if part.body is not None]
+            use_library(operation for body in bodies for operation in body.walk())
         self.function = function
         self.type = function.type
         self._plan = lower(function, options, choose)

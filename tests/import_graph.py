@@ -49,8 +49,10 @@ def imports(path: Path, module: str) -> Iterator[str]:
 
 
 def included(path: Path, name: str) -> Path:
-    """The file that an include of `name` means: beside the source file, or below a folder that holds it."""
-    return next(folder / name for folder in path.parents if (folder / name).is_file())
+    """The file that an include of `name` means: beside the source file, or below a folder that holds it, or
+    below the folder of another package."""
+    packages = [folder / package for folder in path.parents for package in PACKAGES]
+    return next(folder / name for folder in (*path.parents, *packages) if (folder / name).is_file())
 
 
 def _named(package: str, source: str, names: list[str]) -> Iterator[str]:

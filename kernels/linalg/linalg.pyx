@@ -3,8 +3,6 @@
 order of operations."""
 
 cimport numpy as cnp
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, int64_t, uintptr_t
 
 import math
@@ -17,10 +15,7 @@ from ..launch.threads import available_threads
 cnp.import_array()
 
 include "launch/aligned_memory.pxi"
-
-cdef extern from "numpy/arrayobject.h":
-    # Takes the reference to the element type that it is given.
-    cnp.ndarray PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
+include "launch/empty_results.pxi"
 
 cdef extern from "linalg.h" nogil:
     enum:
@@ -58,7 +53,6 @@ cdef extern from "linalg.h" nogil:
     void linalg_task(int64_t task, void *closure) noexcept
 
 cdef enum:
-    MAX_RANK = 64
     # Bytes of a workspace on the stack, at most.
     MAX_STACK_BYTES = 65536
     # Multiply-adds of a task, at least; of a problem that several tasks share.
@@ -79,8 +73,7 @@ cdef class Decomposition:
     were given, it returns a tuple of results."""
 
     cdef Linalg plan
-    cdef tuple shapes
-    cdef list dtypes
+    cdef tuple shapes, dtypes, are_zero
     cdef int64_t a_offset, x_offset
     cdef object threads
 
@@ -95,12 +88,19 @@ cdef class Decomposition:
         self.threads = threads
         return 0
 
+    cdef int give(self, results) except -1:
+        """Set the shapes and the element types of results."""
+        self.shapes = tuple([tuple(shape) for shape, _ in results])
+        self.dtypes = tuple([np.dtype(dtype) for _, dtype in results])
+        self.are_zero = (False,) * len(results)
+        return 0
+
     def __call__(self, *operands):
         """Return the results for C-contiguous or other operands."""
         cdef list arrays = []
         cdef list addresses = []
         cdef cnp.ndarray array
-        cdef tuple results = self.empty_results()
+        cdef tuple results = empty_results(self.shapes, self.dtypes, self.are_zero)
         cdef char *sources[2]
         cdef char *targets[3]
         cdef Py_ssize_t position = 0
@@ -114,23 +114,6 @@ cdef class Decomposition:
         for position in range(len(results)):
             targets[position] = <char *>cnp.PyArray_DATA(<cnp.ndarray>results[position])
         self.run(sources, targets)
-        return results
-
-    cdef tuple empty_results(self):
-        cdef Py_ssize_t position, axis, rank, count = len(self.shapes)
-        cdef cnp.npy_intp shape[MAX_RANK]
-        cdef tuple sizes, results = PyTuple_New(count)
-        cdef cnp.dtype dtype
-        cdef object array
-        for position in range(count):
-            sizes, dtype = self.shapes[position], self.dtypes[position]
-            rank = len(sizes)
-            for axis in range(rank):
-                shape[axis] = sizes[axis]
-            Py_INCREF(dtype)
-            array = PyArray_Empty(rank, shape, dtype, 0)
-            Py_INCREF(array)
-            PyTuple_SET_ITEM(results, position, array)
         return results
 
     cdef int run(self, char **sources, char **targets) except -1:
@@ -260,9 +243,7 @@ def cholesky(dtype, tuple shape not None, lower, is_blank, threads=None):
     a.problem_stride, a.is_conjugate = order * order, lower
     a.row_stride, a.column_stride = 1 if lower else order, order if lower else 1
     result.plan.x = a[0]
-    result.shapes, result.dtypes = (shape,), [np.dtype(dtype)]
-    if not is_blank:
-        result.shapes, result.dtypes = (shape, shape[:-2]), [np.dtype(dtype), np.dtype(np.int32)]
+    result.give([(shape, dtype)] if is_blank else [(shape, dtype), (shape[:-2], np.int32)])
     return result
 
 
@@ -284,8 +265,7 @@ def lu(dtype, tuple shape not None, threads=None):
     result.plan.routine = LINALG_LU
     a.problem_stride, a.row_stride, a.column_stride = rows * columns, columns, 1
     result.plan.x = a[0]
-    result.shapes = shape, (*shape[:-2], min(rows, columns)), shape[:-2]
-    result.dtypes = [np.dtype(dtype), np.dtype(np.int32), np.dtype(np.int32)]
+    result.give([(shape, dtype), ((*shape[:-2], min(rows, columns)), np.int32), (shape[:-2], np.int32)])
     return result
 
 
@@ -316,5 +296,5 @@ def triangular_solve(dtype, tuple shape not None, left_side, lower, transpose, u
         result.a_offset, result.x_offset = order * order - 1, (order - 1) * x.row_stride
         a.row_stride, a.column_stride, x.row_stride = -a.row_stride, -a.column_stride, -x.row_stride
     result.plan.b = x[0]
-    result.shapes, result.dtypes = (shape,), [np.dtype(dtype)]
+    result.give([(shape, dtype)])
     return result

@@ -13,7 +13,7 @@ from ..api import Executable, load
 from ..array_files import load_inputs, random_input
 from ..errors import NimbleError
 from ..ir import Module
-from ..options import OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
+from ..options import LINEAR_ALGEBRA, OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
 
 
 def add_program(command: argparse.ArgumentParser) -> None:
@@ -37,6 +37,9 @@ def add_settings(command: argparse.ArgumentParser) -> None:
     """Options of every command."""
     command.add_argument("--compile", choices=("auto", "eager", "never"), default="auto", help="see Options")
     command.add_argument("--threads", type=int, metavar="N", help="most threads (default: all)")
+    command.add_argument(
+        "--linear-algebra", choices=LINEAR_ALGEBRA, default="reproducible", help="see Options"
+    )
     command.add_argument(
         "--probe", "--probe-output-dir", metavar="FOLDER", help="where interpreter.probe writes to"
     )
@@ -67,6 +70,7 @@ def options_of(options: argparse.Namespace) -> Options:
             sanitize=_checks(options.sanitize),
             sanitize_action=options.sanitize_action,
             scatter_out_of_bounds=options.scatter_out_of_bounds,
+            linear_algebra=options.linear_algebra,
         )
     except ValueError as error:
         raise NimbleError(str(error)) from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..framework import constraints
 from ..framework.attribute_kinds import BOOL, Enum
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
 from ..framework.rules import first, shape_text, shapes_agree, sizes_agree
-from ..numerics.decompositions import PreparedCall, has_kernels, native_call_by_kernel
+from ..numerics.decompositions import PreparedCall, native_call_by_kernel, uses_kernels
 from ..numerics.element_types import carrier
 from ..numerics.fortran import Call, Procedure
 from ..numerics.lapack_library import (
@@ -77,7 +77,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
         if 0 in shape:
             return lambda a: a
         working, order, batch = carrier(self.a.element_type), shape[-1], shape[:-2]
-        if has_kernels():
+        if uses_kernels(self.operation):
             factor_all = self._prepared(shape, threads)
 
             def run_kernel(a: Array) -> Array:
@@ -86,9 +86,8 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
 
             return run_kernel
         library, results = library_of(working), [(shape, working), (batch, np.int32)]
-        factor = Procedure(
-            lambda: library.call("potrf", factors(order, self.lower), math.prod(batch), results)
-        )
+        count, arguments = math.prod(batch), factors(order, self.lower)
+        factor = Procedure(lambda: library.call("potrf", arguments, count, results, threads))
         zeros = ~np.tri(order, dtype=bool) if self.lower else np.tri(order, k=-1, dtype=bool)
 
         def run(a: Array) -> Array:
@@ -104,7 +103,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
     def native_call(self) -> Callable[[], PreparedCall] | None:
         """What makes the call that native code can make in place of the reference; None where it cannot."""
         working, shape = carrier(self.a.element_type), self.a.shape
-        if working != self.result.dtype or DYNAMIC in shape or 0 in shape or not has_kernels():
+        if working != self.result.dtype or DYNAMIC in shape or 0 in shape or not uses_kernels(self.operation):
             return None
         return native_call_by_kernel(lambda: self._prepared(shape), [shape[-2:]])
 
@@ -173,7 +172,9 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         if 0 in shape:
             return lambda a, b: b
         working, dtype = carrier(self.a.element_type), self.result.dtype
-        solve = self._prepared(shape, threads) if has_kernels() else Procedure(lambda: self._call(shape))
+        solve: Callable[..., tuple[Any, ...]] = Procedure(lambda: self._call(shape, threads))
+        if uses_kernels(self.operation):
+            solve = self._prepared(shape, threads)
 
         def run(a: Array, b: Array) -> Array:
             (solved,) = solve(a.astype(working, copy=False), b.astype(working, copy=False))
@@ -186,7 +187,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         working, shape = carrier(self.a.element_type), self.b.shape
         if working != self.result.dtype or DYNAMIC in shape or 0 in shape:
             return None
-        if has_kernels():
+        if uses_kernels(self.operation):
             return native_call_by_kernel(lambda: self._prepared(shape), [self.a.shape[-2:], shape[-2:]])
         arguments = self._arguments(library_of(working), shape)
         return native_call_of(lambda: self._call(shape), arguments, 1, working.itemsize)
@@ -204,10 +205,10 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
             threads,
         )
 
-    def _call(self, shape: tuple[int, ...]) -> Call:
+    def _call(self, shape: tuple[int, ...], threads: int | None = None) -> Call:
         working = carrier(self.a.element_type)
         library, batch = library_of(working), math.prod(shape[:-2])
-        return library.call("trsm", self._arguments(library, shape), batch, [(shape, working)])
+        return library.call("trsm", self._arguments(library, shape), batch, [(shape, working)], threads)
 
     def _arguments(self, library: Library, shape: tuple[int, ...]) -> list[Argument]:
         return solutions(

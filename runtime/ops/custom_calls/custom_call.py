@@ -170,6 +170,12 @@ class CustomCall(
             return self.reference
         return self.target.bind(self)
 
+    def on_threads(self, threads: int | None) -> Callable[..., Any] | None:
+        """The reference, with the most threads that it may use (None: all); None where it has no threads."""
+        if self.target is None or self.target.on_threads is None or self.shape_operands:
+            return None
+        return self.target.on_threads(self, threads)
+
     def native_call(self) -> Callable[[], PreparedCall | Call] | None:
         """What makes the call that native code can make in place of the reference; None where it cannot."""
         if self.target is None or self.target.native_call is None or self.shape_operands:

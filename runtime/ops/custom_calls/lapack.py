@@ -19,7 +19,7 @@ import numpy as np
 from ...types import ELEMENT_TYPES, TensorType
 from ..framework.declaration import Array
 from ..framework.rules import first, same_element_type, same_shape, shapes_agree
-from ..numerics.decompositions import PreparedCall, has_kernels, native_call_by_kernel
+from ..numerics.decompositions import PreparedCall, native_call_by_kernel, uses_kernels
 from ..numerics.fortran import Call, Procedure
 from ..numerics.lapack_library import (
     ELEMENTS,
@@ -45,7 +45,8 @@ Describe = Callable[..., Problem]
 """Called with a Library, the parameters, and for each operand the sizes that a problem has."""
 Reread = Callable[[Array], Array]
 Prepare = Callable[..., PreparedCall]
-"""Called with the element type, the parameters, and the shape of each operand."""
+"""Called with the element type, the parameters, the most threads to use (None: all), and the shape of each
+operand."""
 
 
 @dataclass(frozen=True)
@@ -146,15 +147,15 @@ class Routine:
         """Solve all problems of a batch."""
         return self.bind(view)(*operands)
 
-    def bind(self, view: CustomCallView) -> Callable[..., tuple[Any, ...]]:
-        """The function that solves all problems of a batch; everything that the elements do not affect is
-        done here.
+    def bind(self, view: CustomCallView, threads: int | None = None) -> Callable[..., tuple[Any, ...]]:
+        """The function that solves all problems of a batch, with the most threads that it may use (None:
+        all); everything that the elements do not affect is done here.
         """
         declared = self._declared(view)
         if any(type.size == 0 for type in view.inputs):
             return lambda *operands: tuple([np.zeros(shape, dtype) for shape, dtype in declared])
-        kernel = self._kernel(view)
-        procedure = kernel() if kernel else Procedure(lambda: self._call(view, declared))
+        kernel = self._kernel(view, threads)
+        procedure = kernel() if kernel else Procedure(lambda: self._call(view, declared, threads))
         enter, leave = self._rereadings(view)
         if self.check is None and not any([*enter, *leave]):
             return procedure
@@ -167,13 +168,15 @@ class Routine:
 
         return run
 
-    def _kernel(self, view: CustomCallView) -> Callable[[], PreparedCall] | None:
+    def _kernel(
+        self, view: CustomCallView, threads: int | None = None
+    ) -> Callable[[], PreparedCall] | None:
         """What prepares the kernel that serves in place of the routine; None if there is none."""
         prepare = self.prepare
-        if prepare is None or not has_kernels():
+        if prepare is None or not uses_kernels(view.operation):
             return None
         shapes, parameters = [type.shape for type in view.inputs], self._parameters(view)
-        return lambda: prepare(view.inputs[0].dtype, parameters, *shapes)
+        return lambda: prepare(view.inputs[0].dtype, parameters, threads, *shapes)
 
     def native_call(self, view: CustomCallView) -> Callable[[], PreparedCall | Call] | None:
         """What makes the call that native code can make in place of `run`; None where it cannot."""
@@ -223,7 +226,9 @@ class Routine:
         ]
         return self.describe(self.library, self._parameters(view), *problem)
 
-    def _call(self, view: CustomCallView, declared: list[tuple[tuple[int, ...], Any]]) -> Call:
+    def _call(
+        self, view: CustomCallView, declared: list[tuple[tuple[int, ...], Any]], threads: int | None = None
+    ) -> Call:
         batch = view.inputs[0].shape[: view.inputs[0].rank - len(self.operands[0].letters)]
         name, arguments = self._problem(view)
         for argument in arguments:
@@ -231,7 +236,7 @@ class Routine:
                 shape = declared[argument.result][0][len(batch) :]
                 if argument.shape != shape:
                     raise ValueError(f"gives {argument.shape} where {shape} is declared")
-        return self.library.call(name, arguments, math.prod(batch), declared)
+        return self.library.call(name, arguments, math.prod(batch), declared, threads)
 
 
 def _layout(layouts: Sequence[Sequence[int]] | None, position: int, rank: int) -> Sequence[int]:
@@ -406,23 +411,27 @@ def _gtsv(library: Library, parameters: Parameters, dl: Sizes, d: Sizes, du: Siz
     return "gtsv", [*b, *diagonals, Buffer(b, 3, 3), b[0], information(4)]
 
 
-def _cholesky_kernel(dtype: Any, parameters: Parameters, x: Sizes) -> PreparedCall:
+def _cholesky_kernel(dtype: Any, parameters: Parameters, threads: int | None, x: Sizes) -> PreparedCall:
     from ...kernels.linalg import linalg
 
-    return linalg.cholesky(dtype, x, parameters["uplo"] == "L", False)
+    return linalg.cholesky(dtype, x, parameters["uplo"] == "L", False, threads)
 
 
-def _triangular_solve_kernel(dtype: Any, parameters: Parameters, x: Sizes, y: Sizes) -> PreparedCall:
+def _triangular_solve_kernel(
+    dtype: Any, parameters: Parameters, threads: int | None, x: Sizes, y: Sizes
+) -> PreparedCall:
     from ...kernels.linalg import linalg
 
     flags = parameters["side"] == "L", parameters["uplo"] == "L"
-    return linalg.triangular_solve(dtype, y, *flags, parameters["trans_x"], parameters["diag"] == "U")
+    return linalg.triangular_solve(
+        dtype, y, *flags, parameters["trans_x"], parameters["diag"] == "U", threads
+    )
 
 
-def _lu_kernel(dtype: Any, parameters: Parameters, x: Sizes) -> PreparedCall:
+def _lu_kernel(dtype: Any, parameters: Parameters, threads: int | None, x: Sizes) -> PreparedCall:
     from ...kernels.linalg import linalg
 
-    return linalg.lu(dtype, x)
+    return linalg.lu(dtype, x, threads)
 
 
 _KERNELS: Final[dict[str, Prepare]] = {

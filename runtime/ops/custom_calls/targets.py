@@ -49,6 +49,7 @@ class Target:
         verify: raises a VerifyError or an UnsupportedError for a view that it cannot run.
         pure: whether it has no effect beyond its results.
         bind: gives, for a view, a function of the inputs alone that does the same; None: there is none.
+        on_threads: as `bind`, for a view and the most threads to use; None: it has no threads.
         native_call: gives, for a view, what makes the call of a routine that native code can make in place of
             `run`, or None.
     """
@@ -57,6 +58,7 @@ class Target:
     verify: Callable[[CustomCallView], None] | None = None
     pure: bool = True
     bind: Callable[[CustomCallView], Callable[..., tuple[Any, ...]]] | None = None
+    on_threads: Callable[[CustomCallView, int | None], Callable[..., tuple[Any, ...]]] | None = None
     native_call: Callable[[CustomCallView], Callable[[], PreparedCall | Call] | None] | None = None
 
 
@@ -204,7 +206,13 @@ BUILT_IN: Final[dict[str, Target]] = {
     sparse.TARGET: Target(sparse.run, sparse.verify),
     tridiagonal.TARGET: Target(tridiagonal.run, tridiagonal.verify),
     **{
-        name: Target(routine.run, routine.verify, bind=routine.bind, native_call=routine.native_call)
+        name: Target(
+            routine.run,
+            routine.verify,
+            bind=routine.bind,
+            on_threads=routine.bind,
+            native_call=routine.native_call,
+        )
         for name, routine in ROUTINES.items()
     },
     **{name: Target(target.run, target.verify) for name, target in REPLACED_TARGETS.items()},

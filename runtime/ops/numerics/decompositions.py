@@ -1,17 +1,25 @@
 """Decompositions by `kernels.linalg`, whose bits depend on nothing but the elements.
 
-A build by a compiler without vector extensions has none of these kernels, and LAPACK serves.
+A build by a compiler without vector extensions has none of these kernels, and LAPACK serves; also where
+`Options(linear_algebra="library")` asks for it, which a mark on the operations tells.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
+
+from ...ir import Operation, StringAttribute, UnitAttribute
 
 MAX_NATIVE_ELEMENTS: Final = 1 << 10
 """Maximum number of elements of a matrix whose decomposition native code calls: larger ones use threads."""
+
+_MARK: Final = "by_library"
+"""The attribute of operations that LAPACK computes although there is a kernel."""
+_LAPACK_PREFIX: Final = "lapack_"
+"""How the targets of custom calls begin that are routines of LAPACK."""
 
 
 class PreparedCall(Protocol):
@@ -31,6 +39,28 @@ def has_kernels() -> bool:
     from ...kernels.linalg import linalg
 
     return linalg.is_available()
+
+
+def uses_kernels(operation: Operation) -> bool:
+    """Whether kernels compute an operation for which there are some."""
+    return has_kernels() and _MARK not in operation.attributes
+
+
+def use_library(operations: Iterable[Operation]) -> None:
+    """Let LAPACK compute operations that are decompositions or solve triangular systems.
+
+    The mark is one of the operation's attributes, because compiled code and plans are shared between
+    operations whose attributes are equal.
+    """
+    for operation in operations:
+        if operation.name in ("stablehlo.cholesky", "stablehlo.triangular_solve") or _is_routine(operation):
+            operation.attributes = {**operation.attributes, _MARK: UnitAttribute()}
+
+
+def _is_routine(operation: Operation) -> bool:
+    """Whether an operation is a custom call of a routine of LAPACK."""
+    target = operation.attributes.get("call_target_name")
+    return isinstance(target, StringAttribute) and target.value.startswith(_LAPACK_PREFIX)
 
 
 def native_call_by_kernel(

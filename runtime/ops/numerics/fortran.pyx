@@ -7,8 +7,6 @@ depend on the elements is found when a call is prepared: what a small problem co
 
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
@@ -16,10 +14,7 @@ import numpy as np
 
 cnp.import_array()
 
-cdef extern from "numpy/arrayobject.h":
-    # These take the reference to the element type that they are given.
-    cnp.ndarray PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
-    cnp.ndarray PyArray_Zeros(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
+include "launch/empty_results.pxi"
 
 # Arguments in excess are not seen, as the caller removes what it has passed. A 1 is the length of a character.
 cdef extern from *:
@@ -43,7 +38,6 @@ cdef enum:
     # Columns that are transposed at once.
     STRIP = 16
     ALIGNMENT = 64
-    MAX_RANK = 64
 
 cdef enum Storage:
     IN_WORKSPACE
@@ -162,8 +156,8 @@ cdef class Call:
     cdef char characters[MAX_ARGUMENTS]
     cdef bint is_buffer[MAX_ARGUMENTS]
     cdef Buffer buffers[MAX_ARGUMENTS]
-    cdef tuple shapes, dtypes
-    cdef list made, constants
+    cdef tuple shapes, dtypes, are_zero
+    cdef list constants
     cdef object context
 
     def __init__(
@@ -175,7 +169,7 @@ cdef class Call:
             raise ValueError(f"a routine has {self.used} arguments")
         self.shapes = tuple([tuple(shape) for shape, _ in results])
         self.dtypes = tuple([np.dtype(dtype) for _, dtype in results])
-        self.made = [False] * len(results)
+        are_made = [False] * len(results)
         self.constants = []
         self.context = context
         for argument in arguments:
@@ -195,7 +189,10 @@ cdef class Call:
             else:
                 self.is_buffer[position] = True
                 self.enter(argument[0], argument[1], &self.buffers[position])
+                if self.buffers[position].result >= 0:
+                    are_made[self.buffers[position].result] = True
             position += 1
+        self.are_zero = tuple([not is_made for is_made in are_made])
         for position in range(self.used, MAX_ARGUMENTS):
             self.passed[position] = 1
 
@@ -214,7 +211,6 @@ cdef class Call:
         buffer.stride = buffer.offset = buffer.result_stride = 0
         buffer.storage = IN_WORKSPACE
         if buffer.result >= 0:
-            self.made[buffer.result] = True
             buffer.result_stride = buffer.rows * buffer.columns * self.dtypes[buffer.result].itemsize
             if not buffer.by_columns and buffer.pairs < 0 and buffer.result_stride == size:
                 buffer.storage, buffer.stride = IN_RESULT, size
@@ -237,7 +233,7 @@ cdef class Call:
         cdef Buffer *buffer
         cdef cnp.ndarray array
         cdef list held = []
-        cdef tuple results = self.empty_results()
+        cdef tuple results = empty_results(self.shapes, self.dtypes, self.are_zero)
         if self.bytes > ON_STACK:
             array = cnp.PyArray_SimpleNew(1, &bytes, cnp.NPY_UINT8)
             held.append(array)
@@ -261,28 +257,8 @@ cdef class Call:
         """The address of `void solve(Call, void **operands, void **results)`, which does without Python what a call of
         this routine does: operands and results are C-contiguous, and apart. None where it needs Python: it enters a
         context, needs more memory than the stack has, or leaves results as zeros."""
-        is_plain = self.context is None and self.bytes <= ON_STACK and all(self.made)
+        is_plain = self.context is None and self.bytes <= ON_STACK and not any(self.are_zero)
         return <uintptr_t> &solve_contiguous if is_plain else None
-
-    cdef tuple empty_results(self):
-        cdef Py_ssize_t position, axis, rank, count = len(self.shapes)
-        cdef cnp.npy_intp shape[MAX_RANK]
-        cdef tuple sizes, results = PyTuple_New(count)
-        cdef cnp.dtype dtype
-        cdef object array
-        for position in range(count):
-            sizes, dtype = self.shapes[position], self.dtypes[position]
-            rank = len(sizes)
-            for axis in range(rank):
-                shape[axis] = sizes[axis]
-            Py_INCREF(dtype)
-            if self.made[position]:
-                array = PyArray_Empty(rank, shape, dtype, 0)
-            else:
-                array = PyArray_Zeros(rank, shape, dtype, 0)
-            Py_INCREF(array)
-            PyTuple_SET_ITEM(results, position, array)
-        return results
 
     cdef void run_all(
         self, char *workspace, char **sources, char **targets, Py_ssize_t (*strides)[3]

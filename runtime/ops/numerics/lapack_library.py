@@ -138,15 +138,15 @@ def _native(name: str) -> tuple[int, Any]:
     return (_in_scipy(name), np.int32) if address is None else (address, np.int64)
 
 
-class _OneThread:
-    """A context in which the library below NumPy works on the calling thread.
+class _ThreadLimits:
+    """How many threads the library below NumPy may use while calls limit it.
 
-    It holds for all threads of the process: another thread's product takes one thread as well, for a moment.
+    A limit holds for all threads of the process: another thread's product has it as well, for a moment.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.entered = 0
+        self.limits: list[int] = []
         self.threads = 0
 
     @functools.cached_property
@@ -156,31 +156,45 @@ class _OneThread:
         get, set = map(_numpy_function, names)
         return (get, set) if get and set else (lambda: 0, lambda threads: None)
 
-    def __enter__(self) -> None:
+    def enter(self, limit: int) -> None:
+        """Let the library use no more threads than that, until `leave` is called with the same limit."""
         get, set = self.functions
         with self.lock:
-            if self.entered == 0:
+            if not self.limits:
                 self.threads = get()
-                set(1)
-            self.entered += 1
+            self.limits.append(limit)
+            set(min(self.threads, *self.limits))
 
-    def __exit__(self, *_: object) -> None:
+    def leave(self, limit: int) -> None:
+        """End a limit."""
         with self.lock:
-            self.entered -= 1
-            if self.entered == 0:
-                self.functions[1](self.threads)
+            self.limits.remove(limit)
+            self.functions[1](min(self.threads, *self.limits) if self.limits else self.threads)
 
     def leave_in_child(self) -> None:
         """Other threads are gone after a fork, and so may be the lock."""
         self.lock = threading.Lock()
-        if self.entered:
-            self.entered = 0
+        if self.limits:
+            self.limits.clear()
             self.functions[1](self.threads)
 
 
-_one_thread = _OneThread()
+_thread_limits = _ThreadLimits()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_one_thread.leave_in_child)
+    os.register_at_fork(after_in_child=_thread_limits.leave_in_child)
+
+
+class _Limited:
+    """A context in which the library below NumPy uses no more than some threads."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def __enter__(self) -> None:
+        _thread_limits.enter(self.limit)
+
+    def __exit__(self, *_: object) -> None:
+        _thread_limits.leave(self.limit)
 
 
 class Library:
@@ -196,6 +210,7 @@ class Library:
         arguments: Sequence[Argument],
         count: int,
         results: Sequence[tuple[Sequence[int], Any]],
+        threads: int | None = None,
     ) -> Call:
         """The call of a routine for each of `count` problems.
 
@@ -204,6 +219,7 @@ class Library:
             arguments: all that it takes.
             count: how many problems there are.
             results: shape and element type of each result, batch dimensions included.
+            threads: the most threads to use; None: all.
         """
         address, integer = _native(self.prefix + name)
         sizes = {kind: ELEMENT_TYPES[type].dtype.itemsize for kind, type in ELEMENTS[self.prefix].items()}
@@ -221,7 +237,8 @@ class Library:
                     largest = max(largest, math.prod(argument.shape))
             else:
                 passed.append(argument)
-        context = _one_thread if _ALONE < largest <= _ON_ONE_THREAD else None
+        limit = 1 if largest <= _ON_ONE_THREAD else threads
+        context = None if largest <= _ALONE or limit is None else _Limited(limit)
         return Call(address, integer is np.int64, count, passed, results, context)
 
     def _workspaces(self, address: int, integer: Any, arguments: Sequence[Argument]) -> Iterator[int]:

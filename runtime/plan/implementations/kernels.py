@@ -24,7 +24,7 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
         view: the operation.
         threads: most threads that the kernel may use; None: all.
     """
-    matcher = _MATCHERS.get(view.name)
+    matcher = _MATCHERS.get(view.name) or _OF_TARGETS.get(view.name)
     if matcher is None:
         return "no kernel for this operation"
     values = (*view.operation.operands, *view.operation.results)
@@ -32,7 +32,8 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
         from .quantized_sums import quantized_sum
 
         return quantized_sum(view, threads)
-    if not all(value.type.size for value in view.operation.operands):  # type: ignore[union-attr]
+    types = [value.type for value in view.operation.operands]
+    if not all(type.size for type in types if isinstance(type, TensorType)):
         return "there are no elements"
     return matcher(view, threads)
 
@@ -336,11 +337,18 @@ def _fft(view: Any, threads: int | None) -> KernelMatch:
 
 def _linear_algebra(view: Any, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
-    from ...ops.numerics.decompositions import has_kernels
+    from ...ops.numerics.decompositions import uses_kernels
 
-    if not has_kernels():
-        return "LAPACK has threads of its own"
-    return Kernel(lambda: view.on_threads(threads), "panels on several threads", is_compiled_ahead=True)
+    reason = "panels on several threads" if uses_kernels(view.operation) else "LAPACK"
+    return Kernel(lambda: view.on_threads(threads), reason, is_compiled_ahead=True)
+
+
+def _custom_call(view: Any, threads: int | None) -> KernelMatch:
+    """What the reference calls, with threads."""
+    function = view.on_threads(threads)
+    if function is None:
+        return "no kernel for this operation"
+    return Kernel(lambda: function, "a routine on several threads", is_compiled_ahead=True)
 
 
 def _rng_bit_generator(view: Any, threads: int | None) -> KernelMatch:
@@ -376,3 +384,6 @@ _MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
     "stablehlo.triangular_solve": _linear_algebra,
 }
 """By the operation's name; what only some of them need is imported when one is met."""
+
+_OF_TARGETS: dict[str, Callable[[Any, int | None], KernelMatch]] = {"stablehlo.custom_call": _custom_call}
+"""Those of operations whose target decides."""

@@ -208,28 +208,44 @@ def test_results_that_nothing_becomes_are_zero() -> None:
 
 
 def test_small_problems_take_one_thread() -> None:
-    """The library's own number of threads is as before afterwards, also from within another one."""
-    get, _ = lapack_library._one_thread.functions
+    """The library's own number of threads is as before afterwards, also from within another limit."""
+    get, _ = lapack_library._thread_limits.functions
     before = get()
-    with lapack_library._one_thread:
+    with lapack_library._Limited(1):
         assert get() in (0, 1)
         factored(definite((1, 3, 3), "f4"), True)
         assert get() in (0, 1)
+        with lapack_library._Limited(before + 1):
+            assert get() in (0, 1)
     assert get() == before
-    with pytest.raises(ZeroDivisionError), lapack_library._one_thread:
+    with lapack_library._Limited(before + 1):
+        assert get() == before
+    with pytest.raises(ZeroDivisionError), lapack_library._Limited(1):
         raise ZeroDivisionError
     assert get() == before
 
 
-def test_a_fork_leaves_the_context() -> None:
-    context = lapack_library._OneThread()
-    before = context.functions[0]()
-    context.__enter__()
-    context.leave_in_child()
-    assert context.functions[0]() == before and context.entered == 0
-    with context:
-        assert context.functions[0]() in (0, 1)
-    assert context.functions[0]() == before
+def test_large_problems_take_the_threads_that_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[int] = []
+    monkeypatch.setattr(lapack_library._thread_limits, "enter", limits.append)
+    monkeypatch.setattr(lapack_library._thread_limits, "leave", lambda limit: None)
+    a = definite((1, 520, 520), "f4")
+    results = [(a.shape, a.dtype), ((1,), np.int32)]
+    for threads in (None, 1, 3):
+        Procedure(lambda: library_of(a.dtype).call("potrf", factors(520, True), 1, results, threads))(a)  # noqa: B023
+    assert limits == [1, 3]
+
+
+def test_a_fork_leaves_the_limits() -> None:
+    limits = lapack_library._ThreadLimits()
+    before = limits.functions[0]()
+    limits.enter(1)
+    limits.leave_in_child()
+    assert limits.functions[0]() == before and not limits.limits
+    limits.enter(1)
+    assert limits.functions[0]() in (0, 1)
+    limits.leave(1)
+    assert limits.functions[0]() == before
 
 
 def test_too_many_arguments() -> None:

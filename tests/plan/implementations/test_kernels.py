@@ -167,6 +167,11 @@ def test_other_bodies_have_native_loops_of_their_own() -> None:
             "unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>} : "
             "(tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>",
         ),
+        (
+            "cholesky",
+            "%0:2 = stablehlo.custom_call @lapack_spotrf_ffi(%a) {api_version = 4 : i32, "
+            'mhlo.backend_config = {uplo = 76 : ui8}} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<i32>)',
+        ),
     ],
 )
 def test_linear_algebra_uses_no_more_threads_than_allowed(
@@ -181,7 +186,8 @@ def test_linear_algebra_uses_no_more_threads_than_allowed(
 
     monkeypatch.setattr(linalg, routine, prepare)
     program = (
-        f"func.func @main(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {{\n{text}\nreturn %0 : tensor<4x4xf32>\n}}"
+        f"func.func @main(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {{\n{text}\n"
+        f"return {'%0#0' if '%0:2' in text else '%0'} : tensor<4x4xf32>\n}}"
     )
     nimblehlo.execute(program, [np.eye(4, dtype=np.float32)], options=Options(threads=3))
     assert threads == [3]
