@@ -28,6 +28,8 @@ _ITEM_FMAS = 1 << 20
 _MAX_WINDOWS_OF_ITEMS = 128
 """Maximum number of windows for which each work item packs its own part of rhs: that is read once or twice,
 and packed parts stay in the cache of the thread that uses them."""
+_MAX_ITEM_TILES = 32
+"""Maximum number of tiles of windows of a work item: a task holds the offsets of all its windows."""
 _FMAS_PER_SECOND = 3e10
 _SCALED_PER_SECOND = 8e9
 _ROW_ELEMENTS = 1 << 14
@@ -325,7 +327,7 @@ def _products(
     """The products of a subproblem; `offsets`: byte offsets of its slices of rhs and of the result."""
     axes, numbers, name, features = problem.axes, problem.numbers, problem.dtype.name, problem.features
     level, groups = tasks.best_level(), max(problem.groups)
-    lanes, max_vectors = tasks.vectors(name, level)
+    lanes, max_vectors, full_rows = tasks.tile_shape(name, level)
     columns = problem.outputs // groups
     lhs_strides, rhs_strides = _strides(lhs, numbers.lhs), _strides(rhs, numbers.rhs)
     result_strides = _strides(result, numbers.result)
@@ -339,11 +341,14 @@ def _products(
     is_direct = not by_windows and groups_share_windows
     k, has_holes = positions * features, any(axis.base_dilation > 1 for axis in axes)
     k_block = -(-k // -(-k // tasks.K_BLOCK))
-    segments, k_blocks = _segments(k, k_block, features)
+    run_positions = _contiguous_positions(problem, geometry, lhs_strides)
+    segments, k_blocks = _segments(k, k_block, features, run_positions)
     inner = geometry.inner if by_windows else 1
     by_groups = groups > columns == 1 and group_stride == output_stride == rhs_strides[-1] == 1
     vectors = min(max_vectors, -(-(inner if by_windows else columns) // lanes))
     rows = 6 if vectors == max_vectors else 8
+    if not by_windows and vectors == max_vectors and windows > rows:
+        rows = full_rows
     if by_windows:
         strips, last_vectors, block = -(-columns // rows), vectors, vectors * lanes
         padded, blocks = strips * rows, windows // inner * -(-inner // block)
@@ -351,7 +356,7 @@ def _products(
         strips = -(-columns // (vectors * lanes))
         last_vectors = -(-(columns - (strips - 1) * vectors * lanes) // lanes)
         padded = ((strips - 1) * vectors + last_vectors) * lanes
-        block = tasks.BLOCK if windows > tasks.BLOCK * _MIN_WORK_ITEMS else tasks.BLOCK // 2
+        block = tasks.BLOCK // rows * rows
         blocks = -(-windows // block)
     fmas = windows * columns * groups * k
     packs_items = is_direct and not by_groups and rhs_strides[-1] == 1 and windows <= _MAX_WINDOWS_OF_ITEMS
@@ -360,9 +365,17 @@ def _products(
     if packs_items:
         # Half of the wanted items suffice: each group of rows packs the same strips again.
         row_groups = max(1, min(-(-wanted_items // (2 * groups * strips)), windows // tasks.BLOCK))
-        item_windows, block = -(-windows // (row_groups * rows)) * rows, tasks.BLOCK
+        item_windows = -(-windows // (row_groups * rows)) * rows
+        block = tasks.BLOCK // rows * rows
         blocks = -(-windows // item_windows)
     column_groups = max(1, min(groups * strips, wanted_items // blocks))
+    windows_first = False
+    if not by_windows and not packs_items:
+        rhs_size, lhs_size = k * columns * groups, lhs.size
+        grid = _item_grid(-(-windows // rows), groups * strips, rhs_size, lhs_size, wanted_items)
+        (row_groups, column_groups), windows_first = grid, rhs_size > lhs_size
+        item_windows = -(-windows // (row_groups * rows)) * rows
+        blocks = -(-windows // item_windows)
     strip_group = -(-groups * strips // column_groups)
     work_items = blocks * -(-groups * strips // strip_group)
     if by_groups:
@@ -386,7 +399,7 @@ def _products(
         "factor_strides": rhs_strides[-2:],
         "tiles": (by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors),
         "strips": (strips, padded, strip_group, work_items, is_nontemporal),
-        "items": (packs_items, item_windows),
+        "items": (packs_items, item_windows, windows_first),
     }
     tables = {
         "position_indices": geometry.along,
@@ -408,11 +421,41 @@ def _products(
     )
 
 
-def _segments(k: int, k_block: int, features: int) -> tuple[np.ndarray, np.ndarray]:
+def _item_grid(tiles: int, strips: int, rhs_size: int, lhs_size: int, wanted: int) -> tuple[int, int]:
+    """How many groups of tiles of windows, and of strips, give enough work items and read the least memory.
+
+    Each group of tiles reads all of rhs, and each group of strips all of lhs.
+
+    Args:
+        tiles, strips: how many there are.
+        rhs_size, lhs_size: elements.
+        wanted: minimum number of work items, if there are enough tiles and strips.
+    """
+    fewest = -(-tiles // _MAX_ITEM_TILES)
+    grids = []
+    for row_groups in range(fewest, max(fewest, min(tiles, wanted)) + 1):
+        column_groups = max(1, min(strips, -(-wanted // row_groups)))
+        missing = max(0, wanted - row_groups * column_groups)
+        traffic = row_groups * rhs_size + column_groups * lhs_size
+        grids.append((missing, traffic, (row_groups, column_groups)))
+    return min(grids)[2]
+
+
+def _contiguous_positions(problem: _Problem, geometry: _Geometry, lhs_strides: Sequence[int]) -> int:
+    """Number of consecutive positions whose features are contiguous in lhs, wherever the padding has none."""
+    if not problem.axes or max(problem.groups) > 1 or lhs_strides[-1] != 1:
+        return 1
+    axis, number = problem.axes[-1], len(problem.axes) - 1
+    is_innermost = geometry.numbers[-1] == number
+    is_contiguous = lhs_strides[-2] == problem.features and axis.base_dilation == axis.window_dilation == 1
+    return axis.window if is_innermost and is_contiguous else 1
+
+
+def _segments(k: int, k_block: int, features: int, positions: int) -> tuple[np.ndarray, np.ndarray]:
     """Contiguous runs of the contracted size k, as (position, skipped features, length), and where k blocks
-    begin among them."""
+    begin among them; `positions` of a window are contiguous."""
     begins = np.arange(0, k, k_block)
-    starts = np.union1d(np.arange(0, k, features), begins)
+    starts = np.union1d(np.arange(0, k, features * positions), begins)
     segments = np.stack([starts // features, starts % features, np.diff(starts, append=k)], 1)
     return segments, np.append(np.searchsorted(starts, begins), len(starts))
 

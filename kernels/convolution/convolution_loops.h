@@ -81,6 +81,20 @@ CONV_INLINE void CONV_NAME(conv_add_outer_product)(
     }
 }
 
+/* Store the sums of a tile whose rows are no whole vectors, or bypass the caches. */
+static CONV_TARGET __attribute__((noinline)) void CONV_NAME(conv_store_sums)(
+    int64_t vectors, const CONV_TILE *t, const CONV_VECTOR *sums) {
+    for (int64_t r = 0; r < t->count; r++)
+        for (int64_t v = 0; v < vectors; v++) {
+            int64_t lanes = t->lanes - v * CONV_LANES;
+            if (lanes <= 0) break;
+            CONV_ITEM *to = t->to[r] + v * CONV_LANES * t->lane_stride;
+            CONV_VECTOR previous = (CONV_VECTOR){0};
+            if (t->accumulates) previous = CONV_NAME(conv_load)(to, t->lane_stride, lanes);
+            CONV_NAME(conv_store)(to, t->lane_stride, lanes, previous + sums[r * vectors + v], t->nontemporal);
+        }
+}
+
 CONV_INLINE void CONV_NAME(conv_multiply_tile)(int rows, int vectors, const CONV_TILE *t) {
     CONV_VECTOR totals[8][4];
     const CONV_ITEM *panel = t->panel, *left[8];
@@ -104,23 +118,27 @@ CONV_INLINE void CONV_NAME(conv_multiply_tile)(int rows, int vectors, const CONV
             CONV_NAME(conv_add_outer_product)(rows, vectors, totals, left, 0, panel);
         }
     }
+    if (t->lane_stride != 1 || t->lanes < vectors * CONV_LANES || t->nontemporal) {
+        CONV_VECTOR sums[8 * 4];
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) sums[r * vectors + v] = totals[r][v];
+        CONV_NAME(conv_store_sums)(vectors, t, sums);
+        return;
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
         if (r >= t->count) break;
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-            int64_t lanes = t->lanes - v * CONV_LANES;
-            if (lanes <= 0) break;
-            CONV_ITEM *to = t->to[r] + v * CONV_LANES * t->lane_stride;
+            CONV_ITEM *to = t->to[r] + v * CONV_LANES;
             CONV_VECTOR previous = (CONV_VECTOR){0};
-            if (t->accumulates) previous = CONV_NAME(conv_load)(to, t->lane_stride, lanes);
-            CONV_NAME(conv_store)(to, t->lane_stride, lanes, previous + totals[r][v], t->nontemporal);
+            if (t->accumulates) previous = CONV_LOAD(to);
+            CONV_STORE(to, previous + totals[r][v]);
         }
     }
 }
-
-/* Rows of a tile of this many vectors: the sums fill the registers. */
-#define CONV_ROWS_OF(vectors) ((vectors) == CONV_VECTORS ? 6 : 8)
 
 #define CONV_TILE_FUNCTION(vectors, rows) CONV_NAMED(conv_tile_##vectors##_##rows, CONV_ITEM_NAME, CONV_LEVEL)
 #define CONV_ONE_TILE(vectors, rows)                                                                       \
@@ -135,6 +153,9 @@ CONV_ONE_TILE(3, 8)
 CONV_ONE_TILE(4, 1)
 CONV_ONE_TILE(4, 4)
 CONV_ONE_TILE(4, 6)
+#if CONV_FULL_ROWS == 7
+CONV_ONE_TILE(4, 7)
+#endif
 #else
 CONV_ONE_TILE(1, 8)
 CONV_ONE_TILE(2, 1)
@@ -149,6 +170,9 @@ CONV_CODE void CONV_NAME(conv_tile)(int64_t vectors, const CONV_TILE *t) {
     else if (vectors == 3) CONV_TILE_FUNCTION(3, 8)(t);
     else if (t->count == 1) CONV_TILE_FUNCTION(4, 1)(t);
     else if (t->count <= CONV_LOW_ROWS) CONV_TILE_FUNCTION(4, 4)(t);
+#if CONV_FULL_ROWS == 7
+    else if (t->count == 7) CONV_TILE_FUNCTION(4, 7)(t);
+#endif
     else CONV_TILE_FUNCTION(4, 6)(t);
 #else
     if (vectors == 1) CONV_TILE_FUNCTION(1, 8)(t);
@@ -181,9 +205,12 @@ CONV_CODE int64_t CONV_NAME(conv_locate_factors)(const ConvProduct *p, int64_t k
     int64_t count = 0;
     for (int64_t s = p->k_block_segments[k_block]; s < p->k_block_segments[k_block + 1]; s++) {
         const ConvSegment *segment = &p->segments[s];
-        const CONV_ITEM *rhs = (const CONV_ITEM *)p->rhs + p->factor_offsets[segment->position];
-        for (int64_t k = segment->skip; k < segment->skip + segment->length; k++)
-            factors[count++] = rhs + k * p->factor_feature_stride;
+        int64_t position = segment->position, feature = segment->skip;
+        for (int64_t i = 0; i < segment->length; i++, feature++) {
+            if (feature == p->features) position++, feature = 0;
+            factors[count++] = (const CONV_ITEM *)p->rhs + p->factor_offsets[position] +
+                               feature * p->factor_feature_stride;
+        }
     }
     return count;
 }
@@ -221,17 +248,52 @@ CONV_CODE void CONV_NAME(conv_pack)(const ConvProduct *p, int64_t number) {
     CONV_NAME(conv_pack_strip)(p, group, strip, factors, count, to);
 }
 
-/* Compute the addresses of a block's rows for each segment of a k block. */
+/* Copy the lhs elements of a segment for one window; zeros in the padding. */
+CONV_CODE void CONV_NAME(conv_copy_segment)(
+    const ConvProduct *p, const ConvBlock *block, int64_t row, const ConvSegment *segment, CONV_ITEM *to) {
+    int64_t position = segment->position, feature = segment->skip, left = segment->length;
+    for (; left; position++, feature = 0) {
+        int64_t lhs_offset = conv_lhs_offset(p, block, row, position), count = conv_min(p->features - feature, left);
+        const CONV_ITEM *from = (const CONV_ITEM *)p->lhs + lhs_offset + feature;
+        if (lhs_offset < 0) for (int64_t i = 0; i < count; i++) to[i] = 0;
+        else for (int64_t i = 0; i < count; i++) to[i] = from[i];
+        to += count, left -= count;
+    }
+}
+
+/* Compute the addresses of a block's rows for each segment of a k block. Segments of several positions of which the
+   padding contains some are copied to `copies`, which has room for a k block of each row. */
 CONV_CODE void CONV_NAME(conv_locate_rows)(
-    const ConvProduct *p, const ConvBlock *block, int64_t filled, int64_t k_block, const CONV_ITEM *zeros,
-    const CONV_ITEM **left) {
+    const ConvProduct *p, ConvBlock *block, int64_t filled, int64_t k_block, const CONV_ITEM *zeros,
+    const CONV_ITEM **left, CONV_ITEM *copies) {
     const CONV_ITEM *lhs = (const CONV_ITEM *)p->lhs;
     for (int64_t s = p->k_block_segments[k_block]; s < p->k_block_segments[k_block + 1]; s++, left += filled) {
         const ConvSegment *segment = &p->segments[s];
-        int64_t lhs_offsets[CONV_MAX_WIDTH];
-        conv_lhs_offsets(p, block, filled, segment->position, lhs_offsets);
+        int64_t last_position = segment->position + (segment->skip + segment->length - 1) / p->features;
+        const int64_t *lhs_offsets = block->located;
+        if (segment->position != block->located_position) {
+            conv_lhs_offsets(p, block, filled, segment->position, block->located);
+            block->located_position = segment->position;
+        }
         for (int64_t row = 0; row < filled; row++)
             left[row] = (lhs_offsets[row] < 0 ? zeros : lhs + lhs_offsets[row]) + segment->skip;
+        if (last_position == segment->position) continue;
+        int64_t last_offsets[CONV_MAX_WIDTH];
+        conv_lhs_offsets(p, block, filled, last_position, last_offsets);
+        /* The windows of a window row that have no padding follow each other. */
+        for (int64_t number = 0; number < block->window_row_count; number++) {
+            int64_t begin = block->window_rows[number], end = block->window_rows[number + 1];
+            if (conv_is_outside(p, block, begin, last_position)) continue;
+            for (int64_t row; begin < end;) {
+                if (lhs_offsets[begin] < 0 || last_offsets[begin] < 0) row = begin++;
+                else if (lhs_offsets[end - 1] < 0 || last_offsets[end - 1] < 0) row = --end;
+                else break;
+                left[row] = copies + row * segment->length;
+                CONV_NAME(conv_copy_segment)(p, block, row, segment, copies + row * segment->length);
+            }
+        }
+        for (int64_t row = block->count; row < filled; row++) left[row] = left[block->count - 1];
+        copies += filled * segment->length;
     }
 }
 
@@ -311,12 +373,12 @@ typedef struct {
 
 /* Multiply a block of windows with the strips of a work item, for one k block. */
 CONV_CODE void CONV_NAME(conv_multiply_block)(
-    const ConvProduct *p, const ConvBlock *block, const CONV_NAME(ConvWorkItem) *w) {
+    const ConvProduct *p, ConvBlock *block, const CONV_NAME(ConvWorkItem) *w) {
     CONV_TILE t = {.accumulates = w->k_block > 0, .k_size = CONV_NAME(conv_k_block_size)(p, w->k_block), .nontemporal =
         p->nontemporal, .lane_stride = p->lane_stride};
     int64_t packed_group = -1, full = p->vectors * CONV_LANES;
     if (p->is_direct) {
-        CONV_NAME(conv_locate_rows)(p, block, w->filled, w->k_block, w->zeros, w->left);
+        CONV_NAME(conv_locate_rows)(p, block, w->filled, w->k_block, w->zeros, w->left, w->packed);
         t.segments = p->segments + p->k_block_segments[w->k_block];
         t.segment_count = p->k_block_segments[w->k_block + 1] - p->k_block_segments[w->k_block];
         t.block = w->filled;
@@ -339,7 +401,7 @@ CONV_CODE void CONV_NAME(conv_multiply_block)(
             continue;
         }
         int64_t width = CONV_NAME(conv_width)(p, strip), vectors = width / CONV_LANES;
-        int64_t column = strip * full, rows = CONV_ROWS_OF(vectors);
+        int64_t column = strip * full, rows = vectors == CONV_VECTORS ? p->rows : CONV_NARROW_ROWS;
         t.panel = panel, t.stride = w->filled, t.lanes = conv_min(width, p->columns - column);
         t.shift = group * p->group_stride;
         for (int64_t row = 0; row < block->count; row += rows) {
@@ -366,11 +428,13 @@ CONV_CODE void CONV_NAME(conv_pack_item)(const ConvProduct *p, const CONV_NAME(C
 CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t work_item, char *memory) {
     int64_t strip_count = p->groups * p->strips, strip_groups = (strip_count + p->strip_group - 1) / p->strip_group;
     int64_t span = p->by_windows ? p->inner : p->windows, items = (span + p->item_windows - 1) / p->item_windows;
-    int64_t row = work_item / strip_groups, first = row % items * p->item_windows, last =
-        conv_min(first + p->item_windows, span);
-    CONV_NAME(ConvWorkItem) w = {.blocks = (ConvBlock *)memory, .begin = work_item % strip_groups * p->strip_group};
+    int64_t rows = p->work_items / strip_groups;
+    int64_t row = p->windows_first ? work_item % rows : work_item / strip_groups;
+    int64_t strip_number = p->windows_first ? work_item / rows : work_item % strip_groups;
+    int64_t first = row % items * p->item_windows, last = conv_min(first + p->item_windows, span);
+    CONV_NAME(ConvWorkItem) w = {.blocks = (ConvBlock *)memory, .begin = strip_number * p->strip_group};
     w.end = conv_min(w.begin + p->strip_group, strip_count);
-    w.filled = p->by_windows ? p->vectors * CONV_LANES : (p->block + 23) / 24 * 24;
+    w.filled = p->by_windows ? p->vectors * CONV_LANES : CONV_WINDOW_BLOCK;
     w.left = (const CONV_ITEM **)(w.blocks + (p->item_windows + p->block - 1) / p->block);
     w.packed = (CONV_ITEM *)conv_aligned(w.left + CONV_K_BLOCK * CONV_WINDOW_BLOCK);
     w.zeros = w.packed + CONV_MAX_WIDTH * CONV_K_BLOCK;
@@ -623,7 +687,6 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
 #undef CONV_LOAD
 #undef CONV_STORE
 #undef CONV_BROADCAST
-#undef CONV_ROWS_OF
 #undef CONV_ONE_TILE
 #undef CONV_ITEM
 #undef CONV_ITEM_NAME

@@ -30,7 +30,8 @@
 enum {
     CONV_K_BLOCK = 160,               /* products of a block, at most: its panel stays in the L1 cache */
     CONV_MAX_AXES = 16,
-    CONV_WINDOW_BLOCK = 48,           /* windows that are rows, at most: whole tiles of either height */
+    CONV_WINDOW_BLOCK = 56,           /* windows that are rows, at most: whole tiles of 7 or 8 rows */
+    CONV_NARROW_ROWS = 8,             /* of a tile with fewer vectors than a full one has */
     CONV_MAX_WIDTH = 64,              /* items of the vectors of a tile, at most */
     CONV_CHANNELS = 16,               /* scaled together if vectors run along windows */
     CONV_WINDOW_ROWS = 8,             /* of a work item of scaling */
@@ -51,7 +52,7 @@ typedef struct {
 } ConvAxis;
 
 /* Products whose lhs elements are contiguous, inside one k block: `length` of them, from `skip` after the first
-   feature of a position on. */
+   feature of a position on. They may continue in the next positions, which then are `features` items apart in lhs. */
 typedef struct {
     int64_t position, skip, length;
 } ConvSegment;
@@ -64,7 +65,8 @@ typedef struct {
    result is large and written once, so stores bypass the caches. The first `pack_tasks` tasks pack
    `strips_per_pack_task` strips of rhs each, unless `packs_items`: each work item packs what it needs. The others wait
    for them, and do `items_per_task` work items each: `item_windows` windows, by blocks, and `strip_group` of the
-   groups and strips. Each takes one of `slots` workspaces in `memory`. */
+   groups and strips; with `windows_first`, work items of the same strips follow each other. Each task takes one of
+   `slots` workspaces in `memory`. */
 typedef struct {
     const char *lhs, *rhs;
     char *result, *panels, *memory;
@@ -74,20 +76,21 @@ typedef struct {
     const ConvSegment *segments;
     int64_t feature_stride, group_stride, output_stride, lane_stride, factor_feature_stride, factor_output_stride;
     int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, nontemporal;
-    int64_t strips, padded, strip_group, packs_items, item_windows;
+    int64_t strips, padded, strip_group, packs_items, item_windows, windows_first;
     int64_t pack_tasks, strips_per_pack_task, work_items, items_per_task, slots, slot_bytes, packed_tasks;
     int32_t *busy;
     int64_t kind, level;
 } ConvProduct;
 
 /* A block of windows: their offsets in lhs and in the result. `lhs_offsets` has what varies with the position, along
-   `axes`. `window_rows` has the first window of each window row, whose windows differ along the last of these axes
+   `axes`. `located` has the lhs offsets of `located_position`, -1: of none. `window_rows` has the first window of each window row, whose windows differ along the last of these axes
    alone, and the end. */
 typedef struct {
     int64_t count, first_result;
-    int64_t base[CONV_MAX_WIDTH], results[CONV_MAX_WIDTH], starts_window_row[CONV_MAX_WIDTH];
+    int64_t base[CONV_MAX_WIDTH], results[CONV_MAX_WIDTH];
     const int64_t *lhs_offsets[CONV_MAX_WIDTH][CONV_MAX_AXES];
-    int64_t rank, window_row_count;
+    int64_t rank, window_row_count, located_position;
+    int64_t located[CONV_MAX_WIDTH];
     int64_t window_rows[CONV_MAX_WIDTH + 1];
     int axes[CONV_MAX_AXES];
 } ConvBlock;
@@ -146,6 +149,7 @@ static void conv_locate_windows(const ConvProduct *p, int64_t first, int64_t cou
     for (int axis = 0; axis < p->rank; axis++)
         if (p->axes[axis].positions > 1) block->axes[varying_axes++] = axis;
     block->rank = varying_axes;
+    block->located_position = -1;
     block->count = count;
     block->window_row_count = 0;
     int64_t last = varying_axes ? block->axes[varying_axes - 1] : -1;
@@ -160,8 +164,8 @@ static void conv_locate_windows(const ConvProduct *p, int64_t first, int64_t cou
         }
         block->base[row] = base;
         block->results[row] = result;
-        block->starts_window_row[row] = row == 0 || changed_axis != last || base != block->base[row - 1];
-        if (block->starts_window_row[row]) block->window_rows[block->window_row_count++] = row;
+        if (row == 0 || changed_axis != last || base != block->base[row - 1])
+            block->window_rows[block->window_row_count++] = row;
         for (changed_axis = p->rank - 1; changed_axis >= 0 && ++window[changed_axis] == p->axes[changed_axis].count;
             changed_axis--)
             window[changed_axis] = 0;
@@ -170,7 +174,6 @@ static void conv_locate_windows(const ConvProduct *p, int64_t first, int64_t cou
     for (; row < filled; row++) {
         block->base[row] = block->base[count - 1];
         block->results[row] = block->results[count - 1];
-        block->starts_window_row[row] = 0;
         for (int64_t i = 0; i < varying_axes; i++) block->lhs_offsets[row][i] = block->lhs_offsets[count - 1][i];
     }
     block->first_result = block->results[0];
@@ -194,24 +197,30 @@ static inline int conv_is_outside(const ConvProduct *p, const ConvBlock *block, 
     return lhs_offset < 0;
 }
 
-/* The lhs offsets of a position of `count` windows; negative: in the padding. */
+/* The lhs offsets of a position of `filled` windows, of which those after the block's last one repeat it; negative: in
+   the padding. */
 static inline void conv_lhs_offsets(
-    const ConvProduct *p, const ConvBlock *block, int64_t count, int64_t position, int64_t *lhs_offsets) {
-    const int64_t *position_indices = p->position_indices + position * p->rank;
-    int64_t last = block->rank - 1, outside = 0;
-    for (int64_t row = 0; row < count; row++) {
-        if (block->starts_window_row[row]) {
-            outside = block->base[row];
-            for (int64_t i = 0; i < last; i++) outside += block->lhs_offsets[row][i][position_indices[block->axes[i]]];
-        }
-        lhs_offsets[row] = last < 0 ? outside
-            : outside + block->lhs_offsets[row][last][position_indices[block->axes[last]]];
+    const ConvProduct *p, const ConvBlock *block, int64_t filled, int64_t position, int64_t *lhs_offsets) {
+    if (!block->rank) {
+        memcpy(lhs_offsets, block->base, filled * sizeof(int64_t));
+        return;
     }
+    const int64_t *position_indices = p->position_indices + position * p->rank;
+    int64_t last = block->rank - 1, index = position_indices[block->axes[last]];
+    int64_t positions = p->axes[block->axes[last]].positions;
+    for (int64_t number = 0; number < block->window_row_count; number++) {
+        int64_t row = block->window_rows[number], end = block->window_rows[number + 1], outer = block->base[row];
+        for (int64_t i = 0; i < last; i++) outer += block->lhs_offsets[row][i][position_indices[block->axes[i]]];
+        const int64_t *along = block->lhs_offsets[row][last] + index;
+        for (; row < end; row++, along += positions) lhs_offsets[row] = outer + *along;
+    }
+    for (int64_t row = block->count; row < filled; row++) lhs_offsets[row] = lhs_offsets[block->count - 1];
 }
 
 #define CONV_LEVEL baseline
 #define CONV_TARGET
 #define CONV_VECTOR_BYTES 16
+#define CONV_FULL_ROWS 6
 #if defined(__aarch64__)
 #include <arm_neon.h>
 #define CONV_VECTORS 4
@@ -231,6 +240,7 @@ static inline void conv_lhs_offsets(
 #define CONV_LEVEL avx2
 #define CONV_TARGET __attribute__((target("avx2,fma")))
 #define CONV_VECTOR_BYTES 32
+#define CONV_FULL_ROWS 6
 #define CONV_VECTORS 2
 #define CONV_STREAM(at, value) _mm256_stream_si256((__m256i *)(at), (__m256i)(value))
 #define CONV_FMA_FLOAT32(a, b, c) (CONV_VECTOR) _mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c))
@@ -240,6 +250,7 @@ static inline void conv_lhs_offsets(
 #define CONV_LEVEL avx512
 #define CONV_TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma")))
 #define CONV_VECTOR_BYTES 64
+#define CONV_FULL_ROWS 7
 #define CONV_VECTORS 4
 #define CONV_STREAM(at, value) _mm512_stream_si512((__m512i *)(at), (__m512i)(value))
 #define CONV_FMA_FLOAT32(a, b, c) (CONV_VECTOR) _mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c))
@@ -260,24 +271,24 @@ typedef struct {
     void (*multiply)(const ConvProduct *, int64_t, char *);
     void (*multiply_groups)(const ConvProduct *, int64_t, char *);
     void (*scale)(const ConvScaling *, int64_t);
-    int64_t vector_bytes, vectors;
+    int64_t vector_bytes, vectors, full_rows;
 } ConvLoops;
 
-#define CONV_LOOPS(item, level, bytes, vectors)                                   \
+#define CONV_LOOPS(item, level, bytes, vectors, full_rows)                        \
     { CONV_NAMED(conv_pack, item, level), CONV_NAMED(conv_multiply, item, level), \
-      CONV_NAMED(conv_multiply_groups, item, level), CONV_NAMED(conv_scale, item, level), bytes, vectors }
+      CONV_NAMED(conv_multiply_groups, item, level), CONV_NAMED(conv_scale, item, level), bytes, vectors, full_rows }
 
 static const ConvLoops conv_loops[][CONV_KINDS] = {
 #if defined(__aarch64__)
-    {CONV_LOOPS(float32, baseline, 16, 4), CONV_LOOPS(float64, baseline, 16, 4),
-     CONV_LOOPS(int32, baseline, 16, 4), CONV_LOOPS(int64, baseline, 16, 4)},
+    {CONV_LOOPS(float32, baseline, 16, 4, 6), CONV_LOOPS(float64, baseline, 16, 4, 6),
+     CONV_LOOPS(int32, baseline, 16, 4, 6), CONV_LOOPS(int64, baseline, 16, 4, 6)},
 #else
-    {CONV_LOOPS(float32, baseline, 16, 2), CONV_LOOPS(float64, baseline, 16, 2), CONV_LOOPS(int32, baseline, 16, 2),
-     CONV_LOOPS(int64, baseline, 16, 2)},
-    {CONV_LOOPS(float32, avx2, 32, 2), CONV_LOOPS(float64, avx2, 32, 2), CONV_LOOPS(int32, avx2, 32, 2),
-     CONV_LOOPS(int64, avx2, 32, 2)},
-    {CONV_LOOPS(float32, avx512, 64, 4), CONV_LOOPS(float64, avx512, 64, 4), CONV_LOOPS(int32, avx512, 64, 4),
-     CONV_LOOPS(int64, avx512, 64, 4)},
+    {CONV_LOOPS(float32, baseline, 16, 2, 6), CONV_LOOPS(float64, baseline, 16, 2, 6), CONV_LOOPS(int32, baseline, 16, 2, 6),
+     CONV_LOOPS(int64, baseline, 16, 2, 6)},
+    {CONV_LOOPS(float32, avx2, 32, 2, 6), CONV_LOOPS(float64, avx2, 32, 2, 6), CONV_LOOPS(int32, avx2, 32, 2, 6),
+     CONV_LOOPS(int64, avx2, 32, 2, 6)},
+    {CONV_LOOPS(float32, avx512, 64, 4, 7), CONV_LOOPS(float64, avx512, 64, 4, 7), CONV_LOOPS(int32, avx512, 64, 4, 7),
+     CONV_LOOPS(int64, avx512, 64, 4, 7)},
 #endif
 };
 
@@ -292,7 +303,8 @@ static int conv_best_level(void) {
 
 static int conv_serves(int64_t kind, int64_t level) { return conv_loops[level][kind].multiply != 0; }
 
-static void conv_vectors(int64_t kind, int64_t level, int64_t *lanes, int64_t *vectors) {
+static void conv_tile_shape(int64_t kind, int64_t level, int64_t *lanes, int64_t *vectors, int64_t *rows) {
+    *rows = conv_loops[level][kind].full_rows;
     *lanes = conv_loops[level][kind].vector_bytes / (kind == CONV_FLOAT64 || kind == CONV_INT64 ? 8 : 4);
     *vectors = conv_loops[level][kind].vectors;
 }
@@ -331,8 +343,8 @@ static void conv_scaling_task(int64_t task, void *scaling) {
 
 static int conv_best_level(void) { return 0; }
 static int conv_serves(int64_t kind, int64_t level) { return (void)kind, (void)level, 0; }
-static void conv_vectors(int64_t kind, int64_t level, int64_t *lanes, int64_t *vectors) {
-    (void)kind, (void)level, *lanes = *vectors = 1;
+static void conv_tile_shape(int64_t kind, int64_t level, int64_t *lanes, int64_t *vectors, int64_t *rows) {
+    (void)kind, (void)level, *lanes = *vectors = *rows = 1;
 }
 static void conv_product_task(int64_t task, void *product) { (void)task, (void)product; }
 static void conv_scaling_task(int64_t task, void *scaling) { (void)task, (void)scaling; }

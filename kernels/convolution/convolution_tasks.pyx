@@ -50,7 +50,7 @@ cdef extern from "convolution_tasks.h" nogil:
         const ConvSegment *segments
         int64_t feature_stride, group_stride, output_stride, lane_stride, factor_feature_stride, factor_output_stride
         int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, nontemporal
-        int64_t strips, padded, strip_group, packs_items, item_windows
+        int64_t strips, padded, strip_group, packs_items, item_windows, windows_first
         int64_t pack_tasks, strips_per_pack_task, work_items, items_per_task, slots, slot_bytes, packed_tasks
         int32_t *busy
         int64_t kind, level
@@ -77,7 +77,7 @@ cdef extern from "convolution_tasks.h" nogil:
 
     int conv_best_level()
     int conv_serves(int64_t kind, int64_t level)
-    void conv_vectors(int64_t kind, int64_t level, int64_t *lanes, int64_t *vectors)
+    void conv_tile_shape(int64_t kind, int64_t level, int64_t *lanes, int64_t *vectors, int64_t *rows)
     void conv_product_task(int64_t task, void *product) noexcept
     void conv_scaling_task(int64_t task, void *scaling) noexcept
     bint conv_are_finite_float32(const uint32_t *bits, int64_t count)
@@ -111,11 +111,11 @@ def supports(name, level):
     return name in _KINDS and bool(conv_serves(_KINDS[name], level))
 
 
-def vectors(name, level):
-    """The items of a vector, and the vectors of a tile, at most."""
-    cdef int64_t lanes, max_vectors
-    conv_vectors(_KINDS[name], level, &lanes, &max_vectors)
-    return lanes, max_vectors
+def tile_shape(name, level):
+    """The items of a vector, the vectors of a tile, at most, and the rows of tiles of so many vectors."""
+    cdef int64_t lanes, max_vectors, rows
+    conv_tile_shape(_KINDS[name], level, &lanes, &max_vectors, &rows)
+    return lanes, max_vectors, rows
 
 
 def are_finite(cnp.ndarray values not None):
@@ -186,7 +186,7 @@ cdef class Products:
         (p.by_windows, p.by_groups, p.is_direct, p.windows, p.inner, p.block, p.rows, p.vectors,
             p.last_vectors) = layout["tiles"]
         (p.strips, p.padded, p.strip_group, p.work_items, p.nontemporal) = layout["strips"]
-        p.packs_items, p.item_windows = layout["items"]
+        p.packs_items, p.item_windows, p.windows_first = layout["items"]
         if not p.by_groups and not p.packs_items:
             strips = p.k_block_count * p.groups * p.strips
             self.panel_bytes = rounded(p.k_size * p.groups * p.padded * self.itemsize)

@@ -292,6 +292,38 @@ def test_constant_factors_are_packed_once(size):
     assert not variable(lhs, rhs).any()
 
 
+@needs_floats
+@pytest.mark.parametrize("columns", [20, 64, 130])
+@pytest.mark.parametrize(
+    ("stride", "low", "high"), [(1, 0, 0), (2, 2, 3), (1, 6, 6), (3, -1, 8), (7, 20, 30)]
+)
+def test_positions_whose_features_are_contiguous(columns, stride, low, high):
+    """Windows that lie in the padding in part, on either side or on both, are read like those that do not."""
+    inner = axis(9, 7, stride=stride, low=low, high=high)
+    generator = np.random.default_rng(13)
+    reverse = axis(6, 4, low=3, high=2, is_reversed=True)
+    for axes in ((inner,), (axis(5, 3, low=2, high=1), inner), (inner, reverse)):
+        lhs = short_floats(generator, (2, *(a.size for a in axes), 3))
+        rhs = short_floats(generator, (*(a.window for a in axes), 3, columns))
+        lhs.flat[5], rhs.flat[9] = np.nan, np.inf
+        assert same_bits(convolved(lhs, rhs, axes), part_by_part(lhs, rhs, axes))
+
+
+@needs_integers
+@pytest.mark.parametrize("windows", [6, 7, 13, 54, 57, 223, 3700])
+@pytest.mark.parametrize("columns", [32, 64, 144, 1030])
+def test_work_items_cover_all_windows_and_columns(windows, columns):
+    features = 9 if windows > 1000 else 300
+    generator = np.random.default_rng(windows)
+    axes = (axis(windows, 1),)
+    lhs = generator.integers(-9, 9, (1, windows, features), np.int32)
+    rhs = generator.integers(-9, 9, (1, features, columns), np.int32)
+    expected = np.rint(lhs[0].astype(np.float64) @ rhs[0]).astype(np.int32)
+    for is_constant in (False, True):
+        got = convolved(lhs, rhs, axes, is_constant=is_constant, threads=3)
+        np.testing.assert_array_equal(got[0], expected)
+
+
 @needs_integers
 def test_strips_of_a_few_columns_are_packed_apart():
     """Where vectors run along windows, strips of contiguous output features are narrower than vectors."""
