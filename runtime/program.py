@@ -112,17 +112,17 @@ class Program:
         self.function = function
         self.type = function.type
         self._plan = lower(function, options, choose)
-        self.memory = memory_use(self._plan)
+        count, processes = len(self.type.inputs), 1
+        if placement is not None:
+            count, processes = placement.input_count, placement.process_count
+        donated = range(count) if options.donate == "all" else options.donate
+        self.memory = memory_use(self._plan, donated)
         self._types = function.type.results
         self._options = options
         self._has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
         self._runner = _runner_of(function, self._plan, options, runner, placement)
         self._constants = memory_of(self._plan.constants.values())
-        count, processes = len(self.type.inputs), 1
-        if placement is not None:
-            count, processes = placement.input_count, placement.process_count
-            self._types *= processes
-        donated = range(count) if options.donate == "all" else options.donate
+        self._types *= processes
         self._donated = [count * process + index for process in range(processes) for index in donated]
         limits = (options.max_steps, options.timeout, options.max_bytes)
         self._new_limits: Callable[[], Limits] | None = (

@@ -462,6 +462,33 @@ def test_memory_of_a_chain() -> None:
     assert figures(CHAIN) == Memory(arguments=BYTES, results=BYTES, temporaries=0, constants=0)
 
 
+def test_memory_of_results_in_donated_inputs() -> None:
+    negated = """
+    func.func @main(%a: tensor<100000xf32>) -> tensor<100000xf32> {
+      %0 = stablehlo.negate %a : tensor<100000xf32>
+      return %0 : tensor<100000xf32>
+    }
+    """
+    taken = Memory(arguments=BYTES, results=BYTES, aliased=BYTES)
+    assert figures(negated, donate=(0,)) == taken == figures(negated, donate="all")
+    assert figures(negated).aliased == 0
+    product = """
+    func.func @main(%a: tensor<100x100xf32>) -> tensor<100x100xf32> {
+      %0 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0]
+        : (tensor<100x100xf32>, tensor<100x100xf32>) -> tensor<100x100xf32>
+      return %0 : tensor<100x100xf32>
+    }
+    """
+    assert figures(product, donate=(0,)).aliased == 0
+    twice = """
+    func.func @main(%a: tensor<100xf32>, %b: tensor<100xf32>)
+        -> (tensor<100xf32>, tensor<100xf32>, tensor<100xf32>) {
+      return %b, %b, %a : tensor<100xf32>, tensor<100xf32>, tensor<100xf32>
+    }
+    """
+    assert [figures(twice, donate=some).aliased for some in ((), (1,), (0, 1))] == [0, 400, 800]
+
+
 def test_views_take_no_memory() -> None:
     text = """
     func.func @main(%a: tensor<200x50xf32>) -> tensor<50xf32> {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,14 @@ class Memory(Record):
         results: of the results.
         temporaries: the most that values which are no results hold at the same time.
         constants: of the program's constants.
+        aliased: of the results that stand in the memory of inputs which a call may consume.
     """
 
     arguments: int = 0
     results: int = 0
     temporaries: int = 0
     constants: int = 0
+    aliased: int = 0
 
     def figures(self) -> dict[str, int]:
         """The figure of each kind."""
@@ -37,9 +39,15 @@ class Memory(Record):
         return Memory(*map(max, self.figures().values(), other.figures().values()))
 
 
-def memory_use(plan: Plan) -> Memory:
-    """What a run of a function's plan takes."""
-    run = _Run(plan, [_Buffer(0, is_owned=False) for _ in plan.arguments])
+def memory_use(plan: Plan, donated: Collection[int] = ()) -> Memory:
+    """What a run of a function's plan takes.
+
+    Args:
+        plan: the plan of a function.
+        donated: numbers of the arguments that a run may consume.
+    """
+    arguments = [_Buffer(0, is_owned=index in donated) for index in range(len(plan.arguments))]
+    run = _Run(plan, arguments)
     constants = {
         id(value): _held_bytes(value)
         for subplan in _all_plans(plan)
@@ -51,6 +59,7 @@ def memory_use(plan: Plan) -> Memory:
         results=sum(plan.slot_bytes[slot] for slot in plan.results),
         temporaries=run.peak(without=run.result_buffers()),
         constants=sum(constants.values()),
+        aliased=run.bytes_of_results_in([arguments[index] for index in donated]),
     )
 
 
@@ -115,8 +124,18 @@ class _Run:
         result_buffers_ = {self.buffers[slot] for slot in self.plan.results if slot not in self.strided}
         return {
             buffer
-            for buffer in result_buffers_ if buffer.bytes in {bytes[slot] for slot in self.plan.results}
+            for buffer in result_buffers_
+            if buffer.bytes in {bytes[slot] for slot in self.plan.results}
         }
+
+    def bytes_of_results_in(self, buffers: Sequence[_Buffer]) -> int:
+        """The bytes of the results that stand in given buffers; in each buffer stands one."""
+        slots = {
+            self.buffers[slot]: slot
+            for slot in self.plan.results
+            if slot not in self.strided and self.buffers[slot] in buffers
+        }
+        return sum(self.plan.slot_bytes[slot] for slot in slots.values())
 
     def _bind(self, slot: int, buffer: _Buffer) -> None:
         self.buffers[slot] = buffer

@@ -282,24 +282,20 @@ def check_programs_that_were_exported_for_the_cpu() -> None:
         for_others.call(1.0)
 
 
-HAS_LAYOUTS = jax.__version_info__ >= (0, 8)
-"""Whether jaxlib asks a plugin for the layouts of arrays; an earlier one takes all for row-major."""
-
-
 def check_layouts() -> None:
     values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     for order in itertools.permutations(range(3)):
         layout = Format(Layout(order), SingleDeviceSharding(jax.devices()[0]))
         x = jax.device_put(values, layout)
-        assert not HAS_LAYOUTS or x.format.layout.major_to_minor == order
+        assert x.format.layout.major_to_minor == order
         copy = jax.device_put(x, jax.devices()[0], may_alias=False)
         for array in (x, copy, jax.device_put(jnp.array(values), layout), x.copy()):
             np.testing.assert_array_equal(array, values)
         made = jax.jit(
             lambda x: (x + 1, x.sum((0, 1)), x[0]), in_shardings=layout, out_shardings=(layout, None, None)
         )
-        for result in (made(x), made(values)) if HAS_LAYOUTS else [made(values)]:
-            assert not HAS_LAYOUTS or result[0].format.layout.major_to_minor == order
+        for result in (made(x), made(values)):
+            assert result[0].format.layout.major_to_minor == order
             np.testing.assert_array_equal(result[0], values + 1)
             np.testing.assert_array_equal(result[1], values.sum((0, 1)))
             assert result[2].format.layout.major_to_minor == (0, 1)
@@ -325,8 +321,6 @@ def check_layouts_of_compiled_programs() -> None:
     )
     assert [one.layout.major_to_minor for one in compiled.input_formats[0]] == [(1, 0), (0, 1)]
     assert [one.layout.major_to_minor for one in compiled.output_formats] == [(0, 1), (1, 0)]
-    if not HAS_LAYOUTS:  # JAX refuses the argument
-        return
     y = jax.device_put(np.eye(3, dtype=np.float32), compiled.input_formats[0][1])
     product, more = compiled(jax.device_put(values, columns), y)
     np.testing.assert_array_equal(product, values)
@@ -342,7 +336,7 @@ def check_layouts_of_promised_and_serialized_results() -> None:
     )
     for _ in range(3):  # the first calls show that it is long
         result = long(x)
-        assert not HAS_LAYOUTS or result.format.layout.major_to_minor == (1, 0)
+        assert result.format.layout.major_to_minor == (1, 0)
         assert result[5, 7] == 8 == np.asarray(result)[5, 7]
     halves = jax.device_put(jnp.ones((4, 6), jnp.bfloat16), columns)
     np.testing.assert_array_equal(halves.astype(np.float32), np.ones((4, 6)))
@@ -350,7 +344,9 @@ def check_layouts_of_promised_and_serialized_results() -> None:
     again = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
     result = again(x)
     np.testing.assert_array_equal(result, x + 1)
-    if jax.__version_info__ >= (0, 9):  # before, results of a deserialized program count as row-major
+    if (
+        not (0, 8) <= jax.__version_info__ < (0, 9)
+    ):  # which count results of a deserialized program as row-major
         assert result.format.layout.major_to_minor == (1, 0)
 
 

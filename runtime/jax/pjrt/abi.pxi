@@ -527,6 +527,10 @@ cdef struct DefaultLayoutArgs:
     size_t rank
     void *layout
 
+cdef struct LayoutsExtension:
+    Extension base
+    void *functions[7]
+
 cdef struct ShardingsExtension:
     Extension base
     void *functions[2]

@@ -111,9 +111,11 @@ cdef object array_of(Buffer *buffer):
     Raises:
         ExecutionError: it is deleted.
     """
-    if buffer.is_deleted or buffer.array == NULL:
+    # Another thread without Python's lock may take the array away meanwhile; its reference lives while this one has it.
+    cdef PyObject *array = buffer.array
+    if buffer.is_deleted or array == NULL:
         raise ExecutionError("Array has been deleted or donated.")
-    return <object>buffer.array
+    return <object>array
 
 
 # ---- memory of the caller
@@ -419,14 +421,17 @@ cdef Error *buffer_ready_event(PointerArgs *args) noexcept nogil:
 cdef Error *buffer_pointer(PointerArgs *args) noexcept nogil:
     """The address of the elements, as soon as they are there."""
     cdef Buffer *buffer = <Buffer *>args.handle
+    cdef PyObject *array
     if lacks(args, &args.value):
         return short_structure()
     wait_for_event(buffer.ready)
     if buffer.ready.code != CODE_OK:
         return event_failure(buffer.ready)
-    if buffer.is_deleted or buffer.array == NULL:
+    array = pin(buffer)
+    if array == NULL:
         return deleted_buffer()
-    args.value = array_data(buffer.array)
+    args.value = array_data(array)
+    unpin(buffer)
     return NULL
 
 

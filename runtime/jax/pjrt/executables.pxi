@@ -6,6 +6,10 @@ cdef struct Texts:
     const char **items
     size_t *sizes
 
+cdef struct LayoutList:
+    Py_ssize_t count
+    MemoryLayout **items
+
 cdef struct Executable:
     Py_ssize_t references
     PyObject *program
@@ -24,6 +28,8 @@ cdef struct Executable:
     int64_t *result_dims
     int64_t **result_layouts
     int *result_memories
+    LayoutList argument_layout_texts
+    LayoutList result_layout_texts
     Texts argument_shardings
     Texts result_shardings
     Texts argument_memory_kinds
@@ -49,6 +55,8 @@ cdef int _fill_lists(Executable *executable, object program) except -1:
     fill_memory_kinds(&executable.argument_memory_kinds, kinds, executable.argument_count)
     free(kinds)
     fill_memory_kinds(&executable.result_memory_kinds, executable.result_memories, executable.result_count)
+    fill_layouts(&executable.argument_layout_texts, program.argument_layout_texts)
+    fill_layouts(&executable.result_layout_texts, program.result_layout_texts)
     fill_texts(&executable.argument_shardings, program.argument_shardings)
     fill_texts(&executable.result_shardings, program.result_shardings)
     return 0
@@ -136,6 +144,8 @@ cdef void release_executable(Executable *executable) noexcept nogil:
         for index in range(executable.result_count):
             free(executable.result_layouts[index])
         free(executable.result_layouts)
+        free(executable.argument_layout_texts.items)
+        free(executable.result_layout_texts.items)
         free_texts(&executable.argument_shardings)
         free_texts(&executable.result_shardings)
         free_texts(&executable.argument_memory_kinds)
@@ -340,10 +350,6 @@ cdef Error *executable_result_types(ListArgs *args) noexcept nogil:
     return NULL
 
 
-cdef void _free_bytes(void *holder) noexcept nogil:
-    free(holder)
-
-
 cdef Error *_answer_bytes(SerializeArgs *args, const char *name) noexcept nogil:
     """Answer with a copy of what a method of the program returns."""
     if lacks(args, &args.delete):
@@ -363,7 +369,7 @@ cdef Error *_get_bytes(SerializeArgs *args, const char *name) noexcept with gil:
     args.holder = allocate(args.size)
     memcpy(args.holder, <const char *>data, args.size)
     args.data = <const char *>args.holder
-    args.delete = _free_bytes
+    args.delete = free_holder
     return NULL
 
 
@@ -402,11 +408,12 @@ cdef Error *executable_optimized_program(OptimizedProgramArgs *args) noexcept no
     return _get_program_text(args.program, args.executable)
 
 
-cdef Error *_get_memory(CompiledMemoryArgs *args) noexcept with gil:
+cdef Error *_get_memory(CompiledMemoryArgs *args, int64_t *peak) noexcept with gil:
     try:
-        arguments, results, aliased, temporaries = _program(args.executable).memory()
+        arguments, results, donated, temporaries, peak_bytes = _program(args.executable).memory()
         args.arguments, args.results = arguments, results
-        args.aliased, args.temporaries = aliased, temporaries
+        args.aliased, args.temporaries = donated, temporaries
+        peak[0] = peak_bytes
     except BaseException as exception:
         return error_of(exception)
     return NULL
@@ -414,17 +421,18 @@ cdef Error *_get_memory(CompiledMemoryArgs *args) noexcept with gil:
 
 cdef Error *executable_memory(CompiledMemoryArgs *args) noexcept nogil:
     cdef Error *error
+    cdef int64_t peak = 0
     if lacks(args, &args.host_temporaries):
         return short_structure()
     if not begin_call():
         return shutting_down()
-    error = _get_memory(args)
+    error = _get_memory(args, &peak)
     args.code = args.host_code = args.host_arguments = args.host_results = 0
     args.host_aliased = args.host_temporaries = 0
     if not lacks(args, &args.peak):
-        args.peak = args.arguments + args.results + args.temporaries - args.aliased
+        args.peak = peak
     if not lacks(args, &args.peak_unpadded):
-        args.total = args.total_allocated = args.peak_unpadded = args.peak
+        args.total = args.total_allocated = args.peak_unpadded = peak
         args.indefinite = 0
     return error
 

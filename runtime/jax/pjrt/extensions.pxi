@@ -1,6 +1,8 @@
-# Lists that an executable answers with, and the extension that tells how arguments and results are divided.
+# Lists that an executable answers with, and the extensions that tell how arguments and results are divided, and in
+# which layouts they are.
 
 cdef ShardingsExtension SHARDINGS
+cdef LayoutsExtension LAYOUTS
 
 
 cdef int fill_texts(Texts *texts, list values) except -1:
@@ -70,6 +72,38 @@ cdef Error *result_memory_kinds(SizedListsArgs *args) noexcept nogil:
     return answer_texts(args, &executable.result_memory_kinds, executable.result_count)
 
 
+cdef int fill_layouts(LayoutList *layouts, list texts) except -1:
+    """Make layouts of texts, which the list keeps."""
+    cdef Py_ssize_t index
+    cdef bytes text
+    cdef MemoryLayout *layout
+    layouts.count = len(texts)
+    layouts.items = <MemoryLayout **>allocate(layouts.count * (sizeof(MemoryLayout *) + sizeof(MemoryLayout)))
+    layout = <MemoryLayout *>(layouts.items + layouts.count)
+    for index in range(layouts.count):
+        text = texts[index]
+        layout.text, layout.size = text, len(text)
+        layouts.items[index] = layout
+        layout += 1
+    return 0
+
+
+cdef Error *layouts_of_arguments(CountedListArgs *args) noexcept nogil:
+    cdef Executable *executable = <Executable *>args.handle
+    if lacks(args, &args.items):
+        return short_structure()
+    args.count, args.items = executable.argument_layout_texts.count, executable.argument_layout_texts.items
+    return NULL
+
+
+cdef Error *layouts_of_results(CountedListArgs *args) noexcept nogil:
+    cdef Executable *executable = <Executable *>args.handle
+    if lacks(args, &args.items):
+        return short_structure()
+    args.count, args.items = executable.result_layout_texts.count, executable.result_layout_texts.items
+    return NULL
+
+
 cdef Error *result_dimensions(SizedListsArgs *args) noexcept nogil:
     """The sizes of all results one after the other, and the ranks."""
     cdef Executable *executable = <Executable *>args.handle
@@ -137,4 +171,14 @@ cdef void fill_extensions(Api *api) noexcept:
     SHARDINGS.base.kind = EXTENSION_SHARDINGS
     SHARDINGS.functions[0] = <void *>argument_shardings
     SHARDINGS.functions[1] = <void *>result_shardings
+    SHARDINGS.base.next = &LAYOUTS.base
+    LAYOUTS.base.struct_size = sizeof(LayoutsExtension)
+    LAYOUTS.base.kind = EXTENSION_LAYOUTS
+    LAYOUTS.functions[0] = <void *>layout_destroy
+    LAYOUTS.functions[1] = <void *>layout_serialize
+    LAYOUTS.functions[2] = <void *>default_layout  # of a client
+    LAYOUTS.functions[3] = <void *>layout_of_buffer
+    LAYOUTS.functions[4] = <void *>default_layout  # of a topology
+    LAYOUTS.functions[5] = <void *>layouts_of_results
+    LAYOUTS.functions[6] = <void *>layouts_of_arguments
     api.extensions = &SHARDINGS.base

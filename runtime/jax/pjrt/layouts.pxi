@@ -1,6 +1,10 @@
 # Layouts of arrays: the order of their dimensions in memory. A layout is a pointer to the dimensions from the minor to
 # the major one, or NULL for the order of C. Arrays are not tiled.
 
+cdef struct MemoryLayout:
+    size_t size
+    const char *text
+
 cdef int64_t ROW_MAJOR[MAX_RANK][MAX_RANK]
 """For each rank the layout in C order."""
 
@@ -90,3 +94,64 @@ cdef Buffer *keep_laid_out(
         with nogil:
             complete_event(done, CODE_OK, NULL, 0)
     return buffer
+
+
+# ---- layouts as objects of PJRT, which are texts such as {1,0}
+
+cdef enum:
+    LAYOUT_TEXT_BYTES = 3 * MAX_RANK + 3
+"""Braces, the end, and for each dimension two digits and a comma."""
+
+
+cdef MemoryLayout *new_memory_layout(const int64_t *minor_to_major, size_t rank) noexcept nogil:
+    """A layout that the caller frees; NULL stands for the order of C."""
+    cdef MemoryLayout *layout = <MemoryLayout *>allocate(sizeof(MemoryLayout) + LAYOUT_TEXT_BYTES)
+    cdef char *text = <char *>(layout + 1)
+    cdef size_t index
+    if minor_to_major == NULL and rank:
+        minor_to_major = ROW_MAJOR[rank - 1]
+    layout.text = text
+    layout.size = snprintf(text, LAYOUT_TEXT_BYTES, b"{")
+    for index in range(rank):
+        layout.size += snprintf(
+            text + layout.size, LAYOUT_TEXT_BYTES - layout.size, b"%s%d", b"," if index else b"", <int>minor_to_major[index]
+        )
+    layout.size += snprintf(text + layout.size, LAYOUT_TEXT_BYTES - layout.size, b"}")
+    return layout
+
+
+cdef Error *layout_destroy(HandleArgs *args) noexcept nogil:
+    if lacks(args, &args.handle):
+        return short_structure()
+    free(args.handle)
+    return NULL
+
+
+cdef Error *layout_serialize(SerializeArgs *args) noexcept nogil:
+    cdef MemoryLayout *layout = <MemoryLayout *>args.handle
+    if lacks(args, &args.delete):
+        return short_structure()
+    args.size = layout.size
+    args.holder = allocate(layout.size)
+    memcpy(args.holder, layout.text, layout.size)
+    args.data = <const char *>args.holder
+    args.delete = free_holder
+    return NULL
+
+
+cdef Error *default_layout(DefaultLayoutArgs *args) noexcept nogil:
+    """The layout of arrays for which none is asked: the order of C."""
+    if lacks(args, &args.layout):
+        return short_structure()
+    if args.rank > MAX_RANK:
+        return plain_error(CODE_UNIMPLEMENTED, b"NimbleHLO does not offer arrays of more than 64 dimensions")
+    args.layout = new_memory_layout(NULL, args.rank)
+    return NULL
+
+
+cdef Error *layout_of_buffer(PointerArgs *args) noexcept nogil:
+    cdef Buffer *buffer = <Buffer *>args.handle
+    if lacks(args, &args.value):
+        return short_structure()
+    args.value = new_memory_layout(buffer.minor_to_major, buffer.rank)
+    return NULL

@@ -52,6 +52,14 @@ def _layout(type: Type, mode: Attribute | None) -> Layout:
     return None if order == tuple(reversed(range(rank))) else order
 
 
+def layout_texts(types: Sequence[Type], layouts: Sequence[Layout]) -> list[bytes]:
+    """Layouts of arguments or results as XLA writes them, such as ``{1,0}``."""
+    return [
+        f"{{{','.join(map(str, _order(type, layout)))}}}".encode()
+        for type, layout in zip(types, layouts, strict=True)
+    ]
+
+
 def with_layouts(
     text: bytes, module: Module, arguments: Sequence[Layout], results: Sequence[Layout]
 ) -> bytes:
@@ -79,10 +87,13 @@ def with_layouts(
 
 
 def _orders(types: Sequence[Type], layouts: Sequence[Layout]) -> str:
-    orders = []
-    for type, layout in zip(types, layouts, strict=True):
-        assert isinstance(type, TensorType)
-        rank = len(type.shape)
-        order = tuple(reversed(range(rank))) if layout is None else layout
-        orders.append(f"dense<{list(order) if rank else ''}> : tensor<{rank}xindex>")
-    return ", ".join(orders)
+    orders = [_order(type, layout) for type, layout in zip(types, layouts, strict=True)]
+    return ", ".join([f"dense<{list(order) or ''}> : tensor<{len(order)}xindex>" for order in orders])
+
+
+def _order(type: Type, layout: Layout) -> tuple[int, ...]:
+    """The dimensions from the minor to the major one. A token is an array of nothing."""
+    if layout is not None:
+        return layout
+    rank = len(type.shape) if isinstance(type, TensorType) else 1
+    return tuple(reversed(range(rank)))

@@ -130,6 +130,11 @@ cdef void *allocate(size_t size) noexcept nogil:
     return memory
 
 
+cdef void free_holder(void *holder) noexcept nogil:
+    """Free what backs an answer, for a caller who has read it."""
+    free(holder)
+
+
 cdef object dtype_of(int kind):
     """The dtype of a PJRT element type.
 

@@ -26,7 +26,7 @@ from .client import MEMORY_KINDS, platform_version
 from .compile_options import CompileOptions, device_assignment, parse_compile_options
 from .cost import cost_of
 from .element_types import KINDS, PRED
-from .layouts import layouts_of, with_layouts
+from .layouts import layout_texts, layouts_of, with_layouts
 from .partitioned import PartitionedProgram, divide_callbacks, propagated
 
 MAX_QUICK_BYTES: Final = 1 << 20
@@ -52,9 +52,11 @@ class LoadedProgram:
         run_partitioned: runs it on the arrays of several devices; only there if it is for several.
         result_shapes: the sizes of each result on a device.
         argument_layouts, result_layouts: their dimensions from the minor to the major one; None: in C order.
+        argument_layout_texts, result_layout_texts: the same as XLA writes them.
         argument_memories, result_memories: numbers of the kinds of memory that arguments and results are in.
         argument_shardings, result_shardings: the OpSharding of each argument and result; none for one device.
         donated: numbers of the arguments whose memory a call may use, and which it deletes.
+        donated_bytes: the bytes of these arguments on a device.
         replicas, partitions, device_ids: see `CompileOptions`.
         name: the module's name.
         fingerprint: equal for equal programs, options and versions.
@@ -65,7 +67,8 @@ class LoadedProgram:
         is_whole = len(options.device_ids) == 1
         types, result_types = function.type.inputs, function.type.results
         donors = _donors(function)
-        self.donated = _with_results(donors, list(map(_bytes, types)), list(map(_bytes, result_types)))
+        sizes = list(map(_bytes, types))
+        self.donated = _with_results(donors, sizes, list(map(_bytes, result_types)))
         self.calls_python = calls_python
         self.is_synchronous = options.settings.synchronous
         if options.partitions > 1:
@@ -91,8 +94,11 @@ class LoadedProgram:
         self.result_shapes = [shape for _, shape in described]
         self.argument_layouts = layouts_of(function.type.inputs, function.argument_attributes)
         self.result_layouts = layouts_of(function.type.results, function.result_attributes)
+        self.argument_layout_texts = layout_texts(function.type.inputs, self.argument_layouts)
+        self.result_layout_texts = layout_texts(function.type.results, self.result_layouts)
         self.result_memories = _memories(function.result_attributes)
         self.argument_memories = _memories(function.argument_attributes)
+        self._device_bytes: tuple[int, int] | None = None
         self.argument_shardings: list[bytes] = []
         self.result_shardings: list[bytes] = []
         if options.replicas > 1:
@@ -101,12 +107,13 @@ class LoadedProgram:
             partitioned = PartitionedProgram(module, options.partitions, self.run, local is not None)
             self.run_partitioned = partitioned
             self.result_shapes = [shards.shard_shape for shards in partitioned.results]
-            shapes = [shards.shard_shape for shards in partitioned.arguments]
-            self.donated = _with_results(
-                donors, list(map(_bytes, types, shapes)), list(map(_bytes, result_types, self.result_shapes))
-            )
+            sizes = list(map(_bytes, types, [shards.shard_shape for shards in partitioned.arguments]))
+            result_sizes = list(map(_bytes, result_types, self.result_shapes))
+            self.donated = _with_results(donors, sizes, result_sizes)
+            self._device_bytes = sum(sizes), sum(result_sizes)
             self.argument_shardings = [shards.op_sharding for shards in partitioned.arguments]
             self.result_shardings = [shards.op_sharding for shards in partitioned.results]
+        self.donated_bytes = sum(sizes[index] for index in self.donated)
         self.replicas = options.replicas
         self.partitions = options.partitions
         self.device_ids = options.device_ids
@@ -147,10 +154,16 @@ class LoadedProgram:
         """The DeviceAssignmentProto that says on which devices it runs."""
         return device_assignment(self._options)
 
-    def memory(self) -> tuple[int, int, int, int]:
-        """Bytes of a call's arguments, results, results in memory of arguments, and temporaries."""
+    def memory(self) -> tuple[int, int, int, int, int]:
+        """Bytes of a call's arguments and results on a device, of donated arguments, of temporaries, of all.
+
+        A donated argument makes way for a result of as many bytes, as with XLA. A result that does not stand
+        in the argument's memory has its own until the call ends, which the last figure counts.
+        """
         needed = self._program.executable.memory()
-        return needed.arguments, needed.results, 0, needed.temporaries
+        arguments, results = self._device_bytes or (needed.arguments, needed.results)
+        peak = arguments + results + needed.temporaries - needed.aliased
+        return arguments, results, self.donated_bytes, needed.temporaries, peak
 
     def cost(self) -> dict[str, float]:
         """What a call costs: see `cost_of`."""

@@ -59,7 +59,7 @@ cdef Error *topology_serialize(SerializeArgs *args) noexcept nogil:
     args.size = snprintf(text, TEXT_BYTES, b"%d", <int>(<Client *>args.handle).device_count)
     args.data = text
     args.holder = text
-    args.delete = _free_bytes
+    args.delete = free_holder
     return NULL
 
 

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pypjrt
 import pytest
+from pypjrt import extensions
 
 PROGRAM = """
 func.func @main(%a: tensor<2x3xf32>, %b: tensor<f32>) -> (tensor<3x2xf32>, tensor<f32>) {
@@ -46,6 +47,12 @@ def run_a_program(path: str) -> None:
         np.frombuffer(turned.to_host(), np.float32).reshape(3, 2), values.reshape(2, 3).T
     )
     assert np.frombuffer(doubled.to_host(), np.float32) == 5
+    row_major = extensions.default_layout(client, 11, (2, 3))
+    with extensions.buffer_layout(turned) as layout:
+        assert layout.serialize() == b"{1,0}" == row_major.serialize()
+    for which in ("parameters", "outputs"):
+        layouts = extensions.executable_layouts(executable, which)
+        assert [layout.serialize() for layout in layouts] == [b"{1,0}", b"{}"]
     with pytest.raises(pypjrt.errors.InvalidArgument, match="expected"):
         client.compile("func.func @main() { malformed }")
 
@@ -57,8 +64,8 @@ def call_every_function_with_a_short_structure(path: str) -> None:
     table = library.GetPjrtApi()
     size = ctypes.c_size_t.from_address(table).value
     assert size == 40 + 138 * 8
-    for slot in range(138):
-        function = ctypes.c_void_p.from_address(table + 40 + 8 * slot).value
+    functions = [ctypes.c_void_p.from_address(table + 40 + 8 * slot).value for slot in range(138)]
+    for slot, function in enumerate([*functions, *functions_of_extensions(table)]):
         structure = (ctypes.c_size_t * 64)(16)
         prototype = ctypes.CFUNCTYPE(None if slot in VOID else ctypes.POINTER(Error), ctypes.c_void_p)
         error = prototype(function)(ctypes.addressof(structure))
@@ -66,6 +73,18 @@ def call_every_function_with_a_short_structure(path: str) -> None:
         if slot not in VOID | NO_ARGUMENTS:
             assert error, f"function {slot} takes a structure without fields"
             assert error.contents.code in (3, 12), f"function {slot} fails with {error.contents.code}"
+
+
+def functions_of_extensions(table: int) -> list[int | None]:
+    """The functions of all extensions, whose structures begin with their size, number and the next one."""
+    functions = []
+    extension = ctypes.c_void_p.from_address(table + 8).value
+    while extension:
+        size, _, following = (ctypes.c_size_t * 3).from_address(extension)
+        functions += list((ctypes.c_void_p * ((size - 24) // 8)).from_address(extension + 24))
+        extension = following
+    assert len(functions) == 9
+    return functions
 
 
 if __name__ == "__main__":
