@@ -7,6 +7,7 @@ order of the specification this is associative, so that the result does not depe
 wins, else the best value with its lowest index (of equal zeros, the last one's sign).
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -17,10 +18,11 @@ from ..launch.compilation import flat
 from ..launch.threads import division
 from ..simd.block_sizes import ARGUMENT_BLOCK, ARGUMENT_CHUNK
 from ..simd.monoids import computing_dtype, storage_dtype, supports_element
-from .dimension_groups import check_dimensions, dimension_groups
 
 _MAX_SHORT_ROW = 32
 """The longest rows that are reduced across, many at a time."""
+
+
 
 ArgReduction = Callable[[np.ndarray, np.ndarray | None, Any, Any], tuple[np.ndarray, np.ndarray]]
 
@@ -29,8 +31,18 @@ def supports_arg(shape: Sequence[int], dtype: Any, index_dtype: Any, dimensions:
     """Whether `prepare_arg` has a kernel: real values, integer indices, neighbouring dimensions."""
     if not supports_element(dtype) or np.dtype(dtype).kind in "bc" or np.dtype(index_dtype).kind not in "iu":
         return False
-    reduced = sum(group.reduced for group in dimension_groups(shape, dimensions))
-    return reduced == 1 and prod(shape) > 0
+    runs = [is_reduced for is_reduced, _ in _runs(shape, dimensions)]
+    return runs.count(True) == 1 and prod(shape) > 0
+
+
+def _runs(shape: Sequence[int], dimensions: Sequence[int]) -> list[tuple[bool, int]]:
+    """The sizes of runs of dimensions that are all reduced (True) or all stay; those of size 1 are left out.
+    """
+    large = [d for d, size in enumerate(shape) if size != 1]
+    return [
+        (is_reduced, prod(shape[d] for d in run))
+        for is_reduced, run in itertools.groupby(large, lambda d: d in dimensions)
+    ]
 
 
 def prepare_arg(
@@ -58,18 +70,18 @@ def prepare_arg(
 
     Source: specification, section "reduce".
     """
-    check_dimensions(shape, dimensions)
+    if len(set(dimensions)) != len(dimensions) or not all(0 <= d < len(shape) for d in dimensions):
+        raise ValueError(f"dimensions {tuple(dimensions)} do not fit the shape {tuple(shape)}")
     if direction not in ("maximum", "minimum"):
         raise ValueError(f"direction is {direction!r}, but must be 'maximum' or 'minimum'")
     if not supports_arg(shape, dtype, index_dtype, dimensions):
         raise ValueError(
             f"no kernel finds the {direction} of {np.dtype(dtype).name} along {tuple(dimensions)}"
         )
-    groups = dimension_groups(shape, dimensions)
-    reduced_group = next(reduced_group for reduced_group, group in enumerate(groups) if group.reduced)
-    outer = prod(group.size for group in groups[:reduced_group])
-    length = groups[reduced_group].size
-    inner = prod(group.size for group in groups[reduced_group + 1 :])
+    runs = _runs(shape, dimensions)
+    reduced_run = next(run for run, (is_reduced, _) in enumerate(runs) if is_reduced)
+    outer, inner = (prod(size for _, size in side) for side in (runs[:reduced_run], runs[reduced_run + 1 :]))
+    length = runs[reduced_run][1]
     result_shape = tuple(size for dimension, size in enumerate(shape) if dimension not in dimensions)
     element = np.dtype(dtype).name
     prepare_reduction = _columns if inner > 1 else _rows

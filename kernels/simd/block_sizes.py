@@ -1,15 +1,9 @@
-"""Block sizes of the loops of reductions and scans.
+"""Block sizes of the loops of argument searches, scans and scatters.
 
 The planning modules divide work by these sizes, and the loops are compiled with them. Only SCAN_GROUP and
 SCAN_BLOCK affect the bits of results.
 """
 
-SHORT_ROW = 48  # shorter rows are reduced several at a time, across lanes
-BATCH = 64  # short rows per batch
-ROW_BLOCK = 32768  # contiguous values per partial result: a power of two
-RUN_BLOCK = 4096  # values per partial result if they are collected from several runs first
-COLUMN_BLOCK = 256  # minimum rows per row of partial results: a power of two
-COLUMN_CHUNK = 1024  # columns per chunk: partial rows stay in L1
 ARGUMENT_BLOCK = 4096  # contiguous values per block of arg_reduce
 ARGUMENT_CHUNK = 512  # columns per chunk of arg_reduce
 SCAN_GROUP = 16  # values of a scan that are combined from left to right

@@ -29,7 +29,6 @@ from .monoids import (
     stored_element,
 )
 from .narrow_floats import (
-    constant_like,
     intrinsic_suffix,
     narrow_bfloat16,
     narrow_float16,
@@ -225,26 +224,6 @@ def _vector_of(builder: ir.IRBuilder, items: Sequence[ir.Value]) -> ir.Value:
     for lane, item in enumerate(items):
         vector = builder.insert_element(vector, item, I32(lane))
     return vector
-
-
-def is_truncated_float32(element: str) -> bool:
-    """Whether numbers are stored as bfloat16, the upper half of the float32 in which they are computed."""
-    return stored_element(element) == "bfloat16" and computing_element(element) == "float32"
-
-
-def load_bfloat16_pairs(
-    builder: ir.IRBuilder, data: ir.Value, index: ir.Value, lanes: int
-) -> tuple[Value, Value]:
-    """2 * `lanes` bfloat16 numbers from `index` on: those of even index, and those of odd index.
-
-    One instruction widens either half of a 32-bit word.
-    """
-    words = ir.VectorType(I32, lanes)
-    address = builder.bitcast(builder.gep(data, [index]), words.as_pointer())
-    both, floats = builder.load(address, align=2), ir.VectorType(ir.FloatType(), lanes)
-    even = builder.bitcast(builder.shl(both, constant_like(words, 16)), floats)
-    odd = builder.bitcast(builder.and_(both, constant_like(words, -1 << 16)), floats)
-    return (even,), (odd,)
 
 
 def store_lanes(

@@ -14,7 +14,6 @@ from .forward import propagate
 from .gspmd.annotations import uses_gspmd
 from .inline import inline_calls
 from .rewrites.implicit_conversions import make_conversions_explicit
-from .rewrites.promotions import promote_reductions
 from .rewrites.registry import simplify
 from .rewrites.sinking import sink_into_branches
 from .rewrites.transposed_reductions import reduce_before_transposing
@@ -92,7 +91,6 @@ def specialize(
         for part in (function, *function.callees):
             assert part.body is not None
             simplify(part.body, budget)
-            promote_reductions(part.body)
             reduce_before_transposing(part.body)
             sink_into_branches(part.body)
             remove_dead_code(part.body)

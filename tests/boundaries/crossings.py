@@ -157,20 +157,10 @@ NARROW: dict[str, Cases] = {
 
 _B = "kernels/simd/block_sizes.py"
 REDUCTIONS: dict[str, Cases] = {
-    f"{_B}:SHORT_ROW": lambda n, t, o: [op.reduce(t, o, (70, k), [1]) for k in around(n)],
-    f"{_B}:BATCH": lambda n, t, o: [op.reduce(t, o, (k, 20), [1]) for k in around(n)],
-    f"{_B}:ROW_BLOCK": lambda n, t, o: [op.reduce(t, o, (2, k), [1]) for k in around(n)],
-    f"{_B}:RUN_BLOCK": lambda n, t, o: [op.reduce(t, o, (64, 3, k), [0, 2]) for k in around(n // 64)],
-    f"{_B}:COLUMN_BLOCK": lambda n, t, o: [op.reduce(t, o, (k, 40), [0]) for k in around(n)],
-    f"{_B}:COLUMN_CHUNK": lambda n, t, o: [op.reduce(t, o, (30, k), [0]) for k in around(n)],
     f"{_B}:ARGUMENT_BLOCK": lambda n, t, o: [op.argmax(t, o, (2, k), 1) for k in around(n)],
     f"{_B}:ARGUMENT_CHUNK": lambda n, t, o: [op.argmax(t, o, (7, k), 0) for k in around(n)],
     "kernels/reduction/arg_reduce.py:_MAX_SHORT_ROW": lambda n, t, o: [
         op.argmax(t, o, (50, k), 1) for k in around(n)
-    ],
-    "kernels/reduction/vector_reduce.py:_UNROLLED": lambda n, t, o: [
-        *[op.reduce(t, o, (2, 16 * k + 1), [1]) for k in around(2 * n)],
-        *[op.reduce(t, o, (k, 40), [0]) for k in around(2 * n)],
     ],
     f"{_B}:SCAN_GROUP": lambda n, t, o: [op.cumulative(t, o, (3, k), 1) for k in around(n)],
     f"{_B}:SCAN_BLOCK": lambda n, t, o: [

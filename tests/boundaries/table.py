@@ -79,7 +79,6 @@ runtime/ops/reduction/reduction_tree.py:MAX_*
 BOUNDS = """
 kernels/simd/block_sizes.py:*
 kernels/*_loops.py:*
-kernels/reduction/vector_reduce.py:*
 kernels/reduction/scan_panels.py:*
 kernels/indexing/scatter_destinations.py:*
 kernels/indexing/scatter_slices.py:*

@@ -20,8 +20,8 @@ IndexMap = tuple[int | None, ...]
 
 _ORDER_INDEPENDENT = frozenset(f"stablehlo.{name}" for name in ("and", "maximum", "minimum", "or", "xor"))
 _ORDER_INDEPENDENT_ON_INTEGERS = frozenset({"stablehlo.add", "stablehlo.multiply"})
-ACCUMULATED_IN_F32 = frozenset({"stablehlo.add", "stablehlo.multiply"})
-"""Reducers of floats narrower than f32 that accumulate in f32 and round once."""
+SUMS_AND_PRODUCTS = frozenset({"stablehlo.add", "stablehlo.multiply"})
+"""Reducers of floats that may accumulate in a wider type and round once."""
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
@@ -97,19 +97,21 @@ def is_order_independent(body: Block) -> bool:
     )
 
 
-def accumulator_types(operation: Operation, is_widening: bool = True) -> list[ElementType]:
+def accumulator_types(operation: Operation, accumulate: str = "wide") -> list[ElementType]:
     """The element types in which a reduction accumulates its inputs.
 
     Args:
-        is_widening: whether sums and products of floats narrower than f32 accumulate in f32.
+        accumulate: the option of that name: sums and products of floats narrower than f32 accumulate in f32
+            ("wide"), those of all floats in f64 ("float64"), or in their own type ("declared").
     """
     body = operation.regions[0].block
     types = [element_type_of(value) for value in body.terminator.operands]
     (type, *others) = types
-    is_narrow = not others and type.category == FLOAT and type.width < 32
-    if is_widening and is_narrow and reducer_name(body) in ACCUMULATED_IN_F32:
-        return [ELEMENT_TYPES["f32"]]
-    return types
+    if others or type.category != FLOAT or reducer_name(body) not in SUMS_AND_PRODUCTS:
+        return types
+    if accumulate == "float64":
+        return [ELEMENT_TYPES["f64"]]
+    return [ELEMENT_TYPES["f32"]] if accumulate == "wide" and type.width < 32 else types
 
 
 class IterationSpace:

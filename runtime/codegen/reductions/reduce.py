@@ -1,7 +1,7 @@
 """Reducers, and reductions of contiguous values level by level, as LLVM code.
 
-Reductions combine adjacent pairs, level by level, in order, as `kernels/reduction/reduce.py` does; reducers
-that give the same bits in every order combine halves.
+Reductions combine adjacent pairs, level by level, in order, as `ops/reduction/reduction_tree.py` says for
+"blocked"; reducers that give the same bits in every order combine halves.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Reducer:
         builder: where to generate.
         operation: the reduction.
         view_of: gives an operation's view.
-        is_widening: whether sums and products of floats narrower than f32 accumulate in f32.
+        accumulate: see `accumulator_types`.
         environment: what the values that the body uses from outside are bound to.
 
     Attributes:
@@ -51,7 +51,7 @@ class Reducer:
         builder: ir.IRBuilder,
         operation: Operation,
         view_of: ViewOf,
-        is_widening: bool = True,
+        accumulate: str = "wide",
         environment: Mapping[IrValue, Bound] | None = None,
     ) -> None:
         self.builder = builder
@@ -59,7 +59,7 @@ class Reducer:
         self.view_of = view_of
         self.environment = environment
         self.body: Block = operation.regions[0].block
-        self.types = accumulator_types(operation, is_widening)
+        self.types = accumulator_types(operation, accumulate)
 
     @property
     def name(self) -> str | None:
@@ -76,9 +76,20 @@ class Reducer:
         """Whether this is the maximum or minimum of real floats."""
         return len(self.types) == 1 and is_min_or_max(self.body)
 
+    @property
+    def is_widening(self) -> bool:
+        """Whether the accumulator is wider than what the body takes."""
+        return len(self.types) == 1 and self.types[0] is not element_type_of(self.body.arguments[0])
+
+    def enter(self, values: Sequence[Value]) -> list[Value]:
+        """Convert elements of all inputs to the accumulators' types."""
+        if not self.is_widening:
+            return [*values]
+        return [(rounded(self.builder, self.types[0], values[0][0]),)]
+
     def combine(self, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
         """Combine the elements of all inputs with others."""
-        if len(self.types) == 1 and self.types[0] is not element_type_of(self.body.arguments[0]):
+        if self.is_widening:
             by = self.builder.fadd if self.name == "stablehlo.add" else self.builder.fmul
             return [(by(left[0][0], right[0][0]),)]
         arguments = [Elements((value,)) for value in (*left, *right)]
@@ -95,7 +106,7 @@ class Reducer:
 
     def finish(self, initial: Sequence[Value], totals: Sequence[Value]) -> list[Value]:
         """The results from the init values and the totals."""
-        results, finished = self.combine(initial, totals), []
+        results, finished = self.combine(self.enter(initial), totals), []
         for value, accumulator, result in zip(results, self.types, self.operation.results, strict=True):
             type = element_type_of(result)
             finished.append(value if accumulator is type else (rounded(self.builder, type, value[0]),))
@@ -122,6 +133,8 @@ def emit_reduce(
         scratch: two buffers for half of them, rounded up; the second may be that of the values.
     """
     builder, exact = reducer.builder, reducer.is_order_independent
+    if exact and not reducer.is_min_or_max:
+        return _accumulate(reducer, values, count)
     source, (target, other) = values, scratch
     straight = min(_STRAIGHT, max(_MAX_STRAIGHT_INSTRUCTIONS // instructions(reducer.body), 2))
     extreme = None
@@ -149,6 +162,16 @@ def emit_reduce(
         source, target, other, count, is_first = target, other, target, pairs_left, False
     total = reducer.reduce([source.load(I64(k)) for k in range(count)])
     return [*total] if extreme is None else [(extreme.total(total[0][0]),)]
+
+
+def _accumulate(reducer: Reducer, values: OperandArrays, count: int) -> list[Value]:
+    """Combine contiguous values one by one into one accumulator, which LLVM splits into vectors of them."""
+    total = reducer.allocate(1)
+    total.store(I64(0), values.load(I64(0)))
+    if count > 1:
+        with Loop(reducer.builder, I64(1), I64(count)) as index:
+            total.store(I64(0), reducer.combine(total.load(I64(0)), values.load(index)))
+    return [*total.load(I64(0))]
 
 
 def is_min_or_max(body: Block) -> bool:

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from ...ir import Block
+from ...ir import Block, Operation
 from ...ir import Value as IrValue
+from ...types import ELEMENT_TYPES
 from ..blocks.emitter import instructions
 from ..coverage import ViewOf, element_type_of
 from ..elementwise.elementwise import side_by_side
@@ -28,7 +29,7 @@ from .column_reduce import ComputeRow, PairwiseRowStacks
 from .element_emitter import ElementEmitter, Point
 from .reduce import Reducer
 from .reduction_tiling import MAX_INTERLEAVED_ROWS, ReductionTilePlan, Strides, reductions_of
-from .vector_reduce import reduce_row
+from .vector_reduce import BF16, reduce_row
 
 PARTIAL = "partial"
 FINISH = "finish"
@@ -38,11 +39,11 @@ class Accumulation(NamedTuple):
     """What reductions accumulate in, and what their bodies use from outside.
 
     Attributes:
-        is_widening: see `Reducer`.
+        accumulate: see `accumulator_types`.
         passed: the values from outside whose pointers follow the arguments'.
     """
 
-    is_widening: bool = True
+    accumulate: str = "wide"
     passed: Sequence[IrValue] = ()
 
 
@@ -126,7 +127,7 @@ class _BlockFunction(ElementEmitter):
         regions = [region for operation in reductions for region in operation.regions]
         environment = captured_bounds(self.builder, regions, passed, outside, view_of)
         self.reducers = [
-            Reducer(self.builder, operation, view_of, accumulation.is_widening, environment)
+            Reducer(self.builder, operation, view_of, accumulation.accumulate, environment)
             for operation in reductions
         ]
         remaining = iter(partials)
@@ -245,8 +246,10 @@ class _Blocks(_BlockFunction):
     def compute_at(self, point: Point) -> list[list[Value]]:
         """The operands of each reduction at a point; also stores the other results there."""
         elements = dict[IrValue, Value]()
-        inputs = [reducer.operation.operands[: len(reducer.types)] for reducer in self.reducers]
-        values = [[self.element(value, point, elements) for value in operands] for operands in inputs]
+        values = []
+        for reducer in self.reducers:
+            operands = reducer.operation.operands[: len(reducer.types)]
+            values.append(reducer.enter([self.element(value, point, elements) for value in operands]))
         totals = {result for reducer in self.reducers for result in reducer.operation.results}
         for result, pointer in self.results:
             if result not in totals:
@@ -304,14 +307,27 @@ class _RowBlocks(_Blocks):
         return [first for first, _ in buffers]
 
     def in_memory(self, reducer: Reducer) -> OperandArrays | None:
-        """The addresses of a reduction's operands, if they are contiguous and of the accumulator types."""
-        operands = reducer.operation.operands[: len(reducer.types)]
+        """The addresses of a reduction's operands, if they are contiguous and of the accumulator types.
+
+        Arrays of bf16 serve accumulators of f32 as well, also through a conversion.
+        """
+        operands = [self._stored(value) for value in reducer.operation.operands[: len(reducer.types)]]
         for value, type in zip(operands, reducer.types, strict=True):
             strides = self.plan.strides(value) if value in self.arguments else None
-            if strides is None or strides.reduced != 1 or type is not element_type_of(value):
+            is_widened = element_type_of(value) is BF16 and type is ELEMENT_TYPES["f32"]
+            if strides is None or strides.reduced != 1 or not (is_widened or type is element_type_of(value)):
                 return None
         point = (self.outer, self.first, I64(0))
-        return reducer.arrays([self.address(self.arguments[value], value, point) for value in operands])
+        pointers = [self.address(self.arguments[value], value, point) for value in operands]
+        return OperandArrays(self.builder, [element_type_of(value) for value in operands], pointers)
+
+    def _stored(self, value: IrValue) -> IrValue:
+        """The argument of bf16 that a value is converted from, else the value itself."""
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner.name != "stablehlo.convert":
+            return value
+        (source,) = owner.operands
+        return source if source in self.arguments and element_type_of(source) is BF16 else value
 
 
 class _ColumnBlocks(_Blocks):

@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 
 from ...kernels.simd.lane_pairs import LANE_BLOCK_BYTES, lane_pairs
-from ...types import FLOAT, ElementType
+from ...types import ELEMENT_TYPES, FLOAT, ElementType
 from ..llvm.loops import Loop, address_of
-from ..llvm.values import I32, I64, Value, stored_type
+from ..llvm.values import I16, I32, I64, Value, stored_type
 from ..regions.region_function import OperandArrays
 from .reduce import Lanes, MinMaxReducer, Reducer, emit_reduce, shuffle_lanes, splat_constant
 
 VECTOR_BYTES = 64
+BF16 = ELEMENT_TYPES["bf16"]
 _ACCUMULATORS = 4
 """Independent accumulators of a minimum or maximum: they hide the latency of a comparison."""
 _NEUTRAL = {"stablehlo.add": -0.0, "stablehlo.multiply": 1.0}
@@ -40,12 +41,12 @@ def reduce_row(
     """The totals of a constant number of contiguous values; the row may have any address.
 
     Args:
-        values: its addresses.
+        values: its addresses; of bf16, elements are widened to f32.
         scratch: two buffers for half of the values, rounded up; one may be that of the values.
     """
     if not _can_vectorize(reducer, count):
         return emit_reduce(reducer, values, scratch, count)
-    row = _Row(reducer.builder, reducer.types[0], values.pointers[0], count)
+    row = _Row(reducer.builder, reducer.types[0], values.pointers[0], count, values.types[0] is BF16)
     if reducer.is_min_or_max:
         return [(_reduce_min_max(row, reducer),)]
     return [(_Tree(row, reducer).total(scratch[0].pointers[0]),)]
@@ -60,19 +61,47 @@ def _can_vectorize(reducer: Reducer, count: int) -> bool:
 
 
 class _Row:
-    """A row of values in memory, vector by vector."""
+    """A row of values in memory, vector by vector; `is_bf16`: of bf16, which become f32."""
 
-    def __init__(self, builder: ir.IRBuilder, accumulator: ElementType, values: ir.Value, count: int) -> None:
+    def __init__(
+        self,
+        builder: ir.IRBuilder,
+        accumulator: ElementType,
+        values: ir.Value,
+        count: int,
+        is_bf16: bool = False,
+    ) -> None:
         self.builder = builder
         self.accumulator = accumulator
         self.type = ir.VectorType(stored_type(accumulator), _lane_count(accumulator))
         self.values = values
         self.count = count
+        self.is_bf16 = is_bf16
 
     def vector(self, first: ir.Value) -> ir.Value:
         """The vector of values from an index on."""
-        address = address_of(self.builder, self.values, first, self.type.element)
-        return self.builder.load(address, align=self.accumulator.dtype.itemsize, typ=self.type)
+        if self.is_bf16:
+            words = ir.VectorType(I32, self.type.count)
+            halves = self._loaded(first, ir.VectorType(I16, self.type.count))
+            return self._upper(self.builder.shl(self.builder.zext(halves, words), splat_constant(words, 16)))
+        return self._loaded(first, self.type)
+
+    def bf16_pairs(self, first: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Of two vectors' values from an index on, those at even distances from it, and those at odd ones."""
+        words = ir.VectorType(I32, self.type.count)
+        both = self._loaded(first, words)
+        even = self.builder.shl(both, splat_constant(words, 16))
+        return self._upper(even), self._upper(self.builder.and_(both, splat_constant(words, -1 << 16)))
+
+    def _loaded(self, first: ir.Value, type: ir.VectorType) -> ir.Value:
+        stored = I16 if self.is_bf16 else self.type.element
+        itemsize = BF16.dtype.itemsize if self.is_bf16 else self.accumulator.dtype.itemsize
+        address = address_of(self.builder, self.values, first, stored)
+        return self.builder.load(address, align=itemsize, typ=type)
+
+    def _upper(self, words: ir.Value) -> ir.Value:
+        """Words as f32, whose upper halves are those of bf16."""
+        return self.builder.bitcast(words, self.type)
 
 
 def _reduce_min_max(row: _Row, reduction: Reducer) -> ir.Value:
@@ -160,12 +189,14 @@ class _Tree:
             return self.padding
         if levels == 0:
             return self.first_vector(first, remaining)
-        stride = self.row.type.count << (levels - 1)
+        lanes = self.row.type.count
+        sides = pairing(lanes, LANE_BLOCK_BYTES // self.row.accumulator.dtype.itemsize, levels - 1)
+        if levels == 1 and self.row.is_bf16 and remaining >= 2 * lanes:
+            pairs = self.combined(*self.row.bf16_pairs(first))
+            return shuffle_lanes(self.builder, pairs, tuple([lane // 2 for lane in sides[0]]))
+        stride = lanes << (levels - 1)
         lower = self.level(first, levels - 1, remaining, pairing)
         upper = self.level(self.builder.add(first, I64(stride)), levels - 1, remaining - stride, pairing)
-        sides = pairing(
-            self.row.type.count, LANE_BLOCK_BYTES // self.row.accumulator.dtype.itemsize, levels - 1
-        )
         return self.combined(*[shuffle_lanes(self.builder, lower, lanes, upper) for lanes in sides])
 
     def first_vector(self, first: ir.Value, remaining: int) -> ir.Value:

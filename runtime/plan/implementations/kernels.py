@@ -31,7 +31,7 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
     if any(value.type.category & QUANTIZED for value in values):
         from .quantized_sums import quantized_sum
 
-        return quantized_sum(view, threads)
+        return quantized_sum(view)
     types = [value.type for value in view.operation.operands]
     if not all(type.size for type in types if isinstance(type, TensorType)):
         return "there are no elements"
@@ -81,56 +81,27 @@ def _gather(view: Any, threads: int | None) -> KernelMatch:
 
 
 def _reduce(view: Any, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.reduction.reduce`: monoids, and the search for the greatest or least value."""
-    from ...kernels.reduction import reduce
-
-    operand: TensorType = view.inputs[0]
-    body = view.body
-    name = monoid(body)
-    tree, accumulate = view.ordering.reduction_tree, view.ordering.accumulate
-    if name is not None:
-        result = view.results[0].dtype
-        if not reduce.supports(operand.dtype, name) or not reduce.supports_result(operand.dtype, result):
-            return f"no kernel reduces {operand.element_type} to {view.results[0].element_type}"
-        if not reduce.supports_tree(operand.shape, operand.dtype, view.dimensions, name, tree):
-            return f"no kernel for the tree {tree!r}"
-        if accumulate == "float64" and result != operand.dtype:
-            return "no kernel accumulates converted values in float64"
-        return Kernel(
-            _single(
-                lambda: reduce.prepare(
-                    operand.shape,
-                    operand.dtype,
-                    view.dimensions,
-                    name,
-                    tree=tree,
-                    accumulate=accumulate,
-                    result_dtype=result,
-                    threads=threads,
-                )
-            ),
-            f"{name} is a known monoid",
-        )
-    return _position(view, operand, view.inputs[1].dtype if len(view.inputs) == 2 else None, threads)
+    """The search for the greatest or least value; reductions by other bodies are generated."""
+    return _position(view, view.inputs[0], view.inputs[1].dtype if len(view.inputs) == 2 else None, threads)
 
 
 def _position(view: Any, operand: TensorType, index_dtype: Any, threads: int | None) -> KernelMatch:
     """The search for the greatest or least value and where it is."""
-    from ...kernels.reduction import reduce
+    from ...kernels.reduction import arg_reduce
 
     direction, tree = arg_reducer(view.body), view.ordering.reduction_tree
     if direction and tree not in ("blocked", "balanced", "left"):
         return f"no kernel for the tree {tree!r}"
-    if direction and reduce.supports_arg(operand.shape, operand.dtype, index_dtype, view.dimensions):
+    if direction and arg_reduce.supports_arg(operand.shape, operand.dtype, index_dtype, view.dimensions):
         arguments = (operand.shape, operand.dtype, index_dtype, view.dimensions, direction)
         return Kernel(
-            lambda: reduce.prepare_arg(*arguments, threads=threads), f"the position of the {direction}"
+            lambda: arg_reduce.prepare_arg(*arguments, threads=threads), f"the position of the {direction}"
         )
-    return "the body is no known monoid"
+    return "the body searches no extreme"
 
 
 def _position_reduce(view: Any, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.reduction.reduce`: positions are counted, not read."""
+    """`nimblehlo.kernels.reduction.arg_reduce`: positions are counted, not read."""
     match = _position(view, view.operand, view.positions_type.dtype, threads)
     if isinstance(match, str):
         return match

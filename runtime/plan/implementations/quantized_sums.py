@@ -23,12 +23,11 @@ from ..tiering.tiers import Kernel
 
 _MAX_PARTIAL_SUM: Final = 1 << 20
 """Bound of the partial sums, less the zero point, and of the zero point."""
-_EXTREMES: Final = ("minimum", "maximum")
 _MAX_SCALE: Final = 2.0**100
 """Scales up to it, and down to its inverse, neither overflow nor lose digits."""
 
 
-def quantized_sum(view: Any, threads: int | None) -> Kernel | str:
+def quantized_sum(view: Any) -> Kernel | str:
     """A kernel for `reduce` by quantized addition of one input, or why there is none."""
     if not isinstance(view, Reduce) or len(view.inputs) != 1 or monoid(view.body) != "add":
         return "no kernel on quantized tensors"
@@ -41,35 +40,29 @@ def quantized_sum(view: Any, threads: int | None) -> Kernel | str:
     (scale,), (zero_point,) = element_type.scales, element_type.zero_points
     if abs(zero_point) > _MAX_PARTIAL_SUM or not 1 / _MAX_SCALE <= scale <= _MAX_SCALE:
         return "sums in integers could differ"
-    from ...kernels.reduction import reduce
-
-    if not operand.size or not all(reduce.supports(operand.dtype, name) for name in ("add", *_EXTREMES)):
-        return "no kernel reduces this storage type"
+    if not operand.size or operand.dtype.kind not in "iu":
+        return "no kernel for these elements"
 
     def prepare() -> Callable[..., Any]:
-        shape, dtype = operand.shape, operand.dtype
-        total = reduce.prepare(shape, dtype, view.dimensions, "add", threads=threads)
-        all_dimensions = tuple(range(len(shape)))
-        extremes = [reduce.prepare(shape, dtype, all_dimensions, name, threads=threads) for name in _EXTREMES]
-        count = math.prod([shape[d] for d in view.dimensions])
+        dtype = operand.dtype
+        count = math.prod([operand.shape[d] for d in view.dimensions])
         headroom = min(
             _MAX_PARTIAL_SUM, zero_point - element_type.storage_min, element_type.storage_max - zero_point
         )
         definition, modulus = _body_by_definition(view), 1 << (8 * dtype.itemsize)
 
         def run(values: Array, initial: Array) -> Any:
-            extreme_values = [
-                int(extreme(values, values[(0,) * len(shape)])) - zero_point for extreme in extremes
-            ]
-            if count * max(map(abs, extreme_values)) + abs(int(initial) - zero_point) > headroom:
+            farthest = max(abs(int(values.min()) - zero_point), abs(int(values.max()) - zero_point))
+            if count * farthest + abs(int(initial) - zero_point) > headroom:
                 return view.reference(values, initial, body=definition)
             # What sums of the storage's width lose is a multiple of the modulus, of which the result is free.
             shift = (int(initial) - count * zero_point) % modulus
-            return np.asarray(total(values, np.array(shift, f"u{dtype.itemsize}").view(dtype)))
+            total = np.add.reduce(values, axis=view.dimensions, dtype=dtype)
+            return np.asarray(np.add(total, np.array(shift, f"u{dtype.itemsize}").view(dtype)))
 
         return run
 
-    return Kernel(prepare, "a sum of stored integers")
+    return Kernel(prepare, "a sum of stored integers", is_compiled_ahead=True)
 
 
 def _body_by_definition(view: Reduce) -> Callable[[Array, Array], tuple[Array]]:

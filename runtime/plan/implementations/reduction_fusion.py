@@ -139,14 +139,14 @@ def lower_reductions(
     block: Block,
     tiling: ReductionTilePlan,
     seconds: float,
-    is_widening: bool = True,
+    accumulate: str = "wide",
     passed: Sequence[Value] = (),
 ) -> LoweredKernel:
     """The code of reductions.
 
     Args:
         seconds: about how long one thread takes.
-        is_widening: whether floats narrower than f32 accumulate in f32.
+        accumulate: see `accumulator_types`.
         passed: the values from outside that are arguments of the bodies.
     """
     from ...codegen.reductions.iteration_space import accumulator_types
@@ -158,9 +158,9 @@ def lower_reductions(
     if tiling.blocks > 1:
         launches.append((FINISH, tiling.outer * tiling.inner_blocks, seconds / tiling.block_reduced))
         shape = (tiling.outer, tiling.blocks, tiling.inner)
-        types = [type for one in reductions_of(block) for type in accumulator_types(one, is_widening)]
+        types = [type for one in reductions_of(block) for type in accumulator_types(one, accumulate)]
         scratch = [(shape, type.dtype) for type in types]
-    accumulation = Accumulation(is_widening, passed)
+    accumulation = Accumulation(accumulate, passed)
     return LoweredKernel(
         lambda: reductions_module(block, tiling, view_of, size, accumulation),
         size,

@@ -157,7 +157,7 @@ class RegionCode(NativeCode):
 
         operation = self.view.operation
         return key_of(
-            f"{type(self).__name__} by {self.lowered.size}\n"
+            f"{type(self).__name__} by {self.lowered.size}, {self.view.ordering.accumulate}\n"
             f"{attributes_description(operation)}\n"
             f"{operation_description(operation, self.captured)}\n"
             f"{constants_description(self.captured)}"

@@ -12,7 +12,7 @@ from ...ir import Block, Builder
 from ...ops.framework.declaration import Op
 from ...ops.framework.verify import view_of
 from ...ops.reduction.reduce import layout
-from ...types import QUANTIZED, TensorType
+from ...types import COMPLEX, QUANTIZED, TensorType
 from .native_code import LoweredKernel, division, tensor
 from .region_functions import RegionCode, converters, reduce_problem
 
@@ -50,10 +50,14 @@ class _ReduceCode(RegionCode):
     """`reduce`, in its own order."""
 
     def problem(self) -> str | None:
-        view = self.view
-        if view.ordering.reduction_tree != "blocked":
-            return f"no native loops for the tree {view.ordering.reduction_tree!r}"
-        return reduce_problem(view.analysis, view.ordering.accumulate, view.results)
+        view, ordering = self.view, self.view.ordering
+        is_any_order = view.analysis.is_exact and not isinstance(ordering.reduction_tree, tuple)
+        if ordering.reduction_tree != "blocked" and not is_any_order:
+            return f"no native loops for the tree {ordering.reduction_tree!r}"
+        is_complex = any(result.element_type.category & COMPLEX for result in view.results)
+        if ordering.accumulate == "float64" and is_complex:
+            return reduce_problem(view.analysis, ordering.accumulate, view.results)
+        return None
 
     @functools.cached_property
     def layout(self) -> Any:
@@ -78,7 +82,8 @@ class _ReduceCode(RegionCode):
         )
         Builder(block).create("stablehlo.return", reduction.results)
         tiling = region_reduction_tiling(block, sizes, view_of)
-        return lower_reductions(block, tiling, self.seconds(), False, self.captured_operands)
+        accumulate = self.view.ordering.accumulate
+        return lower_reductions(block, tiling, self.seconds(), accumulate, self.captured_operands)
 
     def operations_on_elements(self) -> float:
         return float(self.view.inputs[0].size)

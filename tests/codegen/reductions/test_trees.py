@@ -1,6 +1,5 @@
-"""`reduce` against its tree written out in NumPy, `prepare_arg` against its body from the left."""
+"""Generated reductions by each monoid against the tree of adjacent pairs written out in NumPy."""
 
-import itertools
 import operator
 from math import prod
 
@@ -10,25 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nimblehlo.kernels.launch.compilation import flat
-from nimblehlo.kernels.reduction import reduce, reduce_loops
-from nimblehlo.kernels.simd import monoids
-from nimblehlo.kernels.simd.block_sizes import ROW_BLOCK
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.types import element_type_of
 
 WIDE = {"bfloat16": np.float32, "float16": np.float32}
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 1e-45)
-ELEMENTS = (
-    "bool",
-    "int8",
-    "uint16",
-    "int32",
-    "uint64",
-    "bfloat16",
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-)
 THREADS = (1, 2, 3, 8)
 
 
@@ -109,6 +95,25 @@ def assert_same_bits(got, want):
         np.testing.assert_array_equal(a, b)
 
 
+def prepare(shape, dtype, dimensions, monoid, threads=None):
+    """A program that reduces by the monoid, compiled: `(operand, init_value) -> result`."""
+    element = element_type_of(np.dtype(dtype)).name
+    kept = [size for d, size in enumerate(shape) if d not in dimensions]
+    operand, scalar, result = (f"tensor<{'x'.join([*map(str, s), element])}>" for s in (shape, (), kept))
+    text = f"""func.func @main(%x: {operand}, %init: {scalar}) -> {result} {{
+  %0 = stablehlo.reduce(%x init: %init) applies stablehlo.{monoid} across dimensions = {list(dimensions)}
+    : ({operand}, {scalar}) -> {result}
+  return %0 : {result}
+}}"""
+    executable = nimblehlo.compile(text, options=Options(compile="eager", threads=threads))
+
+    def run(operand, init_value):
+        (reduced,) = executable(operand, np.asarray(init_value, dtype))
+        return np.asarray(reduced)
+
+    return run
+
+
 def sample(rng, shape, dtype, specials=True):
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
@@ -126,16 +131,6 @@ def sample(rng, shape, dtype, specials=True):
 
 def dtype_of(element):
     return np.dtype(ml_dtypes.bfloat16 if element == "bfloat16" else element)
-
-
-@pytest.mark.parametrize("element", ELEMENTS)
-@pytest.mark.parametrize("monoid", monoids.MONOIDS)
-def test_supported_combinations(element, monoid):
-    bitwise_on_floats = monoid in ("and", "or", "xor") and dtype_of(element).kind not in "biu"
-    assert reduce.supports(dtype_of(element), monoid) != bitwise_on_floats
-    if bitwise_on_floats:
-        with pytest.raises(ValueError, match=monoid):
-            reduce.prepare((3,), dtype_of(element), (0,), monoid)
 
 
 # Each pair of an element type and a monoid is compiled once; a few of each are enough to see all of the code.
@@ -183,7 +178,7 @@ def test_tree(element, monoid):
     for shape, dimensions in SHAPES if (element, monoid) == ("float32", "add") else FEW_SHAPES:
         operand = sample(rng, shape, dtype_of(element))
         init_value = sample(rng, (), dtype_of(element), specials=False)
-        run = reduce.prepare(shape, operand.dtype, dimensions, monoid)
+        run = prepare(shape, operand.dtype, dimensions, monoid)
         before = operand.copy()
         assert_same_bits(run(operand, init_value), expected(operand, init_value, dimensions, monoid))
         np.testing.assert_array_equal(operand.view("u1"), before.view("u1"))
@@ -199,7 +194,7 @@ def test_any_shape_and_dimensions(data):
     operand = sample(rng, shape, np.float32)
     if data.draw(st.booleans()) and operand.ndim > 1:
         operand = np.ascontiguousarray(operand.T).T
-    run = reduce.prepare(shape, np.float32, dimensions, monoid)
+    run = prepare(shape, np.float32, dimensions, monoid)
     assert_same_bits(run(operand, 0.5), expected(operand, np.float32(0.5), dimensions, monoid))
 
 
@@ -215,7 +210,7 @@ def test_any_shape_and_dimensions(data):
 )
 def test_bits_do_not_depend_on_threads(shape, dimensions):
     operand = sample(np.random.default_rng(1), shape, np.float32, specials=False)
-    results = [reduce.prepare(shape, np.float32, dimensions, "add", threads=n)(operand, 0) for n in THREADS]
+    results = [prepare(shape, np.float32, dimensions, "add", threads=n)(operand, 0) for n in THREADS]
     for result in results:
         assert_same_bits(result, expected(operand, np.float32(0), dimensions, "add"))
 
@@ -227,107 +222,57 @@ def test_bits_do_not_depend_on_threads(shape, dimensions):
 def test_results_of_many_blocks(shape, dimensions, threads):
     operand = sample(np.random.default_rng(2), shape, np.float32)
     want = expected(operand, np.float32(-0.0), dimensions, "add")
-    run = reduce.prepare(shape, np.float32, dimensions, "add", threads=threads)
+    run = prepare(shape, np.float32, dimensions, "add", threads=threads)
     assert_same_bits(run(operand, -0.0), want)
-
-
-@pytest.mark.parametrize("blocks", [1, 2, ROW_BLOCK, ROW_BLOCK + 1, 3 * ROW_BLOCK + 5])
-def test_more_blocks_than_are_reduced_at_once(blocks):
-    """The results of very many blocks are folded by blocks themselves."""
-    partial = sample(np.random.default_rng(3), (2, blocks), np.float32, specials=False)
-    initial, result = np.array([0.5], np.float32), np.zeros(2, np.float32)
-    want = expected(partial, initial[0], (1,), "add")
-    loop = reduce_loops.finish_rows("float32", "add")
-    loop(2, 1, 2, blocks, 1, partial.reshape(-1).copy(), flat(initial), result)
-    assert_same_bits(result, want)
 
 
 def test_wide_accumulation():
     operand = np.full(10_000, 1, ml_dtypes.bfloat16)
-    result = reduce.prepare(operand.shape, operand.dtype, (0,), "add")(operand, 0)
+    result = prepare(operand.shape, operand.dtype, (0,), "add")(operand, 0)
     assert float(result) == float(ml_dtypes.bfloat16(10_000))
 
 
-def test_bad_dimensions():
-    for dimensions in ((2,), (0, 0), (-1,)):
-        with pytest.raises(ValueError, match="dimensions"):
-            reduce.prepare((3, 4), np.float32, dimensions, "add")
 
 
-def arg_expected(operand, indices, init_value, init_index, dimension, direction):
-    better = operator.gt if direction == "maximum" else operator.lt
-    shape = operand.shape[:dimension] + operand.shape[dimension + 1 :]
-    value, index = np.empty(shape, operand.dtype), np.empty(shape, indices.dtype)
-    for place in itertools.product(*map(range, shape)):
-        a, i = init_value, init_index
-        for position in range(operand.shape[dimension]):
-            at = (*place[:dimension], position, *place[dimension:])
-            b, j = operand[at], indices[at]
-            left = bool(better(a, b)) or a != a
-            i = i if left or (a == b and i < j) else j
-            a = a if left else b
-        value[place], index[place] = a, i
-    return value, index
-
-
-@pytest.mark.parametrize(
-    ("element", "direction"),
-    [("float32", "maximum"), ("float32", "minimum"), ("bfloat16", "maximum"), ("int8", "minimum")],
-)
-@pytest.mark.parametrize(
-    ("shape", "dimension"), [((3, 200), 1), ((70, 9), 1), ((200, 3), 0), ((2, 9, 5), 1), ((9000,), 0)]
-)
-def test_arg(element, shape, dimension, direction):
-    rng = np.random.default_rng(7)
-    dtype = dtype_of(element)
-    operand = rng.integers(-3, 3, shape).astype(dtype)
-    if element != "int8":
-        operand[rng.random(shape) < 0.3] = dtype.type(-0.0)
-        operand[rng.random(shape) < 2 / operand.size] = np.nan
-    iota = np.broadcast_to(
-        np.expand_dims(np.arange(shape[dimension]), [d for d in range(len(shape)) if d != dimension]), shape
+@pytest.mark.parametrize("dimension", [0, 1])
+@pytest.mark.parametrize("element", ["bfloat16", "float16"])
+@pytest.mark.parametrize("monoid", ["add", "multiply", "maximum"])
+@pytest.mark.parametrize("count", [31, 3000, 9001])
+def test_converted_floats_reduce_as_floats_of_32_bits(element, monoid, dimension, count):
+    """Rows of bfloat16 are widened as they are loaded."""
+    shape = (3, count) if dimension else (count, 3)
+    operand = sample(np.random.default_rng(4), shape, dtype_of(element))
+    kind = element_type_of(operand.dtype).name
+    text = f"""func.func @main(%x: tensor<{shape[0]}x{shape[1]}x{kind}>, %init: tensor<f32>)
+    -> tensor<3xf32> {{
+  %0 = stablehlo.convert %x : (tensor<{shape[0]}x{shape[1]}x{kind}>) -> tensor<{shape[0]}x{shape[1]}xf32>
+  %1 = stablehlo.reduce(%0 init: %init) applies stablehlo.{monoid} across dimensions = [{dimension}]
+    : (tensor<{shape[0]}x{shape[1]}xf32>, tensor<f32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}}"""
+    (result,) = nimblehlo.compile(text, options=Options(compile="eager"))(operand, np.float32(0.5))
+    assert_same_bits(
+        np.asarray(result), expected(operand.astype(np.float32), np.float32(0.5), (dimension,), monoid)
     )
-    init_value = dtype.type({"maximum": -100, "minimum": 100}[direction])
-    run = reduce.prepare_arg(shape, dtype, np.int32, (dimension,), direction)
-    for indices in (
-        iota.astype(np.int32),
-        rng.permutation(operand.size).astype(np.int32).reshape(shape),
-        None,
-    ):
-        given_indices = iota.astype(np.int32) if indices is None else indices
-        value, index = run(operand, indices, init_value, 0)
-        want = arg_expected(operand, given_indices, init_value, np.int32(0), dimension, direction)
-        assert_same_bits(value, want[0])
-        np.testing.assert_array_equal(index, want[1])
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-@pytest.mark.parametrize(
-    ("shape", "dimension"), [((60, 9000), 1), ((9000, 7), 1), ((900, 700), 0), ((40, 90, 130), 1)]
-)
-def test_arg_by_any_number_of_threads(shape, dimension, threads):
-    """Where several tasks share rows, blocks of rows, or columns."""
-    rng = np.random.default_rng(9)
-    operand = rng.integers(-9, 9, shape).astype(np.float32)
-    operand[rng.random(shape) < 1 / 5000] = np.nan
-    operand[operand == 0] = -0.0
-    indices = np.moveaxis(
-        np.broadcast_to(np.arange(shape[dimension]), np.moveaxis(operand, dimension, -1).shape), -1, dimension
-    )
-    for direction, extreme in (("maximum", np.argmax), ("minimum", np.argmin)):
-        run = reduce.prepare_arg(shape, np.float32, np.int32, (dimension,), direction, threads=threads)
-        initial = np.float32({"maximum": -np.inf, "minimum": np.inf}[direction])
-        wanted = extreme(operand, axis=dimension)
-        for counted in (None, np.ascontiguousarray(indices.astype(np.int32))):
-            value, index = run(operand, counted, initial, 0)
-            np.testing.assert_array_equal(index, wanted)
-            found = np.take_along_axis(operand, np.expand_dims(wanted, dimension), dimension)
-            np.testing.assert_array_equal(value, found.squeeze(dimension))
-
-
-def test_arg_rejects():
-    assert not reduce.supports_arg((2, 3, 4), np.float32, np.int32, (0, 2))
-    with pytest.raises(ValueError, match="no kernel"):
-        reduce.prepare_arg((2, 3), np.complex64, np.int32, (0,), "maximum")
-    with pytest.raises(ValueError, match="direction"):
-        reduce.prepare_arg((2, 3), np.float32, np.int32, (0,), "most")
+@pytest.mark.parametrize("accumulate", ["wide", "declared", "float64"])
+@pytest.mark.parametrize("element", ["bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("tree", ["blocked", "left"])
+def test_accumulators_of_each_option(element, accumulate, tree):
+    """The generated loops accumulate as the references do; so do maxima, whose bits no order changes."""
+    shape, kind = (5, 3000), element_type_of(dtype_of(element)).name
+    operand = sample(np.random.default_rng(5), shape, dtype_of(element), specials=False)
+    for monoid in ("add", "maximum"):
+        text = f"""func.func @main(%x: tensor<5x3000x{kind}>, %init: tensor<{kind}>) -> tensor<5x{kind}> {{
+  %0 = stablehlo.reduce(%x init: %init) applies stablehlo.{monoid} across dimensions = [1]
+    : (tensor<5x3000x{kind}>, tensor<{kind}>) -> tensor<5x{kind}>
+  return %0 : tensor<5x{kind}>
+}}"""
+        results = [
+            np.asarray(nimblehlo.execute(text, [operand, operand[0, 0]], options=Options(
+                compile=mode, accumulate=accumulate, reduction_tree=tree
+            ))[0])
+            for mode in ("eager", "never")
+        ]  # fmt: skip
+        assert_same_bits(*results)
