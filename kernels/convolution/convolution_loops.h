@@ -58,9 +58,11 @@ CONV_INLINE void CONV_NAME(conv_store)(
 
 /* A tile: up to `count` rows of `lanes` items, for one k block. `left` has for each segment the addresses of `block`
    rows, from the tile's first on; if NULL, `packed` is [k][row] with `stride` items from one k to the next. `to`:
-   the addresses of rows of the result. `accumulates`: the tile adds to it. */
+   the addresses of rows of the result. `accumulates`: the tile adds to it. `later`: prefetched, a cache line for each
+   k. */
 typedef struct {
     const CONV_ITEM *panel, *packed;
+    const char *later;
     const CONV_ITEM *const *left;
     const ConvSegment *segments;
     int64_t segment_count, block, shift, stride, k_size, count, lanes, lane_stride, accumulates, nontemporal;
@@ -98,6 +100,7 @@ static CONV_TARGET __attribute__((noinline)) void CONV_NAME(conv_store_sums)(
 CONV_INLINE void CONV_NAME(conv_multiply_tile)(int rows, int vectors, const CONV_TILE *t) {
     CONV_VECTOR totals[8][4];
     const CONV_ITEM *panel = t->panel, *left[8];
+    const char *later = t->later;
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
@@ -107,8 +110,10 @@ CONV_INLINE void CONV_NAME(conv_multiply_tile)(int rows, int vectors, const CONV
 #pragma GCC unroll 8
             for (int r = 0; r < rows; r++) left[r] = t->left[s * t->block + r] + t->shift;
             int64_t length = t->segments[s].length;
-            for (int64_t i = 0; i < length; i++, panel += vectors * CONV_LANES)
+            for (int64_t i = 0; i < length; i++, panel += vectors * CONV_LANES, later += CONV_CACHE_LINE) {
+                __builtin_prefetch(later, 0, 2);
                 CONV_NAME(conv_add_outer_product)(rows, vectors, totals, left, i, panel);
+            }
         }
     } else {
         const CONV_ITEM *packed = t->packed;
@@ -371,6 +376,14 @@ typedef struct {
     int64_t begin, end, filled, k_block;
 } CONV_NAME(ConvWorkItem);
 
+/* The panel that a work item reads after this strip of its k block; NULL if there is none, or it packs its own. */
+CONV_INLINE const char *CONV_NAME(conv_next_panel)(
+    const ConvProduct *p, const CONV_NAME(ConvWorkItem) *w, int64_t number) {
+    int64_t k_block = w->k_block + (number + 1 == w->end), next = number + 1 == w->end ? w->begin : number + 1;
+    if (w->panels || k_block == p->k_block_count) return 0;
+    return p->panels + CONV_NAME(conv_panel)(p, k_block, next / p->strips, next % p->strips) * sizeof(CONV_ITEM);
+}
+
 /* Multiply a block of windows with the strips of a work item, for one k block. */
 CONV_CODE void CONV_NAME(conv_multiply_block)(
     const ConvProduct *p, ConvBlock *block, const CONV_NAME(ConvWorkItem) *w) {
@@ -400,12 +413,14 @@ CONV_CODE void CONV_NAME(conv_multiply_block)(
             CONV_NAME(conv_tile)(p->vectors, &t);
             continue;
         }
+        const char *later = CONV_NAME(conv_next_panel)(p, w, number);
         int64_t width = CONV_NAME(conv_width)(p, strip), vectors = width / CONV_LANES;
         int64_t column = strip * full, rows = vectors == CONV_VECTORS ? p->rows : CONV_NARROW_ROWS;
         t.panel = panel, t.stride = w->filled, t.lanes = conv_min(width, p->columns - column);
         t.shift = group * p->group_stride;
         for (int64_t row = 0; row < block->count; row += rows) {
             t.left = p->is_direct ? w->left + row : 0;
+            t.later = later ? later + row / rows * t.k_size * CONV_CACHE_LINE : (const char *)panel;
             t.packed = w->packed + row;
             t.count = conv_min(rows, block->count - row);
             for (int64_t r = 0; r < t.count; r++)
