@@ -5,10 +5,6 @@
 
 #include "real_arithmetic.h"
 
-typedef struct {
-    double real, imaginary;
-} ComplexNumber;
-
 /* Elements are copied to the L1 cache this many at a time. */
 enum { QUOTIENT_BLOCK = 256 };
 

@@ -39,8 +39,8 @@ REAL_INLINE double exponential_minus_one_of(double x) {
     return blend(x == x, blend(fabs(x) < TINY_EXPONENT, x, 2 * half), x + x);
 }
 
-/* (exp(x) + sign exp(-x)) / 2, for x >= 0. */
-REAL_INLINE double hyperbolic(double x, double sign) {
+/* (exp(x) + sign exp(-x)) / 4, for x >= 0. */
+REAL_INLINE Sum half_hyperbolic(double x, double sign) {
     double k;
     Sum excess = power_excess(blend(x < MAX_HYPERBOLIC, x, MAX_HYPERBOLIC), &k);
     /* A quarter of the power: its half may overflow. */
@@ -49,7 +49,14 @@ REAL_INLINE double hyperbolic(double x, double sign) {
     power = ordered_sum(power.high, power.low + excess.low);
     power.high *= scale, power.low *= scale;
     Sum inverse = quotient(sixteenth, power), total = exact_sum(power.high, sign * inverse.high);
-    return 2 * (total.high + (total.low + FUSED_MULTIPLY_ADD(sign, inverse.low, power.low)));
+    total.low += FUSED_MULTIPLY_ADD(sign, inverse.low, power.low);
+    return total;
+}
+
+/* (exp(x) + sign exp(-x)) / 2, for x >= 0. */
+REAL_INLINE double hyperbolic(double x, double sign) {
+    Sum half = half_hyperbolic(x, sign);
+    return 2 * (half.high + half.low);
 }
 
 REAL_INLINE double sinh_of(double x) {

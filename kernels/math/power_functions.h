@@ -18,12 +18,6 @@
 #define SHORT_LEG 0x1p-900
 #define LEG_SCALE 0x1p200
 
-REAL_INLINE Sum product_of_sums(Sum first, Sum second) {
-    double product = first.high * second.high, error = FUSED_MULTIPLY_ADD(first.high, second.high, -product);
-    Sum result = {product, error + FUSED_MULTIPLY_ADD(first.high, second.low, first.low * second.high)};
-    return result;
-}
-
 /* log(x), for finite numbers x > 0: 2 s + s^3 (2/3 + s^2 (2/5 + s^2 times a polynomial)), as in
    `logarithm_of_sum`, with the first terms as sums. */
 REAL_INLINE Sum precise_logarithm(double x) {

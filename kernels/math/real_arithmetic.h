@@ -78,6 +78,10 @@ REAL_INLINE double blend(int is_first, double first, double second) {
 /* An unevaluated sum of two numbers, of which `low` is small: it has about twice the digits of one. */
 typedef struct { double high, low; } Sum;
 
+typedef struct {
+    double real, imaginary;
+} ComplexNumber;
+
 /* first + second, without an error. */
 REAL_INLINE Sum exact_sum(double first, double second) {
     double sum = first + second, second_part = sum - first;
@@ -96,6 +100,17 @@ REAL_INLINE Sum exact_square(double x) {
     double square = x * x;
     Sum result = {square, FUSED_MULTIPLY_ADD(x, x, -square)};
     return result;
+}
+
+REAL_INLINE Sum product_of_sums(Sum first, Sum second) {
+    double product = first.high * second.high, error = FUSED_MULTIPLY_ADD(first.high, second.high, -product);
+    Sum result = {product, error + FUSED_MULTIPLY_ADD(first.high, second.low, first.low * second.high)};
+    return result;
+}
+
+REAL_INLINE Sum sum_of_sums(Sum first, Sum second) {
+    Sum result = exact_sum(first.high, second.high);
+    return ordered_sum(result.high, result.low + (first.low + second.low));
 }
 
 /* dividend / divisor. */

@@ -29,7 +29,7 @@ from ..elementwise.base import Elementwise
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64
 from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint, declare
-from ..numerics import element_types, real_functions
+from ..numerics import complex_functions, element_types, real_functions
 from ..numerics import special_functions as special
 from ..numerics.element_types import Function
 from ..shape.creation import ConstantOp
@@ -69,17 +69,17 @@ declare(
     ChloUnary,
     __name__,
     {
-        "chlo.acos": {"functions": {FLOAT: real_functions.acos, COMPLEX: np.arccos}},
-        "chlo.acosh": {"functions": {FLOAT: real_functions.acosh, COMPLEX: np.arccosh}},
-        "chlo.asin": {"functions": {FLOAT: real_functions.asin, COMPLEX: np.arcsin}},
-        "chlo.asinh": {"functions": {FLOAT: real_functions.asinh, COMPLEX: np.arcsinh}},
-        "chlo.atan": {"functions": {FLOAT: real_functions.atan, COMPLEX: np.arctan}},
-        "chlo.atanh": {"functions": {FLOAT: real_functions.atanh, COMPLEX: np.arctanh}},
+        "chlo.acos": {"functions": {FLOAT: real_functions.acos, COMPLEX: complex_functions.acos}},
+        "chlo.acosh": {"functions": {FLOAT: real_functions.acosh, COMPLEX: complex_functions.acosh}},
+        "chlo.asin": {"functions": {FLOAT: real_functions.asin, COMPLEX: complex_functions.asin}},
+        "chlo.asinh": {"functions": {FLOAT: real_functions.asinh, COMPLEX: complex_functions.asinh}},
+        "chlo.atan": {"functions": {FLOAT: real_functions.atan, COMPLEX: complex_functions.atan}},
+        "chlo.atanh": {"functions": {FLOAT: real_functions.atanh, COMPLEX: complex_functions.atanh}},
         "chlo.bessel_i1e": {"functions": {FLOAT: special.bessel_i1e, COMPLEX: special.bessel_i1e_complex}},
-        "chlo.cosh": {"functions": {FLOAT: real_functions.cosh, COMPLEX: np.cosh}},
-        "chlo.sinh": {"functions": {FLOAT: real_functions.sinh, COMPLEX: np.sinh}},
+        "chlo.cosh": {"functions": {FLOAT: real_functions.cosh, COMPLEX: complex_functions.cosh}},
+        "chlo.sinh": {"functions": {FLOAT: real_functions.sinh, COMPLEX: complex_functions.sinh}},
         "chlo.square": {"functions": {FLOAT: np.square, COMPLEX: special.square_complex}, "wide": COMPLEX},
-        "chlo.tan": {"functions": {FLOAT: real_functions.tangent, COMPLEX: np.tan}},
+        "chlo.tan": {"functions": {FLOAT: real_functions.tangent, COMPLEX: complex_functions.tangent}},
     },
     wide=WIDE,
 )
@@ -107,7 +107,7 @@ declare(
 
 
 class AsinAcosKernel(
-    ChloUnary, name="chlo._asin_acos_kernel", functions={COMPLEX: special.asin_acos_kernel}, wide=COMPLEX
+    ChloUnary, name="chlo._asin_acos_kernel", functions={COMPLEX: complex_functions.asin_acos}, wide=COMPLEX
 ):
     """What asin, acos, asinh and acosh of complex numbers are made of: w of z, and w' of i z, with
 

@@ -26,7 +26,7 @@ from ...types import (
 from ..framework import constraints, rules
 from ..framework.declaration import Constraint, Op, Operand, Result, constraint, declare
 from ..numerics import complex64_functions as single_complex
-from ..numerics import element_types, real_functions
+from ..numerics import complex_functions, element_types, real_functions
 from ..numerics import special_functions as special
 from ..numerics.element_types import Function
 from .base import (
@@ -47,7 +47,11 @@ def real_component_type(view: Abs | Part) -> str | None:
     return rules.same_baseline_element_type("result", view.result, "operand", operand)
 
 
-class Abs(Unary, name="stablehlo.abs", functions={SIGNED | FLOAT | COMPLEX: np.absolute}):
+class Abs(
+    Unary,
+    name="stablehlo.abs",
+    functions={SIGNED | FLOAT: np.absolute, COMPLEX: complex_functions.modulus},
+):
     """The absolute value; a complex number's modulus."""
 
     single_complex = staticmethod(single_complex.absolute)
@@ -310,7 +314,12 @@ class Sign(
     result = Result(SIGNED | COMPUTED)
 
 
-class Sqrt(Transcendental, name="stablehlo.sqrt", functions={FLOAT | COMPLEX: np.sqrt}, wide=COMPLEX):
+class Sqrt(
+    Transcendental,
+    name="stablehlo.sqrt",
+    functions={FLOAT: np.sqrt, COMPLEX: complex_functions.square_root},
+    wide=COMPLEX,
+):
     """The square root."""
 
     single_complex = staticmethod(single_complex.sqrt)
@@ -325,23 +334,25 @@ declare(
     __name__,
     {
         "stablehlo.cbrt": {"functions": {FLOAT: real_functions.cbrt, COMPLEX: special.cbrt_complex}},
-        "stablehlo.cosine": {"functions": {FLOAT: real_functions.cosine, COMPLEX: np.cos}},
+        "stablehlo.cosine": {"functions": {FLOAT: real_functions.cosine, COMPLEX: complex_functions.cosine}},
         "stablehlo.exponential": {
             "functions": {FLOAT: real_functions.exponential, COMPLEX: special.exp_complex}
         },
         "stablehlo.exponential_minus_one": {
             "functions": {FLOAT: real_functions.exponential_minus_one, COMPLEX: special.expm1_complex}
         },
-        "stablehlo.log": {"functions": {FLOAT: real_functions.logarithm, COMPLEX: np.log}},
+        "stablehlo.log": {
+            "functions": {FLOAT: real_functions.logarithm, COMPLEX: complex_functions.logarithm}
+        },
         "stablehlo.log_plus_one": {
-            "functions": {FLOAT: real_functions.log_plus_one, COMPLEX: special.log1p_complex}
+            "functions": {FLOAT: real_functions.log_plus_one, COMPLEX: complex_functions.log_plus_one}
         },
         "stablehlo.logistic": {
             "functions": {FLOAT: real_functions.logistic, COMPLEX: special.logistic_complex}
         },
-        "stablehlo.sine": {"functions": {FLOAT: real_functions.sine, COMPLEX: np.sin}},
-        "stablehlo.tan": {"functions": {FLOAT: real_functions.tangent, COMPLEX: np.tan}},
-        "stablehlo.tanh": {"functions": {FLOAT: real_functions.tanh, COMPLEX: np.tanh}},
+        "stablehlo.sine": {"functions": {FLOAT: real_functions.sine, COMPLEX: complex_functions.sine}},
+        "stablehlo.tan": {"functions": {FLOAT: real_functions.tangent, COMPLEX: complex_functions.tangent}},
+        "stablehlo.tanh": {"functions": {FLOAT: real_functions.tanh, COMPLEX: complex_functions.tanh}},
     },
 )
 declare(

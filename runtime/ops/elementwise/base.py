@@ -26,7 +26,7 @@ from ..framework import constraints, rules
 from ..framework.declaration import Array, Attribute, Op, Operand, Result
 from ..numerics import element_types
 from ..numerics.element_types import Function
-from ..numerics.real_functions import RealFunction
+from ..numerics.real_functions import NativeFunction, RealFunction
 from ..numerics.result_accuracy import RESULT_ACCURACY, ResultAccuracy, unreachable
 
 COMPUTED = FLOAT | COMPLEX | QUANTIZED_PER_TENSOR
@@ -87,9 +87,9 @@ class Elementwise(Op):
         choose = element_types.wide_carrier if cls.wide & element_type.category else element_types.carrier
         result_type = cls.result_element_type(element_type)
         function = cls.carrier_function(element_type)
-        if isinstance(function, RealFunction):
-            if function.rounds_to(element_type):
-                choose = element_types.carrier
+        if isinstance(function, RealFunction) and function.rounds_to(element_type):
+            choose = element_types.carrier
+        if isinstance(function, NativeFunction):
             function = function.ufunc
         return element_types.carried(function, element_type, result_type, choose(element_type))
 

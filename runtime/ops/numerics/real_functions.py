@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from importlib import import_module
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,12 +12,17 @@ from ...types import FLOAT, ElementType
 from ..framework.declaration import Array
 
 
-class RealFunction:
-    """A function on arrays of f64, and on arrays of f32, for which its results are those of f64, rounded.
+class NativeFunction:
+    """A function on arrays of numbers of 64 bits a component, by a ufunc of `kernels/math`.
 
     Args:
-        name: its name in `nimblehlo.kernels.math.real_functions`.
+        name: its name in the module of `kernels/math`.
+
+    Class attributes:
+        module: that module.
     """
+
+    module: ClassVar[str]
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -27,10 +33,14 @@ class RealFunction:
     @functools.cached_property
     def ufunc(self) -> np.ufunc:
         """The function itself."""
-        from ...kernels.math import real_functions
-
-        function: np.ufunc = getattr(real_functions, self.name)
+        function: np.ufunc = getattr(import_module(f"...kernels.math.{self.module}", __package__), self.name)
         return function
+
+
+class RealFunction(NativeFunction):
+    """A function on arrays of f64, and on arrays of f32, for which its results are those of f64, rounded."""
+
+    module = "real_functions"
 
     @staticmethod
     def rounds_to(element_type: ElementType) -> bool:

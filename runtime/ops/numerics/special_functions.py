@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..framework.declaration import Array
-from . import real_functions
+from . import complex_functions, real_functions
 from .broadcast_shapes import broadcast_shape
 
 _GREAT_EXPONENT = 1e12
@@ -141,7 +141,7 @@ def divide_complex(lhs: Array, rhs: Array) -> Array:
 
 def reciprocal_square_root_complex(operand: Array) -> Array:
     """1 / sqrt(operand)."""
-    return divide_complex(np.ones_like(operand), np.sqrt(operand))
+    return divide_complex(np.ones_like(operand), complex_functions.square_root(operand))
 
 
 def atan2_complex(lhs: Array, rhs: Array) -> Array:
@@ -153,16 +153,18 @@ def atan2_complex(lhs: Array, rhs: Array) -> Array:
     y, x = _scaled_together(lhs, rhs)
     plus = complex_of(x.real - y.imag, x.imag + y.real)
     minus = complex_of(x.real + y.imag, x.imag - y.real)
-    logarithm = np.log(divide_complex(plus, np.sqrt(x * x + y * y)))
-    size_x, size_y = np.abs(x), np.abs(y)
+    squares = multiply_complex(x, x) + multiply_complex(y, y)
+    logarithm = complex_functions.logarithm(divide_complex(plus, complex_functions.square_root(squares)))
+    modulus = complex_functions.modulus
+    size_x, size_y = modulus(x), modulus(y)
     cross = _sum_of_products(x.real, y.real, x.imag, y.imag)
-    angle = np.arctan2(2 * cross, (size_x - size_y) * (size_x + size_y)) / 2
+    angle = real_functions.atan2(2 * cross, (size_x - size_y) * (size_x + size_y)) / 2
     is_opposite = (np.abs(logarithm.imag - angle) > np.pi / 2) & (angle != 0)
     angle = np.where(angle == 0, logarithm.imag, angle - is_opposite * np.copysign(np.pi, angle))
     # The squares of the moduli of x + i y and x - i y differ by four times this.
     difference = _sum_of_products(x.real, y.imag, -x.imag, y.real)
-    smaller = np.where(difference > 0, np.abs(plus), np.abs(minus))
-    size = np.log1p(4 * np.abs(difference) / (smaller * smaller)) / 4
+    smaller = np.where(difference > 0, modulus(plus), modulus(minus))
+    size = real_functions.log_plus_one(4 * np.abs(difference) / (smaller * smaller)) / 4
     imaginary = np.where(difference == 0, -0.0, np.copysign(size, difference))
     is_known = np.isfinite(logarithm) & np.isfinite(imaginary)
     return complex_of(
@@ -195,10 +197,12 @@ def cbrt_complex(operand: Array) -> Array:
     """The cubic root with the angle nearest to zero."""
     # The eighth of a sum does not overflow; its root is scaled to match.
     large = np.abs(operand.real) + np.abs(operand.imag) > 1
-    modulus = real_functions.cbrt(np.abs(np.where(large, operand / 8, operand))) * np.where(large, 2.0, 1.0)
-    angle = np.arctan2(operand.imag, operand.real) / 3
-    imaginary = np.where(angle == 0, np.copysign(0.0, angle), modulus * np.sin(angle))
-    return complex_of(modulus * np.cos(angle), imaginary)
+    scale = np.where(large, 0.125, 1.0)
+    scaled = complex_of(operand.real * scale, operand.imag * scale)
+    modulus = real_functions.cbrt(complex_functions.modulus(scaled)) * np.where(large, 2.0, 1.0)
+    angle = real_functions.atan2(operand.imag, operand.real) / 3
+    imaginary = np.where(angle == 0, np.copysign(0.0, angle), modulus * real_functions.sine(angle))
+    return complex_of(modulus * real_functions.cosine(angle), imaginary)
 
 
 def exp_complex(operand: Array) -> Array:
@@ -218,28 +222,11 @@ def exp_complex(operand: Array) -> Array:
 def expm1_complex(operand: Array) -> Array:
     """exp(operand) - 1 without the cancellation near zero."""
     x, y = operand.real, operand.imag
-    half_sine = np.sin(y / 2)
-    real = np.expm1(x) * np.cos(y) - 2 * half_sine * half_sine
+    half_sine = real_functions.sine(y / 2)
+    real = real_functions.exponential_minus_one(x) * real_functions.cosine(y) - 2 * half_sine * half_sine
     exponential = exp_complex(operand)
     near = np.abs(x) < 1
     return complex_of(np.where(near, real, exponential.real - 1), exponential.imag)
-
-
-def log1p_complex(operand: Array) -> Array:
-    """complex(log(hypot(real + 1, imag)), atan2(imag, real + 1)), exact also where the modulus is near 1."""
-    x, y = operand.real, operand.imag
-    modulus = np.hypot(x + 1, y)
-    # |1 + z|^2 - 1 = x * (2 + x) + y^2, summed with the rounding errors of its products.
-    square_x, error_x = _exact_product(x, x)
-    square_y, error_y = _exact_product(y, y)
-    high, error = exact_sum(2 * x, square_y)
-    high, error_high = exact_sum(high, square_x)
-    excess = high + (error + error_high + error_x + error_y)
-    near = (modulus > 0.5) & (modulus < 2)
-    real = np.where(near, 0.5 * np.log1p(np.where(near, excess, 0.0)), np.log(modulus))
-    huge = np.isinf(modulus) & np.isfinite(x) & np.isfinite(y)
-    real = np.where(huge, np.log(np.hypot(x / 2, y / 2)) + np.log(2.0), real)
-    return complex_of(real, np.arctan2(y, x + 1))
 
 
 def exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -271,8 +258,8 @@ def logistic_complex(operand: Array) -> Array:
     exponential = exp_complex(exponent)
     # Near the poles 1 + exp(z) is the small 2 * cos(y / 2)^2 + expm1(x) * cos(y) and the sine.
     x, y = exponent.real, exponent.imag
-    half_cosine = np.cos(y / 2)
-    near = 2 * half_cosine * half_cosine + np.expm1(x) * np.cos(y)
+    half_cosine = real_functions.cosine(y / 2)
+    near = 2 * half_cosine * half_cosine + real_functions.exponential_minus_one(x) * real_functions.cosine(y)
     is_near = np.isfinite(y) & (exponential.real < -0.5)
     denominator = complex_of(np.where(is_near, near, 1 + exponential.real), exponential.imag)
     return divide_complex(np.where(negative, exponential, np.ones_like(exponential)), denominator)
@@ -292,7 +279,7 @@ def power_complex_extended(lhs: Array, rhs: Array) -> Array:
 
 def sign_complex(operand: Array) -> Array:
     """operand / |operand|; zero for zero, NaN in both parts where either is NaN."""
-    direction = divide_complex(operand, np.abs(operand).astype(operand.dtype))
+    direction = divide_complex(operand, complex_functions.modulus(operand).astype(operand.dtype))
     missing = np.isnan(operand.real) | np.isnan(operand.imag)
     signed = np.where(operand == 0, np.zeros_like(direction), direction)
     return np.where(missing, complex(np.nan, np.nan), signed)
@@ -396,15 +383,6 @@ def bessel_i1e_complex(operand: Array) -> Array:
     special = _scipy_special()
     value: Array = special.ive(1, operand)
     return value
-
-
-def asin_acos_kernel(operand: Array) -> Array:
-    """The intermediate values of asin, acos, asinh and acosh of complex numbers.
-
-    The real part is that of sqrt(1 - operand) * sqrt(1 + operand), the imaginary part |imag(asin(operand))|.
-    """
-    minus, plus = np.sqrt(1 - operand), np.sqrt(1 + operand)
-    return complex_of(minus.real * plus.real - minus.imag * plus.imag, np.abs(np.arcsin(operand).imag))
 
 
 def zeta(x: Array, q: Array) -> Array:
