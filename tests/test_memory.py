@@ -503,6 +503,35 @@ def test_views_take_no_memory() -> None:
     assert figures(text).temporaries <= 40_000 + 2 * 200
 
 
+def test_a_result_takes_the_memory_of_values_that_are_gone() -> None:
+    """The squares are gone before the result is made, so that a call never holds more than the result."""
+    text = """
+    func.func @main(%a: tensor<100000xf32>) -> tensor<100000xf32> {
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = stablehlo.multiply %a, %a : tensor<100000xf32>
+      %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0]
+        : (tensor<100000xf32>, tensor<f32>) -> tensor<f32>
+      %2 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f32>) -> tensor<100000xf32>
+      %3 = stablehlo.subtract %a, %2 : tensor<100000xf32>
+      return %3 : tensor<100000xf32>
+    }
+    """
+    assert figures(text).temporaries < 100
+
+
+def test_a_result_that_is_copied_at_the_end_takes_memory_beside_its_source() -> None:
+    text = """
+    func.func @main(%a: tensor<200x500xf32>) -> (tensor<500x200xf32>, tensor<200x500xf32>) {
+      %0 = stablehlo.negate %a : tensor<200x500xf32>
+      %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<200x500xf32>) -> tensor<500x200xf32>
+      return %1, %a : tensor<500x200xf32>, tensor<200x500xf32>
+    }
+    """
+    found = figures(text)
+    assert found.results == 2 * BYTES
+    assert found.temporaries == BYTES
+
+
 def test_memory_of_a_loop_is_that_of_what_it_carries() -> None:
     found = figures(LOOP)
     assert found.arguments == 80_004 and found.results == 160_000

@@ -16,10 +16,14 @@ from .plan import Plan, Step, all_steps
 class Memory(Record):
     """Bytes that a call takes. Sizes that depend on data count as nothing, nor does what kernels use inside.
 
+    Arguments, results and temporaries together, less what is aliased, are what a call holds at its peak. XLA's
+    buffer assignment counts likewise: an array that is gone before a result is made takes no memory beyond that
+    of the result.
+
     Attributes:
         arguments: of the inputs.
         results: of the results.
-        temporaries: the most that values which are no results hold at the same time.
+        temporaries: what all values but arguments and constants hold at their peak beyond the results.
         constants: of the program's constants.
         aliased: of the results that stand in the memory of inputs which a call may consume.
     """
@@ -54,12 +58,13 @@ def memory_use(plan: Plan, donated: Collection[int] = ()) -> Memory:
         for value in subplan.constants.values()
         if isinstance(value, np.ndarray)
     }
+    aliased = run.bytes_of_results_in([arguments[index] for index in donated])
     return Memory(
         arguments=sum(plan.slot_bytes[slot] for slot in plan.arguments),
         results=sum(plan.slot_bytes[slot] for slot in plan.results),
-        temporaries=run.peak(without=run.result_buffers()),
+        temporaries=run.bytes_beyond_results(aliased),
         constants=sum(constants.values()),
-        aliased=run.bytes_of_results_in([arguments[index] for index in donated]),
+        aliased=aliased,
     )
 
 
@@ -107,26 +112,41 @@ class _Run:
         for step in plan.steps:
             self._run_step(step)
 
-    def peak(self, without: set[_Buffer] | None = None) -> int:
+    def peak(self) -> int:
         """The most that is held at the same time beyond what was there at the start."""
         live_bytes = peak_bytes = 0
         for bytes, buffer in self.events:
             if buffer is None:
                 peak_bytes = max(peak_bytes, live_bytes + bytes)
-            elif not without or buffer not in without:
+            else:
                 live_bytes += bytes
                 peak_bytes = max(peak_bytes, live_bytes)
         return peak_bytes
 
-    def result_buffers(self) -> set[_Buffer]:
-        """The buffers that go to the caller as they are."""
-        bytes = self.plan.slot_bytes
-        result_buffers_ = {self.buffers[slot] for slot in self.plan.results if slot not in self.strided}
-        return {
-            buffer
-            for buffer in result_buffers_
-            if buffer.bytes in {bytes[slot] for slot in self.plan.results}
-        }
+    def bytes_beyond_results(self, aliased: int = 0) -> int:
+        """How much more than its results a run holds at its peak; copies of results count at its end.
+
+        Args:
+            aliased: bytes of the results that stand in the memory of arguments.
+        """
+        self.events.append((self._copied_bytes(), None))
+        result_bytes = sum(self.plan.slot_bytes[slot] for slot in self.plan.results)
+        return max(0, self.peak() - (result_bytes - aliased))
+
+    def _copied_bytes(self) -> int:
+        """Bytes of the results that are copied at the end, for others refer to their memory, too."""
+        arguments = {self.buffers[slot] for slot in self.plan.arguments}
+        copied_bytes = 0
+        handed_over: set[_Buffer] = set()
+        for slot in self.plan.results:
+            buffer, size = self.buffers[slot], self.plan.slot_bytes[slot]
+            has_its_size = buffer.bytes == size or buffer in arguments
+            is_whole = buffer.is_owned and has_its_size and slot not in self.strided
+            if is_whole and buffer not in handed_over:
+                handed_over.add(buffer)
+            else:
+                copied_bytes += size
+        return copied_bytes
 
     def bytes_of_results_in(self, buffers: Sequence[_Buffer]) -> int:
         """The bytes of the results that stand in given buffers; in each buffer stands one."""
@@ -166,7 +186,7 @@ class _Run:
             for branch in branches if isinstance(branches, Sequence) else [branches]:
                 assert isinstance(branch, Plan)
                 run = _Run(branch, [_Buffer(0, is_owned=False) for _ in branch.arguments])
-                self.events.append((run.peak(without=run.result_buffers()), None))
+                self.events.append((run.bytes_beyond_results(), None))
 
     def _run_while(self, step: Step) -> None:
         """What a loop carries stands in the memory of its results; the body replaces it or writes into it."""
