@@ -16,9 +16,9 @@ from .plan import Plan, Step, all_steps
 class Memory(Record):
     """Bytes that a call takes. Sizes that depend on data count as nothing, nor does what kernels use inside.
 
-    Arguments, results and temporaries together, less what is aliased, are what a call holds at its peak. XLA's
-    buffer assignment counts likewise: an array that is gone before a result is made takes no memory beyond that
-    of the result.
+    Arguments, results and temporaries together, less what is aliased, are what a call holds at its peak.
+    XLA's buffer assignment counts likewise: an array that is gone before a result is made takes no memory
+    beyond that of the result.
 
     Attributes:
         arguments: of the inputs.

@@ -17,11 +17,12 @@ from ...ops.control.control import While
 from ...ops.elementwise.base import Elementwise
 from ...ops.framework.declaration import Op, lookup
 from ...ops.framework.verify import TERMINATORS, view_of
-from ...ops.internal.fusion import Fusion
+from ...ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION, Fusion
 from ...options import Options, Ordering
 from ...specialize.fusion.elementwise import LARGE, form_fusions
 from ...specialize.fusion.gather_index_map import copies_contiguous_rows, is_traceable
 from ...specialize.fusion.reductions import form_reduction_fusions
+from ...specialize.fusion.rematerialization import rematerialize
 from ...specialize.fusion.rows import form_row_fusions
 from ...specialize.fusion.small_steps import form_step_fusions
 from ...specialize.rewrites.registry import split_scatter_indices
@@ -34,6 +35,7 @@ from .native_loops import loop_to_compile
 from .reduction_fusion import has_reduction_tiling, has_row_tiling
 from .region_kernels import has_few_updates
 
+_CAN_GENERATE = {ROW_FUSION: has_row_tiling, REDUCTION_FUSION: has_reduction_tiling}
 _DEFAULT_ORDERING = Ordering(scatter_schedule=None)
 
 
@@ -49,6 +51,7 @@ def fuse_operations(function: Function, options: Options) -> None:
         if has_default_ordering:
             split_scatter_indices(each.body, has_few_updates)
         form_fusions(each.body, generates, leave, fuse_reductions, is_worth_compiling_alone)
+        rematerialize(each.body, generates, _CAN_GENERATE, leave)
         if options.ordering == Ordering():
             form_step_fusions(each.body, is_small_step, leave)
 

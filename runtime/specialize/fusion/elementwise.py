@@ -57,7 +57,7 @@ _NEEDS_CONTIGUOUS_OPERAND: Final = frozenset(
 )
 """Operations whose implementations copy a transposed operand first, on one thread and with long strides."""
 
-_EXPENSIVE: Final = frozenset(
+EXPENSIVE: Final = frozenset(
     f"stablehlo.{name}"
     for name in (
         "atan2", "cbrt", "cosine", "divide", "exponential", "exponential_minus_one", "log", "log_plus_one",
@@ -413,8 +413,8 @@ class _Grouping(LevelGrouping):
         if kind in _INDEXED:
             return is_sole_user and size >= group.size and kind != _SHORT_CONTIGUOUS_GATHER
         if is_sole_user:
-            return size >= group.size or size == 1 or operation.name not in _EXPENSIVE
-        return size == 1 and operation.name not in _EXPENSIVE and len(group.copied) < MAX_COPIED
+            return size >= group.size or size == 1 or operation.name not in EXPENSIVE
+        return size == 1 and operation.name not in EXPENSIVE and len(group.copied) < MAX_COPIED
 
     def pays(self, group: FusionGroup) -> bool:
         """Whether a fusion is faster than its operations one by one."""
