@@ -17,8 +17,11 @@ import numpy as np
 from . import compatibility
 from .lowering import PLATFORM
 
-_NUMPY_KINDS: Final = "biufc"
-"""Kinds of dtypes that NumPy exports. Others, such as bfloat16, go through an array of JAX's CPU client."""
+_BUILTIN: Final = 1
+"""`numpy.dtype.isbuiltin` of the dtypes that NumPy exports.
+
+Others, such as bfloat16, go through an array of JAX's CPU client.
+"""
 
 _CPU: Final = "cpu"
 Function = Callable[..., Any]
@@ -45,7 +48,7 @@ def _exporting(export: Function) -> Function:
         if x.platform() != PLATFORM or (device is not None and device.platform not in (PLATFORM, _CPU)):
             return export(x, stream, src_device, device, copy)
         values = np.array(x) if copy else np.asarray(x)
-        if values.dtype.kind in _NUMPY_KINDS:
+        if values.dtype.isbuiltin == _BUILTIN:
             return _Writable(values).array().__dlpack__(stream=stream)
         import jax
 

@@ -212,10 +212,12 @@ def check_settings_recompile_and_come_back() -> None:
 def check_options_of_xla_that_programs_set_are_taken() -> None:
     options = {"xla_embed_ir_in_executable": True, "xla_gpu_auto_spmd_partitioning_memory_budget_ratio": 0.5}
     assert jax.jit(lambda x: x + 1, compiler_options=options)(1) == 2
+    options = {"xla_allow_excess_precision": False, "xla_gpu_autotune_level": 2, "xla_dump_hlo_pass_re": ""}
+    assert jax.jit(lambda x: x + 2, compiler_options=options)(1) == 3
 
 
 def check_unknown_options_are_refused() -> None:
-    for options in ({"no_such_option": 1}, {"reduction_tree": "sideways"}):
+    for options in ({"no_such_option": 1}, {"xla_gpu_autotune_level": "x"}, {"reduction_tree": "sideways"}):
         with pytest.raises(jax.errors.JaxRuntimeError, match=next(iter(options))):
             jax.jit(lambda x: x + 1, compiler_options=options)(1.0)
 
@@ -249,9 +251,10 @@ def check_arrays_leave_by_dlpack() -> None:
         del x
         np.testing.assert_array_equal(taken, (np.arange(5) * 2).astype(dtype))
         np.testing.assert_array_equal(copied, taken)
-    half = jax.jit(lambda a: a + 1)(jnp.ones(3, jnp.bfloat16))
-    again = jax.dlpack.from_dlpack(half)
-    assert again.dtype == jnp.bfloat16 and again.platform() == "nimblehlo" and again[0] == 2
+    for dtype in (jnp.bfloat16, jnp.float8_e4m3fn, jnp.float8_e5m2):
+        narrow = jax.jit(lambda a: a + a)(jnp.ones(3, dtype))
+        again = jax.dlpack.from_dlpack(narrow)
+        assert again.dtype == dtype and again.platform() == "nimblehlo" and again[0] == 2
 
 
 def check_arrays_come_by_dlpack() -> None:
