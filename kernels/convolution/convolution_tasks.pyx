@@ -8,7 +8,7 @@ from libc.string cimport memset
 import numpy as np
 
 from ..launch import threads as _threads
-from ..launch.native import run_in_order
+from ..launch.native import run_in_order, run_independent
 
 cnp.import_array()
 
@@ -212,9 +212,9 @@ cdef class Products:
         plan.memory = memory.memory + panel_bytes
         plan.busy = <int32_t *>(plan.memory + plan.slots * plan.slot_bytes)
         memset(plan.busy, 0, plan.slots * sizeof(int32_t))
-        run_in_order(
-            <size_t>conv_product_task, <size_t>&plan, plan.pack_tasks + self.tasks, self.seconds, self.threads
-        )
+        # Threads begin with consecutive work items: what one has written, it reads in the next convolution.
+        run = run_in_order if plan.pack_tasks else run_independent
+        run(<size_t>conv_product_task, <size_t>&plan, plan.pack_tasks + self.tasks, self.seconds, self.threads)
         # Concurrent first calls each pack panels of their own.
         self.kept_panels = panels
 

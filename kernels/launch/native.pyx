@@ -169,6 +169,17 @@ cdef object raise_failure(str kernel):
     raise MemoryError(f"{kernel}: a task could not have its memory")
 
 
+def run_independent(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
+    """Run tasks of which none waits for another: each thread begins with consecutive ones.
+
+    Args:
+        function: the task's address.
+        closure: its second argument.
+        tasks, seconds, threads: as for other tasks.
+    """
+    run_tasks(<Task>function, <void *>closure, tasks, seconds, threads)
+
+
 def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
     """Run tasks of which later ones may wait for earlier ones: they begin in order.
 
