@@ -9,7 +9,8 @@
    subnormal, zero or infinite it is a division. A quotient by a complex number is the product with its reciprocal.
    Nothing else changes a bit: vector width, how many matrices are computed at once, blocks, memory layouts, threads.
 
-   Many small matrices are computed in the lanes of vectors, one in each; others one by one, panel by panel. */
+   Many small matrices are computed in the lanes of vectors, one in each; others one by one, panel by panel, but for
+   systems with one right side, whose rows are computed side by side. */
 
 #ifndef NIMBLEHLO_LINALG_H
 #define NIMBLEHLO_LINALG_H
@@ -83,6 +84,7 @@ typedef struct {
     void (*prepare)(const Linalg *, int64_t problem, char *workspace);
     void (*solve)(
         const Linalg *, int64_t problem, int64_t first, int64_t end, const char *packed, char *workspace);
+    void (*solve_single)(const Linalg *, int64_t problem, char *workspace);
     void (*solve_lanes)(const Linalg *, int64_t problem, int64_t count, char *workspace);
     int64_t (*bytes)(const Linalg *);
 } LinalgFunctions;
@@ -90,7 +92,8 @@ typedef struct {
 #define LINALG_NUMBERS(name, suffix)                                                                                 \
     {linalg_##name##_load_##suffix, linalg_##name##_factor_block_##suffix, linalg_##name##_update_##suffix,          \
      linalg_##name##_store_##suffix, linalg_##name##_factor_lanes_##suffix, linalg_##name##_prepare_##suffix,        \
-     linalg_##name##_solve_##suffix, linalg_##name##_solve_lanes_##suffix, linalg_##name##_bytes_##suffix}
+     linalg_##name##_solve_##suffix, linalg_##name##_solve_single_##suffix, linalg_##name##_solve_lanes_##suffix,     \
+     linalg_##name##_bytes_##suffix}
 #define LINALG_KIND(name) {LINALG_NUMBERS(name, real), LINALG_NUMBERS(name, complex)}
 
 static const LinalgFunctions *linalg_functions(const Linalg *p) {
@@ -103,6 +106,9 @@ static const LinalgFunctions *linalg_functions(const Linalg *p) {
 #endif
     return &functions[p->kind][p->components - 1];
 }
+
+/* Whether systems have one right side. */
+static int linalg_is_single(const Linalg *p) { return p->routine == LINALG_TRIANGULAR_SOLVE && p->columns == 1; }
 
 static int64_t linalg_lanes(const Linalg *p) { return linalg_vector_bytes() / (p->kind ? 8 : 4); }
 
@@ -191,6 +197,8 @@ static void linalg_task(int64_t task, void *closure) {
             int64_t problem = item * lanes, count = p->count - problem < lanes ? p->count - problem : lanes;
             if (p->routine == LINALG_TRIANGULAR_SOLVE) functions->solve_lanes(p, problem, count, workspace);
             else functions->factor_lanes(p, problem, count, workspace);
+        } else if (linalg_is_single(p)) {
+            functions->solve_single(p, item, workspace);
         } else if (p->routine == LINALG_TRIANGULAR_SOLVE) {
             functions->prepare(p, item, workspace);
             functions->solve(p, item, 0, p->columns, workspace, workspace);
@@ -205,6 +213,7 @@ static void linalg_task(int64_t task, void *closure) {
 static int64_t linalg_vector_bytes(void) { return 0; }
 static int64_t linalg_workspace_bytes(const Linalg *p) { return (void)p, 0; }
 static int64_t linalg_item_problems(const Linalg *p) { return (void)p, 1; }
+static int linalg_is_single(const Linalg *p) { return (void)p, 0; }
 static int64_t linalg_panel_columns(const Linalg *p) { return (void)p, 1; }
 static int64_t linalg_block_columns(const Linalg *p) { return (void)p, 1; }
 static int64_t linalg_next_panel(const Linalg *p, int64_t first) { return (void)p, first; }

@@ -41,6 +41,7 @@ cdef extern from "linalg.h" nogil:
     int64_t linalg_vector_bytes()
     int64_t linalg_workspace_bytes(const Linalg *p)
     int64_t linalg_item_problems(const Linalg *p)
+    bint linalg_is_single(const Linalg *p)
     int64_t linalg_panel_columns(const Linalg *p)
     int64_t linalg_block_columns(const Linalg *p)
     int64_t linalg_next_panel(const Linalg *p, int64_t first)
@@ -123,7 +124,7 @@ cdef class Decomposition:
         cdef int64_t tasks, problems = linalg_item_problems(&p), bytes = linalg_workspace_bytes(&p)
         cdef double fmas = <double>p.count * p.order * p.order * p.columns / 3
         enter(self, &p, sources, targets)
-        if p.count == 1 and fmas > MIN_SHARED_FMAS:
+        if p.count == 1 and fmas > MIN_SHARED_FMAS and not linalg_is_single(&p):
             self.run_panels(&p, fmas)
             return 0
         p.work_items = (p.count + problems - 1) // problems

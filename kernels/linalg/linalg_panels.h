@@ -9,6 +9,9 @@
 #define STRIP_ROWS(components) ((VECTOR_BYTES == 64 ? 8 : 4) / (components))
 #define MAX_STRIP_ROWS STRIP_ROWS(1)
 #define ROW_ITEMS(components) ((components) * WIDTH)
+/* Rows of a system with one right side that are computed at once. */
+#define SINGLE_ROWS 16
+#define SCALAR_FMA(a, b, c) (sizeof(ITEM) == 4 ? (ITEM)__builtin_fmaf(a, b, c) : (ITEM)__builtin_fma(a, b, c))
 /* The divisor of a row, its reciprocal's components, and a number out of `NAME(DivisorKind)`. */
 #define DIVISOR_ITEMS 4
 
@@ -250,8 +253,100 @@ INLINE void NAME(solve)(
     }
 }
 
+/* Subtract from the numbers of SINGLE_ROWS rows, components side by side, the products of the first `k_size` columns
+   of a matrix and the solution. */
+INLINE void NAME(subtract_from_rows)(
+    const int components, const int is_contiguous, const ITEM *from, int64_t row_stride, int64_t column_stride,
+    ITEM im_sign, int64_t k_size, const ITEM *x, ITEM *numbers) {
+    ITEM sums[2][SINGLE_ROWS];
+    UNROLL for (int row = 0; row < SINGLE_ROWS; row++)
+        UNROLL for (int component = 0; component < components; component++)
+            sums[component][row] = numbers[row * components + component];
+    for (int64_t k = 0; k < k_size; k++, from += column_stride, x += components)
+        UNROLL for (int row = 0; row < SINGLE_ROWS; row++) {
+            const ITEM *number = from + row * (is_contiguous ? components : row_stride);
+            ITEM re = -number[0];
+            sums[0][row] = SCALAR_FMA(re, x[0], sums[0][row]);
+            if (components == 1) continue;
+            ITEM im = -im_sign * number[1];
+            sums[0][row] = SCALAR_FMA(-im, x[1], sums[0][row]);
+            sums[1][row] = SCALAR_FMA(re, x[1], sums[1][row]);
+            sums[1][row] = SCALAR_FMA(im, x[0], sums[1][row]);
+        }
+    UNROLL for (int row = 0; row < SINGLE_ROWS; row++)
+        UNROLL for (int component = 0; component < components; component++)
+            numbers[row * components + component] = sums[component][row];
+}
+
+/* The same where neighbours in memory are in a row, tile by tile: the rows of a large matrix may be in the same set of
+   the cache, which has room for fewer of their lines. */
+INLINE void NAME(subtract_tiles_from_rows)(
+    const int components, const ITEM *from, int64_t row_stride, ITEM im_sign, int64_t k_size, const ITEM *x,
+    ITEM *numbers) {
+    ITEM tile[SINGLE_ROWS * SINGLE_ROWS * 2];
+    const int width = SINGLE_ROWS * components;
+    for (int64_t k = 0; k < k_size; k += SINGLE_ROWS, from += width, x += width) {
+        UNROLL for (int row = 0; row < SINGLE_ROWS; row++)
+            __builtin_memcpy(tile + row * width, from + row * row_stride, width * sizeof(ITEM));
+        NAME(subtract_from_rows)(components, 0, tile, width, components, im_sign, SINGLE_ROWS, x, numbers);
+    }
+}
+
+/* Divide a number by one on the diagonal. */
+INLINE void NAME(divide_single)(const int components, ITEM *number, const ITEM *diagonal, ITEM im_sign) {
+    VECTOR numbers[2], divisors[2];
+    divisors[0] = BROADCAST(diagonal[0]), numbers[0] = BROADCAST(number[0]);
+    if (components == 2) divisors[1] = BROADCAST(im_sign * diagonal[1]), numbers[1] = BROADCAST(number[1]);
+    NAME(Divisor) by = NAME(divisor)(components, divisors);
+    NAME(divide)(components, numbers, &by);
+    UNROLL for (int component = 0; component < components; component++) number[component] = numbers[component][0];
+}
+
+/* Solve a problem with one right side, without copying its triangle. */
+INLINE void NAME(solve_single)(const int components, const Linalg *p, int64_t problem, char *workspace) {
+    LinalgMatrix a = linalg_problem(&p->a, problem, components * sizeof(ITEM));
+    LinalgMatrix b = linalg_problem(&p->b, problem, components * sizeof(ITEM));
+    LinalgMatrix x = linalg_problem(&p->x, problem, components * sizeof(ITEM));
+    int64_t row_stride = a.row_stride * components, column_stride = a.column_stride * components;
+    const ITEM *matrix = (const ITEM *)a.address;
+    ITEM *numbers = (ITEM *)workspace, im_sign = a.is_conjugate ? -1 : 1;
+    for (int64_t row = 0; row < p->order; row++)
+        for (int component = 0; component < components; component++) numbers[row * components + component] =
+            ((const ITEM *)b.address)[row * b.row_stride * components + component];
+    for (int64_t first = 0; first < p->order; first += SINGLE_ROWS) {
+        int64_t rows = p->order - first < SINGLE_ROWS ? p->order - first : SINGLE_ROWS;
+        ITEM *block = numbers + first * components;
+        const ITEM *from = matrix + first * row_stride;
+        if (rows == SINGLE_ROWS && row_stride == components)
+            NAME(subtract_from_rows)(components, 1, from, components, column_stride, im_sign, first, numbers, block);
+        else if (rows == SINGLE_ROWS && column_stride == components)
+            NAME(subtract_tiles_from_rows)(components, from, row_stride, im_sign, first, numbers, block);
+        else if (rows == SINGLE_ROWS)
+            NAME(subtract_from_rows)(components, 0, from, row_stride, column_stride, im_sign, first, numbers, block);
+        for (int64_t row = 0; row < rows; row++) {
+            const ITEM *factors = from + row * row_stride;
+            ITEM *number = block + row * components;
+            for (int64_t k = rows == SINGLE_ROWS ? first : 0; k < first + row; k++) {
+                ITEM re = -factors[k * column_stride], *known = numbers + k * components;
+                number[0] = SCALAR_FMA(re, known[0], number[0]);
+                if (components == 1) continue;
+                ITEM im = -im_sign * factors[k * column_stride + 1];
+                number[0] = SCALAR_FMA(-im, known[1], number[0]);
+                number[1] = SCALAR_FMA(re, known[1], number[1]);
+                number[1] = SCALAR_FMA(im, known[0], number[1]);
+            }
+            if (!p->is_unit)
+                NAME(divide_single)(components, number, factors + (first + row) * column_stride, im_sign);
+        }
+    }
+    for (int64_t row = 0; row < p->order; row++)
+        for (int component = 0; component < components; component++)
+            ((ITEM *)x.address)[row * x.row_stride * components + component] = numbers[row * components + component];
+}
+
 /* Bytes that solving a problem takes. */
 INLINE int64_t NAME(solve_bytes)(const int components, const Linalg *p) {
+    if (p->columns == 1) return p->order * components * sizeof(ITEM);
     int64_t height = STRIP_ROWS(components), strips = (p->order + height - 1) / height;
     int64_t items = (p->order + WIDTH) * ROW_ITEMS(components) + p->order * DIVISOR_ITEMS;
     return (items + NAME(strip_offset)(components, strips)) * sizeof(ITEM);

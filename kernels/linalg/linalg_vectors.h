@@ -129,6 +129,9 @@ INLINE void NAME(add_product)(const int components, VECTOR *sum, const VECTOR *f
         const Linalg *p, int64_t problem, int64_t first, int64_t end, const char *packed, char *workspace) {        \
         NAME(solve)(components, p, problem, first, end, packed, workspace);                                         \
     }                                                                                                               \
+    static CODE void NAME(solve_single_##suffix)(const Linalg *p, int64_t problem, char *workspace) {               \
+        NAME(solve_single)(components, p, problem, workspace);                                                      \
+    }                                                                                                               \
     static CODE void NAME(solve_lanes_##suffix)(const Linalg *p, int64_t problem, int64_t count, char *workspace) { \
         NAME(solve_problems_in_lanes)(components, p, problem, count, workspace);                                    \
     }                                                                                                               \
@@ -146,6 +149,8 @@ LINALG_CODE(2, complex)
 #undef VECTORS
 #undef WIDTH
 #undef STRIP_ROWS
+#undef SINGLE_ROWS
+#undef SCALAR_FMA
 #undef MAX_STRIP_ROWS
 #undef ROW_ITEMS
 #undef DIVISOR_ITEMS

@@ -168,6 +168,21 @@ def test_lanes_have_the_bits_of_panels(dtype: str, order: int) -> None:
                 assert all_of[problem].tobytes() == one[0].tobytes()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(5, 5), (16, 16), (50, 33, 33), (67, 67), (140, 140)])
+def test_one_right_side_has_the_bits_of_several(dtype: str, shape: tuple[int, ...]) -> None:
+    """Systems with one are solved row by row, others in panels."""
+    for left_side, lower, transpose, unit_diagonal in SYSTEMS:
+        a, _ = triangle(shape, dtype, lower, unit_diagonal)
+        several = (*shape[:-1], 3) if left_side else (*shape[:-2], 3, shape[-1])
+        b = numbers(several, dtype, seed=1)
+        first = (..., slice(0, 1)) if left_side else (..., slice(0, 1), slice(None))
+        system = left_side, lower, transpose, unit_diagonal
+        (x,) = linalg.triangular_solve(dtype, several, *system)(a, b)
+        (one,) = linalg.triangular_solve(dtype, b[first].shape, *system)(a, b[first])
+        assert one.tobytes() == x[first].tobytes()
+
+
 def digest() -> str:
     """Of the bits of all results of some problems."""
     bits = hashlib.sha256()
@@ -181,6 +196,9 @@ def digest() -> str:
         for system in SYSTEMS[::5]:
             a, _ = triangle(shape, dtype, system[1], system[3])
             (x,) = linalg.triangular_solve(dtype, shape, *system)(a, numbers(shape, dtype, seed=1))
+            bits.update(x.tobytes())
+            one = (*shape[:-1], 1) if system[0] else (*shape[:-2], 1, shape[-1])
+            (x,) = linalg.triangular_solve(dtype, one, *system)(a, numbers(one, dtype, seed=1))
             bits.update(x.tobytes())
     return bits.hexdigest()
 
