@@ -118,3 +118,8 @@ def source_line(location: object) -> str | None:
     if isinstance(location, FusedLocation):
         return next(filter(None, map(source_line, location.locations)), None)
     return None
+
+
+def names_line(location: object) -> bool:
+    """Whether a location names a source line."""
+    return isinstance(location, SourceLocation) or source_line(location) is not None

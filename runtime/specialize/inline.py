@@ -16,13 +16,16 @@ from ..ir import (
     Attribute,
     Block,
     Builder,
+    CallSiteLocation,
     Function,
+    Location,
     Module,
     Operation,
     Region,
     SymbolAttribute,
     Value,
 )
+from ..ir.location import names_line
 from ..ops.framework.op_registry import (
     COMMUNICATING,
     MANUAL_COMPUTATION,
@@ -81,12 +84,14 @@ class _Frame(NamedTuple):
         block: which one.
         operations: those that are left.
         values: what values of the original have become.
+        outer_location: that of the call around it, if one names a source line.
     """
 
     call: Operation | None
     block: Block
     operations: Iterator[Operation]
     values: dict[Value, Value]
+    outer_location: Location | None
 
 
 class _Inliner:
@@ -98,6 +103,7 @@ class _Inliner:
         self.count = 0
         self.depth = 0
         self.manual_depth = 0
+        self.call_location: Location | None = None
 
     @functools.cached_property
     def scopes(self) -> Mapping[Operation, Scope]:
@@ -125,14 +131,16 @@ class _Inliner:
         """
         frames = [self.frame(None, block, values)]
         while frames:
-            call, block, operations, values = frames[-1]
+            call, block, operations, values, _ = frames[-1]
             inner = self.copy_until_call(operations, builder, values)
             if inner is not None:
                 called, body = inner
                 given = [values[operand] for operand in called.operands]
                 frames.append(self.frame(called, body, dict(zip(body.arguments, given, strict=True))))
+                if names_line(called.location):
+                    self.call_location = called.location
                 continue
-            frames.pop()
+            self.call_location = frames.pop().outer_location
             if call is not None:
                 returned = [values[operand] for operand in block.terminator.operands]
                 frames[-1].values.update(zip(call.results, returned, strict=True))
@@ -145,7 +153,7 @@ class _Inliner:
                 f"the program has more than {MAX_OPERATIONS} operations with its calls inlined"
             )
         operations = block.operations if call is None else block.operations[:-1]
-        return _Frame(call, block, iter(operations), values)
+        return _Frame(call, block, iter(operations), values, self.call_location)
 
     def copy_until_call(
         self, operations: Iterator[Operation], builder: Builder, values: dict[Value, Value]
@@ -159,6 +167,8 @@ class _Inliner:
                 copied = operation.again(operands, regions)
                 if not SHARDING_ATTRIBUTES.isdisjoint(copied.attributes):
                     copied.attributes = without_shardings(copied.attributes)
+                if self.call_location is not None:
+                    self.locate(copied)
                 append(copied)
                 values.update(zip(operation.results, copied.results, strict=True))
                 continue
@@ -173,8 +183,21 @@ class _Inliner:
             elif operation.name.startswith("sdy."):
                 self.drop_sharding(operation, builder, values)
             else:
+                first = len(builder.block.operations)
                 self.copy_call(operation, builder, values)
+                if self.call_location is not None:
+                    for copied in builder.block.operations[first:]:
+                        self.locate(copied)
         return None
+
+    def locate(self, copied: Operation) -> None:
+        """Have an operation that names no source line name that of the call in whose place it stands.
+
+        JAX's operations within a function of its own library name none: the caller is the user's frame.
+        """
+        if not names_line(copied.location):
+            assert self.call_location is not None
+            copied.location = CallSiteLocation(copied.location, self.call_location)
 
     def block_in_place_of(self, operation: Operation) -> Block | None:
         """The block whose operations take an operation's place, given its operands; None where none does."""

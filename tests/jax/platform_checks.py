@@ -241,6 +241,12 @@ def check_findings_go_to_the_thread_that_calls() -> None:
     assert others[0].source.startswith(__file__)
 
 
+def check_findings_within_functions_of_jax_name_the_line_that_calls_them() -> None:
+    with nimblehlo.jax.sanitize("non_finite") as findings:
+        jax.jit(lambda x: jnp.linalg.inv(x))(jnp.zeros((2, 2))).block_until_ready()
+    assert findings and all(one.source.startswith(__file__) for one in findings)
+
+
 def check_arrays_leave_by_dlpack() -> None:
     for dtype in ("float32", "complex64", "int8", "bool"):
         x = jax.jit(lambda a: (a * 2).astype(dtype))(jnp.arange(5))  # noqa: B023

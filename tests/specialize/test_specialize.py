@@ -8,6 +8,7 @@ import pytest
 from nimblehlo.errors import ExecutionError, NimbleError, UnsupportedError
 from nimblehlo.frontend import parse
 from nimblehlo.ir import DenseElementsAttribute, Function
+from nimblehlo.ir.location import source_line
 from nimblehlo.ops.framework.verify import verify
 from nimblehlo.specialize import inline, specialize
 from nimblehlo.specialize.utils.constants import MAX_WORK
@@ -328,3 +329,29 @@ def test_what_repeats_only_once_it_is_simpler_is_simplified_with_it() -> None:
 }"""
     )
     assert names(function) == ["stablehlo.reshape", "func.return"]
+
+
+def test_operations_of_callees_without_lines_name_those_of_their_calls() -> None:
+    module = parse(
+        """
+        func.func @main(%x: tensor<f32>) -> tensor<f32> {
+          %0 = func.call @outer(%x) : (tensor<f32>) -> tensor<f32> loc("call"("user.py":3:1))
+          return %0 : tensor<f32>
+        }
+        func.func private @outer(%x: tensor<f32>) -> tensor<f32> {
+          %0 = func.call @inner(%x) : (tensor<f32>) -> tensor<f32> loc("library")
+          %1 = stablehlo.sine %0 : tensor<f32> loc("sin")
+          return %1 : tensor<f32>
+        }
+        func.func private @inner(%x: tensor<f32>) -> tensor<f32> {
+          %0 = stablehlo.cosine %x : tensor<f32> loc("cos")
+          %1 = stablehlo.negate %0 : tensor<f32> loc("neg"("user.py":9:1))
+          return %1 : tensor<f32>
+        }
+        """
+    )
+    body = inline.inline_calls(module, module.functions["main"]).body
+    assert body is not None
+    lines = {one.name: source_line(one.location) for one in body.walk()}
+    assert lines["stablehlo.sine"] == "user.py:3" == lines["stablehlo.cosine"]
+    assert lines["stablehlo.negate"] == "user.py:9"
