@@ -22,6 +22,8 @@ from .grouping import MAX_MEMBERS, CanGenerate, is_rematerializable
 
 MAX_OPERATIONS_PER_VALUE: Final = 4
 """Elementwise operations that take less time than to write a large array and to read it again."""
+MAX_GROWTH: Final = 17 / 16
+"""How many times the bytes of a value those may take that replace it: means of rows or columns are small."""
 MAX_ROUNDS: Final = 4
 """How many times the peak of a block is lowered: each time it may be at another operation."""
 
@@ -134,15 +136,16 @@ class _Rewriter:
     def lowers_peak(self, block: Block) -> bool:
         """Rematerialize values that are alive at the peak of a block; tells whether there were any."""
         lifetimes = _Lifetimes(block)
-        pairs = list(lifetimes.pairs_around(lifetimes.peak()))
-        rewritten = [self.rewrites(producer, consumer, lifetimes) for producer, consumer in pairs]
+        peak = lifetimes.peak()
+        pairs = list(lifetimes.pairs_around(peak))
+        rewritten = [self.rewrites(producer, consumer, lifetimes, peak) for producer, consumer in pairs]
         if any(rewritten):
             block.operations = [one for one in block.operations if one.results or one.name not in _FUSIONS]
         return any(rewritten)
 
-    def rewrites(self, producer: Operation, consumer: Operation, lifetimes: _Lifetimes) -> bool:
-        """Let a consumer compute values of a producer again, if that takes less memory in between."""
-        plan = self.recomputation(producer, consumer, lifetimes) if producer.results else None
+    def rewrites(self, producer: Operation, consumer: Operation, lifetimes: _Lifetimes, peak: int) -> bool:
+        """Let a consumer compute values of a producer again, if that takes less memory at the peak."""
+        plan = self.recomputation(producer, consumer, lifetimes, peak) if producer.results else None
         if plan is None:
             return False
         new_values = {
@@ -179,9 +182,13 @@ class _Rewriter:
         return len(body.operations) <= MAX_MEMBERS and self.can_generate[fusion.name](body)
 
     def recomputation(
-        self, producer: Operation, consumer: Operation, lifetimes: _Lifetimes
+        self, producer: Operation, consumer: Operation, lifetimes: _Lifetimes, peak: int
     ) -> _Recomputation | None:
-        """What a consumer computes again, or None where that takes no less memory or too much time."""
+        """What a consumer computes again, or None where that takes no less memory or too much time.
+
+        Up to the consumer, no value takes much less memory than those that replace it, and all together take
+        more at the peak.
+        """
         position = lifetimes.position[consumer]
         body = producer.regions[0].block
         plan = _Recomputation(dict(zip(body.terminator.operands, producer.results, strict=True)))
@@ -195,9 +202,14 @@ class _Rewriter:
                 plan.leaves[inner] = None
                 continue
             new_leaves = [leaf for leaf in leaves if leaf not in plan.leaves]
-            needed = sum(_bytes_of_leaf(leaf, producer, plan, lifetimes, position) for leaf in new_leaves)
-            if needed <= bytes_of(value.type):
-                saved, added = saved + bytes_of(value.type), added + needed
+            needed = sum(
+                _bytes_of_leaf(leaf, producer, plan, lifetimes, position, position) for leaf in new_leaves
+            )
+            if needed <= MAX_GROWTH * bytes_of(value.type):
+                saved += bytes_of(value.type)
+                added += sum(
+                    _bytes_of_leaf(leaf, producer, plan, lifetimes, position, peak) for leaf in new_leaves
+                )
                 plan.leaves.update(dict.fromkeys(new_leaves))
                 plan.operations.update(dict.fromkeys(operations))
                 plan.dropped.add(value)
@@ -284,14 +296,23 @@ class _Recomputation:
 
 
 def _bytes_of_leaf(
-    leaf: Value, producer: Operation, plan: _Recomputation, lifetimes: _Lifetimes, position: int
+    leaf: Value,
+    producer: Operation,
+    plan: _Recomputation,
+    lifetimes: _Lifetimes,
+    consumer: int,
+    position: int,
 ) -> int:
-    """Bytes by which memory grows where a value of a producer's body is kept up to a position."""
+    """Bytes by which memory grows at a position where a consumer reads a value of a producer's body.
+
+    Args:
+        consumer: its position.
+    """
     body = producer.regions[0].block
     if not isinstance(leaf.owner, Operation):
         return lifetimes.bytes_to_keep(producer.operands[body.arguments.index(leaf)], position)
     value = plan.outside.get(leaf)
-    if value is None or lifetimes.users[value] == {lifetimes.operations[position]}:
+    if value is None or lifetimes.users[value] == {lifetimes.operations[consumer]}:
         return bytes_of(leaf.type)
     return lifetimes.bytes_to_keep(value, position)
 
