@@ -341,7 +341,8 @@ def _products(
     is_direct = not by_windows and groups_share_windows
     k, has_holes = positions * features, any(axis.base_dilation > 1 for axis in axes)
     k_block = -(-k // -(-k // tasks.K_BLOCK))
-    run_positions = _contiguous_positions(problem, geometry, lhs_strides)
+    # Windows that are packed tell padding position by position.
+    run_positions = _contiguous_positions(problem, geometry, lhs_strides) if is_direct else 1
     segments, k_blocks = _segments(k, k_block, features, run_positions)
     inner = geometry.inner if by_windows else 1
     by_groups = groups > columns == 1 and group_stride == output_stride == rhs_strides[-1] == 1

@@ -496,3 +496,18 @@ def test_factors_that_are_not_finite_make_padding_nan():
     assert np.isnan(result[:, 0, :, 3]).all()
     assert np.isinf(result[:, 1:, 1:, 3]).all()
     assert np.isfinite(np.delete(result, 3, 3)).all()
+
+
+@needs_floats
+@pytest.mark.parametrize("features", [1, 2, 3])
+@pytest.mark.parametrize("result_order", [(0, 1, 2), (0, 2, 1), (2, 1, 0)])
+def test_windows_in_the_padding_read_no_memory_behind_lhs(features, result_order):
+    """Also where vectors run along windows, as the result's layout asks for; lhs has NaN on both sides."""
+    random = np.random.default_rng(0)
+    axes = (axis(4, 3, low=1, high=3),)
+    memory = np.full(8 * features, np.nan, np.float32)
+    lhs = memory[2 * features : 6 * features].reshape(1, 4, features)
+    lhs[:] = random.normal(size=lhs.shape)
+    rhs = random.normal(size=(3, features, 2)).astype(np.float32)
+    result = convolved(lhs, rhs, axes, orders=((0, 1, 2), (0, 1, 2), result_order))
+    np.testing.assert_array_equal(result, part_by_part(lhs, rhs, axes))
