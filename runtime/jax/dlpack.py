@@ -17,12 +17,6 @@ import numpy as np
 from . import compatibility
 from .lowering import PLATFORM
 
-_BUILTIN: Final = 1
-"""`numpy.dtype.isbuiltin` of the dtypes that NumPy exports.
-
-Others, such as bfloat16, go through an array of JAX's CPU client.
-"""
-
 _CPU: Final = "cpu"
 Function = Callable[..., Any]
 
@@ -48,7 +42,8 @@ def _exporting(export: Function) -> Function:
         if x.platform() != PLATFORM or (device is not None and device.platform not in (PLATFORM, _CPU)):
             return export(x, stream, src_device, device, copy)
         values = np.array(x) if copy else np.asarray(x)
-        if values.dtype.isbuiltin == _BUILTIN:
+        # NumPy exports its own dtypes. Others, such as bfloat16, go through an array of JAX's CPU client.
+        if values.dtype.isbuiltin == 1:
             return _Writable(values).array().__dlpack__(stream=stream)
         import jax
 
