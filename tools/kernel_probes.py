@@ -83,13 +83,27 @@ def _gather(element: str) -> Iterator[str]:
 
 
 def _reduce(element: str) -> Iterator[str]:
-    for monoid in MONOIDS:
-        yield _function(
-            f'  %0 = "stablehlo.reduce"(%x, %y) <{{dimensions = array<i64: 0>}}> {_monoid(monoid, element)}'
-            f" : (tensor<4x{element}>, tensor<{element}>) -> tensor<{element}>",
-            x=f"tensor<4x{element}>",
-            y=f"tensor<{element}>",
-        )
+    """The greatest value and where it is."""
+    yield _function(
+        f"""  %z = stablehlo.constant dense<0> : tensor<i32>
+  %p = stablehlo.iota dim = 0 : tensor<4xi32>
+  %0:2 = "stablehlo.reduce"(%x, %p, %y, %z) <{{dimensions = array<i64: 0>}}> ({{
+    ^bb0(%a: tensor<{element}>, %i: tensor<i32>, %b: tensor<{element}>, %j: tensor<i32>):
+      %1 = stablehlo.compare GT, %a, %b : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
+      %2 = stablehlo.compare NE, %a, %a : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
+      %3 = stablehlo.or %1, %2 : tensor<i1>
+      %4 = stablehlo.compare EQ, %a, %b : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
+      %5 = stablehlo.compare LT, %i, %j : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %6 = stablehlo.and %4, %5 : tensor<i1>
+      %7 = stablehlo.or %3, %6 : tensor<i1>
+      %8 = stablehlo.select %3, %a, %b : tensor<i1>, tensor<{element}>
+      %9 = stablehlo.select %7, %i, %j : tensor<i1>, tensor<i32>
+      stablehlo.return %8, %9 : tensor<{element}>, tensor<i32>
+  }}) : (tensor<4x{element}>, tensor<4xi32>, tensor<{element}>, tensor<i32>)
+    -> (tensor<{element}>, tensor<i32>)""",
+        x=f"tensor<4x{element}>",
+        y=f"tensor<{element}>",
+    )
 
 
 def _cholesky(element: str) -> Iterator[str]:
