@@ -83,28 +83,27 @@ def _gather(element: str) -> Iterator[str]:
 
 
 def _reduce(element: str) -> Iterator[str]:
-    """The search for the greatest value and its index, with either comparison of the element type."""
-    scalar, index, flag = f"tensor<{element}>", "tensor<i32>", "tensor<i1>"
-    for kind in ("FLOAT",) if element.startswith(("f", "bf")) else ("SIGNED", "UNSIGNED"):
-        yield _function(
-            '  %0:2 = "stablehlo.reduce"(%x, %i, %y, %j) <{dimensions = array<i64: 0>}>'
-            f" ({{ ^bb0(%a: {scalar}, %k: {index}, %b: {scalar}, %l: {index}):\n"
-            f"    %gt = stablehlo.compare GT, %a, %b, {kind} : ({scalar}, {scalar}) -> {flag}\n"
-            f"    %ne = stablehlo.compare NE, %a, %a, {kind} : ({scalar}, {scalar}) -> {flag}\n"
-            f"    %wins = stablehlo.or %gt, %ne : {flag}\n"
-            f"    %eq = stablehlo.compare EQ, %a, %b, {kind} : ({scalar}, {scalar}) -> {flag}\n"
-            f"    %lt = stablehlo.compare LT, %k, %l, SIGNED : ({index}, {index}) -> {flag}\n"
-            f"    %tie = stablehlo.and %eq, %lt : {flag}\n"
-            f"    %first = stablehlo.or %wins, %tie : {flag}\n"
-            f"    %value = stablehlo.select %wins, %a, %b : {flag}, {scalar}\n"
-            f"    %place = stablehlo.select %first, %k, %l : {flag}, {index}\n"
-            f"    stablehlo.return %value, %place : {scalar}, {index} }})"
-            f" : (tensor<4x{element}>, tensor<4xi32>, {scalar}, {index}) -> ({scalar}, {index})",
-            x=f"tensor<4x{element}>",
-            i="tensor<4xi32>",
-            y=scalar,
-            j=index,
-        )
+    """The greatest value and where it is."""
+    yield _function(
+        f"""  %z = stablehlo.constant dense<0> : tensor<i32>
+  %p = stablehlo.iota dim = 0 : tensor<4xi32>
+  %0:2 = "stablehlo.reduce"(%x, %p, %y, %z) <{{dimensions = array<i64: 0>}}> ({{
+    ^bb0(%a: tensor<{element}>, %i: tensor<i32>, %b: tensor<{element}>, %j: tensor<i32>):
+      %1 = stablehlo.compare GT, %a, %b : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
+      %2 = stablehlo.compare NE, %a, %a : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
+      %3 = stablehlo.or %1, %2 : tensor<i1>
+      %4 = stablehlo.compare EQ, %a, %b : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
+      %5 = stablehlo.compare LT, %i, %j : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %6 = stablehlo.and %4, %5 : tensor<i1>
+      %7 = stablehlo.or %3, %6 : tensor<i1>
+      %8 = stablehlo.select %3, %a, %b : tensor<i1>, tensor<{element}>
+      %9 = stablehlo.select %7, %i, %j : tensor<i1>, tensor<i32>
+      stablehlo.return %8, %9 : tensor<{element}>, tensor<i32>
+  }}) : (tensor<4x{element}>, tensor<4xi32>, tensor<{element}>, tensor<i32>)
+    -> (tensor<{element}>, tensor<i32>)""",
+        x=f"tensor<4x{element}>",
+        y=f"tensor<{element}>",
+    )
 
 
 def _cholesky(element: str) -> Iterator[str]:
