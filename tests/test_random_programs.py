@@ -97,7 +97,7 @@ def test_long_programs_that_fail_are_found_and_made_smaller(monkeypatch: pytest.
     seed = next(seed for seed in range(2, 300, 3) if _has_few_with_a_transpose(long_program(seed, 25)))
     campaign = LongCampaign(25, eager_share=0, make=lambda seed: long_program(seed, 25), shrinking_seconds=60)
     (failure,) = campaign.run([seed]).failures
-    assert failure.kind.startswith("ways") and "call 1 of auto" in failure.reason
+    assert failure.kind.startswith("modes") and "call 1 of auto" in failure.reason
     assert failure.text.count("stablehlo.") == failure.text.count("stablehlo.transpose") == 1
     assert len(failure.inputs) == 1
 

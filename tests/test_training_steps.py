@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("jaxlib")
 
 from nimblehlo import Options, compile
+from tests.training.modes import differences
 from tests.training.steps import MODELS, random_step
-from tests.training.ways import differences
 
 
 def test_a_step_is_near_xla() -> None:

@@ -1,7 +1,7 @@
 """Random programs, compared with StableHLO's reference interpreter.
 
 ``python -m tests.fuzzing --count 10000 --seed 1`` runs a campaign; with ``--large`` programs are larger, and
-one way of running is compared with the others alone. The parts:
+one mode is compared with the others alone. The parts:
 
 - `generator`: types, values, and the frame in which programs grow, operation by operation;
 - `elementwise`, `movement`, `indexing`, `windows`, `contracting`, `control`: how each operation is made;

@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="program i has the seed SEED * 1000000 + i")
     parser.add_argument("--eager-share", type=int, default=20, help="compile one program of so many; 0: none")
     parser.add_argument(
-        "--large", action="store_true", help="larger programs, one way of running against the others alone"
+        "--large", action="store_true", help="larger programs, one mode against the others alone"
     )
     parser.add_argument(
         "--thresholds", action="store_true", help="sizes and operands on which fast paths hang"
@@ -52,7 +52,7 @@ def main() -> int:
 
 def run_long(options: argparse.Namespace) -> int:
     """The same for programs of many operations."""
-    # Numbers of threads beyond that of the processors are ways of running, too.
+    # Numbers of threads beyond that of the processors are modes, too.
     os.environ.setdefault("NUMBA_NUM_THREADS", str(max(LONG_THREADS)))
     from .long_campaign import LongCampaign
 

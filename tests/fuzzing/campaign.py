@@ -1,4 +1,4 @@
-"""Judging programs: against the reference interpreter, and one way of running against the others."""
+"""Judging programs: against the reference interpreter, and one mode against the others."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Campaign:
 
     Args:
         eager_share: one program of so many is also run with everything compiled; 0: none.
-        large: whether programs are large, and only ways of running are compared, without the interpreter.
+        large: whether programs are large, and only modes are compared, without the interpreter.
         at_thresholds: whether they are drawn as `thresholds` says, large ones then with products that are
             compared with wider sums.
     """
@@ -183,7 +183,7 @@ class Campaign:
             wrong = self._wrong_product(program, first)
             if wrong is not None:
                 return Failure(seed, *wrong, text_of(program))
-        return self._run_every_way(seed, program, first, observed)
+        return self._run_every_mode(seed, program, first, observed)
 
     def _wrong_product(self, program: Program, values: Mapping[Value, Array]) -> tuple[str, str] | None:
         """The kind and the reason of a failure, where products are judged by themselves."""
@@ -287,34 +287,34 @@ class Campaign:
                 return Failure(seed, operation.name, reason, text_of(alone), is_alone=True)
         return Failure(seed, operation.name, f"{reason} (not where the operation is alone)", text)
 
-    def _run_every_way(
+    def _run_every_mode(
         self, seed: int, program: Program, first: Mapping[Value, Array] | None, observed: Sequence[Value]
     ) -> Failure | None:
-        """All ways of running must give the same bits."""
+        """All modes must give the same bits."""
         results = program.results
-        ways = {"never": Options(compile="never"), "auto": Options()}
+        modes = {"never": Options(compile="never"), "auto": Options()}
         if self.eager_share and seed % self.eager_share == 0:
-            ways["eager"] = Options(compile="eager")
+            modes["eager"] = Options(compile="eager")
             if self.large:
-                ways |= {f"{n} threads": Options(compile="eager", threads=n) for n in (1, 3)}
+                modes |= {f"{n} threads": Options(compile="eager", threads=n) for n in (1, 3)}
         expected = None if first is None else [first.get(value) for value in results]
-        expected_way = "returning every value"
-        for way, options in ways.items():
+        expected_mode = "returning every value"
+        for mode, options in modes.items():
             got = list(run(program, results, {}, options).values())
             if expected is not None:
                 for value, a, b in zip(results, got, expected, strict=True):
                     if b is not None and not rules.same_but_for_nan(a, b):
                         if _same_from_same_nans(program, value, options):
                             continue
-                        reason = f"{way} and {expected_way} differ: {rules.first_difference(b, a)}"
+                        reason = f"{mode} and {expected_mode} differ: {rules.first_difference(b, a)}"
                         name = value.owner.name if isinstance(value.owner, Operation) else "argument"
-                        return Failure(seed, f"ways: {name}", reason, text_of(program))
-            expected, expected_way = got, way
+                        return Failure(seed, f"modes: {name}", reason, text_of(program))
+            expected, expected_mode = got, mode
         return None
 
 
 def _same_from_same_nans(program: Program, value: Value, options: Options) -> bool:
-    """Whether a way gives the same value where operations that tell NaNs apart are given the same ones."""
+    """Whether a mode gives the same value where operations that tell NaNs apart are given the same ones."""
     telling = [operation for operation in program.block.operations if rules.tells_nans_apart(operation)]
     read = {operand for operation in telling for operand in operation.operands if not is_constant(operand)}
     if not read:

@@ -1,4 +1,4 @@
-"""Judging long programs: the same bits in every way of running, on any number of threads, and at every
+"""Judging long programs: the same bits in every mode, on any number of threads, and at every
 call."""
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ class LongCampaign:
             for operation in program.block.operations:
                 self.tally.operations[operation.name] += not is_constant(operation.results[0])
             self.tally.programs += 1
-            found = self.difference(program, self.ways(seed))
+            found = self.difference(program, self.modes(seed))
             if found is not None:
                 self.tally.failures.append(self.failure(seed, program, *found))
         return self.tally
 
-    def ways(self, seed: int) -> list[tuple[Options, float, int]]:
-        """The ways of running a program: options, patience, and how often it is called."""
+    def modes(self, seed: int) -> list[tuple[Options, float, int]]:
+        """The modes of a program: options, patience, and how often it is called."""
         found = [(Options(compile="never"), _PATIENCE[2], 2)]
         found.append((Options(), _PATIENCE[seed % len(_PATIENCE)], CALLS))
         if self.eager_share and seed % self.eager_share == 0:
@@ -88,12 +88,12 @@ class LongCampaign:
         return found
 
     def difference(
-        self, program: Program, ways: Sequence[tuple[Options, float, int]]
+        self, program: Program, modes: Sequence[tuple[Options, float, int]]
     ) -> tuple[str, str, tuple[Options, float, int]] | None:
-        """How the first way that differs does so: its kind, why, and the way; None where all agree."""
+        """How the first mode that differs does so: its kind, why, and the mode; None where all agree."""
         expected: list[Array] | None = None
-        for way in ways:
-            options, patience, calls = way
+        for mode in modes:
+            options, patience, calls = mode
             try:
                 for number, got in enumerate(called(program, options, patience, calls)):
                     if expected is None:
@@ -102,11 +102,11 @@ class LongCampaign:
                     for value, a, b in zip(program.results, got, expected, strict=True):
                         if not rules.same_but_for_nan(a, b):
                             name = getattr(value.owner, "name", "argument")
-                            reason = f"call {number} of {_name(way)} differs: {rules.first_difference(b, a)}"
-                            return f"ways: {name}", reason, way
+                            reason = f"call {number} of {_name(mode)} differs: {rules.first_difference(b, a)}"
+                            return f"modes: {name}", reason, mode
             except Exception as error:
                 name = internal_error(error) or type(error).__name__
-                return name, f"{_name(way)}: {type(error).__name__}: {error}", way
+                return name, f"{_name(mode)}: {type(error).__name__}: {error}", mode
         return None
 
     def count_finite(self, arrays: Sequence[Array]) -> None:
@@ -115,18 +115,18 @@ class LongCampaign:
         self.not_finite += sum(not np.isfinite(array).all() for array in floats)
 
     def failure(
-        self, seed: int, program: Program, kind: str, reason: str, way: tuple[Options, float, int]
+        self, seed: int, program: Program, kind: str, reason: str, mode: tuple[Options, float, int]
     ) -> Failure:
         """A failure, with as small a program as fails in the same way."""
-        ways = [(Options(compile="never"), _PATIENCE[2], 1), way]
-        if way[0].compile == "never":
-            ways = [way]
+        modes = [(Options(compile="never"), _PATIENCE[2], 1), mode]
+        if mode[0].compile == "never":
+            modes = [mode]
         other = LongCampaign(0)
 
         def fails(candidate: Program) -> bool:
-            found = other.difference(candidate, ways)
+            found = other.difference(candidate, modes)
             return found is not None and (
-                found[0] == kind or found[0].startswith("ways") == kind.startswith("ways")
+                found[0] == kind or found[0].startswith("modes") == kind.startswith("modes")
             )
 
         try:
@@ -213,7 +213,7 @@ def values_of(program: Program) -> dict[Value, Array]:
     return known | dict(zip(observed, results, strict=True))
 
 
-def _name(way: tuple[Options, float, int]) -> str:
-    options, patience, _ = way
+def _name(mode: tuple[Options, float, int]) -> str:
+    options, patience, _ = mode
     threads = "" if options.threads is None else f", {options.threads} threads"
     return f"{options.compile}{threads}" + (f", patience {patience}" if options.compile == "auto" else "")

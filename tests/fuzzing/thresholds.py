@@ -1,7 +1,7 @@
 """What random programs are made of where fast paths begin.
 
-Sizes are drawn around the numbers by which the code decides, operands are views, and products, which all ways
-of running share, are compared with wider sums.
+Sizes are drawn around the numbers by which the code decides, operands are views, and products, which all
+modes share, are compared with wider sums.
 """
 
 from __future__ import annotations

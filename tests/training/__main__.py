@@ -1,4 +1,4 @@
-"""Command: training steps over 30, 100, 300 and 1,000 parameters, in every way of running."""
+"""Command: training steps over 30, 100, 300 and 1,000 parameters, in every mode."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=10, help="of each Executable")
     parser.add_argument("--xla-most", type=int, default=100, help="most parameters compared with XLA:CPU")
     options = parser.parse_args()
-    # Numbers of threads beyond that of the processors are ways of running, too.
+    # Numbers of threads beyond that of the processors are modes, too.
     os.environ.setdefault("NUMBA_NUM_THREADS", str(max(options.threads)))
+    from .modes import differences
     from .steps import MODELS
-    from .ways import differences
 
     failed = 0
     for name in options.models or MODELS:

@@ -1,4 +1,4 @@
-"""A training step run in every way: right, and the same bits at each call."""
+"""A training step run in every mode: right, and the same bits at each call."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def differences(
     calls: int = 3,
     expected: Sequence[Array] | None = None,
 ) -> list[str]:
-    """How ways of running a training step differ from its references, in words.
+    """How the modes of a training step differ from its references, in words.
 
     Args:
         modes, threads: the options; references run once.
         calls: of each Executable.
-        expected: what the results must lie near; None: only the ways are compared.
+        expected: what the results must lie near; None: only the modes are compared.
     """
     text, inputs = str(step.lowered().as_text()), step.inputs()
     first = nimblehlo.execute(text, inputs, options=Options(compile="never"))
