@@ -9,9 +9,11 @@
    A work item is a block of rows times a block of columns. It multiplies all rows with one panel of columns at a
    time, tile by tile, from the L1 cache. A panel is copied if its columns are not contiguous, or if there are enough
    rows to pay for it. Meanwhile the next panel and the tile's destination are prefetched, a little at a time: a
-   processor waits for few cache misses at once, and later loads queue behind them. Rows are copied where there are
-   enough columns: once for all blocks of columns, by tasks of their own, or by each work item. Partial sums lie
-   behind the copies until the last k block.
+   processor waits for few cache misses at once, and later loads queue behind them. Rows are read where they are unless
+   their distance makes them compete for a few lines of the L1 cache. Then they are copied, one k block at a time, to
+   lie at a better distance, and the copy stays in the workspace for the work items that follow with the same rows. No
+   thread reads another's copy: to write again to lines that another processor has read takes up to three times as
+   long as to copy everything oneself (two Zen 4 cores). Partial sums lie before the copies until the last k block.
 
    A matrix times its own transpose is symmetric to the bit: only blocks on and above the diagonal are computed, and
    mirrored below it. */
@@ -20,12 +22,14 @@
 #define NIMBLEHLO_MATRIX_PRODUCT_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "simd/processor_level.h"
 
 /* K_BLOCK: products of a block of a sum. DIRECT_ROWS: with at most this many rows, columns are read where they are.
-   PACKED_COLUMNS: rows whose k is contiguous are copied from this many columns on. */
-enum { PRODUCT_K_BLOCK = 256, PRODUCT_DIRECT_ROWS = 48, PRODUCT_PACKED_COLUMNS = 192 };
+   COPY_COLUMNS: rows are copied for so many columns, at least. WAY_BYTES: addresses at such a distance share one set
+   of lines of the L1 cache. */
+enum { PRODUCT_K_BLOCK = 256, PRODUCT_DIRECT_ROWS = 48, PRODUCT_COPY_COLUMNS = 192, PRODUCT_WAY_BYTES = 4096 };
 
 /* Low tiles have at most LOW_ROWS rows and are wider; so are all tiles if k is at most LOW_K: wide panels then fit
    the L1 cache too. */
@@ -43,11 +47,7 @@ enum {
 /* Values of k between prefetches. */
 enum { PRODUCT_MIN_INTERVAL = 8, PRODUCT_MAX_INTERVAL = 16 };
 
-/* MAX_WORKSPACES: of all tasks. OWN_WORKSPACES: up to this many tasks have a workspace each; more of them share. */
-enum { PRODUCT_MAX_WORKSPACES = 256, PRODUCT_OWN_WORKSPACES = 8 };
-
-/* Polls of whether all rows are copied: a thread that copies may be off its processor for long. */
-enum { PRODUCT_MAX_SPINS = 20000 };
+enum { PRODUCT_MAX_WORKSPACES = 256 };
 
 /* Element types; integers are multiplied modulo two to the width. */
 enum { PRODUCT_FLOAT, PRODUCT_DOUBLE, PRODUCT_UINT32, PRODUCT_UINT64 };
@@ -60,21 +60,20 @@ typedef struct {
     int64_t outer_stride, k_stride;
 } ProductOperand;
 
-/* What tasks read. The first `pack_tasks` tasks copy `pack_items_per_task` shares of the rows each (each block of a
-   matrix has `pack_shares`) to `packed`, where each k block of a block of rows takes `packed_bytes`. The other tasks
-   poll for the copies a while, or else copy what they need; the t-th of them does the work items from `t *
-   items_per_task` on. `workspace` has `workspace_count` workspaces of `workspace_bytes`: one for each of these tasks,
-   or else `workspace_busy` tells which are taken. */
+/* What tasks read. The t-th task does the work items from `t * items_per_task` on, in one of `workspace_count`
+   workspaces of `workspace_bytes`: `workspace_busy` tells which are taken, `copied_rows` whose rows each has copied
+   (the number of a matrix's block of rows, or -1). Copies of k blocks are `copy_bytes` apart, or overwrite each other
+   if that is 0 and are then made for each work item. */
 typedef struct {
     ProductOperand left, right;
     char *result;
     const int64_t *batch_sizes;
     int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind;
     int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric;
-    int64_t pack_tasks, pack_items, pack_items_per_task, pack_shares, packed_bytes, finished_pack_tasks;
-    char *packed, *workspace;
-    int64_t workspace_bytes, workspace_count;
+    char *workspace;
+    int64_t copy_bytes, workspace_bytes, workspace_count;
     uint8_t workspace_busy[PRODUCT_MAX_WORKSPACES];
+    int64_t copied_rows[PRODUCT_MAX_WORKSPACES];
 } MatrixProduct;
 
 /* Prefetches into the L2 cache beside other work: `remaining` of them, `batch_size` after every `interval` values of
@@ -142,10 +141,48 @@ static void product_plan_prefetch(
     if (prefetch->interval < PRODUCT_MIN_INTERVAL) prefetch->interval = PRODUCT_MIN_INTERVAL;
 }
 
+/* Whether rows are copied for a product with this many columns. */
+static inline int product_copies_rows(const MatrixProduct *p, int64_t rows, int64_t columns) {
+    const ProductOperand *left = &p->left;
+    int64_t stride = left->k_stride == p->itemsize ? left->outer_stride
+        : left->outer_stride == p->itemsize ? left->k_stride : 1;
+    return rows > PRODUCT_LOW_ROWS && p->k_size > PRODUCT_LOW_K && columns >= PRODUCT_COPY_COLUMNS
+        && stride % PRODUCT_WAY_BYTES == 0;
+}
+
+/* The distance of copied runs of so many bytes: an odd number of cache lines. */
+static inline int64_t product_copy_stride(int64_t bytes) {
+    return ((bytes + PRODUCT_CACHE_LINE - 1) / PRODUCT_CACHE_LINE | 1) * PRODUCT_CACHE_LINE;
+}
+
+/* Bytes of the copy of a k block of rows. */
+static int64_t product_copy_bytes(const MatrixProduct *p) {
+    int64_t is_k_contiguous = p->left.k_stride == p->itemsize;
+    return (is_k_contiguous ? p->row_block : PRODUCT_K_BLOCK)
+        * product_copy_stride((is_k_contiguous ? PRODUCT_K_BLOCK : p->row_block) * p->itemsize);
+}
+
+/* How many partial sums a workspace holds. */
+static int64_t product_partial_sums(const MatrixProduct *p) {
+    return p->k_size > PRODUCT_K_BLOCK ? p->row_block * p->column_block : 0;
+}
+
 /* Size of the k block that begins at `first`. */
 static inline int64_t product_k_block_size(const MatrixProduct *p, int64_t first) {
     int64_t remaining = p->k_size - first;
     return remaining < 0 ? 0 : remaining < PRODUCT_K_BLOCK ? remaining : PRODUCT_K_BLOCK;
+}
+
+/* Let rows be read from their copy, which is made unless it is there. */
+static void product_read_copy(
+    const MatrixProduct *p, ProductOperand *left, int64_t rows, int64_t k_size, char *copy, int is_copied) {
+    int64_t is_k_contiguous = left->k_stride == p->itemsize;
+    int64_t *stride = is_k_contiguous ? &left->outer_stride : &left->k_stride;
+    int64_t runs = is_k_contiguous ? rows : k_size, bytes = (is_k_contiguous ? k_size : rows) * p->itemsize;
+    int64_t copy_stride = product_copy_stride(bytes);
+    for (int64_t run = 0; run < runs && !is_copied; run++)
+        memcpy(copy + run * copy_stride, left->address + run * *stride, bytes);
+    left->address = copy, *stride = copy_stride;
 }
 
 #define VECTOR_CODE "matmul/matmul_tiles.h"
@@ -174,8 +211,7 @@ static int product_is_software(void) {
 typedef struct {
     void (*multiply_block)(
         const MatrixProduct *, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
-        char *workspace, const char *packed);
-    void (*pack_share)(const MatrixProduct *, const char *from, int64_t rows, int64_t share, char *to);
+        char *workspace, int is_copied);
     void (*mirror)(const char *from, int64_t row_stride, int64_t rows, int64_t columns, char *to);
     void (*multiply_small)(
         const MatrixProduct *, const char *left, const char *right, char *to, int64_t count, int64_t left_stride,
@@ -183,8 +219,7 @@ typedef struct {
 } ProductFunctions;
 
 #define PRODUCT_FUNCTIONS(name) \
-    {product_##name##_multiply_block, product_##name##_pack_share, product_##name##_mirror, \
-     product_##name##_multiply_small}
+    {product_##name##_multiply_block, product_##name##_mirror, product_##name##_multiply_small}
 
 static const ProductFunctions *product_functions(const MatrixProduct *p, int64_t vector_bytes) {
     static const ProductFunctions functions[] = {
@@ -236,82 +271,47 @@ static const char *product_matrix(const MatrixProduct *p, const ProductOperand *
     return address;
 }
 
-static inline void product_pause(void) {
-#ifdef __x86_64__
-    _mm_pause();
-#endif
+/* Take a workspace, if possible one that has copied these rows. */
+static int64_t product_take_workspace(MatrixProduct *p, int64_t rows) {
+    for (int takes_any = 0;; takes_any = 1)
+        for (int64_t slot = 0; slot < p->workspace_count; slot++) {
+            if (!takes_any && __atomic_load_n(&p->copied_rows[slot], __ATOMIC_RELAXED) != rows) continue;
+            if (!__atomic_exchange_n(&p->workspace_busy[slot], 1, __ATOMIC_ACQUIRE)) return slot;
+        }
 }
 
-/* Copy a share of the rows of a matrix's block. */
-static void product_pack_block(MatrixProduct *p, int64_t vector_bytes, int64_t block, int64_t share) {
-    int64_t k_blocks = (p->k_size + PRODUCT_K_BLOCK - 1) / PRODUCT_K_BLOCK, row = block % p->row_blocks * p->row_block;
-    const char *left = product_matrix(p, &p->left, block / p->row_blocks) + row * p->left.outer_stride;
-    product_functions(p, vector_bytes)->pack_share(
-        p, left, p->rows - row < p->row_block ? p->rows - row : p->row_block, share,
-        p->packed + block * k_blocks * p->packed_bytes);
-}
-
-/* Copy some shares of the rows. */
-static void product_pack_items(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end) {
-    for (int64_t work_item = first; work_item < end; work_item++)
-        product_pack_block(p, vector_bytes, work_item / p->pack_shares, work_item % p->pack_shares);
-    __atomic_fetch_add(&p->finished_pack_tasks, 1, __ATOMIC_RELEASE);
-}
-
-/* Whether all shares of the rows are copied, after some polls. */
-static int product_has_packed(const MatrixProduct *p) {
-    for (int spin = 0; spin < PRODUCT_MAX_SPINS && p->pack_tasks; spin++) {
-        if (__atomic_load_n(&p->finished_pack_tasks, __ATOMIC_ACQUIRE) == p->pack_tasks) return 1;
-        product_pause();
-    }
-    return 0;
-}
-
-/* Multiply some work items. */
-static void product_multiply(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end, char *workspace) {
-    int64_t k_blocks = (p->k_size + PRODUCT_K_BLOCK - 1) / PRODUCT_K_BLOCK, blocks = p->row_blocks * p->column_blocks;
+/* Multiply the matrices of a work item. */
+static void product_multiply(MatrixProduct *p, int64_t vector_bytes, int64_t work_item, int64_t slot) {
     const ProductFunctions *functions = product_functions(p, vector_bytes);
-    int is_packed = product_has_packed(p);
-    for (int64_t work_item = first; work_item < end; work_item++) {
-        int64_t matrix = work_item / blocks, row_block = work_item % blocks / p->column_blocks;
-        int64_t block = matrix * p->row_blocks + row_block;
-        int64_t row = row_block * p->row_block, column = work_item % p->column_blocks * p->column_block;
-        int64_t rows = p->rows - row < p->row_block ? p->rows - row : p->row_block;
-        int64_t columns = p->columns - column < p->column_block ? p->columns - column : p->column_block;
-        const char *left = product_matrix(p, &p->left, matrix) + row * p->left.outer_stride;
-        const char *right = product_matrix(p, &p->right, matrix) + column * p->right.outer_stride;
-        const char *packed = p->packed + block * k_blocks * p->packed_bytes;
-        char *matrix_result = p->result + matrix * p->rows * p->columns * p->itemsize;
-        char *to = matrix_result + (row * p->columns + column) * p->itemsize;
-        if (p->is_symmetric && column < row) continue;
-        functions->multiply_block(p, left, right, to, rows, columns, workspace, is_packed ? packed : 0);
-        if (p->is_symmetric && column > row)
-            functions->mirror(
-                to, p->columns * p->itemsize, rows, columns,
-                matrix_result + (column * p->columns + row) * p->itemsize);
-    }
+    int64_t matrix = work_item / (p->row_blocks * p->column_blocks), row_block = work_item / p->column_blocks;
+    int64_t row = row_block % p->row_blocks * p->row_block, column = work_item % p->column_blocks * p->column_block;
+    int64_t rows = p->rows - row < p->row_block ? p->rows - row : p->row_block;
+    int64_t columns = p->columns - column < p->column_block ? p->columns - column : p->column_block;
+    const char *left = product_matrix(p, &p->left, matrix) + row * p->left.outer_stride;
+    const char *right = product_matrix(p, &p->right, matrix) + column * p->right.outer_stride;
+    char *matrix_result = p->result + matrix * p->rows * p->columns * p->itemsize;
+    char *to = matrix_result + (row * p->columns + column) * p->itemsize;
+    if (p->is_symmetric && column < row) return;
+    functions->multiply_block(
+        p, left, right, to, rows, columns, p->workspace + slot * p->workspace_bytes,
+        p->copy_bytes && p->copied_rows[slot] == row_block);
+    __atomic_store_n(&p->copied_rows[slot], row_block, __ATOMIC_RELAXED);
+    if (p->is_symmetric && column > row)
+        functions->mirror(
+            to, p->columns * p->itemsize, rows, columns,
+            matrix_result + (column * p->columns + row) * p->itemsize);
 }
 
 static void product_task(int64_t task, void *product) {
     MatrixProduct *p = product;
-    int64_t slot = task - p->pack_tasks, first = slot * p->items_per_task, vector_bytes = product_vector_bytes();
+    int64_t first = task * p->items_per_task, vector_bytes = product_vector_bytes(), slot;
     int64_t end = first + p->items_per_task < p->work_items ? first + p->items_per_task : p->work_items;
-    if (task < p->pack_tasks) {
-        first = task * p->pack_items_per_task, end = first + p->pack_items_per_task;
-        product_pack_items(p, vector_bytes, first, end < p->pack_items ? end : p->pack_items);
-        return;
-    }
     if (product_is_small(p, vector_bytes)) {
         product_multiply_small(p, vector_bytes, first, end);
         return;
     }
-    if (p->work_items <= PRODUCT_OWN_WORKSPACES * p->items_per_task) {
-        product_multiply(p, vector_bytes, first, end, p->workspace + slot * p->workspace_bytes);
-        return;
-    }
-    for (slot = 0; __atomic_exchange_n(&p->workspace_busy[slot], 1, __ATOMIC_ACQUIRE);) slot =
-        (slot + 1) % p->workspace_count;
-    product_multiply(p, vector_bytes, first, end, p->workspace + slot * p->workspace_bytes);
+    slot = product_take_workspace(p, first / p->column_blocks);
+    for (int64_t work_item = first; work_item < end; work_item++) product_multiply(p, vector_bytes, work_item, slot);
     __atomic_store_n(&p->workspace_busy[slot], 0, __ATOMIC_RELEASE);
 }
 
@@ -319,6 +319,11 @@ static void product_task(int64_t task, void *product) {
 
 static int64_t product_vector_bytes(void) { return 0; }
 static int product_is_software(void) { return 0; }
+static int64_t product_partial_sums(const MatrixProduct *p) { (void)p; return 0; }
+static int product_copies_rows(const MatrixProduct *p, int64_t rows, int64_t columns) {
+    (void)p, (void)rows, (void)columns;
+    return 0;
+}
 static void product_task(int64_t task, void *product) { (void)task, (void)product; }
 
 #endif

@@ -9,11 +9,10 @@ other work uses the processors; and its order differs between versions, processo
 cimport numpy as cnp
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memset
 
 import numpy as np
 
-from ..launch.native import run_in_order
+from ..launch.native import run_independent
 from ..launch.threads import available_threads
 
 cnp.import_array()
@@ -28,11 +27,10 @@ cdef extern from "matmul.h" nogil:
     enum:
         PRODUCT_K_BLOCK
         PRODUCT_DIRECT_ROWS
-        PRODUCT_PACKED_COLUMNS
+        PRODUCT_COPY_COLUMNS
         PRODUCT_LOW_ROWS
         PRODUCT_LOW_K
         PRODUCT_PANEL
-        PRODUCT_OWN_WORKSPACES
         PRODUCT_MAX_WORKSPACES
 
     ctypedef struct ProductOperand:
@@ -46,15 +44,16 @@ cdef extern from "matmul.h" nogil:
         const int64_t *batch_sizes
         int64_t batch_rank, batch, rows, columns, k_size, itemsize, kind
         int64_t work_items, items_per_task, row_block, row_blocks, column_block, column_blocks, is_symmetric
-        int64_t pack_tasks, pack_items, pack_items_per_task, pack_shares
-        int64_t packed_bytes, finished_pack_tasks
-        char *packed
         char *workspace
-        int64_t workspace_bytes, workspace_count
+        int64_t copy_bytes, workspace_bytes, workspace_count
         uint8_t workspace_busy[PRODUCT_MAX_WORKSPACES]
+        int64_t copied_rows[PRODUCT_MAX_WORKSPACES]
 
     int64_t product_vector_bytes()
     bint product_is_software()
+    int64_t product_copy_bytes(const MatrixProduct *product)
+    bint product_copies_rows(const MatrixProduct *product, int64_t rows, int64_t columns)
+    int64_t product_partial_sums(const MatrixProduct *product)
     void product_task(int64_t task, void *product) noexcept
 
 K_BLOCK = PRODUCT_K_BLOCK
@@ -65,14 +64,12 @@ cdef enum:
     # Columns of a full tile, at most.
     WIDTH = 32
     # Rows and sums of a work item, at most, so that what it reads and writes stays in the L2 cache.
-    ROW_BLOCK = 1024
+    ROW_BLOCK = 512
     BLOCK_SUMS = 1 << 18
-    # Multiply-adds of a product whose rows are copied once for all work items, at least; bytes of these, at most.
-    MIN_SHARED_FMAS = 1 << 28
-    MAX_SHARED_BYTES = 1 << 25
-    # Bytes that one task copies, so that no other waits for it for long; rows of these, at least.
-    SHARE_BYTES = 1 << 18
-    MIN_SHARE_ROWS = 16
+    # Bytes of the rows' copies that a workspace keeps for the next work items, at most.
+    MAX_COPIED_BYTES = 1 << 24
+    # Workspaces of many tasks, at least: there may be more threads than processors.
+    MIN_WORKSPACES = 8
     # A product is divided into TARGET_WORK_ITEMS if each has MIN_ITEM_FMAS multiply-adds, a large one into items of
     # LARGE_ITEM_FMAS.
     TARGET_WORK_ITEMS = 12
@@ -305,8 +302,7 @@ cdef class MatmulWithEpilogue:
         product.row_blocks = (product.rows + self.rows - 1) // self.rows
         product.column_blocks = (product.columns + product.column_block - 1) // product.column_block
         product.work_items, product.items_per_task = product.row_blocks * product.column_blocks, 1
-        product.is_symmetric = product.pack_tasks = product.packed_bytes = 0
-        product.finished_pack_tasks = 0
+        product.is_symmetric = 0
         workspace = allocate_workspaces(&product, product.work_items)
         self.run(<size_t>&product_task, <size_t>&product, seconds_of(&product, 1), arrays)
         return result
@@ -321,16 +317,12 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
     tasks = max(1, min(product.work_items, min(batch * (fmas + MATRIX_OVERHEAD_FMAS) // MIN_ITEM_FMAS, MAX_TASKS)))
     product.items_per_task = (product.work_items + tasks - 1) // tasks
     tasks = (product.work_items + product.items_per_task - 1) // product.items_per_task
-    product.pack_tasks = product.packed_bytes = product.finished_pack_tasks = 0
-    if tasks > 1 and product.column_blocks > 1 and may_share(product, batch):
-        share_rows(product, batch)
     workspace = allocate_workspaces(product, tasks)
-    tasks += product.pack_tasks
     if tasks == 1:
         with nogil:
             product_task(0, product)
     else:
-        run_in_order(<size_t>&product_task, <size_t>product, tasks, seconds, threads)
+        run_independent(<size_t>&product_task, <size_t>product, tasks, seconds, threads)
     return 0
 
 
@@ -343,52 +335,22 @@ cdef double seconds_of(MatrixProduct *product, int64_t batch) noexcept:
 
 cdef AlignedMemory allocate_workspaces(MatrixProduct *product, int64_t tasks):
     """Allocate a workspace for each task, at most one for each thread."""
-    cdef int64_t rows = product.row_block, items = PRODUCT_PANEL + PRODUCT_K_BLOCK * rows
-    if product.k_size > PRODUCT_K_BLOCK:
-        items += rows * product.column_block
-    product.workspace_count = tasks if tasks <= PRODUCT_OWN_WORKSPACES else max_workspaces()
-    product.workspace_bytes = rounded(items * product.itemsize, 1, MEMORY_ALIGNMENT)
-    memset(product.workspace_busy, 0, product.workspace_count)
+    cdef int64_t copies = product_copies_rows(product, product.row_block, product.column_block), slot
     cdef int64_t k_blocks = (product.k_size + PRODUCT_K_BLOCK - 1) // PRODUCT_K_BLOCK
-    cdef int64_t shared = product.batch * product.row_blocks * k_blocks * product.packed_bytes
-    cdef AlignedMemory workspace = AlignedMemory(product.workspace_count * product.workspace_bytes + shared)
+    cdef int64_t copy_bytes = product_copy_bytes(product)
+    product.copy_bytes = 0
+    if product.column_blocks > 1 and k_blocks * copy_bytes <= MAX_COPIED_BYTES:
+        copies = k_blocks * product_copies_rows(product, product.row_block, product.columns)
+        product.copy_bytes = copy_bytes if copies else 0
+    product.workspace_count = min(tasks, max(MIN_WORKSPACES, available_threads()), PRODUCT_MAX_WORKSPACES)
+    product.workspace_bytes = rounded(
+        (PRODUCT_PANEL + product_partial_sums(product)) * product.itemsize + copies * copy_bytes, 1, MEMORY_ALIGNMENT
+    )
+    for slot in range(product.workspace_count):
+        product.workspace_busy[slot], product.copied_rows[slot] = 0, -1
+    cdef AlignedMemory workspace = AlignedMemory(product.workspace_count * product.workspace_bytes)
     product.workspace = workspace.memory
-    product.packed = workspace.memory + product.workspace_count * product.workspace_bytes
     return workspace
-
-
-cdef bint may_share(MatrixProduct *product, int64_t batch) noexcept:
-    """Whether the rows are one block, and copying them once for all blocks of columns is worth the synchronization."""
-    return (
-        PRODUCT_LOW_ROWS < product.rows <= ROW_BLOCK and product.k_size > PRODUCT_LOW_K
-        and product.columns >= PRODUCT_PACKED_COLUMNS
-        and batch * product.rows * product.columns * product.k_size >= MIN_SHARED_FMAS
-        and batch * product.rows * product.k_size * product.itemsize <= MAX_SHARED_BYTES
-    )
-
-
-cdef bint is_flat(MatrixProduct *product, int64_t batch) noexcept:
-    """Whether each block of columns, which is copied once, is multiplied with all rows."""
-    return may_share(product, batch) or (
-        PRODUCT_LOW_ROWS < product.rows <= ROW_BLOCK and product.k_size > PRODUCT_LOW_K
-        and product.left.k_stride == product.itemsize
-    )
-
-
-cdef void share_rows(MatrixProduct *product, int64_t batch) noexcept:
-    """Let rows be copied by tasks of their own."""
-    cdef int64_t shares = product.row_block * product.k_size * product.itemsize // SHARE_BYTES, tasks
-    product.packed_bytes = rounded(PRODUCT_K_BLOCK * product.row_block * product.itemsize, 1, MEMORY_ALIGNMENT)
-    product.pack_shares = max(1, min(shares, product.row_block // MIN_SHARE_ROWS))
-    product.pack_items = batch * product.row_blocks * product.pack_shares
-    tasks = min(product.pack_items, MAX_TASKS)
-    product.pack_items_per_task = (product.pack_items + tasks - 1) // tasks
-    product.pack_tasks = (product.pack_items + product.pack_items_per_task - 1) // product.pack_items_per_task
-
-
-cdef int64_t max_workspaces():
-    """One workspace for each thread, within the limits."""
-    return max(PRODUCT_OWN_WORKSPACES, min(available_threads(), PRODUCT_MAX_WORKSPACES))
 
 
 cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
@@ -399,7 +361,8 @@ cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
     cdef int64_t across = ((rows + down - 1) // down * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
     cdef int64_t wanted = max(min(TARGET_WORK_ITEMS, fmas // MIN_ITEM_FMAS), min(MAX_TASKS, fmas // LARGE_ITEM_FMAS))
     cdef int64_t min_rows = MIN_ROW_BLOCK if rows > PRODUCT_DIRECT_ROWS else MIN_DIRECT_ROW_BLOCK
-    cdef bint flat = is_flat(product, batch)
+    # Each block of columns, which is copied once, is multiplied with as many rows as may be.
+    cdef bint flat = rows > PRODUCT_LOW_ROWS and product.k_size > PRODUCT_LOW_K
     product.is_symmetric = rows >= 2 * MIN_ROW_BLOCK and is_own_transpose(product)
     if product.is_symmetric:
         down = across = min((rows + MIN_ROW_BLOCK - 1) // MIN_ROW_BLOCK, max(MAX_MIRRORED_BLOCKS, down))

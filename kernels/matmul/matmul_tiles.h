@@ -216,11 +216,11 @@ static CODE void NAME(mirror)(const char *from, int64_t stride, int64_t rows, in
                 *(const NAME(Item) *)(from + row * stride + column * itemsize);
 }
 
-/* Pack one k block of an operand: for each k the items of `outer_size` rows or columns, contiguous and padded to
-   `width` with anything. Each k overwrites the padding of the one before. */
+/* Pack one k block of a panel: for each k the items of `outer_size` columns, contiguous and padded to `width` with
+   anything. Each k overwrites the padding of the one before. */
 INLINE void NAME(pack)(
     const char *from, int64_t outer_stride, int64_t k_stride, int64_t outer_size, int64_t width, int64_t k_size,
-        ITEM *to) {
+    ITEM *to) {
     int64_t itemsize = sizeof(ITEM), last = (outer_size - 1) / LANES * LANES, k = 0;
     if (outer_stride == itemsize)
         for (; k < k_size; k++, from += k_stride, to += width) {
@@ -235,8 +235,8 @@ INLINE void NAME(pack)(
             for (int64_t outer = last; outer >= 0; outer -= LANES)
                 NAME(transpose)(
                     from + outer * outer_stride + k * itemsize, outer_stride,
-                        outer_size - outer < LANES ? outer_size - outer : LANES,
-                    to + k * width + outer, width, (k_size - k) * width - outer);
+                    outer_size - outer < LANES ? outer_size - outer : LANES, to + k * width + outer, width,
+                    (k_size - k) * width - outer);
     for (; k < k_size; k++)
         for (int64_t outer = 0; outer < width; outer++)
             to[k * width + outer] =
@@ -249,59 +249,33 @@ INLINE int64_t NAME(strips)(const MatrixProduct *p, int64_t rows) {
     return (rows + height - 1) / height;
 }
 
-/* Pack some strips of the rows, all k blocks, each strip at its offset in the block. */
-INLINE void NAME(pack_strips)(
-    const MatrixProduct *p, const char *from, int64_t rows, int64_t first, int64_t end, int64_t k_size, char *to) {
-    int64_t outer_stride = p->left.outer_stride, strips = NAME(strips)(p, rows);
-    for (int64_t strip = first; strip < end; strip++) {
-        int64_t row = rows * strip / strips, height = rows * (strip + 1) / strips - row;
-        char *k_block = to;
-        for (int64_t k = 0; k < k_size; k += PRODUCT_K_BLOCK, k_block += p->packed_bytes) {
-            int64_t k_block_size = k_size - k < PRODUCT_K_BLOCK ? k_size - k : PRODUCT_K_BLOCK;
-            NAME(pack)(
-                from + row * outer_stride + k * p->left.k_stride, outer_stride, p->left.k_stride, height, height,
-                    k_block_size,
-                (ITEM *)k_block + row * k_block_size);
-        }
-    }
-}
-
-/* Pack all rows of one k block. */
-static CODE void NAME(pack_rows)(const MatrixProduct *p, const char *from, int64_t rows, int64_t k_size, char *to) {
-    NAME(pack_strips)(p, from, rows, 0, NAME(strips)(p, rows), k_size, to);
-}
-
-/* Pack one share of the rows, all k blocks: pages are then read once. */
-static CODE void NAME(pack_share)(const MatrixProduct *p, const char *from, int64_t rows, int64_t share, char *to) {
-    int64_t strips = NAME(strips)(p, rows), shares = p->pack_shares;
-    NAME(pack_strips)(p, from, rows, strips * share / shares, strips * (share + 1) / shares, p->k_size, to);
-}
-
-/* Multiply a block of rows with a block of columns, k block by k block and panel by panel. `packed` has all k blocks
-   of the rows as strips, or is NULL. `workspace` holds a panel, then one k block of the rows, then the partial sums:
-   for each panel all rows, as whole vectors. */
+/* Multiply a block of rows with a block of columns, k block by k block and panel by panel. `workspace` holds a panel,
+   then the partial sums: for each panel all rows, as whole vectors; then the copies of the rows, which have been made
+   if `is_copied`. */
 static CODE void NAME(multiply_block)(
     const MatrixProduct *p, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
-        char *workspace,
-    const char *packed) {
+    char *workspace, int is_copied) {
     int64_t itemsize = sizeof(ITEM), column_stride = p->right.outer_stride, right_stride = p->right.k_stride;
     int64_t is_direct = column_stride == itemsize && right_stride && rows <= PRODUCT_DIRECT_ROWS;
     int64_t is_low = rows <= PRODUCT_LOW_ROWS || p->k_size <= PRODUCT_LOW_K, strips = NAME(strips)(p, rows);
     int64_t width = (is_low ? LOW_VECTORS : VECTORS) * LANES;
-    int64_t packs_rows = p->left.k_stride != itemsize ? columns > 2 * width : !is_low
-        && columns >= PRODUCT_PACKED_COLUMNS;
-    char *copy = workspace + PRODUCT_K_BLOCK * width * itemsize, *all_partial_sums =
-        copy + PRODUCT_K_BLOCK * rows * itemsize;
+    int copies_rows = product_copies_rows(p, rows, p->copy_bytes ? p->columns : columns);
+    char *all_partial_sums = workspace + PRODUCT_PANEL * itemsize;
+    char *copies = all_partial_sums + product_partial_sums(p) * itemsize;
     ITEM *panel = (ITEM *)workspace;
     ProductTile t;
     product_plan_prefetch(&t.prefetch, p, right, columns < width ? columns : width, product_k_block_size(p, 0), 1);
     while (t.prefetch.remaining) product_prefetch(&t.prefetch);
     for (int64_t first = 0; first < p->k_size; first += PRODUCT_K_BLOCK) {
         int64_t is_last = first + PRODUCT_K_BLOCK >= p->k_size;
-        const char *left_block = left + first * p->left.k_stride, *from = right + first * right_stride;
+        const char *from = right + first * right_stride;
+        ProductOperand left_block = p->left;
+        left_block.address = left + first * p->left.k_stride;
         t.k_size = product_k_block_size(p, first);
-        const char *strip_items = packed ? packed + first / PRODUCT_K_BLOCK * p->packed_bytes : packs_rows ? copy : 0;
-        if (packs_rows && !packed) NAME(pack_rows)(p, left_block, rows, t.k_size, copy);
+        if (copies_rows)
+            product_read_copy(
+                p, &left_block, rows, t.k_size, copies + first / PRODUCT_K_BLOCK * p->copy_bytes, is_copied);
+        t.row_stride = left_block.outer_stride, t.k_stride = left_block.k_stride;
         for (int64_t column = 0; column < columns; column += width) {
             int64_t panel_columns = columns - column < width ? columns - column : width;
             int64_t padded_columns = (panel_columns + LANES - 1) / LANES * LANES, remaining_columns =
@@ -323,15 +297,12 @@ static CODE void NAME(multiply_block)(
             }
             t.to_stride = is_last ? p->columns * itemsize : padded_columns * itemsize;
             for (int64_t strip = 0; strip < strips; strip++) {
-                int64_t row = rows * strip / strips, end = rows * (strip + 1) / strips;
+                int64_t row = rows * strip / strips, height = rows * (strip + 1) / strips - row;
                 char *sums = all_partial_sums + (column * rows + row * padded_columns) * itemsize;
                 t.partial_sums = first ? sums : 0;
                 t.to = is_last ? to + (row * p->columns + column) * itemsize : sums;
-                t.left = strip_items ? strip_items + row * t.k_size * itemsize
-                    : left_block + row * p->left.outer_stride;
-                t.row_stride = strip_items ? itemsize : p->left.outer_stride;
-                t.k_stride = strip_items ? (end - row) * itemsize : p->left.k_stride;
-                NAME(any_tile)(end - row, is_last ? panel_columns : padded_columns, &t);
+                t.left = left_block.address + row * t.row_stride;
+                NAME(any_tile)(height, is_last ? panel_columns : padded_columns, &t);
             }
         }
     }

@@ -59,7 +59,7 @@ _P, _H, _V, _N = (
 MATRICES: dict[str, Cases] = {
     f"{_H}:PRODUCT_K_BLOCK": _terms(9, 40),
     f"{_H}:PRODUCT_DIRECT_ROWS": _rows(5, 40),
-    f"{_H}:PRODUCT_PACKED_COLUMNS": _columns(60, 140),
+    f"{_H}:PRODUCT_COPY_COLUMNS": _columns(20, 1024),
     f"{_H}:PRODUCT_LOW_ROWS": _rows(130, 200),
     f"{_H}:PRODUCT_LOW_K": _terms(50, 200),
     f"{_H}:PRODUCT_PANEL": _work(1, 64),
@@ -75,7 +75,6 @@ MATRICES: dict[str, Cases] = {
     ],
     f"{_H}:PRODUCT_MIN_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 2, k, 600) for k in around(n)],
     f"{_H}:PRODUCT_MAX_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 13, k, 600) for k in around(n)],
-    f"{_H}:PRODUCT_OWN_WORKSPACES": lambda n, t, o: [op.dot(t, o, 1, 128 * k, 80, 128) for k in around(n)],
     f"{_P}:WIDTH": _columns(7, 30),
     f"{_P}:ROW_BLOCK": _rows(9, 130),
     f"{_P}:BLOCK_SUMS": lambda n, t, o: [op.dot(t, o, 1, 512, 3, k) for k in around(n // 512)],

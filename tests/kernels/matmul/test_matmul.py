@@ -132,6 +132,24 @@ def test_blocks_and_threads_do_not_change_bits(batch, rows, terms, columns, dtyp
         np.testing.assert_array_equal(one[..., row : row + 5, column : column + 7], alone)
 
 
+@pytest.mark.parametrize(
+    ("batch", "rows", "terms", "columns"),
+    [((), 530, 1024, 500), ((2,), 40, 1024, 400), ((), 1024, 530, 200), ((), 500, 10240, 200)],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", ["plain", "transposed"])
+def test_rows_at_distances_of_4096_bytes(batch, rows, terms, columns, dtype, layout):
+    """They are copied: all k blocks for some work items, or one by one where they are too many (10240)."""
+    generator = np.random.default_rng(9)
+    lhs = laid_out(generator.standard_normal((*batch, rows, terms)).astype(dtype), layout)
+    rhs = generator.standard_normal((*batch, terms, columns)).astype(dtype)
+    apart = np.empty((*batch, rows, terms + 3), dtype)[..., :terms]
+    apart[...] = lhs
+    expected = matmul.multiply(apart, rhs, 1)
+    for threads in (1, 2, 9):
+        np.testing.assert_array_equal(matmul.multiply(lhs, rhs, threads), expected)
+
+
 def test_more_threads_than_processors_do_not_change_bits():
     """Each has rows of its own, or too few for that."""
     code = """
