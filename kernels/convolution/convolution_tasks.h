@@ -83,8 +83,8 @@ typedef struct {
 } ConvProduct;
 
 /* A block of windows: their offsets in lhs and in the result. `lhs_offsets` has what varies with the position, along
-   `axes`. `located` has the lhs offsets of `located_position`, -1: of none. `window_rows` has the first window of each window row, whose windows differ along the last of these axes
-   alone, and the end. */
+   `axes`; `located` has the lhs offsets of one position, `located_position` (-1: of none). `window_rows` has the first
+   window of each window row, whose windows differ along the last of these axes alone, and the end. */
 typedef struct {
     int64_t count, first_result;
     int64_t base[CONV_MAX_WIDTH], results[CONV_MAX_WIDTH];
@@ -283,8 +283,8 @@ static const ConvLoops conv_loops[][CONV_KINDS] = {
     {CONV_LOOPS(float32, baseline, 16, 4, 6), CONV_LOOPS(float64, baseline, 16, 4, 6),
      CONV_LOOPS(int32, baseline, 16, 4, 6), CONV_LOOPS(int64, baseline, 16, 4, 6)},
 #else
-    {CONV_LOOPS(float32, baseline, 16, 2, 6), CONV_LOOPS(float64, baseline, 16, 2, 6), CONV_LOOPS(int32, baseline, 16, 2, 6),
-     CONV_LOOPS(int64, baseline, 16, 2, 6)},
+    {CONV_LOOPS(float32, baseline, 16, 2, 6), CONV_LOOPS(float64, baseline, 16, 2, 6),
+     CONV_LOOPS(int32, baseline, 16, 2, 6), CONV_LOOPS(int64, baseline, 16, 2, 6)},
     {CONV_LOOPS(float32, avx2, 32, 2, 6), CONV_LOOPS(float64, avx2, 32, 2, 6), CONV_LOOPS(int32, avx2, 32, 2, 6),
      CONV_LOOPS(int64, avx2, 32, 2, 6)},
     {CONV_LOOPS(float32, avx512, 64, 4, 7), CONV_LOOPS(float64, avx512, 64, 4, 7), CONV_LOOPS(int32, avx512, 64, 4, 7),
