@@ -32,6 +32,22 @@ def same_bits(a: Array, b: Array) -> bool:
     return bool(np.all(kind | ((a == b) & signs)))
 
 
+def assert_same_bits(got: Array, want: Array) -> None:
+    """The same element type, shape and bits, but for the bits of NaNs; `got` is in row-major order."""
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    assert got.flags.c_contiguous
+    parts = [(got.real, want.real), (got.imag, want.imag)] if got.dtype.kind == "c" else [(got, want)]
+    for a, b in parts:
+        if a.dtype.kind not in "biu":
+            a, b = np.array(a), np.array(b)
+            nan = np.isnan(a)
+            np.testing.assert_array_equal(nan, np.isnan(b))
+            a[nan] = b[nan] = 0
+            a, b = (x.view(f"u{x.dtype.itemsize}") for x in (a, b))
+        np.testing.assert_array_equal(a, b)
+
+
 def run_every_way(text: str, *inputs: Any, entry: str = "main") -> list[Array]:
     """The results of a program, the same bits in every mode; inputs must not be written to."""
     before = [np.array(value) for value in inputs]

@@ -83,7 +83,7 @@ def _gather(element: str) -> Iterator[str]:
 
 
 def _reduce(element: str) -> Iterator[str]:
-    """The greatest value and where it is."""
+    """The maximum and its position."""
     yield _function(
         f"""  %z = stablehlo.constant dense<0> : tensor<i32>
   %p = stablehlo.iota dim = 0 : tensor<4xi32>

@@ -267,7 +267,7 @@ CONV_CODE void CONV_NAME(conv_copy_segment)(
 }
 
 /* Compute the addresses of a block's rows for each segment of a k block. Segments of several positions of which the
-   padding contains some are copied to `copies`, which has room for a k block of each row. */
+   padding contains some are copied to `copies`, which holds a k block of each row. */
 CONV_CODE void CONV_NAME(conv_locate_rows)(
     const ConvProduct *p, ConvBlock *block, int64_t filled, int64_t k_block, const CONV_ITEM *zeros,
     const CONV_ITEM **left, CONV_ITEM *copies) {

@@ -279,7 +279,7 @@ INLINE void NAME(subtract_from_rows)(
 }
 
 /* The same where neighbours in memory are in a row, tile by tile: the rows of a large matrix may be in the same set of
-   the cache, which has room for fewer of their lines. */
+   the cache, which holds fewer of their lines. */
 INLINE void NAME(subtract_tiles_from_rows)(
     const int components, const ITEM *from, int64_t row_stride, ITEM im_sign, int64_t k_size, const ITEM *x,
     ITEM *numbers) {

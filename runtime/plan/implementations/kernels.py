@@ -81,7 +81,7 @@ def _gather(view: Any, threads: int | None) -> KernelMatch:
 
 
 def _reduce(view: Any, threads: int | None) -> KernelMatch:
-    """The search for the greatest or least value; reductions by other bodies are generated."""
+    """The search for a maximum or minimum; reductions by other bodies are generated."""
     return _position(view, view.inputs[0], view.inputs[1].dtype if len(view.inputs) == 2 else None, threads)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.types import element_type_of
+from tests.running import assert_same_bits
 
 WIDE = {"bfloat16": np.float32, "float16": np.float32}
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 1e-45)
@@ -77,22 +78,6 @@ def expected(operand, init_value, dimensions, monoid):
         combine = combination(dtype, monoid)
         total = combine(initial, tree(values, combine)) if count else initial
         return np.asarray(total).astype(dtype)
-
-
-def assert_same_bits(got, want):
-    """Equal bits, but for the bits of a NaN."""
-    assert got.dtype == want.dtype
-    assert got.shape == want.shape
-    assert got.flags.c_contiguous
-    parts = [(got.real, want.real), (got.imag, want.imag)] if got.dtype.kind == "c" else [(got, want)]
-    for a, b in parts:
-        if a.dtype.kind not in "biu":
-            a, b = np.array(a), np.array(b)
-            nan = np.isnan(a)
-            np.testing.assert_array_equal(nan, np.isnan(b))
-            a[nan] = b[nan] = 0
-            a, b = (x.view(f"u{x.dtype.itemsize}") for x in (a, b))
-        np.testing.assert_array_equal(a, b)
 
 
 def prepare(shape, dtype, dimensions, monoid, threads=None):

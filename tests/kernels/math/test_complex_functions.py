@@ -35,7 +35,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], float]] =
     "atan": (mpmath.atan, np.arctan, 1.5),
     "atanh": (mpmath.atanh, np.arctanh, 1.5),
 }
-"""What a function is, NumPy's, and the greatest error in ulps of the modulus."""
+"""What a function is, NumPy's, and the maximum error in ulps of the modulus."""
 EDGES = [0.0, -0.0, 0.5, 1.0, -1.0, -2.0, 30.0, 1e308, -1e308, math.inf, -math.inf, math.nan]
 
 
@@ -47,9 +47,9 @@ def operands() -> Array:
     random = np.random.default_rng(0)
     count = 150
 
-    def numbers(least: int, greatest: int) -> Array:
+    def numbers(low: int, high: int) -> Array:
         """Without functions of NumPy, whose bits depend on the processor."""
-        return np.ldexp(random.standard_normal(count), random.integers(least, greatest, count))
+        return np.ldexp(random.standard_normal(count), random.integers(low, high, count))
 
     angles = numbers(-33, 2)
     directions = real_functions.cosine(angles) + 1j * real_functions.sine(angles)

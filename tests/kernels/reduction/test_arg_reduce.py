@@ -8,22 +8,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels.reduction import arg_reduce
-
-
-def assert_same_bits(got, want):
-    """Equal bits, but for the bits of a NaN."""
-    assert got.dtype == want.dtype
-    assert got.shape == want.shape
-    assert got.flags.c_contiguous
-    parts = [(got.real, want.real), (got.imag, want.imag)] if got.dtype.kind == "c" else [(got, want)]
-    for a, b in parts:
-        if a.dtype.kind not in "biu":
-            a, b = np.array(a), np.array(b)
-            nan = np.isnan(a)
-            np.testing.assert_array_equal(nan, np.isnan(b))
-            a[nan] = b[nan] = 0
-            a, b = (x.view(f"u{x.dtype.itemsize}") for x in (a, b))
-        np.testing.assert_array_equal(a, b)
+from tests.running import assert_same_bits
 
 
 def dtype_of(element):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from nimblehlo.kernels.reduction import reduce_window
 from nimblehlo.kernels.simd.block_sizes import SCAN_BLOCK, SCAN_GROUP, SCAN_PANEL
+from tests.running import assert_same_bits
 
 WIDE = {"bfloat16": np.dtype("f4"), "float16": np.dtype("f4")}
 
@@ -84,16 +85,6 @@ def in_parts(values, combine, size, *finer):
     ahead = list(itertools.accumulate([part[-1] for part in folded], combine))
     later = zip(ahead, folded[1:], strict=False)
     return folded[0] + [combine(total, value) for total, part in later for value in part]
-
-
-def assert_same_bits(got, want):
-    assert got.dtype == want.dtype
-    assert got.shape == want.shape
-    assert got.flags.c_contiguous
-    if got.dtype.kind not in "biu":
-        np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
-        got, want = (np.where(np.isnan(x), 0, x).astype(x.dtype).view(f"u{x.itemsize}") for x in (got, want))
-    np.testing.assert_array_equal(got, want)
 
 
 def sample(rng, shape, dtype):
