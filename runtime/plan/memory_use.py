@@ -58,7 +58,7 @@ def memory_use(plan: Plan, donated: Collection[int] = ()) -> Memory:
         for value in subplan.constants.values()
         if isinstance(value, np.ndarray)
     }
-    aliased = run.bytes_of_results_in([arguments[index] for index in donated])
+    aliased = run.bytes_of_results_in({arguments[index] for index in donated})
     return Memory(
         arguments=sum(plan.slot_bytes[slot] for slot in plan.arguments),
         results=sum(plan.slot_bytes[slot] for slot in plan.results),
@@ -148,7 +148,7 @@ class _Run:
                 copied_bytes += size
         return copied_bytes
 
-    def bytes_of_results_in(self, buffers: Sequence[_Buffer]) -> int:
+    def bytes_of_results_in(self, buffers: Collection[_Buffer]) -> int:
         """The bytes of the results that stand in given buffers; in each buffer stands one."""
         slots = {
             self.buffers[slot]: slot
