@@ -55,6 +55,8 @@ cdef dict _SELECT_LOOPS = {
     1: <size_t>row_select_8, 2: <size_t>row_select_16, 4: <size_t>row_select_32, 8: <size_t>row_select_64,
 }
 
+cdef set _OWN_LOOPS = {*_CAST_LOOPS.values(), *_COPY_LOOPS.values(), *_SELECT_LOOPS.values()}
+
 
 def address():
     """The address of the task that runs a program, for `native.Launch`."""
@@ -77,6 +79,17 @@ def loop_of(cnp.ufunc function, tuple dtypes):
                 return None
             return <size_t>function.functions[number], <size_t>function.data[number]
     return None
+
+
+def loops_of(cnp.ufunc function):
+    """The addresses of all inner loops of a ufunc and of their data, as `loop_of` gives them."""
+    cdef int number
+    return [(<size_t>function.functions[number], <size_t>function.data[number]) for number in range(function.ntypes)]
+
+
+def is_own_loop(size_t address):
+    """Whether an address is that of a loop of this module, which reads an element before it writes that one."""
+    return address in _OWN_LOOPS
 
 
 def pairwise_loop_of(cnp.ufunc function, dtype):

@@ -17,10 +17,11 @@ from ..ops.numerics.quantized_operation import has_quantized_types, quantized_re
 from ..options import Options
 from ..specialize.utils.rewriter import tensor_type
 from .implementation import Implementation, NoCode, Pairs, Prepared
-from .implementations.elementwise_fusion import NestCode, block_of, is_generated, run_one_by_one
+from .implementations.elementwise_fusion import NestCode, block_of, is_generated
 from .implementations.kernels import kernel_for
 from .implementations.native_code import NativeCode
 from .implementations.native_loops import NativeLoop, is_long, loop_to_compile
+from .implementations.one_by_one import EXACT_UFUNCS, one_by_one
 from .implementations.reduction_fusion import ReductionCode, RowCode
 from .implementations.region_functions import RegionCode
 from .implementations.region_kernels import region_code
@@ -28,12 +29,6 @@ from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
 from .implementations.small_steps import StepCode
 from .tiering.cost_model import MIN_PROGRAM_SECONDS, seconds_of_operations
 from .tiering.tiers import Tiering
-
-_EXACT_UFUNCS = frozenset({
-    np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.sqrt, np.rint, np.floor,
-    np.ceil, np.minimum, np.maximum, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert,
-})  # fmt: skip
-"""Ufuncs whose results do not depend on the address of `out`; for others NumPy may choose another loop."""
 
 
 def choose(view: Op, options: Options) -> Implementation:
@@ -52,12 +47,12 @@ def choose(view: Op, options: Options) -> Implementation:
         return _loop(view, options)
     if isinstance(view, (RowFusion, ReductionFusion)):
         block, kind = view.body.block, RowCode if isinstance(view, RowFusion) else ReductionCode
-        return _generated(kind(block, options.threads), block, run_one_by_one(block, reference_for), options)
+        return _generated(kind(block, options.threads), block, one_by_one(block, reference_for), options)
     if isinstance(view, StepFusion):
         return _compiled(StepCode(view.body.block, options.threads), Prepared(view.reference), options)
     if is_generated(view):
         block = block_of(view)
-        first = run_one_by_one(block, reference_for) if isinstance(view, Fusion) else reference_for(view)
+        first = one_by_one(block, reference_for) if isinstance(view, Fusion) else _reference(view, "")
         return _generated(NestCode(block, options.threads), block, first, options)
     kernel = kernel_for(view, options.threads)
     code = region_code(view, options.threads, has_kernel=not isinstance(kernel, str))
@@ -86,7 +81,7 @@ def _reference(view: Op, reason: str) -> Prepared:
     function = reference_for(view)
     pairs: Pairs = ()
     if isinstance(function, np.ufunc):
-        if function in _EXACT_UFUNCS:
+        if function in EXACT_UFUNCS:
             pairs = tuple([(index, 0) for index in range(len(view.operation.operands))])
     elif not has_quantized_types(view.operation):
         pairs = view.may_overwrite()
@@ -125,16 +120,16 @@ def _on_elements(view: Op, reason: str, options: Options) -> Implementation:
 
 def _around_regions(view: Op, code: RegionCode, options: Options) -> Implementation:
     """A generated loop around the operation's regions, which replaces the reference once compiling pays."""
-    if options.compile == "eager":
-        return code.step(_compiled(code, _reference(view, ""), options))
-    return code.step(_compiled(code, Prepared(code.reference(reference_for(view))), options))
+    first = _reference(view, "")
+    if options.compile != "eager":
+        first = Prepared(code.reference(first.function), may_overwrite=first.may_overwrite)
+    return code.step(_compiled(code, first, options))
 
 
 def _generated(
-    code: NativeCode, block: Block, reference: Callable[..., Any], options: Options
+    code: NativeCode, block: Block, first: Prepared, options: Options
 ) -> Implementation:
     """Generated code, which replaces references, or for much work a ufunc program, once compiling pays."""
-    first = Prepared(reference, takes_regions=False)
     if options.compile != "eager":
         seconds = code.cost().reference_seconds
         first = _program(block, seconds, f"row by row; {code.reason}", options) or first
@@ -162,7 +157,9 @@ def _program(block: Block, seconds: float, reason: str, options: Options) -> Pre
     program = row_program(block, options.threads, seconds)
     if program is None:
         return None
-    return Prepared(program.function, program.kind, reason, False, may_alias=False, key=program.key)
+    return Prepared(
+        program.function, program.kind, reason, False, program.may_overwrite, may_alias=False, key=program.key
+    )
 
 
 def reference_for(view: Op) -> Callable[..., Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -86,3 +86,39 @@ func.func @main(%a: tensor<64x64xf32>) -> tensor<64x64xf32> {{
 """
     a = np.random.default_rng(0).random((64, 64), dtype=np.float32)
     run_every_way(text, a)
+
+
+ADDED = """"stablehlo.scatter"(%a, %i, %u) ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %sum = stablehlo.add %x, %y : tensor<f32>
+    stablehlo.return %sum : tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}
+  : (tensor<SIZExf32>, tensor<3x1xi32>, tensor<3xf32>) -> tensor<SIZExf32>"""
+STEPPED = """stablehlo.multiply %a, %a : tensor<SIZExf32>
+  %s = stablehlo.sqrt %1 : tensor<SIZExf32>
+  %0 = stablehlo.subtract %a, %s : tensor<SIZExf32>"""
+
+
+@pytest.mark.parametrize("size", [2000, 300_000])
+@pytest.mark.parametrize(("made", "number"), [(ADDED, 0), (STEPPED, 1)], ids=["scatter", "elementwise"])
+@pytest.mark.parametrize("compile", ["never", "auto", "eager"])
+def test_a_result_stands_in_the_memory_of_a_donated_input(
+    made: str, number: int, size: int, compile: Literal["never", "auto", "eager"]
+) -> None:
+    """From the first call on, whichever implementation serves."""
+    text = f"""
+func.func @main(%a: tensor<SIZExf32>, %i: tensor<3x1xi32>, %u: tensor<3xf32>) -> tensor<SIZExf32> {{
+  %{number} = {made}
+  return %0 : tensor<SIZExf32>
+}}
+""".replace("SIZE", str(size))
+    program = nimblehlo.load(text)
+    plain = nimblehlo.compile(program, options=Options(compile=compile))
+    donating = nimblehlo.compile(program, options=Options(compile=compile, donate=(0,)))
+    others = np.int32([[1], [7], [1]]), np.float32([1, 2, 3])
+    for _ in range(3):
+        a = np.random.default_rng(0).random(size, dtype=np.float32)
+        (wanted,) = plain(a, *others)
+        (found,) = donating(a, *others)
+        assert found.ctypes.data == a.ctypes.data and found.tobytes() == wanted.tobytes()

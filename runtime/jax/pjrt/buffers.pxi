@@ -89,16 +89,19 @@ cdef void unpin(Buffer *buffer) noexcept nogil:
     drop_array(array)
 
 
-cdef void release_array(Buffer *buffer) noexcept nogil:
-    """Delete what a buffer holds."""
+cdef bint release_array(Buffer *buffer) noexcept nogil:
+    """Delete what a buffer holds; whether nobody else looks at it."""
     cdef PyObject *array = NULL
+    cdef bint is_alone
     take_lock()
     buffer.is_deleted = True
-    if buffer.pins == 0:
+    is_alone = buffer.pins == 0
+    if is_alone:
         array = buffer.array
         buffer.array = NULL
     release_lock()
     drop_array(array)
+    return is_alone
 
 
 cdef Error *deleted_buffer() noexcept nogil:

@@ -73,15 +73,17 @@ cdef tuple _gather(Executable *executable, ExecuteOptions *options, Buffer **arg
     for index in range(executable.argument_count):
         buffer = arguments[index]
         array = array_of(buffer)
-        if executable.donated[index]:
-            if buffer.pins or _is_kept(options, index):
-                array = _read_only(array)
+        if executable.donated[index] and _is_kept(options, index):
+            array = _read_only(array)
         Py_INCREF(array)
         PyTuple_SET_ITEM(gathered, index, array)
     if executable.donates:
         for index in range(executable.argument_count):
             if executable.donated[index] and not _is_kept(options, index):
-                release_array(arguments[index])
+                if not release_array(arguments[index]):
+                    array = _read_only(gathered[index])
+                    Py_INCREF(array)
+                    PyTuple_SetItem(gathered, index, array)
     return gathered
 
 

@@ -12,7 +12,7 @@ from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.time cimport PyTime_PerfCounterRaw
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM, PyTuple_SetItem
 from libc.stdint cimport int64_t, intptr_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport abort, calloc, free, malloc, realloc

@@ -105,9 +105,9 @@ class Scatter(ScatterRules, name="stablehlo.scatter"):
         return self.scatter_of(*shapes)(*operands, update_computation=update_computation)
 
     def bind(self) -> Callable[..., Any]:
-        types = (self.inputs[0], self.scatter_indices, self.updates[0])
-        if not all(type.is_static for type in types):
+        if not self.binds_to_shapes:
             return self.reference
+        types = (self.inputs[0], self.scatter_indices, self.updates[0])
         return self.scatter_of(*[type.shape for type in types])
 
     def destinations(self) -> Destinations:

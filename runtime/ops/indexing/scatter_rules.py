@@ -129,16 +129,22 @@ class ScatterRules(Op):
     def scatter_of(
         self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
     ) -> Callable[..., Any]:
-        """The function of the operands and of update_computation for one set of shapes."""
+        """The function of the operands and of update_computation for one set of shapes.
+
+        It takes `out` as `may_overwrite` says.
+        """
         dtypes, accumulators = [result.dtype for result in self.results], self.accumulators
         count = len(dtypes)
         chunks = self.chunks(shape, indices_shape, updates_shape)
+        nowhere = (None,) * count
 
-        def scatter(*operands: Array, update_computation: Evaluate) -> Any:
+        def scatter(*operands: Array, update_computation: Evaluate, out: Any = nowhere) -> Any:
             inputs, indices, updates = operands[:count], operands[count:-count], operands[-count:]
             results = [
-                np.array(array.astype(dtype, copy=False), wide, order="C")
-                for array, dtype, wide in zip(inputs, dtypes, accumulators, strict=True)
+                array
+                if target is not None and target.dtype == wide
+                else np.array(array.astype(dtype, copy=False), wide, order="C")
+                for array, target, dtype, wide in zip(inputs, out, dtypes, accumulators, strict=True)
             ]
             flat = [result.reshape(-1) for result in results]
             for destinations, of_indices, of_updates in chunks:
@@ -155,6 +161,15 @@ class ScatterRules(Op):
             return self.rounded(results)
 
         return scatter
+
+    def may_overwrite(self) -> tuple[tuple[int, int], ...]:
+        count = len(self.results)
+        return tuple([(index, index) for index in range(count)]) if self.binds_to_shapes else ()
+
+    @property
+    def binds_to_shapes(self) -> bool:
+        """Whether `bind` gives a function for one set of shapes: all are known."""
+        return all(value.type.is_static for value in self.operation.operands)  # type: ignore[union-attr]
 
     def index_vectors(self, indices: Sequence[Array]) -> Array:
         """scatter_indices, or a chunk of them, from the operands."""

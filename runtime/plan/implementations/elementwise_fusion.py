@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ...errors import ExecutionError, NimbleError, failure
 from ...ir import Block, Builder, Function, Operation, Value
 from ...ir.affine import Box
 from ...ir.structural_key import structural_key
@@ -171,70 +168,6 @@ def _is_elementwise(operation: Operation) -> bool:
 def _tensor(value: Value) -> TensorType:
     assert isinstance(value.type, TensorType)
     return value.type
-
-
-def run_one_by_one(block: Block, reference_for: Callable[[Op], Runnable]) -> Runnable:
-    """A function that runs the references of a block's operations one after the other.
-
-    It is built at its first call, which never comes if native code is ready before.
-
-    Args:
-        block: of operations with one result, of which reductions alone have a region.
-        reference_for: gives the function for an operation's view.
-    """
-    created = functools.cache(lambda: _build_runner(block, reference_for))
-    return lambda *operands: created()(*operands)
-
-
-def _build_runner(block: Block, reference_for: Callable[[Op], Runnable]) -> Runnable:
-    slots: dict[Value, int] = {}
-    for argument in block.arguments:
-        slots[argument] = len(slots)
-    steps: list[tuple[Runnable, tuple[int, ...], Operation]] = []
-    last_use: dict[int, int] = {}
-    for operation in block.operations[:-1]:
-        operands = tuple([slots[operand] for operand in operation.operands])
-        for slot in operands:
-            last_use[slot] = len(steps)
-        slots[operation.result] = len(slots)
-        steps.append((_reference_of(operation, reference_for), operands, operation))
-    results = [slots[value] for value in block.terminator.operands]
-    releases: list[list[int]] = [[] for _ in steps]
-    for slot, step_number in last_use.items():
-        if slot not in results:
-            releases[step_number].append(slot)
-
-    def run(*operands: Any) -> Any:
-        values = list(operands)
-        for step_number, (function, operand_slots, operation) in enumerate(steps):
-            try:
-                value = function(*[values[slot] for slot in operand_slots])
-            except NimbleError:
-                raise
-            except Exception as error:
-                reason = failure(error)
-                raise ExecutionError(reason, operation=operation.name, location=operation.location) from error
-            values.append(np.asarray(value[0] if type(value) is tuple else value))
-            for slot in releases[step_number]:
-                values[slot] = None
-        outputs = [_contiguous(values[slot]) for slot in results]
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-    return run
-
-
-def _reference_of(operation: Operation, reference_for: Callable[[Op], Runnable]) -> Runnable:
-    """An operation's reference; that of a reduction is given its body."""
-    view = view_of(operation)
-    if not operation.regions:
-        return reference_for(view)
-    body = run_one_by_one(operation.regions[0].block, reference_for)
-    return functools.partial(reference_for(view), body=lambda *values: (body(*values),))
-
-
-def _contiguous(array: Any) -> Any:
-    """The array, C-contiguous like a result of native code; later steps would have to copy a view."""
-    return array if array.flags.c_contiguous else array.copy()
 
 
 class NestCode(NativeCode):

@@ -53,8 +53,7 @@ def row_program(block: Block, threads: int | None, reference_seconds: float) -> 
     key = identity, threads
     cached = _program_cache.get(key)
     if cached is None:
-        function = _function(block, threads, reference_seconds * _SHARE)
-        program = None if function is None else Prepared(function, "kernel", key=identity)
+        program = _prepared(block, threads, reference_seconds * _SHARE, identity)
         cached = program, referenced
         _program_cache.keep(key, cached)
     return cached[0]
@@ -64,13 +63,20 @@ _program_cache: LRUCache[tuple[Hashable, int | None], tuple[Prepared | None, lis
 """By a block's structural key and the threads, with the objects that the key refers to."""
 
 
-def _function(block: Block, threads: int | None, seconds: float) -> NativeFunction | None:
-    results = block.terminator.operands
-    count = len(block.arguments) + len(results)
+def _prepared(block: Block, threads: int | None, seconds: float, identity: Hashable) -> Prepared | None:
     recording = recorded_program(block)
     if recording is None:
         return None
     recorder, columns_per_pass = recording
+    function = _function(block, recorder, columns_per_pass, threads, seconds)
+    return Prepared(function, "kernel", may_overwrite=recorder.overwrites(), key=identity)
+
+
+def _function(
+    block: Block, recorder: RowRecorder, columns_per_pass: int, threads: int | None, seconds: float
+) -> NativeFunction:
+    results = block.terminator.operands
+    count = len(block.arguments) + len(results)
     tiling = recorder.tiling
     work_items = tiling.rows * -(-tiling.columns // columns_per_pass)
     tasks, work_items_per_task = division(work_items, seconds / work_items * BYTES_PER_SECOND)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ from ...kernels.launch import ufunc_program as kinds
 from ...ops.framework.verify import view_of
 from ...ops.reduction.reduce import Reduce
 from ...specialize.utils.rewriter import tensor_type
+from ..implementation import Pairs
+from .one_by_one import EXACT_UFUNCS
 from .ufunc_traces import Traced, Untraceable, trace
 
 MAX_OPERANDS = 3
@@ -75,6 +78,7 @@ class RowRecorder:
 
     def __init__(self, block: Block, tiling: RowTilePlan) -> None:
         self.tiling = tiling
+        self._block = block
         self.values: list[RowValue] = []
         self.instructions: list[RowInstruction] = []
         self.reduces = False
@@ -98,6 +102,38 @@ class RowRecorder:
         value_number = self._add(RowValue(kinds.SCRATCH, result.itemsize, varies_by_column))
         self._emit(kinds.APPLY, loop, varies_by_column, operands, value_number)
         return value_number
+
+    def overwrites(self) -> Pairs:
+        """Pairs of an operand and a result of the block that may share memory.
+
+        A pass of the program reads and writes the same elements of both, and no others. The last instruction
+        that reads the operand comes before the first one that writes the result, or is the same one and gives
+        the same bits in place.
+        """
+        arguments = self._block.arguments
+        return tuple(
+            [
+                (operand, result)
+                for operand, argument in enumerate(arguments)
+                for result, value in enumerate(self._block.terminator.operands)
+                if argument.type == value.type and self._may_overwrite(operand, len(arguments) + result)
+            ]
+        )
+
+    def _may_overwrite(self, operand: int, result: int) -> bool:
+        """Whether the array of a result may be that of an operand, by the numbers of arrays."""
+        read, written = [
+            {number for number, value in enumerate(self.values) if value.source == array}
+            for array in (operand, result)
+        ]
+        values = [self.values[number] for number in read | written]
+        numbered = list(enumerate(self.instructions))
+        readers = [number for number, instruction in numbered if not read.isdisjoint(instruction.operands)]
+        writers = [number for number, instruction in numbered if instruction.result in written]
+        if len({(value.column_stride, *value.row_strides) for value in values}) > 1 or not writers:
+            return False
+        first, last = min(writers), max(readers, default=-1)
+        return last < first or (last == first and _is_exact(self.instructions[first]))
 
     def _add(self, value: RowValue) -> int:
         self.values.append(value)
@@ -195,6 +231,19 @@ class RowRecorder:
         self._emit(
             kinds.APPLY, (copy, 0), self.values[value_number].varies_by_column, (traced.number,), value_number
         )
+
+
+@functools.cache
+def _exact_loops() -> frozenset[tuple[int, int]]:
+    """The loops of `EXACT_UFUNCS`."""
+    return frozenset([loop for function in EXACT_UFUNCS for loop in kinds.loops_of(function)])
+
+
+def _is_exact(instruction: RowInstruction) -> bool:
+    """Whether a loop over elements gives the same bits where it writes to the elements that it reads."""
+    return instruction.kind == kinds.APPLY and (
+        instruction.loop in _exact_loops() or kinds.is_own_loop(instruction.loop[0])
+    )
 
 
 def _bits(value: Any) -> int:

@@ -152,6 +152,7 @@ class Tiering(Replaceable):
         self.takes_regions = first.takes_regions
         self.may_overwrite = code.may_overwrite
         self.first, self.code, self._key = first.function, code, key
+        self.first_overwrites = frozenset(first.may_overwrite)
         after = "program" if first.kind == "kernel" else "code"
         self._pace = "kernel" if code.compiles_when_called else after
         cost = code.cost()
@@ -196,12 +197,32 @@ class Tiering(Replaceable):
         function = self.native or self.candidate
         start = perf_counter()
         if function is None:
-            result = self.first(*operands, **regions)
+            function_of_regions = self.first
+            if out is not None:
+                out = self._out_of_first(operands, out)
         else:
-            result = function(*operands) if out is None else function(*operands, out=out)
+            function_of_regions, regions = function, {}
+        if out is None:
+            result = function_of_regions(*operands, **regions)
+        else:
+            result = function_of_regions(*operands, out=out, **regions)
         if self.native is None:
             self.record(perf_counter() - start, function)
         return result
+
+    def _out_of_first(self, operands: tuple[Any, ...], out: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The arrays of `out` that the first implementation may write to; None where there are none."""
+        allowed = [
+            array
+            if all(
+                (number, index) in self.first_overwrites
+                for number, operand in enumerate(operands)
+                if operand is array
+            )
+            else None
+            for index, array in enumerate(out)
+        ]
+        return None if all(array is None for array in allowed) else tuple(allowed)
 
     def record(self, seconds: float, candidate: Runnable | None) -> None:
         """Note what a call of the first implementation, or of a candidate, took."""

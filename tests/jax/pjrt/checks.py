@@ -5,6 +5,7 @@ Each function `check_...` is one check. A failure is printed with its traceback;
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 import traceback
@@ -82,20 +83,51 @@ def check_a_donated_argument_twice() -> None:
         jax.jit(lambda x, y: (x + y, x * y), donate_argnums=(0, 1))(x, x)
 
 
+def adam(
+    p: jax.Array, m: jax.Array, v: jax.Array, gradient: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2
+    return p - 0.01 * m / (jnp.sqrt(v) + 1e-8), m, v
+
+
 def check_memory_of_donated_arrays_is_used_again() -> None:
-    x = jax.block_until_ready(jax.jit(lambda x: x * 2)(jnp.ones(1 << 18)))
-    address = x.unsafe_buffer_pointer()
-    # The reference of a chain of elementwise operations, with which "auto" begins, overwrites no operand.
-    y = jax.jit(lambda x: x * 2 + 1, donate_argnums=0, compiler_options={"compile": "eager"})(x)
-    np.testing.assert_array_equal(y, np.full(1 << 18, 5.0))
-    assert y.unsafe_buffer_pointer() == address
+    rows = jnp.arange(40) % 7
+    for size, (function, donated, count) in itertools.product(
+        (2048, 1 << 18),
+        (
+            (lambda x: x * 2 + 1, 1, 1),
+            (lambda p, g: p - 0.1 * g, 1, 2),
+            (adam, 3, 4),
+            (lambda x: jnp.where(x > 0, x, 0) + 1, 1, 1),
+            (lambda table: table.at[rows].add(1), 1, 1),
+            (lambda x: jax.lax.fori_loop(0, 3, lambda i, x: x * 2, x), 1, 1),
+            (lambda x: jax.lax.cond(x[0] > 9, lambda x: x + 1, lambda x: x * 2, x), 1, 1),
+            (lambda x: jax.lax.scan(lambda x, y: (x + y, x.sum()), x, jnp.ones(3))[0], 1, 1),
+        ),
+    ):
+        arguments = [jnp.full(size, 1.0 + number) for number in range(count)]
+        expected = jax.tree.leaves(jax.jit(function)(*arguments))
+        jax.block_until_ready((arguments, expected))
+        addresses = sorted(argument.unsafe_buffer_pointer() for argument in arguments[:donated])
+        results = jax.tree.leaves(jax.jit(function, donate_argnums=range(donated))(*arguments))
+        assert [one.is_deleted() for one in arguments] == [True] * donated + [False] * (count - donated)
+        for result, one in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(result, one)
+        assert sorted(result.unsafe_buffer_pointer() for result in results) == addresses
 
 
-def check_a_view_of_a_donated_array_keeps_its_numbers() -> None:
-    x = jax.block_until_ready(jax.jit(lambda x: x * 2)(jnp.ones(1 << 18)))
-    view = np.asarray(x)
-    jax.block_until_ready(jax.jit(lambda x: x * 2 + 1, donate_argnums=0)(x))
-    np.testing.assert_array_equal(view, np.full(1 << 18, 2.0))
+def check_a_donated_array_that_others_see_keeps_its_numbers() -> None:
+    made = jax.jit(lambda x: x * 2)
+    for hold in (np.asarray, np.from_dlpack, lambda x: memoryview(np.asarray(x))):
+        x = jax.block_until_ready(made(jnp.ones(1 << 18)))
+        held = hold(x)
+        jax.block_until_ready(jax.jit(lambda x: x * 2 + 1, donate_argnums=0)(x))
+        np.testing.assert_array_equal(held, np.full(1 << 18, 2.0))
+    of_caller = np.full(1 << 18, 2.0, np.float32)
+    for take in (jnp.asarray, jax.device_put, jax.dlpack.from_dlpack):
+        x = take(of_caller)
+        jax.block_until_ready(jax.jit(lambda x: x * 2 + 1, donate_argnums=0)(x))
+        np.testing.assert_array_equal(of_caller, np.full(1 << 18, 2.0))
 
 
 def check_a_call_returns_before_it_has_run() -> None:

@@ -19,9 +19,10 @@ from nimblehlo.ir import Block
 from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.plan.choice import reference_for
 from nimblehlo.plan.implementation import NoCode
-from nimblehlo.plan.implementations.elementwise_fusion import NestCode, may_overwrite, run_one_by_one
+from nimblehlo.plan.implementations.elementwise_fusion import NestCode, may_overwrite
 from nimblehlo.plan.implementations.native_code import names_of
 from nimblehlo.plan.implementations.nests import MAX_NESTS, nests_of
+from nimblehlo.plan.implementations.one_by_one import run_one_by_one
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import same_bits
 

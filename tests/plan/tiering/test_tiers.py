@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nimblehlo.plan.implementation import Cost, Implementation, NoCode, Prepared
+from nimblehlo.plan.implementation import Cost, Implementation, NoCode, Pairs, Prepared
 from nimblehlo.plan.tiering import cost_model, tiers
 from nimblehlo.plan.tiering.background import BACKGROUND
 
@@ -195,6 +195,19 @@ def _generated(code: _Code, expected: float, compiling: float, pause: float = 0.
 
     code.costs = Cost(expected, compile_seconds=compiling)
     return tiers.Tiering(Prepared(reference), code)
+
+
+def test_the_first_implementation_is_given_what_it_may_overwrite() -> None:
+    x, y = np.zeros(1), np.zeros(1)
+
+    def given(pairs: Pairs, *out: Any) -> Any:
+        first = Prepared(lambda *operands, out=None: out, may_overwrite=pairs)
+        return tiers.Tiering(first, _Code(kept=False)).run(x, y, out=out)
+
+    assert given((), x, y) is None
+    assert given(((0, 0),), x, y) == (x, None)
+    assert given(((1, 0), (0, 1)), y, x) == (y, x)
+    assert given(((1, 0), (0, 1)), x, y) is None
 
 
 def test_a_call_that_takes_longer_than_compiling_waits_for_the_compiler() -> None:
