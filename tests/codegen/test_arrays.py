@@ -427,6 +427,7 @@ def test_arrays_that_a_step_makes_take_turns() -> None:
         ((2, 70), "high", "subtract"),
         ((33, 2), "low", "subtract"),
         ((256,), "high", "add"),
+        ((2, 523), "low", "subtract"),
     ],
 )
 def test_scans(shape: tuple[int, ...], side: str, body: str) -> None:

@@ -25,16 +25,21 @@ def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
 def _reduction_problem(view: Any, view_of: ViewOf, mode: Mode) -> str | None:
     if sum(type.size * type.dtype.itemsize for type in view.inputs) > MAX_REDUCED_BYTES:
         return "reduces a large tensor"
-    return _order_problem(view) or body_problem(view.body, view_of, mode)
+    return order_problem(view) or _width_problem(view) or body_problem(view.body, view_of, mode)
 
 
-def _order_problem(view: Any) -> str | None:
-    """Why a reduction is not made in its own types by adjacent pairs, or None where it is."""
+def order_problem(view: Any) -> str | None:
+    """Why a reduction, or a scan, is not made in its own types in the blocked order, or None where it is."""
     if view.ordering.reduction_tree != "blocked":
         return f"reduces by the tree {view.ordering.reduction_tree!r}"
     types = [type.element_type for type in view.inputs]
     if types != list(view.analysis.element_types) or types != [type.element_type for type in view.results]:
         return "its body has other element types"
+    return None
+
+
+def _width_problem(view: Any) -> str | None:
+    """Why a reduction does not accumulate in its own types, or None where it does."""
     fold = view.analysis.monoid_reducer(view.ordering.accumulate)
     if fold is not None and list(fold.dtypes) != [type.dtype for type in view.results]:
         return "accumulates in a wider type"

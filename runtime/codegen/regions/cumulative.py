@@ -35,14 +35,14 @@ def cumulative_module(
         size: how many fibers a task scans.
     """
     module = ir.Module("region_cumulative")
-    scans = _Scans(module, view, passed, plan, view_of)
+    scans = ScanFunctions(module, view, passed, plan, view_of)
     define_task(module, PADS, scans.pads(), 1, 1)
     define_task(module, SCANS, scans.fiber(), plan.outer * plan.inner, size)
     return module
 
 
-class _Scans:
-    """Generates functions `void (i64 number, pointers...)`."""
+class ScanFunctions:
+    """Generates functions `void (i64 number, pointers...)`, whose pointers are those of the tasks."""
 
     def __init__(
         self, module: ir.Module, view: Any, passed: Sequence[IrValue], plan: Any, view_of: ViewOf
@@ -96,66 +96,63 @@ class _Scans:
         number = self.function.integers[0]
         outer = builder.udiv(number, I64(plan.inner))
         start = builder.mul(outer, I64(plan.length * plan.inner))
-        start = builder.add(start, builder.urem(number, I64(plan.inner)))
-        sizes = [size for size in (plan.group, plan.block) if size < plan.length]
-        prefix = self.allocate_scratch()
-        levels = [(self.allocate_scratch(), self.allocate_scratch(), self.allocate_scratch()) for _ in sizes]
-        with Loop(builder, I64(0), I64(plan.length)) as index:
-            position = builder.sub(I64(plan.length - 1), index) if plan.is_reverse else index
-            offset = builder.add(start, builder.mul(position, I64(plan.inner)))
-            self.in_group(index, self.inputs.load(offset), prefix)
-            result = prefix
-            for size, parent_size, scratch_buffers in zip(
-                sizes, [*sizes[1:], plan.length], levels, strict=False
-            ):
-                self.combine_blocks(builder.urem(index, I64(parent_size)), size, result, *scratch_buffers)
-                result = scratch_buffers[0]
-            pads = self.padding.load(builder.sub(I64(plan.length - 1), index))
-            self.results.store(offset, self.combine(pads, result.load(I64(0))))
+        self.start = builder.add(start, builder.urem(number, I64(plan.inner)))
+        self.scan_range((plan.block, plan.group), I64(0), plan.length, ())
         builder.ret_void()
         return self.function.function
 
-    def in_group(self, index: ir.Value, value: Sequence[Value], prefix: OperandArrays) -> None:
-        """Combine a value with the prefix of its group."""
-        builder, zero = self.builder, I64(0)
-        begins = builder.icmp_signed("==", builder.urem(index, I64(self.plan.group)), zero)
-        with builder.if_else(begins) as (first, later):
-            with first:
-                prefix.store(zero, value)
-            with later:
-                prefix.store(zero, self.combine(prefix.load(zero), value))
-
-    def combine_blocks(
-        self,
-        index: ir.Value,
-        size: int,
-        prefix: OperandArrays,
-        result: OperandArrays,
-        ahead: OperandArrays,
-        last: OperandArrays,
-    ) -> None:
-        """Combine a block's prefix with the totals of the earlier blocks.
+    def scan_range(
+        self, sizes: Sequence[int], first: ir.Value, count: int, ahead: Sequence[OperandArrays]
+    ) -> OperandArrays:
+        """Scan the `count` values from index `first` on.
 
         Args:
-            index: position within the parent block.
-            size: of a block.
-            prefix, result: without and with the earlier blocks.
-            ahead: the totals of the earlier blocks, reduced from the left.
-            last: the prefix at the previous index.
+            sizes: of the blocks that the range is split into, and of the blocks within these.
+            ahead: the totals of the blocks before the range, those of the smallest blocks first.
+
+        Returns:
+            The total of the range.
         """
-        builder, zero = self.builder, I64(0)
-        with builder.if_else(builder.icmp_signed("<", index, I64(size))) as (first, later):
-            with first:
-                result.copy(zero, prefix, zero)
-            with later:
-                begins = builder.icmp_signed("==", builder.urem(index, I64(size)), zero)
-                with (
-                    builder.if_then(begins),
-                    builder.if_else(builder.icmp_signed("==", index, I64(size))) as (second, further),
-                ):
-                    with second:
-                        ahead.copy(zero, last, zero)
-                    with further:
-                        ahead.store(zero, self.combine(ahead.load(zero), last.load(zero)))
-                result.store(zero, self.combine(ahead.load(zero), prefix.load(zero)))
-        last.copy(zero, prefix, zero)
+        if not sizes:
+            return self.scan_group(first, count, ahead)
+        size, *inner_sizes = sizes
+        if count <= size:
+            return self.scan_range(inner_sizes, first, count, ahead)
+        builder, zero, total = self.builder, I64(0), self.allocate_scratch()
+        total.copy(zero, self.scan_range(inner_sizes, first, size, ahead), zero)
+
+        def scan_next(number: ir.Value, block_size: int) -> None:
+            begin = builder.add(first, builder.mul(number, I64(size)))
+            block_total = self.scan_range(inner_sizes, begin, block_size, (total, *ahead))
+            total.store(zero, self.combine(total.load(zero), block_total.load(zero)))
+
+        if count >= 2 * size:
+            with Loop(builder, I64(1), I64(count // size)) as number:
+                scan_next(number, size)
+        if count % size:
+            scan_next(I64(count // size), count % size)
+        return total
+
+    def scan_group(self, first: ir.Value, count: int, ahead: Sequence[OperandArrays]) -> OperandArrays:
+        """Scan the `count` values from index `first` on, which no block splits."""
+        builder, zero, prefix = self.builder, I64(0), self.allocate_scratch()
+        with Loop(builder, zero, I64(count)) as number:
+            index = builder.add(first, number)
+            value = self.inputs.load(self.offset(index))
+            with builder.if_else(builder.icmp_signed("==", number, zero)) as (begins, goes_on):
+                with begins:
+                    prefix.store(zero, value)
+                with goes_on:
+                    prefix.store(zero, self.combine(prefix.load(zero), value))
+            values = prefix.load(zero)
+            for total in ahead:
+                values = self.combine(total.load(zero), values)
+            pads = self.padding.load(builder.sub(I64(self.plan.length - 1), index))
+            self.results.store(self.offset(index), self.combine(pads, values))
+        return prefix
+
+    def offset(self, index: ir.Value) -> ir.Value:
+        """The offset of the value that the scan takes at an index."""
+        builder, plan = self.builder, self.plan
+        position = builder.sub(I64(plan.length - 1), index) if plan.is_reverse else index
+        return builder.add(self.start, builder.mul(position, I64(plan.inner)))
