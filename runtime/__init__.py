@@ -1,7 +1,7 @@
 """NimbleHLO: runs StableHLO programs on a CPU, exactly as the specification says, and fast.
 
-What most programs need is imported with the package, so that the first one need not wait for it. The rest,
-such as Numba, is imported when it is first used.
+What every program needs is imported with the package. The rest, such as Numba, is imported when it is first
+used: a program waits for nothing that it does not need.
 """
 
 import importlib
@@ -104,18 +104,6 @@ _DEFINED_IN = {
     "to_dlpack": "dlpack",
 }
 
-_PRELOADED_MODULES = (
-    ".api",
-    ".ops.elementwise.arithmetic",
-    ".ops.contraction.dot_general",
-    ".specialize.outlining.outlined_calls",
-    ".codegen.description",
-    ".plan.implementations.ufunc_programs",
-    ".plan.implementations.contraction_kernels",
-    ".kernels.math.real_functions",
-)
-"""Modules that most programs need; they import the others that such programs need."""
-
 
 def __getattr__(name: str) -> Any:
     """What is imported at its first use."""
@@ -133,8 +121,8 @@ def __dir__() -> list[str]:
 
 @gc_paused
 def _preload() -> None:
-    for module in _PRELOADED_MODULES:
-        importlib.import_module(module, __name__)
+    """Import what every program needs; operations import what they need beyond that."""
+    importlib.import_module(".api", __name__)
     # While collection is paused: resuming it would collect all that was imported.
     mark_long_lived()
 

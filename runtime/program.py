@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,32 +14,31 @@ from .boundary import DirectCall, memory_of, results_of, with_donations
 from .executor import Limits, Runner
 from .float_errors import ERRORS_IGNORED, without_warnings
 from .ir import Function
+from .ir.record import Record
 from .kernels.launch.native import wake_workers
 from .kernels.launch.poison import POISON
 from .memory import MIN_POOLED_BYTES, RECYCLING, Retention, limited, run_with
-from .ops.collectives.process_grid import ONE_PROCESS, Grid, ProcessId
 from .ops.framework.call_state import needs_call_state, new_call
 from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
 from .ops.framework.op_registry import COMMUNICATING
-from .ops.numerics.decompositions import use_library
 from .options import Options
 from .plan import Choose, Plan, all_steps, choose, lower, memory_use
 
 if TYPE_CHECKING:
     from .grid.host import HostQueues
     from .grid.transport import Transport
+    from .ops.collectives.process_grid import Grid, ProcessId
 
 MIN_WAKE_BYTES = 1 << 21
 """Bytes of a program's values from which a call wakes worker threads at once: waking takes 30 us."""
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(Record):
     """On which processes a program runs.
 
     Attributes:
         input_count: how many inputs a process takes.
-        grid: the processes.
+        grid: the processes; None: one.
         host: the host's queues.
         runs_on_grid: whether it runs on the grid even if it does not communicate.
         processes: those that run here; None: all.
@@ -48,7 +46,7 @@ class Placement:
     """
 
     input_count: int
-    grid: Grid = ONE_PROCESS
+    grid: Grid | None = None
     host: HostQueues | None = None
     runs_on_grid: bool = False
     processes: Sequence[ProcessId] | None = None
@@ -57,7 +55,9 @@ class Placement:
     @property
     def process_count(self) -> int:
         """How many processes run here."""
-        return self.grid.size if self.processes is None else len(self.processes)
+        if self.processes is not None:
+            return len(self.processes)
+        return 1 if self.grid is None else self.grid.size
 
     def runner(self, function: Function, plan: Plan) -> Callable[[Plan], Any] | None:
         """What makes the runner of a plan for a grid; None where it needs none."""
@@ -66,9 +66,11 @@ class Placement:
         if not (self.runs_on_grid or reads_ids or communicates):
             return None
         from .grid.runner import GridRunner
+        from .ops.collectives.process_grid import ONE_PROCESS
 
+        grid = self.grid or ONE_PROCESS
         return lambda plan: GridRunner(
-            plan, self.grid, reads_ids, self.host, processes=self.processes, connect=self.connect
+            plan, grid, reads_ids, self.host, processes=self.processes, connect=self.connect
         )
 
 
@@ -107,6 +109,8 @@ class Program:
         placement: Placement | None = None,
     ) -> None:
         if options.linear_algebra == "library":
+            from .ops.numerics.decompositions import use_library
+
             bodies = [part.body for part in (function, *function.callees) if part.body is not None]
             use_library(operation for body in bodies for operation in body.walk())
         self.function = function

@@ -78,6 +78,37 @@ def test_import_loads_no_compiler(module: str) -> None:
     assert not {module.split(".")[0] for module in modules}.intersection(HEAVY)
 
 
+FIRST_RESULT = """
+import json, sys
+import numpy as np, nimblehlo
+nimblehlo.execute({program!r}, [np.zeros({shape}, np.float32)])
+print(json.dumps(sorted(sys.modules)))
+"""
+
+SUM = """
+func.func @main(%x: tensor<1000x1000xf32>) -> tensor<1000xf32> {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%x init: %0) applies stablehlo.add across dimensions = [0]
+      : (tensor<1000x1000xf32>, tensor<f32>) -> tensor<1000xf32>
+  return %1 : tensor<1000xf32>
+}
+"""
+
+TOP_K = """
+func.func @main(%x: tensor<10x10000xf32>) -> (tensor<10x5xf32>, tensor<10x5xi32>) {
+  %0, %1 = chlo.top_k(%x, k = 5) : tensor<10x10000xf32> -> (tensor<10x5xf32>, tensor<10x5xi32>)
+  return %0, %1 : tensor<10x5xf32>, tensor<10x5xi32>
+}
+"""
+
+
+@pytest.mark.parametrize(("program", "shape"), [(SUM, (1000, 1000)), (TOP_K, (10, 10000))])
+def test_a_first_result_by_references_loads_no_code_generator(program: str, shape: tuple[int, int]) -> None:
+    code = FIRST_RESULT.format(program=program, shape=shape)
+    modules = json.loads(child(code, NIMBLEHLO_VERIFY="off"))
+    assert not {module.split(".")[0] for module in modules}.intersection(HEAVY)
+
+
 def test_version_is_the_distribution_s() -> None:
     assert nimblehlo.__version__ == importlib.metadata.version("nimblehlo")
 

@@ -5,13 +5,12 @@ the CPU. `cache_files` reads and writes the files.
 """
 
 import functools
-import hashlib
 import pathlib
 import pickle
 import sys
 from typing import Any
 
-from .cache_files import digest_of_sources, folder, keep, read
+from .cache_files import digest, digest_of_sources, folder, keep, read
 from .processor import limit_numba
 
 
@@ -27,11 +26,10 @@ def fingerprint() -> str:
     from numba.core.registry import cpu_target
 
     limit_numba()
-    digest = hashlib.sha256(digest_of_sources(pathlib.Path(__file__).parent.parent))
+    sources = digest_of_sources(pathlib.Path(__file__).parent.parent)
     versions = (sys.version, numba.__version__, llvmlite.__version__, numpy.__version__)
     target = cpu_target.target_context.codegen().magic_tuple()
-    digest.update(repr((versions, target)).encode())
-    return digest.hexdigest()[:32]
+    return digest(sources, repr((versions, target)).encode()).hex()[:32]
 
 
 class DiskCache:
@@ -51,9 +49,9 @@ class DiskCache:
             return None
         if version is None:
             return None
-        digest = hashlib.sha256(repr((self._name, signature)).encode()).hexdigest()[:32]
+        name = digest(repr((self._name, signature)).encode()).hex()[:32]
         readable = "".join(c if c.isalnum() else "_" for c in self._name)[:60]
-        return version / f"{readable}-{digest}.bin"
+        return version / f"{readable}-{name}.bin"
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The compiled function of a signature; None if there is no usable one."""

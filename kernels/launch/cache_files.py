@@ -8,7 +8,6 @@ files are used, `cache_limit` how many bytes they may take.
 """
 
 import contextlib
-import hashlib
 import os
 import pathlib
 import sys
@@ -37,6 +36,8 @@ def root() -> pathlib.Path:
 
 def digest(*chunks: bytes) -> bytes:
     """The SHA-256 digest of the concatenated chunks."""
+    import hashlib  # loads OpenSSL
+
     hasher = hashlib.sha256()
     for chunk in chunks:
         hasher.update(chunk)

@@ -20,7 +20,6 @@ Keep signatures narrow: one-dimensional contiguous arrays and integers. `flat` m
 """
 
 import functools
-import hashlib
 import threading
 import types
 from collections.abc import Callable
@@ -30,6 +29,7 @@ import numpy as np
 
 from . import native
 from .cache import DiskCache
+from .cache_files import digest
 from .processor import limit_numba
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
@@ -74,8 +74,7 @@ def _with_unique_name(function: Callable[..., Any], name: str) -> Callable[..., 
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__module__ = function.__module__
     copy.__doc__ = function.__doc__
-    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
-    copy.__qualname__ = f"{function.__qualname__}_{digest}"
+    copy.__qualname__ = f"{function.__qualname__}_{digest(name.encode()).hex()[:16]}"
     return copy
 
 

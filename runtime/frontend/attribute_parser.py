@@ -25,7 +25,6 @@ from ..ir import (
     UnitAttribute,
 )
 from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, ElementType, OpaqueType
-from .convolution_dimensions import parse_convolution_dimensions
 from .dense import DenseParser
 from .lexer import NUMBER, pattern
 
@@ -284,6 +283,8 @@ class AttributeParser(DenseParser):
     def _parse_body(self, dialect: str, mnemonic: str) -> Attribute | None:
         """Consume ``VALUE>`` or ``field = value, ...>``."""
         if mnemonic == "conv" and not self.accept("raw"):
+            from .convolution_dimensions import parse_convolution_dimensions
+
             fields = parse_convolution_dimensions(self)
             self.expect(">")
             return StructAttribute(dialect, mnemonic, fields)

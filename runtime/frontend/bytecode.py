@@ -13,9 +13,6 @@ from typing import Final
 from ..errors import ParseError, UnsupportedError
 from . import jaxlib_modules
 
-MAGIC: Final = b"ML\xefR"
-"""How MLIR bytecode begins."""
-
 _MAX_WAIT_SECONDS: Final = 30.0
 """Timeout in seconds; one more second is added for each 2 MB of bytecode."""
 _NOT_INSTALLED: Final = 3

@@ -24,7 +24,6 @@ from ..ir import (
     StructAttribute,
 )
 from ..types import ELEMENT_TYPES, TensorType, Type
-from .convolution_dimensions import parse_convolution_dimensions
 from .lexer import pattern
 from .operation_types import functional_type, pairwise_types
 from .statement_parser import OperationState, StatementParser
@@ -162,6 +161,8 @@ def _precision(parser: StatementParser, state: OperationState) -> None:
 
 def convolution_dimensions(parser: StatementParser, state: OperationState) -> None:
     """``[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]``."""
+    from .convolution_dimensions import parse_convolution_dimensions
+
     fields = parse_convolution_dimensions(parser)
     state.attributes["dimension_numbers"] = StructAttribute("stablehlo", "conv", fields)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import string
 from typing import Any, Final
 
 import numpy as np
@@ -35,7 +34,7 @@ from .location_parser import LocationParser
 Array = np.ndarray[Any, Any]
 
 _HEXADECIMAL: Final = pattern(r'"0x')
-_NUMBERS: Final = re.compile(
+_NUMBERS: Final = Pattern(
     r"(?:[ \t\r\n]++|[\[(](?![ \t\r\n]*+,)|[\])](?=[ \t\r\n]*+[,\])>])|,(?=[ \t\r\n]*+[\[(\-\dtf])"
     r"|(?:-?+\d++(?:x[0-9A-Fa-f]++|\.\d*+(?:[eE][+\-]?+\d++)?+)?+|true|false)(?=[ \t\r\n]*+[,\])>]))*+"
 )
@@ -45,6 +44,7 @@ _BRACKETS: Final = str.maketrans("[]()", "    ")
 _WIDE_INTEGER: Final = Pattern(r"\d{19}")
 _COMPONENT_TYPES: Final = {"complex<f32>": element_type("f32"), "complex<f64>": element_type("f64")}
 
+_HEXADECIMAL_DIGITS: Final = frozenset("0123456789abcdefABCDEF")
 _DECODED_DIGITS: Final = 1 << 17
 """Hexadecimal digits that are decoded at a time: the copy of them stays in the cache."""
 
@@ -290,7 +290,7 @@ class DenseParser(LocationParser):
             try:
                 target[(first - start) // 2 : (first - start + len(digits)) // 2] = binascii.unhexlify(digits)
             except ValueError:
-                wrong = next(index for index, digit in enumerate(digits) if digit not in string.hexdigits)
+                wrong = next(index for index, digit in enumerate(digits) if digit not in _HEXADECIMAL_DIGITS)
                 self.fail("a hexadecimal digit", first + wrong)
         if type.category == BOOLEAN:
             np.not_equal(raw, 0, out=raw.view(np.bool_))

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from ..errors import ParseError, UnsupportedError
 from ..ir import Module
-from .bytecode import MAGIC, bytecode_to_text
 from .parser import parse
-from .platforms import choose_platform
 
+MAGIC: Final = b"ML\xefR"
+"""How MLIR bytecode begins."""
 _SINGLE_WORD: Final = re.compile(r"[^\s{}%@\"]+")
 
 
@@ -61,6 +61,8 @@ def _read(path: str | bytes) -> Module:
 
 def _parse_bytes(content: bytes, name: str) -> Module:
     if content.startswith(MAGIC):
+        from .bytecode import bytecode_to_text
+
         return parse(bytecode_to_text(content, name), name)
     try:
         text = content.decode("utf-8")
@@ -77,6 +79,8 @@ def _parse_object(module: Any) -> Module:
         functions = _host_functions(module)
         module = module.compiler_ir("stablehlo")
     elif callable(getattr(module, "mlir_module", None)):
+        from .platforms import choose_platform
+
         parsed = parse(module.mlir_module(), "<exported>")
         choose_platform(parsed, tuple(getattr(module, "platforms", ())))
         return _mark_jax_producer(parsed)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from .attributes import Attribute
 from .location import UNKNOWN, Location
 from .operation import Function, Operation
-from .printer import print_module
 
 
 class Module:
@@ -55,6 +54,8 @@ class Module:
                 yield from item.walk()
 
     def __str__(self) -> str:
+        from .printer import print_module
+
         return print_module(self)
 
     def __repr__(self) -> str:

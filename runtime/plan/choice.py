@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,15 +20,14 @@ from .implementation import Implementation, NoCode, Pairs, Prepared
 from .implementations.elementwise_fusion import NestCode, block_of, is_generated
 from .implementations.kernels import kernel_for
 from .implementations.native_code import NativeCode
-from .implementations.native_loops import NativeLoop, is_long, loop_to_compile
 from .implementations.one_by_one import EXACT_UFUNCS, one_by_one
 from .implementations.reduction_fusion import ReductionCode, RowCode
-from .implementations.region_functions import RegionCode
-from .implementations.region_kernels import region_code
 from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
-from .implementations.small_steps import StepCode
 from .tiering.cost_model import MIN_PROGRAM_SECONDS, seconds_of_operations
 from .tiering.tiers import Tiering
+
+if TYPE_CHECKING:
+    from .implementations.region_functions import RegionCode
 
 
 def choose(view: Op, options: Options) -> Implementation:
@@ -49,13 +48,19 @@ def choose(view: Op, options: Options) -> Implementation:
         block, kind = view.body.block, RowCode if isinstance(view, RowFusion) else ReductionCode
         return _generated(kind(block, options.threads), block, one_by_one(block, reference_for), options)
     if isinstance(view, StepFusion):
+        from .implementations.small_steps import StepCode
+
         return _compiled(StepCode(view.body.block, options.threads), Prepared(view.reference), options)
     if is_generated(view):
         block = block_of(view)
         first = one_by_one(block, reference_for) if isinstance(view, Fusion) else _reference(view, "")
         return _generated(NestCode(block, options.threads), block, first, options)
     kernel = kernel_for(view, options.threads)
-    code = region_code(view, options.threads, has_kernel=not isinstance(kernel, str))
+    code: RegionCode | str = ""
+    if view.operation.regions:
+        from .implementations.region_kernels import region_code
+
+        code = region_code(view, options.threads, has_kernel=not isinstance(kernel, str))
     if not isinstance(code, str):
         implementation = _around_regions(view, code, options)
         if isinstance(kernel, str) or implementation.kind != "reference":
@@ -101,6 +106,8 @@ def _prepared(code: Implementation) -> Prepared:
 
 def _loop(view: While, options: Options) -> Implementation:
     """A native loop for scalars and small arrays; the executor runs the regions of other loops as plans."""
+    from .implementations.native_loops import NativeLoop, is_long, loop_to_compile
+
     loop = loop_to_compile(view, options.threads)
     if isinstance(loop, str):
         return _reference(view, f"no native loop: {loop}")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..ir import Operation
+from ..ir.record import Record
 
 Runnable = Callable[..., Any]
 Pairs = tuple[tuple[int, int], ...]
 """Positions of operands and of results."""
 
 
-class Cost(NamedTuple):
+class Cost(Record):
     """Estimated times of an implementation, in seconds.
 
     Attributes:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ..errors import NimbleError
 from ..ir import Function, Module, Region
-from ..ops.framework.op_registry import PROGRAM_PER_PROCESS
+from ..ops.framework.op_registry import PROGRAM_PER_PROCESS, REDUCE
 from ..ops.framework.verify import view_of
 from ..types import FunctionType, TensorType, Type
 from .forward import propagate
@@ -15,10 +15,9 @@ from .gspmd.annotations import uses_gspmd
 from .inline import inline_calls
 from .rewrites.implicit_conversions import make_conversions_explicit
 from .rewrites.registry import simplify
-from .rewrites.sinking import sink_into_branches
-from .rewrites.transposed_reductions import reduce_before_transposing
 from .utils.cleanup import remove_common_subexpressions, remove_dead_code
 from .utils.constants import Budget
+from .utils.effects import CONTROL_FLOW
 
 MIN_OUTLINED_OPERATIONS: Final = 250
 """Operations of a function in which repeated subgraphs are looked for: smaller ones compile in a few ms."""
@@ -91,14 +90,26 @@ def specialize(
         for part in (function, *function.callees):
             assert part.body is not None
             simplify(part.body, budget)
-            reduce_before_transposing(part.body)
-            sink_into_branches(part.body)
+            _move_operations(part.body)
             remove_dead_code(part.body)
         for part in (function, *function.callees):
             assert part.body is not None
             require_targets(part.body)
     function.type = FunctionType(function.type.inputs, function.body.type.results)
     return function
+
+
+def _move_operations(region: Region) -> None:
+    """Let reductions come before transposes, and operations into the branches that alone need them."""
+    names = {operation.name for operation in region.walk()}
+    if REDUCE in names:
+        from .rewrites.transposed_reductions import reduce_before_transposing
+
+        reduce_before_transposing(region)
+    if not names.isdisjoint(CONTROL_FLOW):
+        from .rewrites.sinking import sink_into_branches
+
+        sink_into_branches(region)
 
 
 def bind(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from ..errors import UnsupportedError, VerifyError
 from ..ir import (
@@ -26,6 +26,7 @@ from ..ir import (
     Value,
 )
 from ..ir.location import names_line
+from ..ir.record import Record
 from ..ops.framework.op_registry import (
     COMMUNICATING,
     MANUAL_COMPUTATION,
@@ -76,7 +77,7 @@ def inline_calls(module: Module, function: Function) -> Function:
     return function.with_body(inliner.copy_region(function.body, {}))
 
 
-class _Frame(NamedTuple):
+class _Frame(Record):
     """A block that is being copied.
 
     Attributes:
@@ -131,8 +132,9 @@ class _Inliner:
         """
         frames = [self.frame(None, block, values)]
         while frames:
-            call, block, operations, values, _ = frames[-1]
-            inner = self.copy_until_call(operations, builder, values)
+            frame = frames[-1]
+            call, block, values = frame.call, frame.block, frame.values
+            inner = self.copy_until_call(frame.operations, builder, values)
             if inner is not None:
                 called, body = inner
                 given = [values[operand] for operand in called.operands]

@@ -237,6 +237,9 @@ INDEXING: dict[str, Cases] = {
     "kernels/sorting/top_k_loops.py:_SAMPLED_ELEMENTS": lambda n, t, o: [
         op.top_k(t, o, (2, k), 9) for k in around(n)
     ],
+    "runtime/specialize/fusion/small_steps.py:MAX_SLOW_ELEMENTS": lambda n, t, o: [
+        op.top_k(t, o, (1, k), 1) for k in around(n)
+    ],
 }
 """Gathers, scatters, sorts and the largest values."""
 

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from ...api import Executable
 from ...errors import ParseError, UnsupportedError
-from ...frontend.bytecode import MAGIC, require_version
+from ...frontend.bytecode import require_version
 from ...frontend.jaxlib_modules import latest_version, read_module
-from ...frontend.loader import load_ir
+from ...frontend.loader import MAGIC, load_ir
 from ...ir import Attribute, BoolAttribute, Function, Module, StringAttribute
 from ...ops.collectives.process_grid import Grid
 from ...specialize.gspmd.annotations import GSPMD_SHARDING

@@ -11,7 +11,6 @@ import numpy as np
 from ...types import BufferType, TensorType, Type
 from ..framework.declaration import Op
 from ..framework.rules import shapes_agree
-from .buffers import tensor_of
 
 Entry = TypeVar("Entry")
 
@@ -78,6 +77,8 @@ def _checked(view: Op, name: str, value: Any, type: Type) -> Any:
     """A returned value as an array of the declared type."""
     if not isinstance(type, (TensorType, BufferType)):
         return value
+    from .buffers import tensor_of
+
     array = np.asarray(value)
     if array.dtype == tensor_of(type).dtype and shapes_agree(array.shape, type.shape):
         return array

@@ -28,9 +28,7 @@ from ...types import TensorType
 from ..implementation import Pairs, Runnable
 from ..tiering.cost_model import BYTES_PER_SECOND, MIN_SAVED_SECONDS, estimate, native_saving_seconds
 from .native_code import NativeCode
-from .native_loops import loop_to_compile
 from .reduction_fusion import has_reduction_tiling, has_row_tiling
-from .region_kernels import has_few_updates
 
 _CAN_GENERATE = {ROW_FUSION: has_row_tiling, REDUCTION_FUSION: has_reduction_tiling}
 _DEFAULT_ORDERING = Ordering(scatter_schedule=None)
@@ -46,11 +44,17 @@ def fuse_operations(function: Function, options: Options) -> None:
     for each in (function, *function.callees):
         assert each.body is not None
         if has_default_ordering:
-            split_scatter_indices(each.body, has_few_updates)
+            split_scatter_indices(each.body, _has_few_updates)
         form_fusions(each.body, generates, leave, fuse_reductions, is_worth_compiling_alone)
         rematerialize(each.body, generates, _CAN_GENERATE, leave)
         if options.ordering == Ordering():
             form_step_fusions(each.body, is_small_step, leave)
+
+
+def _has_few_updates(view: Op) -> bool:
+    from .region_kernels import has_few_updates
+
+    return has_few_updates(view)
 
 
 def _fuse_reductions(block: Block) -> None:
@@ -72,6 +76,8 @@ def is_worth_compiling_alone(operation: Operation) -> bool:
 def _is_native_loop(options: Options, operation: Operation) -> bool:
     if operation.name != While.name:
         return False
+    from .native_loops import loop_to_compile
+
     view = While(operation)
     view.ordering = options.ordering
     return not isinstance(loop_to_compile(view, options.threads), str)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ...ops.framework.declaration import Op
-from ...ops.framework.op_registry import COMPONENT_SCATTER
-from ...ops.reduction.bodies import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ...types import QUANTIZED, TensorType
 from ..implementation import Runnable
 from ..tiering.tiers import Kernel
@@ -52,6 +50,13 @@ def _convolution(view: Any, threads: int | None) -> KernelMatch:
     return convolution(view, threads)
 
 
+def _with_body(view: Any, threads: int | None) -> KernelMatch:
+    """Kernels of operations with bodies of known forms."""
+    from .body_kernels import body_kernel
+
+    return body_kernel(view, threads)
+
+
 def _gather(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.indexing.gather`, by item size, for long slices: loops are generated for others."""
     operand, start_indices = view.operand, view.start_indices
@@ -78,210 +83,6 @@ def _gather(view: Any, threads: int | None) -> KernelMatch:
         )
 
     return Kernel(prepare, "gather loops")
-
-
-def _reduce(view: Any, threads: int | None) -> KernelMatch:
-    """The search for a maximum or minimum; reductions by other bodies are generated."""
-    return _position(view, view.inputs[0], view.inputs[1].dtype if len(view.inputs) == 2 else None, threads)
-
-
-def _position(view: Any, operand: TensorType, index_dtype: Any, threads: int | None) -> KernelMatch:
-    """The search for the greatest or least value and where it is."""
-    from ...kernels.reduction import arg_reduce
-
-    direction, tree = arg_reducer(view.body), view.ordering.reduction_tree
-    if direction and tree not in ("blocked", "balanced", "left"):
-        return f"no kernel for the tree {tree!r}"
-    if direction and arg_reduce.supports_arg(operand.shape, operand.dtype, index_dtype, view.dimensions):
-        arguments = (operand.shape, operand.dtype, index_dtype, view.dimensions, direction)
-        return Kernel(
-            lambda: arg_reduce.prepare_arg(*arguments, threads=threads), f"the position of the {direction}"
-        )
-    return "the body searches no extreme"
-
-
-def _position_reduce(view: Any, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.reduction.arg_reduce`: positions are counted, not read."""
-    match = _position(view, view.operand, view.positions_type.dtype, threads)
-    if isinstance(match, str):
-        return match
-
-    def prepare() -> Runnable:
-        kernel = match.prepare()
-        return lambda operand, init_value, init_position: kernel(operand, None, init_value, init_position)
-
-    return Kernel(prepare, match.reason)
-
-
-def _single(prepare: Callable[[], Runnable]) -> Callable[[], Runnable]:
-    """Turns a kernel with one result into one whose results are a tuple, as variadic operations have it."""
-
-    def prepared() -> Runnable:
-        kernel = prepare()
-        return lambda *operands: (kernel(*operands),)
-
-    return prepared
-
-
-def _scatter(view: Any, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.indexing.scatter`: overwriting, and monoids on one input."""
-    from ...kernels.indexing import scatter
-
-    inputs: list[TensorType] = view.inputs
-    body = view.update_computation
-    combiner = "overwrite" if overwrites(body) else monoid(body)
-    scalars = [type.with_shape(()) for type in inputs]
-    if combiner is None or list(body.type.results) != scalars:
-        return "the body is no known monoid"
-    if not all(scatter.supports(type.dtype, combiner) for type in inputs):
-        return f"no kernel on {inputs[0].element_type}"
-    if view.combine is not None:
-        return "no kernel accumulates in a type wider than that of the result"
-    if view.ordering.scatter_schedule[:1] == ("shuffled",):
-        return "no kernel shuffles updates"
-    count = len(inputs)
-    by_columns = view.name == COMPONENT_SCATTER
-    indices: TensorType = view.index_components[0] if by_columns else view.scatter_indices
-    nowhere = (None,) * count
-
-    def prepare() -> Runnable:
-        prepared = scatter.prepare(
-            inputs[0].shape,
-            indices.shape,
-            view.updates[0].shape,
-            [type.dtype for type in inputs],
-            indices.dtype,
-            combiner,
-            update_window_dims=view.update_window_dims,
-            inserted_window_dims=view.inserted_window_dims,
-            input_batching_dims=view.input_batching_dims,
-            scatter_indices_batching_dims=view.scatter_indices_batching_dims,
-            scatter_dims_to_operand_dims=view.scatter_dims_to_operand_dims,
-            index_vector_dim=view.index_vector_dim,
-            added_to_negative=view.added_to_negative if by_columns else None,
-            indices_are_sorted=view.indices_are_sorted,
-            unique_indices=view.unique_indices,
-            schedule=view.schedule(view.updates[0].size),
-            threads=threads,
-        )
-
-        def run(*operands: Any, out: Any = nowhere) -> tuple[Any, ...]:
-            inputs, columns, updates = operands[:count], operands[count:-count], operands[-count:]
-            return tuple(prepared(inputs, columns, updates, in_place=all(one is not None for one in out)))
-
-        return run
-
-    pairs = tuple([(index, index) for index in range(count)])
-    return Kernel(prepare, f"{combiner} is known", may_overwrite=pairs)
-
-
-def _reduce_window(view: Any, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.reduction.reduce_window`: monoids on one input."""
-    from ...kernels.reduction import reduce_window
-
-    operand: TensorType = view.inputs[0]
-    name = monoid(view.body)
-    if name is None or view.body.type.results[0] != operand.with_shape(()):
-        return "the body is no known monoid"
-    if not reduce_window.supports(operand.dtype, name):
-        return f"no kernel on {operand.element_type}"
-    windows = (
-        view.window_dimensions,
-        view.window_strides,
-        view.base_dilations,
-        view.window_dilations,
-        view.padding,
-    )
-    tree = view.ordering.reduction_tree
-    axes = reduce_window.axes_of(operand.shape, *windows)
-    if not reduce_window.supports_tree(axes, operand.dtype, name, tree):
-        return f"no kernel for the tree {tree!r}"
-    return Kernel(
-        _single(
-            lambda: reduce_window.prepare(
-                operand.shape,
-                operand.dtype,
-                name,
-                *windows,
-                accumulate=view.ordering.accumulate,
-                threads=threads,
-            )
-        ),
-        f"{name} is a known monoid",
-    )
-
-
-_COMPARISONS: dict[Order, Any] = {
-    Order.NUMBER: "FLOAT",
-    Order.TOTAL: "TOTALORDER",
-    Order.CANONICAL: "CANONICAL",
-}
-
-
-def _sort(view: Any, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.sorting.sort`: recognised comparators of real keys."""
-    keys = comparator(view.comparator)
-    shape = view.inputs[0].shape
-    dimension = view.dimension % len(shape) if shape else 0
-    return _sort_by(keys, view.inputs, dimension, None, None, threads)
-
-
-def _position_sort(view: Any, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.sorting.sort`: positions are counted, not read."""
-    return _sort_by(view.keys, view.inputs, view.dimension, view.kept, view.results[-1].dtype, threads)
-
-
-def _sort_by(
-    keys: Sequence[SortKey] | None,
-    inputs: Sequence[TensorType],
-    dimension: int,
-    kept: Sequence[int] | None,
-    positions: Any,
-    threads: int | None,
-) -> KernelMatch:
-    from ...kernels.sorting import sort
-
-    if keys is None or any(key.component != "value" for key in keys):
-        return "the comparator has no known form"
-    order = [sort.Key(key.operand, key.descending, _COMPARISONS[key.order]) for key in keys]
-    dtypes = [type.dtype for type in inputs]
-    if not sort.supports(dtypes, order):
-        return "no kernel for these element types"
-    shape = inputs[0].shape
-    return Kernel(
-        lambda: sort.prepare(
-            shape, dtypes, dimension, order, kept=kept, positions=positions, threads=threads
-        ),
-        "the comparator is known",
-    )
-
-
-def _select_and_scatter(view: Any, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.reduction.select_and_scatter`: comparisons and monoids."""
-    from ...kernels.reduction import select_and_scatter
-
-    operand: TensorType = view.operand
-    direction, name = selection(view.select), monoid(view.scatter)
-    if direction is None or name is None or view.scatter.type.results[0] != operand.with_shape(()):
-        return "select is no comparison, or scatter no known monoid"
-    if not select_and_scatter.supports(operand.dtype, direction, name):
-        return f"no kernel on {operand.element_type}"
-    if not select_and_scatter.supports_tree(operand.dtype, name, view.ordering.reduction_tree):
-        return f"no kernel for the tree {view.ordering.reduction_tree!r}"
-    return Kernel(
-        lambda: select_and_scatter.prepare(
-            operand.shape,
-            operand.dtype,
-            direction,
-            name,
-            view.window_dimensions or (1,) * operand.rank,
-            view.window_strides,
-            view.padding,
-            accumulate=view.ordering.accumulate,
-            threads=threads,
-        ),
-        f"selects by {direction}, {name} is a known monoid",
-    )
 
 
 def _top_k(view: Any, threads: int | None) -> KernelMatch:
@@ -337,21 +138,21 @@ def _rng_bit_generator(view: Any, threads: int | None) -> KernelMatch:
 _MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
     "chlo.top_k": _top_k,
     "nimblehlo.fft_of_real": _fft,
-    "nimblehlo.position_reduce": _position_reduce,
-    "nimblehlo.position_sort": _position_sort,
-    "nimblehlo.scatter": _scatter,
+    "nimblehlo.position_reduce": _with_body,
+    "nimblehlo.position_sort": _with_body,
+    "nimblehlo.scatter": _with_body,
     "stablehlo.cholesky": _linear_algebra,
     "stablehlo.convolution": _convolution,
     "stablehlo.dot": _contraction,
     "stablehlo.dot_general": _contraction,
     "stablehlo.fft": _fft,
     "stablehlo.gather": _gather,
-    "stablehlo.reduce": _reduce,
-    "stablehlo.reduce_window": _reduce_window,
+    "stablehlo.reduce": _with_body,
+    "stablehlo.reduce_window": _with_body,
     "stablehlo.rng_bit_generator": _rng_bit_generator,
-    "stablehlo.scatter": _scatter,
-    "stablehlo.select_and_scatter": _select_and_scatter,
-    "stablehlo.sort": _sort,
+    "stablehlo.scatter": _with_body,
+    "stablehlo.select_and_scatter": _with_body,
+    "stablehlo.sort": _with_body,
     "stablehlo.triangular_solve": _linear_algebra,
 }
 """By the operation's name; what only some of them need is imported when one is met."""

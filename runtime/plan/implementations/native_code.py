@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...ir import Block
+from ...ir.record import Record
 from ...types import TensorType
 from ..implementation import Cost, Implementation, Runnable
 from ..tiering.cost_model import BYTES_PER_SECOND, estimate
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ...kernels.launch.threads import Division
 
 
-class LoweredKernel(NamedTuple):
+class LoweredKernel(Record):
     """Native code before it is compiled.
 
     Attributes:

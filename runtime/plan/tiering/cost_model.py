@@ -7,19 +7,17 @@ to be right within a factor of three.
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
 
 from ...ir import Block, Operation
+from ...ir.record import Record
 from ...ops.elementwise.base import Elementwise
 from ...ops.framework.declaration import Op, lookup
-from ...ops.reduction.reduce import Reduce
-from ...ops.shape.layout import Concatenate
-from ...ops.shape.slicing import Pad
+from ...ops.framework.op_registry import REDUCE
 from ...types import COMPLEX, FLOAT, TensorType, Type
 from ..implementation import Cost
 
 
-class Thresholds(NamedTuple):
+class Thresholds(Record):
     """When native code is made, by what a step has cost without it, as parts of what making it costs.
 
     Attributes:
@@ -89,6 +87,7 @@ in SciPy."""
 _CALLS = {"stablehlo.count_leading_zeros": 9, "stablehlo.reduce_precision": 16}
 """How many calls of NumPy a reference makes where these are many."""
 _CHOICES = frozenset(f"stablehlo.{name}" for name in ("clamp", "maximum", "minimum"))
+_COPIES = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
 _SCIPY_IMPORT_SECONDS = 0.1
 """Seconds to import SciPy's functions."""
 NATIVE_FRACTION = 0.15
@@ -124,9 +123,9 @@ def estimate(block: Block) -> Cost:
             total_compile_seconds += _compiling(seconds)
         elif operation.name == "stablehlo.gather":
             work += size * _GATHERED
-        elif issubclass(declaration, (Concatenate, Pad)):
+        elif operation.name in _COPIES:
             work += size * _ARITHMETIC
-        elif issubclass(declaration, Reduce):
+        elif operation.name == REDUCE:
             work += _size_of(operation.operands[0].type) * _ARITHMETIC
     result_type = block.terminator.operands[0].type
     elements = result_type.size if isinstance(result_type, TensorType) else 1

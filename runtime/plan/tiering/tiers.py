@@ -98,9 +98,12 @@ def tierings(implementations: Iterable[Implementation]) -> list[Tiering]:
 
 def share_profiles(steps: Iterable[Tiering]) -> None:
     """Let the steps of a program that share their native code be compiled by what all of them cost."""
+    counts = Counter(steps)
+    similar = Counter([step.code_summary for step in counts])
     shared: dict[Hashable, StepProfile] = {}
-    for step, count in Counter(steps).items():
-        key = step.key
+    for step, count in counts.items():
+        # Making the key of code may load its generator, for which a first call would wait.
+        key = step.key if similar[step.code_summary] > 1 else step.code_summary
         if key is not None:
             profile = shared.setdefault(key, StepProfile())
             profile.expected += count * step.profile.expected
@@ -168,9 +171,19 @@ class Tiering(Replaceable):
         self.is_abandoned = False
 
     @property
+    def is_shared_by_code(self) -> bool:
+        """Whether the code's own key tells which steps share it."""
+        return self._key is None and self.profile.expected >= MIN_SHARED_SECONDS
+
+    @property
+    def code_summary(self) -> Hashable:
+        """Equal for steps of equal keys, and quicker to make."""
+        return (type(self.code), self.code.reason) if self.is_shared_by_code else self._key
+
+    @property
     def key(self) -> Hashable:
         """None where there is no code, or too little work to look."""
-        if self._key is not None or self.profile.expected < MIN_SHARED_SECONDS:
+        if not self.is_shared_by_code:
             return self._key
         with suppress(NoCode):
             return self.code.key

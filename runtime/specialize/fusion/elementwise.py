@@ -11,7 +11,6 @@ uses. The array that a gather indexes is an operand of the fusion.
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -343,6 +342,8 @@ class _Grouping(LevelGrouping):
 
     def absorb_producers(self, group: FusionGroup, fusion_of: dict[int, FusionGroup]) -> None:
         """Absorb the producers of a fusion's operands, last first: by then all users are decided."""
+        import heapq  # few programs have fusions with producers
+
         pending = [-p for index in group.owned for p in self.producers(index)]
         heapq.heapify(pending)
         visited = set(group.owned)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ...ir import Operation, Value
 from ...ir.affine import AffineExpr, Box
+from ...ir.record import Record
 from ...ops.framework.verify import view_of
-from ...ops.shape.broadcasting import BroadcastInDim
-from ...ops.shape.layout import Reverse
-from ...ops.shape.slicing import Slice
 from ..utils.rewriter import is_plain
 from .movement_index_map import source
 
-TRACEABLE_VIEWS: Final = frozenset({BroadcastInDim.name, Reverse.name, Slice.name})
+TRACEABLE_VIEWS: Final = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reverse", "stablehlo.slice"})
 """Moves through which a gather may read: neighbours stay neighbours."""
 
 MIN_CONTIGUOUS: Final = 16
@@ -24,7 +22,7 @@ MAX_SLICE_BYTES: Final = 1 << 11
 """Longer lines are for kernels, which copy memory in blocks."""
 
 
-class DynamicIndex(NamedTuple):
+class DynamicIndex(Record):
     """An index that moves slices along a dimension of the operand.
 
     Attributes:
@@ -39,7 +37,7 @@ class DynamicIndex(NamedTuple):
     largest: int
 
 
-class GatherMap(NamedTuple):
+class GatherMap(Record):
     """What an element of a gather's result is taken from.
 
     Attributes:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from ...ir import Block, Operation, Value
 from ...ir.record import Record
+from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
-from ...ops.reduction.reduce import Reduce
 from ...types import DYNAMIC, TensorType
 from .elementwise import FusionGroup, boundary, fusion_operation, is_single, replace, users_of
 from .levels import LevelGrouping
@@ -29,7 +29,7 @@ class ReducedSpace(Record):
 
 def reduced_space(operation: Operation) -> ReducedSpace | None:
     """The space of a reduction of one operand over adjacent dimensions; None for other operations."""
-    if operation.name != Reduce.name or len(operation.operands) != 2:
+    if operation.name != REDUCE or len(operation.operands) != 2:
         return None
     type = operation.operands[0].type
     if not isinstance(type, TensorType) or DYNAMIC in type.shape:
@@ -140,7 +140,7 @@ class Grouping(LevelGrouping):
         profitable = []
         for group in groups.values():
             fusion = FusionGroup(0, self.levels[group[0]], group)
-            has_reduction = any(self.operations[index].name == Reduce.name for index in group)
+            has_reduction = any(self.operations[index].name == REDUCE for index in group)
             if has_reduction and (len(group) > 1 or self.pays_alone()) and self.pays(fusion):
                 profitable.append(self.with_rematerialized(fusion))
         return profitable

@@ -7,19 +7,21 @@ Indices are affine in those of the loops. Where the operand depends on them (wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ...ir import Operation, Value
 from ...ir.affine import AffineExpr, Box, index_range
-from ...ops.shape.broadcasting import BroadcastInDim
-from ...ops.shape.layout import Concatenate, Reshape, Reverse, Transpose
-from ...ops.shape.movement import MovementMap, MovementOp
-from ...ops.shape.slicing import Pad, Slice
-from ..utils.rewriter import is_plain, tensor_type, viewed
+from ...ops.framework.verify import view_of
+from ..utils.rewriter import is_plain, tensor_type
 
-VIEWS: Final = frozenset(view.name for view in (BroadcastInDim, Reshape, Reverse, Slice, Transpose))
+if TYPE_CHECKING:
+    from ...ops.shape.movement import MovementMap, MovementOp
+
+VIEWS: Final = frozenset(
+    f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "reverse", "slice", "transpose")
+)
 """Moves whose reference is a view: it costs nothing where nothing needs the elements in order."""
-MOVES: Final = VIEWS | {Concatenate.name, Pad.name}
+MOVES: Final = VIEWS | {"stablehlo.concatenate", "stablehlo.pad"}
 
 
 class LoopSplit(Exception):
@@ -40,7 +42,7 @@ def is_movement_op(operation: Operation) -> bool:
     """Whether an operation moves elements so that `source` can follow them."""
     if operation.name not in MOVES or not is_plain(operation):
         return False
-    maps = viewed(operation, MovementOp).movement_maps()
+    maps = cast("MovementOp", view_of(operation)).movement_maps()
     return maps is not None and all(stride == 1 for one in maps for stride in one.strides)
 
 
@@ -53,7 +55,7 @@ def source(
         LoopSplit: they are not the same throughout `box`, but in parts of it.
         InseparableLoops: they are not the same in parts of it either.
     """
-    view = viewed(operation, MovementOp)
+    view = cast("MovementOp", view_of(operation))
     for one in view.movement_maps() or ():
         if _is_inside(one, view.operation.result, indices, box):
             local = [index.scaled(1, -start) for index, start in zip(indices, one.starts, strict=True)]

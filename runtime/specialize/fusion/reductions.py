@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from ...ir import Block, Operation, captured_values
+from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import REDUCTION_FUSION
-from ...ops.reduction.reduce import Reduce
 from ...types import TensorType
 from ..utils.rewriter import is_plain
 from .elementwise import LARGE, FusionGroup, Generates
@@ -31,7 +31,7 @@ class _ReductionGrouping(Grouping):
     def is_member(self, operation: Operation) -> bool:
         if len(operation.results) != 1 or is_rematerializable(operation):
             return False
-        if operation.name == Reduce.name:
+        if operation.name == REDUCE:
             return reduced_space(operation) == self.space and not captured_values(operation.regions)
         values = (*operation.operands, operation.result)
         if operation.regions or not is_plain(operation):
@@ -44,9 +44,9 @@ class _ReductionGrouping(Grouping):
         return all(shape in (self.space.shape, ()) for shape in shapes) and self.generates(operation)
 
     def joins(self, producer: int) -> bool:
-        return self.operations[producer].name != Reduce.name
+        return self.operations[producer].name != REDUCE
 
     def pays(self, group: FusionGroup) -> bool:
         """Whether a group computes anything besides reductions and broadcasts."""
-        bare = (Reduce.name, "stablehlo.broadcast_in_dim")
+        bare = (REDUCE, "stablehlo.broadcast_in_dim")
         return any(self.operations[index].name not in bare for index in group.owned)

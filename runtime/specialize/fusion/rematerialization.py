@@ -13,8 +13,8 @@ from typing import Final
 
 from ...ir import Block, Builder, Operation, Region, Value, used_values
 from ...ops.framework.memory_limit import bytes_of
+from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
-from ...ops.reduction.reduce import Reduce
 from ...types import TensorType
 from ..utils.effects import CONTROL_FLOW
 from .elementwise import EXPENSIVE, LARGE, MAX_ARRAYS, Generates, fusion_operation
@@ -229,13 +229,13 @@ class _Rewriter:
         spaces = (
             {_shape(result) for result in consumer.results}
             if consumer.name == FUSION
-            else {_shape(one.operands[0]) for one in body.operations if one.name == Reduce.name}
+            else {_shape(one.operands[0]) for one in body.operations if one.name == REDUCE}
         )
         read_otherwise: set[Value] = set()
         for operation in body.operations:
             shapes = {_shape(value) for value in (*operation.operands, *operation.results)}
             is_elementwise = not operation.regions and operation.results and self.generates(operation)
-            if not (operation.name == Reduce.name or (is_elementwise and shapes <= {*spaces, ()})):
+            if not (operation.name == REDUCE or (is_elementwise and shapes <= {*spaces, ()})):
                 read_otherwise.update(operation.operands)
         return {
             value

@@ -11,8 +11,8 @@ import math
 
 from ...ir import Block, Operation, Value, captured_values
 from ...ir.record import Record
+from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import ROW_FUSION
-from ...ops.reduction.reduce import Reduce
 from ...types import TensorType
 from ..utils.rewriter import is_plain
 from .elementwise import LARGE, Generates
@@ -83,7 +83,7 @@ class _RowGrouping(Grouping):
         """Whether an operation may be in a group."""
         if len(operation.results) != 1:
             return False
-        if operation.name == Reduce.name:
+        if operation.name == REDUCE:
             reduces_space = space_of(operation) == self.space and is_plain(operation)
             return reduces_space and not captured_values(operation.regions)
         if not self.holds(operation.results[0]) or is_rematerializable(operation) or not is_plain(operation):

@@ -6,7 +6,7 @@ if it uses none of its results; otherwise it ends the fusion.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from ...ir import Block, DenseElementsAttribute, Operation, Region, Value, used_values
@@ -24,6 +24,8 @@ MIN_STEPS: Final = 4.0
 MAX_OPERATIONS: Final = 200
 MAX_ELEMENTS: Final = 1 << 13
 """Elements of the results of an operation and of its regions: larger ones gain more from fused loop nests."""
+MAX_SLOW_ELEMENTS: Final = 1 << 15
+"""Elements of the operands of an operation that is slow on few elements (`_SLOW_OPS`)."""
 MAX_BYTES: Final = 1 << 17
 """Bytes of the results of a fusion's operations, which are on the stack."""
 MAX_INLINE_CONSTANT_ELEMENTS: Final = 64
@@ -46,7 +48,7 @@ def form_step_fusions(region: Region, generates: Generates, leaves_alone: Genera
         if operation.name in CONTROL_FLOW and not leaves_alone(operation):
             for inner in operation.regions:
                 form_step_fusions(inner, generates, leaves_alone)
-    if sum(map(_cost_in_steps, region.block.operations)) >= MIN_STEPS:
+    if sum(map(_cost_in_steps, filter(_may_be_fused, region.block.operations))) >= MIN_STEPS:
         grouping = _Grouping(region.block, generates)
         fusions = grouping.fusions()
         if fusions:
@@ -75,7 +77,7 @@ class _Grouping:
         for index, operation in enumerate(self.operations):
             if operation.name in TERMINATORS or operation.name == "stablehlo.constant":
                 continue
-            can_fuse = _is_small(operation) and has_no_effect(operation) and self.generates(operation)
+            can_fuse = _may_be_fused(operation) and self.generates(operation)
             operation_count, operation_bytes = sum(1 for _ in operation.walk()), _result_bytes(operation)
             fits = size + operation_count <= MAX_OPERATIONS and result_bytes + operation_bytes <= MAX_BYTES
             if not (can_fuse and fits) and (can_fuse or not produced.isdisjoint(used_values(operation))):
@@ -117,10 +119,19 @@ def _result_bytes(operation: Operation) -> int:
     return sum(type.size * type.dtype.itemsize for type in produced if isinstance(type, TensorType))
 
 
-def _is_small(operation: Operation) -> bool:
-    """Whether an operation and its regions have at most MAX_ELEMENTS elements of results."""
-    produced = [value.type for inner in operation.walk() for value in inner.results]
-    return sum(type.size if isinstance(type, TensorType) else 0 for type in produced) <= MAX_ELEMENTS
+def _may_be_fused(operation: Operation) -> bool:
+    """Whether an operation has no effect and few elements, as far as no generated code is asked.
+
+    It and its regions have at most MAX_ELEMENTS elements of results.
+    """
+    if operation.name in _SLOW_OPS and _elements(operation.operands) > MAX_SLOW_ELEMENTS:
+        return False
+    produced = [value for inner in operation.walk() for value in inner.results]
+    return _elements(produced) <= MAX_ELEMENTS and has_no_effect(operation)
+
+
+def _elements(values: Iterable[Value]) -> int:
+    return sum(value.type.size for value in values if isinstance(value.type, TensorType))
 
 
 def _is_inline_constant(value: Value) -> bool:

@@ -6,22 +6,18 @@ Where they apply to floating-point numbers, NaN, infinities and -0 are as before
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
 from ...ir import Operation, Value
-from ...ops.elementwise.comparison import Compare
+from ...ops.framework.verify import view_of
 from ...ops.numerics.element_types import has_negative_zero
 from ...types import BOOLEAN, FLOAT, INTEGER, SIGNED, ElementType, storage_range
-from ..utils.rewriter import (
-    Rewriter,
-    defined_by,
-    is_splat_of,
-    splat,
-    tensor_type,
-    viewed,
-)
+from ..utils.rewriter import Rewriter, defined_by, is_splat_of, splat, tensor_type
+
+if TYPE_CHECKING:
+    from ...ops.elementwise.comparison import Compare
 
 _COMMUTED: Final = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 _REAL: Final = BOOLEAN | INTEGER | FLOAT
@@ -171,7 +167,7 @@ def compare_known(operation: Operation, rewriter: Rewriter) -> Value | None:
     lhs, rhs = operation.operands
     if not _is_integer(lhs):
         return None
-    direction = viewed(operation, Compare).comparison_direction.value
+    direction = cast("Compare", view_of(operation)).comparison_direction.value
     outcome: bool | None = direction in ("EQ", "LE", "GE") if lhs is rhs else None
     if outcome is None:
         left, right = rewriter.interval(lhs), rewriter.interval(rhs)
@@ -199,7 +195,7 @@ def _outcome(direction: str, left: tuple[int, int], right: tuple[int, int]) -> b
 
 def compare_with_truth(operation: Operation, rewriter: Rewriter) -> Value | None:
     """p == true, p != false, and their opposites."""
-    view = viewed(operation, Compare)
+    view = cast("Compare", view_of(operation))
     for value, other in (operation.operands, operation.operands[::-1]):
         truth: Any = splat(other)
         if tensor_type(value).category != BOOLEAN or truth is None:

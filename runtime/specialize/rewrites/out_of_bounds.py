@@ -7,16 +7,17 @@ that was made for XLA is run as XLA runs it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from ...ir import Function, Module
+from ...ir.record import Record
 from ...options import Options
 
 XLA_DIALECTS: Final = ("jax.", "mhlo.", "tf.")
 """Prefixes of the attributes that JAX, and other front ends of XLA, put on modules and functions."""
 
 
-class OutOfBounds(NamedTuple):
+class OutOfBounds(Record):
     """What scatters of a program leave out.
 
     Attributes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -13,98 +14,114 @@ from ..utils.cleanup import remove_common_subexpressions, remove_dead_code
 from ..utils.constants import Budget
 from ..utils.effects import CONTROL_FLOW
 from ..utils.rewriter import Preparation, Rewrite, Rewriter
-from . import algebra, contractions, conversions, reshaping, slicing
 
 MAX_PASSES: Final = 6
 """Passes over a program; nearly all of what can be done is done in the first two."""
 
 
-LATE: Final[list[tuple[str, str]]] = []
-"""The modules and names of the rewrites that are imported when they are first tried."""
+NAMES: Final[list[str]] = []
+"""The modules and names of all rewrites here, for tests: each is imported when it is first tried."""
 
 
-def _late(
-    module: str, name: str, operands: int | None = None, attribute: str = ""
+def _rewrite(
+    name: str, operands: int | None = None, attribute: str = ""
 ) -> Callable[[Operation, Rewriter], Any]:
-    """A rewrite of a module that few programs need, so that it is imported when the rewrite is first tried.
+    """A rewrite whose module is imported when the rewrite is first tried: most programs need few of them.
 
     Args:
-        module, name: the module of this package, and the function there.
+        name: the module of this package and the function there.
         operands: the number of operands of the operations to which it applies; None: any.
         attribute: the name of an attribute of the operations to which it applies; empty: any.
     """
 
-    LATE.append((module, name))
+    NAMES.append(name)
+
+    @functools.cache
+    def function() -> Callable[[Operation, Rewriter], Any]:
+        module, _, function_name = name.partition(".")
+        imported: Callable[[Operation, Rewriter], Any] = getattr(
+            importlib.import_module(f".{module}", __package__), function_name
+        )
+        return imported
 
     def rewrite(operation: Operation, rewriter: Rewriter) -> Any:
         if operands is not None and len(operation.operands) != operands:
             return None
         if attribute and attribute not in operation.attributes:
             return None
-        return getattr(importlib.import_module(f".{module}", __package__), name)(operation, rewriter)
+        return function()(operation, rewriter)
 
     return rewrite
 
 
 TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
-    "stablehlo.add": (algebra.add_nothing,),
-    "stablehlo.and": (algebra.and_or_known,),
-    "stablehlo.broadcast_in_dim": (reshaping.broadcast_to_same, reshaping.broadcast_of_broadcast),
-    "stablehlo.clamp": (algebra.clamp_in_range,),
-    "stablehlo.compare": (algebra.compare_known, algebra.compare_with_truth),
-    "stablehlo.concatenate": (slicing.flatten_concatenate,),
-    "stablehlo.convert": (conversions.convert_nothing, conversions.convert_twice),
-    "stablehlo.divide": (algebra.divide_by_one,),
-    "chlo.ragged_dot": (contractions.product_of_mixed,),
-    "stablehlo.convolution": (contractions.product_of_mixed,),
-    "stablehlo.dot": (contractions.product_of_mixed,),
+    "stablehlo.add": (_rewrite("algebra.add_nothing"),),
+    "stablehlo.and": (_rewrite("algebra.and_or_known"),),
+    "stablehlo.broadcast_in_dim": (
+        _rewrite("reshaping.broadcast_to_same"),
+        _rewrite("reshaping.broadcast_of_broadcast"),
+    ),
+    "stablehlo.clamp": (_rewrite("algebra.clamp_in_range"),),
+    "stablehlo.compare": (_rewrite("algebra.compare_known"), _rewrite("algebra.compare_with_truth")),
+    "stablehlo.concatenate": (_rewrite("slicing.flatten_concatenate"),),
+    "stablehlo.convert": (_rewrite("conversions.convert_nothing"), _rewrite("conversions.convert_twice")),
+    "stablehlo.divide": (_rewrite("algebra.divide_by_one"),),
+    "chlo.ragged_dot": (_rewrite("contractions.product_of_mixed"),),
+    "stablehlo.convolution": (_rewrite("contractions.product_of_mixed"),),
+    "stablehlo.dot": (_rewrite("contractions.product_of_mixed"),),
     "stablehlo.dot_general": (
-        contractions.product_of_mixed,
-        contractions.product_of_nothing,
-        contractions.dot_of_narrow,
-        _late("dot_algorithms", "dot_of_components", attribute="algorithm"),
+        _rewrite("contractions.product_of_mixed"),
+        _rewrite("contractions.product_of_nothing"),
+        _rewrite("contractions.dot_of_narrow"),
+        _rewrite("dot_algorithms.dot_of_components", attribute="algorithm"),
     ),
-    "stablehlo.dynamic_slice": (slicing.dynamic_slice_known, slicing.dynamic_slice_whole_dimensions),
-    "stablehlo.fft": (_late("fft", "fft_of_real"),),
-    "stablehlo.gather": (_late("gathers", "gather_of_one"),),
-    "stablehlo.maximum": (algebra.extreme_of_same,),
-    "stablehlo.minimum": (algebra.extreme_of_same,),
-    "stablehlo.multiply": (algebra.multiply_by_one,),
-    "stablehlo.or": (algebra.and_or_known,),
-    "stablehlo.pad": (slicing.pad_nothing,),
+    "stablehlo.dynamic_slice": (
+        _rewrite("slicing.dynamic_slice_known"),
+        _rewrite("slicing.dynamic_slice_whole_dimensions"),
+    ),
+    "stablehlo.fft": (_rewrite("fft.fft_of_real"),),
+    "stablehlo.gather": (_rewrite("gathers.gather_of_one"),),
+    "stablehlo.maximum": (_rewrite("algebra.extreme_of_same"),),
+    "stablehlo.minimum": (_rewrite("algebra.extreme_of_same"),),
+    "stablehlo.multiply": (_rewrite("algebra.multiply_by_one"),),
+    "stablehlo.or": (_rewrite("algebra.and_or_known"),),
+    "stablehlo.pad": (_rewrite("slicing.pad_nothing"),),
     "stablehlo.reduce": (
-        contractions.reduce_of_nothing,
-        _late("arg_reductions", "reduce_with_iota_positions", operands=4),
+        _rewrite("contractions.reduce_of_nothing"),
+        _rewrite("arg_reductions.reduce_with_iota_positions", operands=4),
     ),
-    "stablehlo.reshape": (reshaping.reshape_twice, reshaping.reshape_of_broadcast),
-    "stablehlo.reverse": (reshaping.reverse_nothing,),
-    "stablehlo.select": (algebra.select_known, algebra.select_of_broadcast),
+    "stablehlo.reshape": (_rewrite("reshaping.reshape_twice"), _rewrite("reshaping.reshape_of_broadcast")),
+    "stablehlo.reverse": (_rewrite("reshaping.reverse_nothing"),),
+    "stablehlo.select": (_rewrite("algebra.select_known"), _rewrite("algebra.select_of_broadcast")),
     "stablehlo.slice": (
-        slicing.slice_nothing,
-        slicing.slice_of_slice,
-        slicing.slice_of_broadcast,
-        slicing.slice_of_concatenate,
-        slicing.slice_of_pad,
+        _rewrite("slicing.slice_nothing"),
+        _rewrite("slicing.slice_of_slice"),
+        _rewrite("slicing.slice_of_broadcast"),
+        _rewrite("slicing.slice_of_concatenate"),
+        _rewrite("slicing.slice_of_pad"),
     ),
-    "stablehlo.sort": (_late("arg_reductions", "sort_with_iota_positions"),),
-    "stablehlo.subtract": (algebra.subtract_nothing,),
-    "stablehlo.transpose": (reshaping.transpose_nothing, reshaping.transpose_of_layout_op),
+    "stablehlo.sort": (_rewrite("arg_reductions.sort_with_iota_positions"),),
+    "stablehlo.subtract": (_rewrite("algebra.subtract_nothing"),),
+    "stablehlo.transpose": (
+        _rewrite("reshaping.transpose_nothing"),
+        _rewrite("reshaping.transpose_of_layout_op"),
+    ),
 }
 """Asked only where all operands and results are tensors of known sizes that are not quantized."""
 
 OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
-    "stablehlo.case": (_late("branches", "case_known"),),
-    "stablehlo.get_tuple_element": (_late("branches", "element_of_tuple"),),
-    "stablehlo.if": (_late("branches", "if_known"),),
-    "stablehlo.reduce": (contractions.reduce_nothing,),
-    "stablehlo.scatter": (_late("scatters", "scatter_of_one"),),
-    "stablehlo.while": (_late("loops", "drop_unchanged"), _late("loops", "unroll"), _late("loops", "hoist")),
+    "stablehlo.case": (_rewrite("branches.case_known"),),
+    "stablehlo.get_tuple_element": (_rewrite("branches.element_of_tuple"),),
+    "stablehlo.if": (_rewrite("branches.if_known"),),
+    "stablehlo.reduce": (_rewrite("contractions.reduce_nothing"),),
+    "stablehlo.scatter": (_rewrite("scatters.scatter_of_one"),),
+    "stablehlo.while": (_rewrite("loops.drop_unchanged"), _rewrite("loops.unroll"), _rewrite("loops.hoist")),
 }
 """Asked for operands and results of any type."""
 
 PREPARATIONS: Final[Mapping[str, Preparation]] = {
-    "stablehlo.scatter": _late("whole_windows", "take_indices_that_fit"),
-    "stablehlo.while": _late("loops", "declare_counter"),
+    "stablehlo.scatter": _rewrite("whole_windows.take_indices_that_fit"),
+    "stablehlo.while": _rewrite("loops.declare_counter"),
 }
 """Called before an operation's regions are rebuilt."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Hashable, Mapping
 
 import numpy as np
@@ -125,6 +124,8 @@ def _frozen(attribute: Attribute) -> Hashable:
         array = attribute.array
         if attribute.is_splat:
             return attribute.type, array[(0,) * array.ndim].tobytes()
+        import zlib  # few programs need it
+
         return attribute.type, zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data), attribute
     if isinstance(attribute, DictionaryAttribute):
         return tuple([(name, _frozen(value)) for name, value in sorted(attribute.values.items())])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from ...ir import DenseElementsAttribute, IntegerAttribute, Operation, Value
 from ...ops.framework.verify import view_of
-from ...ops.shape.movement import MovementOp
 from ...types import BOOLEAN, INTEGER, ElementType, TensorType, storage_range
 from .constants import MAX_ELEMENTS
+
+if TYPE_CHECKING:
+    from ...ops.shape.movement import MovementOp
 
 Interval = tuple[int, int]
 MAX_DEPTH: Final = 24
@@ -140,8 +142,8 @@ def _source_along(operation: Operation, dimension: int, index: int) -> tuple[Val
     type = operation.result.type
     if not all(isinstance(one.type, TensorType) and one.type.is_static for one in operation.operands):
         return None
-    view = view_of(operation)
-    assert isinstance(view, MovementOp) and isinstance(type, TensorType)
+    view = cast("MovementOp", view_of(operation))
+    assert isinstance(type, TensorType)
     for one in view.movement_maps() or ():
         k = index - one.starts[dimension]
         if 0 <= k < one.sizes[dimension]:

@@ -52,7 +52,7 @@ def test_rewrites_name_operations_that_there_are(table: str) -> None:
     assert all(lookup(name) for name in getattr(registry, table))
 
 
-def test_rewrites_of_modules_that_are_imported_late_are_there() -> None:
-    assert registry.LATE
-    for module, name in registry.LATE:
+def test_rewrites_that_are_imported_late_are_there() -> None:
+    assert registry.NAMES
+    for module, name in [each.split(".") for each in registry.NAMES]:
         assert callable(getattr(importlib.import_module(f"nimblehlo.specialize.rewrites.{module}"), name))

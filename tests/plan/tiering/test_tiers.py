@@ -283,6 +283,19 @@ def test_steps_that_share_their_code_are_compiled_by_what_all_of_them_cost() -> 
     assert len({id(step.profile) for step in shared}) == 1
 
 
+def test_no_key_is_made_of_code_that_differs_from_all_others() -> None:
+    class Code(_Code):
+        @property
+        def key(self) -> str:
+            raise AssertionError("the key is made")
+
+    code = Code(kept=False)
+    code.reason = "one of a kind"
+    step, other = _generated(code, 0.4, 1.0), _generated(_Code(kept=False), 0.4, 1.0)
+    tiers.share_profiles([step, other, step, step])
+    assert step.profile.expected == pytest.approx(1.2) and step.profile is not other.profile
+
+
 def _sharing(code: _Code, count: int) -> list[tiers.Tiering]:
     """Steps that share their code; all of their references are expected to take longer than compiling."""
     steps = [_generated(code, expected=0.05, compiling=0.1) for _ in range(count)]
