@@ -56,7 +56,7 @@ cdef enum:
     MAX_TASKS = 128
     # Larger matrices are read from memory; columns of their work items, if these are contiguous, at least, and their
     # multiple.
-    UNCACHED_BYTES = 1 << 24
+    UNCACHED_BYTES = 1 << 22
     MIN_COLUMNS = 128
     COLUMN_MULTIPLE = 16
     # With this many work items for each thread, one more for some threads does not matter.
