@@ -313,7 +313,6 @@ class Tiering(Replaceable):
         """Have the code, if it lies on the disk or its time has come."""
         spent, job = self.profile.seconds, self.job or self.profile.job
         if spent + self.profile.expected < min(self.wait_threshold, compiler_load_seconds()):
-            self.lookup_seconds = compiler_load_seconds()
             return
         if spent >= self.wait_threshold:
             if job is not None:
@@ -322,7 +321,8 @@ class Tiering(Replaceable):
                 self.adopt(operands)
                 return
         elif not self.is_kept():
-            self.lookup_seconds = self.wait_threshold
+            # Meanwhile another step may have the code compiled.
+            self.lookup_seconds = 2 * (spent + self.profile.expected)
             return
         # Where this fails, the first implementation goes on serving.
         self.job = Job(functools.partial(self.compile, operands), is_quick=True)

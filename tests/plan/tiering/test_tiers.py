@@ -259,6 +259,20 @@ def test_the_compiler_is_not_loaded_for_a_look_alone(monkeypatch: pytest.MonkeyP
     assert ways[0] == "reference" and ways[-1] == "native"
 
 
+def test_code_that_another_step_has_compiled_meanwhile_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    _set_thresholds(monkeypatch, "code", early=1e9, patience=2.0)
+    load_seconds = [1.0]
+    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: load_seconds[0])
+    code = _Code(kept=False)
+    step = _generated(code, expected=0.0, compiling=10.0, pause=0.001)
+    assert [step.run(value)[0] for value in range(20)] == ["reference"] * 20
+    load_seconds[0] = 0.0
+    assert [step.run(value)[0] for value in range(5)] == ["reference"] * 5
+    code.kept = True
+    ways = [step.run(value)[0] for value in range(100)]
+    assert ways[0] == "reference" and ways[-1] == "native" and ways.count("reference") < 40
+
+
 def test_where_there_can_be_no_code_the_reference_stays() -> None:
     step = _generated(_Code(kept=False, possible=False), expected=0.5, compiling=0.1)
     assert [step.run(value)[0] for value in range(3)] == ["reference"] * 3
