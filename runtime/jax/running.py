@@ -16,6 +16,7 @@ from ..ir import Module
 from ..ops.collectives.process_grid import Grid
 from ..ops.framework.verify import verify
 from . import callbacks, findings
+from .ffi import registry
 from .settings import Settings
 
 
@@ -34,6 +35,7 @@ def load_program(program: object) -> tuple[Module, bool]:
     module = load_ir(program)
     module.producer = "JAX"  # bytes do not tell; what dropped updates of a scatter mean depends on it
     calls_python = callbacks.attach(module)
+    registry.attach(module)
     verify(module)
     return module, calls_python
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...errors import ExecutionError, NimbleError, UnsupportedError, failure
+from ..ffi.errors import HandlerError
 
 CANCELLED: Final = 1
 INVALID_ARGUMENT: Final = 3
@@ -19,6 +20,8 @@ def describe(exception: BaseException) -> tuple[int, str]:
         return CANCELLED, "interrupted"
     if isinstance(exception, UnsupportedError):
         return UNIMPLEMENTED, str(exception)
+    if isinstance(exception, HandlerError):
+        return exception.code, str(exception)
     if isinstance(exception, ExecutionError):
         return INTERNAL, str(exception)
     if isinstance(exception, NimbleError):

@@ -19,7 +19,7 @@ from ..numerics.decompositions import PreparedCall
 from ..numerics.fortran import Call
 from .buffers import aliases_violation
 from .shape_custom_calls import shape_operands, sized
-from .targets import BUILT_IN, Target
+from .targets import BUILT_IN, Target, attached_target
 from .unserved import OTHER_PLATFORMS, why_unserved
 from .user_functions import Registry, call_user
 from .view import CustomCallView
@@ -55,6 +55,11 @@ def unregister_custom_call(target: str) -> None:
     _REGISTERED.unregister(target)
 
 
+def is_known(target: str) -> bool:
+    """Whether the runtime has a target of that name, or a user has registered one."""
+    return target in BUILT_IN or _REGISTERED.find(target) is not None
+
+
 def _call_user(function: Callable[..., Any], view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
     """Call a registered function."""
     options = {"backend_config": view.configuration} if view.configuration else {}
@@ -77,7 +82,7 @@ class CustomCall(
     def __init__(self, operation: Any) -> None:
         super().__init__(operation)
         name = self.call_target_name
-        self.target = BUILT_IN.get(name) or _REGISTERED.find(name)
+        self.target = BUILT_IN.get(name) or _REGISTERED.find(name) or attached_target(operation)
         self.shape_operands = shape_operands(operation)
         if self.shape_operands:
             self.__dict__["inputs"] = self._without_shapes(self.inputs)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...ir import StringAttribute
+from ...ir import FunctionAttribute, Operation, StringAttribute
 from ...types import BOOLEAN, INTEGER, TensorType
 from ..framework.declaration import Array
 from ..framework.rules import all_types_agree
@@ -40,6 +40,10 @@ CLOSE_ULP_DIFFERENCES: Final = (0, 3)
 """The bounds in ulps of ``check.expect_close`` as a custom call."""
 
 
+HANDLER: Final = "nimblehlo.handler"
+"""The attribute of a call that brings its target along: a FunctionAttribute of `Target.bind`."""
+
+
 @dataclass(frozen=True)
 class Target:
     """The implementation of a custom call target.
@@ -60,6 +64,15 @@ class Target:
     bind: Callable[[CustomCallView], Callable[..., tuple[Any, ...]]] | None = None
     on_threads: Callable[[CustomCallView, int | None], Callable[..., tuple[Any, ...]]] | None = None
     native_call: Callable[[CustomCallView], Callable[[], PreparedCall | Call] | None] | None = None
+
+
+def attached_target(operation: Operation) -> Target | None:
+    """The target that a call brings along; None where it brings none."""
+    attribute = operation.attributes.get(HANDLER)
+    if not isinstance(attribute, FunctionAttribute):
+        return None
+    bind = attribute.function
+    return Target(lambda view, *inputs: bind(view)(*inputs), bind=bind)
 
 
 def _verify_two_inputs(view: CustomCallView) -> None:

@@ -1,0 +1,104 @@
+"""Element types and attributes as XLA's FFI numbers and holds them.
+
+Source: xla/ffi/api/c_api.h of openxla/xla.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ...ir import (
+    Attribute,
+    BoolAttribute,
+    DenseArrayAttribute,
+    DenseElementsAttribute,
+    DictionaryAttribute,
+    FloatAttribute,
+    IntegerAttribute,
+    StringAttribute,
+)
+from ...ops.custom_calls.view import CustomCallView
+from ...types import AnyElementType, ElementType
+from .handlers import ARRAY, DICTIONARY, SCALAR, STRING
+
+Item = tuple[bytes, int, Any]
+"""The name of an attribute, its kind, and its value as `handlers.Attributes` takes it."""
+
+NUMBERS: Final[Mapping[str, int]] = {
+    "i1": 1,
+    "i8": 2,
+    "i16": 3,
+    "i32": 4,
+    "i64": 5,
+    "ui8": 6,
+    "ui16": 7,
+    "ui32": 8,
+    "ui64": 9,
+    "f16": 10,
+    "f32": 11,
+    "f64": 12,
+    "complex<f32>": 15,
+    "bf16": 16,
+    "complex<f64>": 18,
+    "f8E5M2": 19,
+    "f8E4M3FN": 20,
+    "f8E4M3B11FNUZ": 23,
+    "f8E5M2FNUZ": 24,
+    "f8E4M3FNUZ": 25,
+    "f8E4M3": 28,
+    "f8E3M4": 29,
+    "f8E8M0FNU": 33,
+}
+"""XLA's number of each element type of whole bytes by the specification's name."""
+
+
+def element_type_number(view: CustomCallView, element_type: AnyElementType) -> int:
+    """The number of an element type.
+
+    Raises:
+        UnsupportedError: it has none, or its elements take parts of bytes in XLA's buffers.
+    """
+    number = NUMBERS.get(element_type.name) if isinstance(element_type, ElementType) else None
+    if number is None:
+        raise view.unsupported(f"@{view.call_target_name} is a handler, which takes no {element_type}")
+    return number
+
+
+def encoded_items(view: CustomCallView) -> list[Item]:
+    """The attributes that a call passes to its handler, sorted by name.
+
+    Raises:
+        UnsupportedError: one has no form in the interface.
+    """
+    attached = view.operation.attributes.get("mhlo.backend_config")
+    if attached is None:
+        attached = view.operation.attributes.get("backend_config")
+    return _items(view, attached.values) if isinstance(attached, DictionaryAttribute) else []
+
+
+def _items(view: CustomCallView, values: Mapping[str, Attribute]) -> list[Item]:
+    return [(name.encode(), *_encoded(view, name, values[name])) for name in sorted(values)]
+
+
+def _encoded(view: CustomCallView, name: str, attribute: Attribute) -> tuple[int, Any]:
+    """The kind of an attribute and its value, as `handlers.Attributes` takes them."""
+    if isinstance(attribute, StringAttribute):
+        return STRING, attribute.value.encode("utf-8", "surrogateescape")
+    if isinstance(attribute, DictionaryAttribute):
+        return DICTIONARY, _items(view, attribute.values)
+    if isinstance(attribute, BoolAttribute):
+        return SCALAR, (NUMBERS["i1"], bytes([attribute.value]))
+    if isinstance(attribute, (IntegerAttribute, FloatAttribute)):
+        number = element_type_number(view, attribute.type)
+        return SCALAR, (number, np.array(attribute.value, attribute.type.dtype).tobytes())
+    if isinstance(attribute, DenseArrayAttribute):
+        array = np.array(attribute.values, attribute.element_type.dtype)
+        return ARRAY, (element_type_number(view, attribute.element_type), array.size, array.tobytes())
+    if isinstance(attribute, DenseElementsAttribute):
+        number = element_type_number(view, attribute.type.element_type)
+        return ARRAY, (number, attribute.array.size, attribute.array.tobytes())
+    kind = type(attribute).__name__.removesuffix("Attribute").lower()
+    raise view.unsupported(f"@{view.call_target_name} is a handler, whose attribute {name} can be no {kind}")
