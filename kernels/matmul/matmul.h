@@ -10,10 +10,11 @@
    time, tile by tile, from the L1 cache. A panel is copied if its columns are not contiguous, or if there are enough
    rows to pay for it. Meanwhile the next panel and the tile's destination are prefetched, a little at a time: a
    processor waits for few cache misses at once, and later loads queue behind them. Rows are read where they are unless
-   their distance makes them compete for a few lines of the L1 cache. Then they are copied, one k block at a time, to
-   lie at a better distance, and the copy stays in the workspace for the work items that follow with the same rows. No
-   thread reads another's copy: to write again to lines that another processor has read takes up to three times as
-   long as to copy everything oneself (two Zen 4 cores). Partial sums lie before the copies until the last k block.
+   their distance makes them compete for a few lines of the L1 cache. Then one k block of them is copied at a time, to
+   lie at a better distance: the rows of a tile are copied before the first tile that reads them, which prefetches the
+   rows of the next one. The copy stays in the workspace for the work items that follow with the same rows. No thread
+   reads another's copy: to write again to lines that another processor has read takes up to three times as long as to
+   copy everything oneself (two Zen 4 cores). Partial sums lie before the copies until the last k block.
 
    A matrix times its own transpose is symmetric to the bit: only blocks on and above the diagonal are computed, and
    mirrored below it. */
@@ -86,11 +87,12 @@ typedef struct {
 
 /* What a tile reads and writes: one k block of some rows and columns. `partial_sums` has the sums of earlier k
    blocks, rows as whole vectors side by side, or is NULL. Strides are in bytes. `k` and `row` are where the tile is;
-   at `next_prefetch` it prefetches more of the next panel, and row by row its destination. */
+   at `next_prefetch` it prefetches more of the next panel, and row by row its destination and, unless it is NULL,
+   `next_rows`, which are copied to `next_copy` for the next tile. */
 typedef struct {
-    const char *left, *right, *partial_sums;
-    char *to;
-    int64_t row_stride, k_stride, right_stride, to_stride, k_size, k, row, next_prefetch;
+    const char *left, *right, *partial_sums, *next_rows;
+    char *to, *next_copy;
+    int64_t row_stride, k_stride, right_stride, to_stride, next_row_stride, k_size, k, row, next_prefetch;
     PanelPrefetch prefetch;
 } ProductTile;
 
@@ -173,16 +175,9 @@ static inline int64_t product_k_block_size(const MatrixProduct *p, int64_t first
     return remaining < 0 ? 0 : remaining < PRODUCT_K_BLOCK ? remaining : PRODUCT_K_BLOCK;
 }
 
-/* Let rows be read from their copy, which is made unless it is there. */
-static void product_read_copy(
-    const MatrixProduct *p, ProductOperand *left, int64_t rows, int64_t k_size, char *copy, int is_copied) {
-    int64_t is_k_contiguous = left->k_stride == p->itemsize;
-    int64_t *stride = is_k_contiguous ? &left->outer_stride : &left->k_stride;
-    int64_t runs = is_k_contiguous ? rows : k_size, bytes = (is_k_contiguous ? k_size : rows) * p->itemsize;
-    int64_t copy_stride = product_copy_stride(bytes);
-    for (int64_t run = 0; run < runs && !is_copied; run++)
-        memcpy(copy + run * copy_stride, left->address + run * *stride, bytes);
-    left->address = copy, *stride = copy_stride;
+/* Copy some runs of bytes: rows whose values are contiguous along k, or values of k whose rows are. */
+static void product_copy_runs(const char *from, int64_t stride, int64_t runs, int64_t bytes, char *to) {
+    for (int64_t run = 0; run < runs; run++) memcpy(to + run * product_copy_stride(bytes), from + run * stride, bytes);
 }
 
 #define VECTOR_CODE "matmul/matmul_tiles.h"

@@ -19,7 +19,7 @@
 #define KEEP(sum, one, columns)
 #endif
 
-/* Prefetch the sums that a tile reads and the row that it writes at its end. */
+/* Prefetch the sums that a tile reads, the row that it writes at its end, and a row to copy for the next tile. */
 INLINE void NAME(fetch_row)(const ProductTile *t, int64_t row, int vectors) {
     const char *address = t->to + row * t->to_stride, *partial_sums = t->partial_sums + row * vectors * sizeof(VECTOR);
     __builtin_prefetch(address, 1);
@@ -27,6 +27,11 @@ INLINE void NAME(fetch_row)(const ProductTile *t, int64_t row, int vectors) {
     if (t->partial_sums)
         UNROLL for (int number = 0; number < vectors; number++) __builtin_prefetch(
             partial_sums + number * sizeof(VECTOR));
+    if (t->next_rows)
+        for (int64_t byte = 0; byte < t->k_size * (int64_t)sizeof(ITEM); byte += PRODUCT_CACHE_LINE) {
+            __builtin_prefetch(t->next_rows + row * t->next_row_stride + byte, 0, 2);
+            __builtin_prefetch(t->next_copy + row * t->row_stride + byte, 1, 2);
+        }
 }
 
 /* Add the outer products up to the columns' address `end`, whose distance is a multiple of `right_stride`. There are
@@ -260,22 +265,24 @@ static CODE void NAME(multiply_block)(
     int64_t is_low = rows <= PRODUCT_LOW_ROWS || p->k_size <= PRODUCT_LOW_K, strips = NAME(strips)(p, rows);
     int64_t width = (is_low ? LOW_VECTORS : VECTORS) * LANES;
     int copies_rows = product_copies_rows(p, rows, p->copy_bytes ? p->columns : columns);
+    int copies_strips = copies_rows && !is_copied && p->left.k_stride == itemsize;
     char *all_partial_sums = workspace + PRODUCT_PANEL * itemsize;
     char *copies = all_partial_sums + product_partial_sums(p) * itemsize;
     ITEM *panel = (ITEM *)workspace;
     ProductTile t;
+    t.next_row_stride = p->left.outer_stride;
     product_plan_prefetch(&t.prefetch, p, right, columns < width ? columns : width, product_k_block_size(p, 0), 1);
     while (t.prefetch.remaining) product_prefetch(&t.prefetch);
     for (int64_t first = 0; first < p->k_size; first += PRODUCT_K_BLOCK) {
         int64_t is_last = first + PRODUCT_K_BLOCK >= p->k_size;
-        const char *from = right + first * right_stride;
-        ProductOperand left_block = p->left;
-        left_block.address = left + first * p->left.k_stride;
+        const char *from = right + first * right_stride, *left_block = left + first * p->left.k_stride;
+        char *copy = copies + first / PRODUCT_K_BLOCK * p->copy_bytes;
         t.k_size = product_k_block_size(p, first);
-        if (copies_rows)
-            product_read_copy(
-                p, &left_block, rows, t.k_size, copies + first / PRODUCT_K_BLOCK * p->copy_bytes, is_copied);
-        t.row_stride = left_block.outer_stride, t.k_stride = left_block.k_stride;
+        t.row_stride = p->left.outer_stride, t.k_stride = p->left.k_stride;
+        if (copies_rows && p->left.k_stride == itemsize) t.row_stride = product_copy_stride(t.k_size * itemsize);
+        else if (copies_rows) t.k_stride = product_copy_stride(rows * itemsize);
+        if (copies_rows && !is_copied && !copies_strips)
+            product_copy_runs(left_block, p->left.k_stride, t.k_size, rows * itemsize, copy);
         for (int64_t column = 0; column < columns; column += width) {
             int64_t panel_columns = columns - column < width ? columns - column : width;
             int64_t padded_columns = (panel_columns + LANES - 1) / LANES * LANES, remaining_columns =
@@ -301,7 +308,16 @@ static CODE void NAME(multiply_block)(
                 char *sums = all_partial_sums + (column * rows + row * padded_columns) * itemsize;
                 t.partial_sums = first ? sums : 0;
                 t.to = is_last ? to + (row * p->columns + column) * itemsize : sums;
-                t.left = left_block.address + row * t.row_stride;
+                t.left = (copies_rows ? copy : left_block) + row * t.row_stride;
+                t.next_rows = 0;
+                if (copies_strips && !column) {
+                    const char *strip_rows = left_block + row * p->left.outer_stride;
+                    char *strip_copy = copy + row * t.row_stride;
+                    product_copy_runs(strip_rows, p->left.outer_stride, height, t.k_size * itemsize, strip_copy);
+                    if (strip + 1 < strips)
+                        t.next_rows = strip_rows + height * p->left.outer_stride,
+                        t.next_copy = strip_copy + height * t.row_stride;
+                }
                 NAME(any_tile)(height, is_last ? panel_columns : padded_columns, &t);
             }
         }
