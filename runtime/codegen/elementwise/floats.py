@@ -50,7 +50,21 @@ def remainder(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
 
 def maximum(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     """The greater; NaN where either is NaN, and +0 is greater than -0."""
+    for value, other in ((lhs, rhs), (rhs, lhs)):
+        if _is_positive_zero(other):
+            return _rectified(builder, value)
     return _extreme(builder, ">", builder.and_, lhs, rhs)
+
+
+def _is_positive_zero(value: ir.Value) -> bool:
+    return isinstance(value, ir.Constant) and value.constant == 0 and math.copysign(1, value.constant) > 0
+
+
+def _rectified(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """The greater of a value and +0. One instruction selects it, NaN or -0; adding +0 makes NaN quiet and
+    -0 positive."""
+    zero = zero_like(value)
+    return builder.fadd(builder.select(builder.fcmp_ordered(">", zero, value), zero, value), zero)
 
 
 def minimum(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:

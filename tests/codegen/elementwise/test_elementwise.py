@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import NimbleError
+from nimblehlo import NimbleError, Options
 from nimblehlo.codegen.coverage import emits
 from nimblehlo.codegen.elementwise.elementwise import emit
 from nimblehlo.codegen.llvm.float_formats import has_plain_codes
@@ -290,3 +290,23 @@ def test_what_is_not_generated():
     assert not emits(operation_of("stablehlo.divide", [c128, c128], c128))
     with pytest.raises(NimbleError):
         operation_of("stablehlo.not", [f64], f64)
+
+
+@pytest.mark.parametrize("type", ["bf16", "f32", "f64"])
+def test_extremes_of_a_constant_zero(type: str) -> None:
+    values = values_of(ELEMENT_TYPES[type])
+    tensor = f"tensor<{len(values)}x{type}>"
+    orders = ("%x, %zero", "%zero, %x", "%x, %negative", "%negative, %x")
+    cases = itertools.product(("maximum", "minimum"), orders)
+    lines = [f"%{n} = stablehlo.{name} {operands} : {tensor}" for n, (name, operands) in enumerate(cases)]
+    results, types = ", ".join([f"%{n}" for n in range(len(lines))]), ", ".join([tensor] * len(lines))
+    text = f"""func.func @main(%x: {tensor}) -> ({types}) {{
+      %zero = stablehlo.constant dense<0.0> : {tensor}
+      %negative = stablehlo.constant dense<-0.0> : {tensor}
+      {chr(10).join(lines)}
+      return {results} : {types}
+    }}"""
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    assert "generated" in executable.explain("plan")
+    expected = nimblehlo.execute(text, [values], options=Options(compile="never"))
+    assert all(map(same_bits, executable(values), expected))
