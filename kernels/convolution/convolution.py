@@ -34,8 +34,6 @@ _FMAS_PER_SECOND = 3e10
 _SCALED_PER_SECOND = 8e9
 _ROW_ELEMENTS = 1 << 14
 """Approximate number of result elements of one row that are scaled at a time."""
-_MAX_PLANS = 8
-"""Maximum number of cached plans, one for each combination of operand strides."""
 
 
 class Axis(NamedTuple):
@@ -73,34 +71,6 @@ def supports(shapes: Sequence[Sequence[int]], dtype: Any) -> bool:
     has_elements = all(0 not in shape for shape in shapes)
     fits_axes = len(shapes[0]) - 2 < tasks.MAX_AXES
     return has_elements and fits_axes and bool(tasks.supports(np.dtype(dtype).name, tasks.best_level()))
-
-
-def _strides_cached(make: Callable[..., Writer], shape: Sequence[int], dtype: np.dtype[Any]) -> Convolution:
-    """A convolution that caches the writer `make(lhs, rhs, result)` by the strides of the operands."""
-    writers: dict[Any, Writer] = {}
-
-    def run(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-        lhs, rhs, result = _with_positive_strides(lhs), _with_positive_strides(rhs), np.empty(shape, dtype)
-        strides = lhs.strides, rhs.strides
-        write = writers.get(strides)
-        if write is None:
-            if len(writers) >= _MAX_PLANS:
-                writers.clear()
-            write = writers[strides] = make(lhs, rhs, result)
-        write(lhs, rhs, result)
-        return result
-
-    return run
-
-
-def _with_positive_strides(array: np.ndarray) -> np.ndarray:
-    """The array, or a contiguous copy if a stride is not a positive multiple of the item size."""
-    flags = array.flags
-    has_valid_strides = flags.c_contiguous or all(
-        size == 1 or (stride > 0 and stride % array.itemsize == 0)
-        for size, stride in zip(array.shape, array.strides, strict=True)
-    )
-    return array if has_valid_strides and flags.aligned else np.ascontiguousarray(array)
 
 
 def _strides(array: np.ndarray, dimensions: Sequence[int]) -> list[int]:
@@ -225,7 +195,7 @@ def prepare(
 
         return write
 
-    return _strides_cached(make, shapes[2], problem.dtype)
+    return tasks.CachedByStrides(make, tuple(shapes[2]), problem.dtype)
 
 
 def _problem(
@@ -500,7 +470,7 @@ def prepare_scaling(
         scale = _scaling(problem, lhs, result, _strides(contiguous_rhs, range(contiguous_rhs.ndim)))
         return lambda lhs, rhs, result: scale(lhs, _feature_contiguous(rhs, numbers), result)
 
-    return _strides_cached(make, shapes[2], problem.dtype)
+    return tasks.CachedByStrides(make, tuple(shapes[2]), problem.dtype)
 
 
 def _feature_contiguous(rhs: np.ndarray, numbers: DimensionNumbers) -> np.ndarray:

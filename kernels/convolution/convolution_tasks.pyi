@@ -1,4 +1,5 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,15 @@ class Products:
         keeps_panels: bool = False,
     ) -> None: ...
     def __call__(self, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None: ...
+
+class CachedByStrides:
+    def __init__(
+        self,
+        make: Callable[..., Callable[..., None]],
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+    ) -> None: ...
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray: ...
 
 class Scaling:
     def __init__(

@@ -99,6 +99,8 @@ cdef enum:
     MAX_TASKS = 128
     # Bytes that a task packs, at least.
     MIN_PACKED_TASK_BYTES = 1 << 17
+    # Writers that a convolution caches, one for each combination of operand strides, at most.
+    MAX_WRITERS = 8
 
 
 def best_level():
@@ -232,6 +234,59 @@ cdef int64_t slot_bytes(ConvProduct *p, int64_t itemsize) noexcept:
 cdef int64_t rounded(int64_t size) noexcept:
     """Up to a multiple of a cache line."""
     return (size + CONV_CACHE_LINE - 1) // CONV_CACHE_LINE * CONV_CACHE_LINE
+
+
+cdef class CachedByStrides:
+    """A convolution of lhs and rhs that caches the writers of its result by the operands' strides.
+
+    Args:
+        make: gives the writer for lhs, rhs and the result.
+        shape, dtype: of the result.
+    """
+
+    cdef object make
+    cdef tuple shape
+    cdef cnp.dtype dtype
+    cdef dict writers
+
+    def __init__(self, make, tuple shape, cnp.dtype dtype):
+        self.make, self.shape, self.dtype, self.writers = make, shape, dtype, {}
+
+    def __call__(self, cnp.ndarray lhs not None, cnp.ndarray rhs not None):
+        cdef cnp.npy_intp shape[CONV_MAX_AXES + 1]
+        cdef Py_ssize_t axis
+        cdef cnp.ndarray result
+        for axis in range(len(self.shape)):
+            shape[axis] = self.shape[axis]
+        lhs, rhs = with_positive_strides(lhs), with_positive_strides(rhs)
+        result = cnp.PyArray_EMPTY(len(self.shape), shape, self.dtype.type_num, 0)
+        strides = strides_of(lhs), strides_of(rhs)
+        write = self.writers.get(strides)
+        if write is None:
+            if len(self.writers) >= MAX_WRITERS:
+                self.writers.clear()
+            write = self.writers[strides] = self.make(lhs, rhs, result)
+        write(lhs, rhs, result)
+        return result
+
+
+cdef bytes strides_of(cnp.ndarray array):
+    """The strides of an array, as a key."""
+    return (<char *>cnp.PyArray_STRIDES(array))[:cnp.PyArray_NDIM(array) * sizeof(cnp.npy_intp)]
+
+
+cdef cnp.ndarray with_positive_strides(cnp.ndarray array):
+    """The array, or a contiguous copy if a stride is not a positive multiple of the item size."""
+    cdef int axis
+    if not cnp.PyArray_ISALIGNED(array):
+        return np.ascontiguousarray(array)
+    if cnp.PyArray_IS_C_CONTIGUOUS(array):
+        return array
+    for axis in range(cnp.PyArray_NDIM(array)):
+        stride = cnp.PyArray_STRIDE(array, axis)
+        if cnp.PyArray_DIM(array, axis) != 1 and (stride <= 0 or stride % cnp.PyArray_ITEMSIZE(array)):
+            return np.ascontiguousarray(array)
+    return array
 
 
 cdef class Scaling:

@@ -65,6 +65,8 @@ def by_loops(
     enter_lhs, enter_rhs, leave, computed = view.conversions
     prepare = functools.partial(_prepare, is_rhs_constant=True) if is_rhs_constant else _prepare_cached
     convolve = prepare(shapes, axes(view, windows, lhs), numbers(view), computed.dtype, groups, threads)
+    if all(type.dtype == computed.dtype for type in (view.lhs, view.rhs, view.result)):
+        return convolve
     return lambda a, b: np.asarray(leave(convolve(enter_lhs(a), enter_rhs(b))))
 
 
