@@ -28,8 +28,6 @@ from typing import Any, overload
 import numpy as np
 
 from . import native
-from .cache import DiskCache
-from .cache_files import digest
 from .processor import limit_numba
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
@@ -38,6 +36,8 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastma
 def _lazy_dispatcher(function: Callable[..., Any], name: str, **options: Any) -> Any:
     """Numba's dispatcher of a function whose machine code is cached on disk under `name`."""
     import numba
+
+    from .cache import DiskCache
 
     limit_numba()
     dispatcher = numba.njit(_with_unique_name(function, name), **_OPTIONS, **options)
@@ -74,6 +74,8 @@ def _with_unique_name(function: Callable[..., Any], name: str) -> Callable[..., 
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__module__ = function.__module__
     copy.__doc__ = function.__doc__
+    from .cache_files import digest
+
     copy.__qualname__ = f"{function.__qualname__}_{digest(name.encode()).hex()[:16]}"
     return copy
 

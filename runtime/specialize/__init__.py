@@ -67,11 +67,12 @@ def specialize(
     budget = Budget()
     function = bind(module, entry, argument_types, budget)
     assert function.body is not None
-    if not PROGRAM_PER_PROCESS.isdisjoint(operation.name for operation in function.body.walk()):
+    names = {operation.name for operation in function.body.walk()}
+    if not PROGRAM_PER_PROCESS.isdisjoint(names):
         from .process_ids import bind_process_ids
 
         bind_process_ids(function)
-    if drops_windows:
+    if drops_windows and "stablehlo.scatter" in names:
         from .rewrites.whole_windows import drop_whole_windows
 
         drop_whole_windows(function.body)

@@ -100,7 +100,7 @@ def reduce_groups(
     order = np.argsort(destinations, kind="stable")
     counts = np.bincount(destinations, minlength=reduced.size)
     starts = np.cumsum(counts) - counts
-    for count in np.unique(counts):
+    for count in np.flatnonzero(np.bincount(counts)):
         targets = np.flatnonzero(counts == count)
         selected = order[starts[targets, np.newaxis] + np.arange(count)]
         (totals,) = reduce_by_tree((values[selected][:, :, np.newaxis],), (initial,), reducer, tree)

@@ -33,17 +33,19 @@ def _reduce(view: Any, threads: int | None) -> KernelMatch:
 
 def _position(view: Any, operand: TensorType, index_dtype: Any, threads: int | None) -> KernelMatch:
     """The search for the greatest or least value and where it is."""
+    direction, tree = arg_reducer(view.body), view.ordering.reduction_tree
+    if not direction:
+        return "the body searches no extreme"
+    if tree not in ("blocked", "balanced", "left"):
+        return f"no kernel for the tree {tree!r}"
     from ...kernels.reduction import arg_reduce
 
-    direction, tree = arg_reducer(view.body), view.ordering.reduction_tree
-    if direction and tree not in ("blocked", "balanced", "left"):
-        return f"no kernel for the tree {tree!r}"
-    if direction and arg_reduce.supports_arg(operand.shape, operand.dtype, index_dtype, view.dimensions):
+    if arg_reduce.supports_arg(operand.shape, operand.dtype, index_dtype, view.dimensions):
         arguments = (operand.shape, operand.dtype, index_dtype, view.dimensions, direction)
         return Kernel(
             lambda: arg_reduce.prepare_arg(*arguments, threads=threads), f"the position of the {direction}"
         )
-    return "the body searches no extreme"
+    return f"no kernel on {operand.element_type}, or along these dimensions"
 
 
 def _position_reduce(view: Any, threads: int | None) -> KernelMatch:

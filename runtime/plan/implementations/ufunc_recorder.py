@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -12,12 +12,15 @@ from ...codegen.reductions.iteration_space import is_computed
 from ...codegen.reductions.row_tiling import RowTilePlan
 from ...ir import Block, DenseElementsAttribute, Operation, Value
 from ...kernels.launch import ufunc_program as kinds
+from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
-from ...ops.reduction.reduce import Reduce
 from ...specialize.utils.rewriter import tensor_type
 from ..implementation import Pairs
 from .one_by_one import EXACT_UFUNCS
 from .ufunc_traces import Traced, Untraceable, trace
+
+if TYPE_CHECKING:
+    from ...ops.reduction.reduce import Reduce
 
 MAX_OPERANDS = 3
 """Of an instruction."""
@@ -172,8 +175,8 @@ class RowRecorder:
                 raise Untraceable("has a constant of several elements")
             return Traced(self, self.constant(attribute.array.flat[0]), attribute.array.dtype)
         view = view_of(operation)
-        if isinstance(view, Reduce):
-            return self._reduction(view, operands[0], operands[1])
+        if operation.name == REDUCE:
+            return self._reduction(cast("Reduce", view), operands[0], operands[1])
         if operation.regions or not operands:
             raise Untraceable(f"has {operation.name}")
         return trace(view.bind(), tuple(operands))
