@@ -237,6 +237,12 @@ INDEXING: dict[str, Cases] = {
     "kernels/sorting/top_k_loops.py:_SAMPLED_ELEMENTS": lambda n, t, o: [
         op.top_k(t, o, (2, k), 9) for k in around(n)
     ],
+    "runtime/ops/chlo/elementwise.py:_MIN_LONG_ROW": lambda n, t, o: [
+        op.top_k(t, o, (2, k), 5) for k in around(n)
+    ],
+    "runtime/ops/chlo/elementwise.py:_BLOCKS": lambda n, t, o: [
+        op.top_k(t, o, (2, 5000), k) for k in around(n // 4)
+    ],
     "runtime/specialize/fusion/small_steps.py:MAX_SLOW_ELEMENTS": lambda n, t, o: [
         op.top_k(t, o, (1, k), 1) for k in around(n)
     ],

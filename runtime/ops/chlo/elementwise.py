@@ -316,6 +316,20 @@ class TopK(
         return operand.astype(element_types.carrier(element_type))
 
 
+_MIN_LONG_ROW = 1 << 12
+"""Number of elements of a row that is worth a call of its own."""
+_BLOCKS = 64
+"""Number of blocks of a long row whose least elements bound what is searched for."""
+
+
+def _first_of_row(sort_keys: Array, count: int) -> Array:
+    """`_first_of` one long row: few elements are not above the greatest of the `count` least block minima."""
+    blocks = sort_keys[: len(sort_keys) // _BLOCKS * _BLOCKS].reshape(_BLOCKS, -1)
+    bound = np.partition(blocks.min(axis=1), count - 1)[count - 1]
+    candidates = np.flatnonzero(sort_keys <= bound)
+    return candidates[np.argsort(sort_keys[candidates], kind="stable")[:count]]
+
+
 _ELEMENTS_TOGETHER = 1 << 17
 """Number of elements that are searched at a time."""
 
@@ -325,6 +339,8 @@ def _first_of(sort_keys: Array, count: int) -> Array:
     size = sort_keys.shape[-1]
     if not 0 < 8 * count < size:
         return np.argsort(sort_keys, axis=-1, kind="stable")[..., :count]
+    if size >= _MIN_LONG_ROW and count <= _BLOCKS // 4:
+        return np.stack([_first_of_row(row, count) for row in sort_keys])
     last = np.partition(sort_keys, count - 1, axis=-1)[..., count - 1 : count]
     chosen = sort_keys <= last
     if np.count_nonzero(chosen) > chosen.size // size * count:

@@ -6,6 +6,7 @@ Source: specification, sections "gather" and "dynamic_gather".
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ class GatherRules(Op):
     start_indices_batching_dims: Any
     start_index_map: Any
     index_vector_dim: Any
+    slice_sizes: Any
     result: Any
 
     @functools.cached_property
@@ -67,15 +69,18 @@ class GatherRules(Op):
         self, shape: Sequence[int], indices_shape: Sequence[int], slice_sizes: Sequence[int]
     ) -> Callable[[Array, Array], Array]:
         """The function of operand and start_indices for one set of shapes."""
+        # The last dimensions that slices keep whole, in the result too, are copied as rows of `row_shape`.
+        rank = self._rank_without_rows(shape, slice_sizes)
+        row_shape = tuple(shape[rank:])
         windows = IndexedWindows(
-            shape,
+            shape[:rank],
             indices_shape,
             self.index_vector_dim,
             self.start_index_map,
             self.operand_batching_dims,
             self.start_indices_batching_dims,
-            [(d, slice_sizes[d]) for d in self.windowed_dims],
-            self.offset_dims,
+            [(d, slice_sizes[d]) for d in self.windowed_dims if d < rank],
+            [result_dim for d, result_dim in self.windowed_dims.items() if d < rank],
         )
         limits = np.array([[shape[d] - slice_sizes[d]] for d in self.start_index_map], np.int64).reshape(
             -1, 1
@@ -86,9 +91,30 @@ class GatherRules(Op):
             full_start_index = np.minimum(np.maximum(windows.starts(start_indices), 0), limits)
             if empty_slices and 0 not in windows.shape:
                 self.reject_missing_elements(empty_slices, shape, full_start_index)
-            return operand.reshape(-1).take(windows.positions(full_start_index))
+            positions = windows.positions(full_start_index)
+            if not row_shape:
+                return operand.reshape(-1).take(positions)
+            rows = operand.reshape(-1, math.prod(row_shape)).take(positions, axis=0)
+            return rows.reshape(*positions.shape, *row_shape)
 
         return gather
+
+    def _rank_without_rows(self, shape: Sequence[int], slice_sizes: Sequence[int]) -> int:
+        """How many dimensions of the operand come before those that end slices and result alike."""
+        rank = len(shape)
+        result_dim = len(self.batch_dims) + len(self.windowed_dims) - 1
+        for d in reversed(range(rank)):
+            is_whole = slice_sizes[d] == shape[d] > 0 and d not in self.start_index_map
+            if not is_whole or self.windowed_dims.get(d) != result_dim:
+                break
+            rank, result_dim = d, result_dim - 1
+        return rank
+
+    @property
+    def row_elements(self) -> int:
+        """How many elements follow each other in operand and result, and are copied together."""
+        shape = self.operand.shape
+        return math.prod(shape[self._rank_without_rows(shape, self.slice_sizes) :])
 
     def reject_missing_elements(
         self, dimensions: Sequence[int], shape: Sequence[int], full_start_index: Array

@@ -15,6 +15,7 @@ from ...types import INTEGER, PLAIN, TensorType
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
 from ..framework.op_registry import ARG_REDUCE
+from ..reduction.bodies import arg_reducer
 from ..reduction.reduce import Reduce
 from ..reduction.vectorize_region import Arrays
 from ..shape.creation import Iota
@@ -69,4 +70,37 @@ class ArgReduce(Op, name=ARG_REDUCE):
     def reference(self, operand: Array, init_value: Any, init_position: Any, *, body: Evaluate) -> Arrays:
         reduction = self.reduction
         reduction.ordering = self.ordering
-        return reduction.reference(operand, self.positions, init_value, init_position, body=body)
+        analysis, reducer = reduction.analysis, reduction.analysis.reducer(body, self.ordering.accumulate)
+        extremes = self._search(operand) if list(reducer.dtypes) == self._dtypes else None
+        if extremes is None:
+            return reduction.reference(operand, self.positions, init_value, init_position, body=body)
+        init_values = analysis.enter((init_value, init_position), reduction.init_values, reducer)
+        initial = tuple([np.broadcast_to(value, extremes[0].shape) for value in init_values])
+        return analysis.leave(reducer.combine(initial, extremes), reducer)
+
+    @property
+    def _dtypes(self) -> list[np.dtype[Any]]:
+        """The NumPy types of values and positions."""
+        return [self.operand.dtype, self.positions_type.dtype]
+
+    def _search(self, operand: Array) -> Arrays | None:
+        """The extremes along one dimension and their positions; None where NumPy does not search as the body.
+
+        In the tree of adjacent pairs the body keeps the first NaN, or else the lowest position of the extreme
+        and, of zeros, the sign of the last one.
+        """
+        direction, dtype = arg_reducer(self.body), self.positions_type.dtype
+        axis, size = self.dimensions[0], operand.shape[self.dimensions[0]]
+        has_order = direction is not None and self.ordering.reduction_tree == "blocked"
+        if not has_order or len(self.dimensions) > 1 or operand.dtype.kind not in "iuf":
+            return None
+        if not operand.size or size - 1 > np.iinfo(dtype).max:
+            return None
+        search = np.argmax if direction == "maximum" else np.argmin
+        positions = np.expand_dims(search(operand, axis), axis)
+        values = np.take_along_axis(operand, positions, axis)
+        if operand.dtype.kind == "f" and not values.all():
+            last = size - 1 - np.argmax(np.flip(operand == 0, axis), axis)
+            last_zeros = np.take_along_axis(operand, np.expand_dims(last, axis), axis)
+            values = np.where(values == 0, last_zeros, values)
+        return values.squeeze(axis), positions.squeeze(axis).astype(dtype)

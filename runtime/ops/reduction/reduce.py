@@ -134,10 +134,9 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
         reducer = analysis.reducer(body, self.ordering.accumulate)
         count = len(operands) // 2
         init_values = analysis.enter(operands[count:], self.init_values, reducer)
-        inputs = analysis.enter(operands[:count], self.inputs, reducer)
-        layout = self.layout
+        inputs, layout = operands[:count], self.layout
         if tree != "blocked":
-            values = self._in_order(inputs, layout)
+            values = self._in_order(analysis.enter(inputs, self.inputs, reducer), layout)
             reduced = reduce_by_tree(values, init_values, reducer, tree)
             results = tuple([array.reshape(layout.kept) for array in reduced])
         elif not layout.sizes[1]:
@@ -151,15 +150,20 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
 
     def _totals(self, inputs: Arrays, layout: Layout, reducer: Reducer) -> Arrays:
         """Reduce the inputs along the dimensions by adjacent pairs, without init values."""
+
+        def enter(values: Arrays) -> Arrays:
+            return self.analysis.enter(values, self.inputs, reducer)
+
         if reducer.ufunc is not None and reducer.is_exact:
-            array = inputs[0]
+            (array,) = enter(inputs)
             return (reducer.ufunc.reduce(array, axis=self.dimensions, dtype=array.dtype),)
         if self.analysis.is_float_minmax:
             assert self.analysis.monoid is not None
             dtype = carrier(self.analysis.element_types[0])  # type: ignore[arg-type]
-            result = extreme(self.analysis.monoid, inputs[0].astype(dtype, copy=False), self.dimensions)
-            return (result.astype(inputs[0].dtype, copy=False),)
-        reduced = reduce_adjacent(self._in_order(inputs, layout), reducer)
+            (array,) = enter(inputs)
+            result = extreme(self.analysis.monoid, array.astype(dtype, copy=False), self.dimensions)
+            return (result.astype(array.dtype, copy=False),)
+        reduced = reduce_adjacent(self._in_order(inputs, layout), reducer, enter)
         return tuple([array.reshape(layout.kept) for array in reduced])
 
     def _in_order(self, inputs: Arrays, layout: Layout) -> Arrays:

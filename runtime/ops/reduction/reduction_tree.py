@@ -22,7 +22,7 @@ Source: specification, section "reduce".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -124,25 +124,30 @@ def _contract(values: Arrays, ranks: Array, reducer: Reducer) -> Arrays:
     return tuple([array[:, 0] for array in values])
 
 
-def reduce_adjacent(values: Arrays, reducer: Reducer) -> Arrays:
+def reduce_adjacent(
+    values: Arrays, reducer: Reducer, enter: Callable[[Arrays], Arrays] = lambda values: values
+) -> Arrays:
     """Reduce the middle axis of [outer, n, inner] arrays, n > 0, by adjacent pairs, without init values.
 
     Aligned blocks of 2^k values are subtrees: where there are many values, each block is reduced by itself.
+
+    Args:
+        enter: converts values element by element, block by block, to the NumPy types of the reducer.
 
     Returns:
         Arrays of shape [outer, inner].
     """
     outer, count, inner = values[0].shape
     if outer * count * inner <= MAX_VALUES:
-        return _reduce_levels(values, reducer)
+        return _reduce_levels(enter(values), reducer)
     for axis, size, max_size in ((0, outer, MAX_VALUES // (count * inner)), (2, inner, MAX_INNER_SIZE)):
         if size > max(1, max_size):
             totals_by_chunk = [
-                reduce_adjacent(chunk, reducer) for chunk in _cut(values, axis, max(1, max_size))
+                reduce_adjacent(chunk, reducer, enter) for chunk in _cut(values, axis, max(1, max_size))
             ]
             return _join(totals_by_chunk, axis // 2)
     block = 1 << max(1, (MAX_VALUES // inner).bit_length() - 1)
-    totals = [_reduce_levels(chunk, reducer) for chunk in _cut(values, 1, block)]
+    totals = [_reduce_levels(enter(chunk), reducer) for chunk in _cut(values, 1, block)]
     return _reduce_levels(tuple([array[np.newaxis] for array in _join(totals, 0)]), reducer)
 
 

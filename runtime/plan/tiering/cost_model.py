@@ -7,12 +7,14 @@ to be right within a factor of three.
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from ...ir import Block, Operation
 from ...ir.record import Record
 from ...ops.elementwise.base import Elementwise
 from ...ops.framework.declaration import Op, lookup
 from ...ops.framework.op_registry import REDUCE
+from ...ops.framework.verify import view_of
 from ...types import COMPLEX, FLOAT, TensorType, Type
 from ..implementation import Cost
 
@@ -84,6 +86,8 @@ _ARITHMETIC, _SELECTION, _LOW_PRECISION, _GATHERED, _TRANSCENDENTAL, _SCIPY = (
 """Seconds an element in NumPy: arithmetic; choices between operands, which take branches or several passes;
 floats narrower than f32, which are converted; elements that indices choose; transcendental functions; those
 in SciPy."""
+_BFLOAT16 = 1.4e-9
+"""Seconds an element of bf16 in references of arithmetic and unary functions: 0.4 to 2.8 on Zen 4."""
 _CALLS = {"stablehlo.count_leading_zeros": 9, "stablehlo.reduce_precision": 16}
 """How many calls of NumPy a reference makes where these are many."""
 _CHOICES = frozenset(f"stablehlo.{name}" for name in ("clamp", "maximum", "minimum"))
@@ -110,7 +114,7 @@ SCIPY_OPERATIONS = frozenset(
 
 def estimate(block: Block) -> Cost:
     """Estimates for a block of elementwise operations, moves and reductions."""
-    call_seconds = work = slowest = 0.0
+    call_seconds = work = reference_work = slowest = 0.0
     total_compile_seconds = _COMPILING
     for operation in block.operations[:-1]:
         declaration = _declaration(operation)
@@ -119,21 +123,40 @@ def estimate(block: Block) -> Cost:
         if issubclass(declaration, Elementwise):
             seconds = _seconds_an_element(operation, declaration)
             work += size * seconds
+            reference_work += size * _reference_seconds_an_element(operation, seconds)
             slowest = max(slowest, seconds)
             total_compile_seconds += _compiling(seconds)
         elif operation.name == "stablehlo.gather":
+            gather: Any = view_of(operation)
             work += size * _GATHERED
+            reference_work += size * max(_ARITHMETIC, _GATHERED / gather.row_elements)
         elif operation.name in _COPIES:
             work += size * _ARITHMETIC
+            reference_work += size * _ARITHMETIC
         elif operation.name == REDUCE:
             work += _size_of(operation.operands[0].type) * _ARITHMETIC
+            reference_work += _size_of(operation.operands[0].type) * _ARITHMETIC
     result_type = block.terminator.operands[0].type
     elements = result_type.size if isinstance(result_type, TensorType) else 1
     native = max(work, elements * _ARITHMETIC) * NATIVE_FRACTION / max(elements, 1)
     total_compile_seconds += compiler_load_seconds()
     if slowest >= _SCIPY and "scipy.special" not in sys.modules:
         call_seconds += _SCIPY_IMPORT_SECONDS
-    return Cost(call_seconds + work, native, total_compile_seconds)
+    return Cost(call_seconds + reference_work, native, total_compile_seconds)
+
+
+def _reference_seconds_an_element(operation: Operation, seconds: float) -> float:
+    """What the reference takes for an element where NumPy takes so many seconds.
+
+    References of narrow floats convert blocks to f32, and call vector functions of f32.
+    """
+    type = operation.results[0].type
+    if not isinstance(type, TensorType) or type.category != FLOAT or type.element_type.width >= 32:
+        return seconds
+    # Functions of two operands, and SciPy's, are called in wider types.
+    if seconds >= (_TRANSCENDENTAL if len(operation.operands) > 1 else _SCIPY):
+        return seconds
+    return _BFLOAT16 if str(type.element_type) == "bf16" else _LOW_PRECISION
 
 
 def _compiling(seconds: float) -> float:
