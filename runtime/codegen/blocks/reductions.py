@@ -25,7 +25,10 @@ def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
 def _reduction_problem(view: Any, view_of: ViewOf, mode: Mode) -> str | None:
     if sum(type.size * type.dtype.itemsize for type in view.inputs) > MAX_REDUCED_BYTES:
         return "reduces a large tensor"
-    return order_problem(view) or _width_problem(view) or body_problem(view.body, view_of, mode)
+    reason = order_problem(view)
+    if reason is None and view.analysis.wider_reducer(view.ordering.accumulate, view.results) is not None:
+        reason = "accumulates in a wider type"
+    return reason or body_problem(view.body, view_of, mode)
 
 
 def order_problem(view: Any) -> str | None:
@@ -35,14 +38,6 @@ def order_problem(view: Any) -> str | None:
     types = [type.element_type for type in view.inputs]
     if types != list(view.analysis.element_types) or types != [type.element_type for type in view.results]:
         return "its body has other element types"
-    return None
-
-
-def _width_problem(view: Any) -> str | None:
-    """Why a reduction does not accumulate in its own types, or None where it does."""
-    fold = view.analysis.monoid_reducer(view.ordering.accumulate)
-    if fold is not None and list(fold.dtypes) != [type.dtype for type in view.results]:
-        return "accumulates in a wider type"
     return None
 
 

@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ...types import ElementType, Type
+from ...types import ElementType, TensorType, Type
 from ..framework.declaration import Array, Evaluate, Op
 from ..numerics.element_types import rounding
 from ..reduction.bodies import overwrites, vectorize_region
-from ..reduction.vectorize_region import Arrays, Body
+from ..reduction.vectorize_region import Arrays, Body, Reducer
 from . import index_space, shuffled_schedule
 from .index_space import IndexedWindows
 
@@ -52,22 +52,34 @@ class ScatterRules(Op):
     unique_indices: Any
     update_computation: Any
     results: Any
+    added_to_negative: Any = None
+
+    @property
+    def index_type(self) -> TensorType:
+        """The type of the operand with the index vectors, or with the first of their components."""
+        type = self.operation.operands[len(self.inputs)].type
+        assert isinstance(type, TensorType)
+        return type
 
     def infer(self) -> list[Type]:
         pairs = zip(self.inputs, self.results, strict=True)
         return [type.with_element_type(result.element_type) for type, result in pairs]
 
     @functools.cached_property
+    def _wider_reducer(self) -> Reducer | None:
+        """Combines values in a wider type than the results; None: update_computation combines them."""
+        is_wide = self.ordering.accumulate == "float64"
+        return self.analysis.wider_reducer("float64", self.results) if is_wide else None
+
+    @property
     def combine(self) -> Callable[[Arrays, Arrays], Arrays] | None:
         """Combines values in a wider type than the results; None: update_computation combines them."""
-        reducer = self.analysis.monoid_reducer("float64") if self.ordering.accumulate == "float64" else None
-        is_wider = reducer is not None and list(reducer.dtypes) != [result.dtype for result in self.results]
-        return reducer.combine if reducer is not None and is_wider else None
+        return None if self._wider_reducer is None else self._wider_reducer.combine
 
-    @functools.cached_property
+    @property
     def accumulators(self) -> Sequence[np.dtype[Any]]:
         """The NumPy types that results have while updates are applied: each is rounded, if not in f64."""
-        reducer = self.analysis.monoid_reducer("float64") if self.combine is not None else None
+        reducer = self._wider_reducer
         return [result.dtype for result in self.results] if reducer is None else reducer.dtypes
 
     @functools.cached_property

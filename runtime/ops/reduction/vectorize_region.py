@@ -114,6 +114,12 @@ class Body:
         ufunc = UFUNCS[self.monoid]
         return Reducer(lambda left, right: (ufunc(left[0], right[0]),), dtypes, ufunc, is_exact)
 
+    def wider_reducer(self, accumulate: str, types: Sequence[TensorType]) -> Reducer | None:
+        """The reducer of the body's monoid where it does not accumulate in the element types of `types`."""
+        reducer = self.monoid_reducer(accumulate)
+        is_wider = reducer is not None and list(reducer.dtypes) != [type.dtype for type in types]
+        return reducer if is_wider else None
+
     @property
     def is_float_minmax(self) -> bool:
         """Whether it is the minimum or maximum of floats."""

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...ops.framework.declaration import Op
-from ...ops.framework.op_registry import COMPONENT_SCATTER
 from ...ops.reduction.bodies import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ...types import TensorType
 from ..implementation import Runnable
 from ..tiering.tiers import Kernel
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...ops.indexing.scatter_rules import ScatterRules
+    from ...ops.internal.arg_reduce import ArgReduce
+    from ...ops.internal.arg_sort import ArgSort
+    from ...ops.reduction.reduce import Reduce
+    from ...ops.reduction.reduce_window import ReduceWindow, SelectAndScatter
+    from ...ops.reduction.sort import Sort
+
+    DType = np.dtype[Any]
 
 KernelMatch = Kernel | str
 """The kernel, or why there is none."""
@@ -26,12 +37,14 @@ def body_kernel(view: Op, threads: int | None) -> KernelMatch:
     return _MATCHERS[view.name](view, threads)
 
 
-def _reduce(view: Any, threads: int | None) -> KernelMatch:
+def _reduce(view: Reduce, threads: int | None) -> KernelMatch:
     """The search for a maximum or minimum; reductions by other bodies are generated."""
     return _position(view, view.inputs[0], view.inputs[1].dtype if len(view.inputs) == 2 else None, threads)
 
 
-def _position(view: Any, operand: TensorType, index_dtype: Any, threads: int | None) -> KernelMatch:
+def _position(
+    view: Reduce | ArgReduce, operand: TensorType, index_dtype: DType | None, threads: int | None
+) -> KernelMatch:
     """The search for the greatest or least value and where it is."""
     direction, tree = arg_reducer(view.body), view.ordering.reduction_tree
     if not direction:
@@ -48,7 +61,7 @@ def _position(view: Any, operand: TensorType, index_dtype: Any, threads: int | N
     return f"no kernel on {operand.element_type}, or along these dimensions"
 
 
-def _position_reduce(view: Any, threads: int | None) -> KernelMatch:
+def _position_reduce(view: ArgReduce, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.reduction.arg_reduce`: positions are counted, not read."""
     match = _position(view, view.operand, view.positions_type.dtype, threads)
     if isinstance(match, str):
@@ -71,7 +84,7 @@ def _single(prepare: Callable[[], Runnable]) -> Callable[[], Runnable]:
     return prepared
 
 
-def _scatter(view: Any, threads: int | None) -> KernelMatch:
+def _scatter(view: ScatterRules, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.indexing.scatter`: overwriting, and monoids on one input."""
     from ...kernels.indexing import scatter
 
@@ -88,17 +101,15 @@ def _scatter(view: Any, threads: int | None) -> KernelMatch:
     if view.ordering.scatter_schedule[:1] == ("shuffled",):
         return "no kernel shuffles updates"
     count = len(inputs)
-    by_columns = view.name == COMPONENT_SCATTER
-    indices: TensorType = view.index_components[0] if by_columns else view.scatter_indices
     nowhere = (None,) * count
 
     def prepare() -> Runnable:
         prepared = scatter.prepare(
             inputs[0].shape,
-            indices.shape,
+            view.index_type.shape,
             view.updates[0].shape,
             [type.dtype for type in inputs],
-            indices.dtype,
+            view.index_type.dtype,
             combiner,
             update_window_dims=view.update_window_dims,
             inserted_window_dims=view.inserted_window_dims,
@@ -106,7 +117,7 @@ def _scatter(view: Any, threads: int | None) -> KernelMatch:
             scatter_indices_batching_dims=view.scatter_indices_batching_dims,
             scatter_dims_to_operand_dims=view.scatter_dims_to_operand_dims,
             index_vector_dim=view.index_vector_dim,
-            added_to_negative=view.added_to_negative if by_columns else None,
+            added_to_negative=view.added_to_negative,
             indices_are_sorted=view.indices_are_sorted,
             unique_indices=view.unique_indices,
             schedule=view.schedule(view.updates[0].size),
@@ -123,7 +134,7 @@ def _scatter(view: Any, threads: int | None) -> KernelMatch:
     return Kernel(prepare, f"{combiner} is known", may_overwrite=pairs)
 
 
-def _reduce_window(view: Any, threads: int | None) -> KernelMatch:
+def _reduce_window(view: ReduceWindow, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.reduction.reduce_window`: monoids on one input."""
     from ...kernels.reduction import reduce_window
 
@@ -159,14 +170,14 @@ def _reduce_window(view: Any, threads: int | None) -> KernelMatch:
     )
 
 
-_COMPARISONS: dict[Order, Any] = {
+_COMPARISONS: dict[Order, Literal["FLOAT", "TOTALORDER", "CANONICAL"]] = {
     Order.NUMBER: "FLOAT",
     Order.TOTAL: "TOTALORDER",
     Order.CANONICAL: "CANONICAL",
 }
 
 
-def _sort(view: Any, threads: int | None) -> KernelMatch:
+def _sort(view: Sort, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.sorting.sort`: recognised comparators of real keys."""
     keys = comparator(view.comparator)
     shape = view.inputs[0].shape
@@ -174,7 +185,7 @@ def _sort(view: Any, threads: int | None) -> KernelMatch:
     return _sort_by(keys, view.inputs, dimension, None, None, threads)
 
 
-def _position_sort(view: Any, threads: int | None) -> KernelMatch:
+def _position_sort(view: ArgSort, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.sorting.sort`: positions are counted, not read."""
     return _sort_by(view.keys, view.inputs, view.dimension, view.kept, view.results[-1].dtype, threads)
 
@@ -184,7 +195,7 @@ def _sort_by(
     inputs: Sequence[TensorType],
     dimension: int,
     kept: Sequence[int] | None,
-    positions: Any,
+    positions: DType | None,
     threads: int | None,
 ) -> KernelMatch:
     from ...kernels.sorting import sort
@@ -204,7 +215,7 @@ def _sort_by(
     )
 
 
-def _select_and_scatter(view: Any, threads: int | None) -> KernelMatch:
+def _select_and_scatter(view: SelectAndScatter, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.reduction.select_and_scatter`: comparisons and monoids."""
     from ...kernels.reduction import select_and_scatter
 

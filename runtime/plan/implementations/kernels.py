@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...ops.framework.declaration import Op
 from ...types import QUANTIZED, TensorType
 from ..implementation import Runnable
 from ..tiering.tiers import Kernel
+
+if TYPE_CHECKING:
+    from ...ops.chlo.elementwise import TopK
+    from ...ops.contraction.base import Contraction
+    from ...ops.contraction.convolution import Convolution
+    from ...ops.contraction.fft import Fft, FftOfReal
+    from ...ops.contraction.linalg import Cholesky, TriangularSolve
+    from ...ops.custom_calls.custom_call import CustomCall
+    from ...ops.indexing.gather import Gather
+    from ...ops.shape.random import RngBitGenerator
 
 KernelMatch = Kernel | str
 """The kernel, or why there is none."""
@@ -36,14 +46,14 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
     return matcher(view, threads)
 
 
-def _contraction(view: Any, threads: int | None) -> KernelMatch:
+def _contraction(view: Contraction, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.matmul.integer_matmul`, and products of narrow numbers."""
     from .contraction_kernels import contraction
 
     return contraction(view, threads)
 
 
-def _convolution(view: Any, threads: int | None) -> KernelMatch:
+def _convolution(view: Convolution, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.convolution.convolution`, and products of narrow numbers."""
     from .contraction_kernels import convolution
 
@@ -57,7 +67,7 @@ def _with_body(view: Any, threads: int | None) -> KernelMatch:
     return body_kernel(view, threads)
 
 
-def _gather(view: Any, threads: int | None) -> KernelMatch:
+def _gather(view: Gather, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.indexing.gather`, by item size, for long slices: loops are generated for others."""
     operand, start_indices = view.operand, view.start_indices
     if not all(view.slice_sizes):
@@ -85,7 +95,7 @@ def _gather(view: Any, threads: int | None) -> KernelMatch:
     return Kernel(prepare, "gather loops")
 
 
-def _top_k(view: Any, threads: int | None) -> KernelMatch:
+def _top_k(view: TopK, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.sorting.top_k`."""
     from ...kernels.sorting import top_k
 
@@ -97,7 +107,7 @@ def _top_k(view: Any, threads: int | None) -> KernelMatch:
     )
 
 
-def _fft(view: Any, threads: int | None) -> KernelMatch:
+def _fft(view: Fft | FftOfReal, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
     from ...ops.contraction.fft import SMALL_TRANSFORM
 
@@ -107,7 +117,7 @@ def _fft(view: Any, threads: int | None) -> KernelMatch:
     return Kernel(lambda: view.transformer(shape, threads), "transforms on several threads", True)
 
 
-def _linear_algebra(view: Any, threads: int | None) -> KernelMatch:
+def _linear_algebra(view: Cholesky | TriangularSolve, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
     from ...ops.numerics.decompositions import uses_kernels
 
@@ -115,7 +125,7 @@ def _linear_algebra(view: Any, threads: int | None) -> KernelMatch:
     return Kernel(lambda: view.on_threads(threads), reason, is_compiled_ahead=True)
 
 
-def _custom_call(view: Any, threads: int | None) -> KernelMatch:
+def _custom_call(view: CustomCall, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
     function = view.on_threads(threads)
     if function is None:
@@ -123,7 +133,7 @@ def _custom_call(view: Any, threads: int | None) -> KernelMatch:
     return Kernel(lambda: function, "a routine on several threads", is_compiled_ahead=True)
 
 
-def _rng_bit_generator(view: Any, threads: int | None) -> KernelMatch:
+def _rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.random.random_words`: for any number of words."""
 
     def prepare() -> Runnable:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...ops.framework.declaration import Array
+from ...ops.framework.declaration import Array, Op
 from ...ops.numerics.quantization import dequantizer, quantizer
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
@@ -27,7 +27,7 @@ _MAX_SCALE: Final = 2.0**100
 """Scales up to it, and down to its inverse, neither overflow nor lose digits."""
 
 
-def quantized_sum(view: Any) -> Kernel | str:
+def quantized_sum(view: Op) -> Kernel | str:
     """A kernel for `reduce` by quantized addition of one input, or why there is none."""
     if not isinstance(view, Reduce) or len(view.inputs) != 1 or monoid(view.body) != "add":
         return "no kernel on quantized tensors"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from ..tiering.cost_model import (
     seconds_of_operations,
 )
 from .native_code import LoweredKernel, NativeCode, names_of, seconds_of, tensor
+
+if TYPE_CHECKING:
+    from ...ops.reduction.vectorize_region import Body
 
 MAX_SMALL_ELEMENTS = 1 << 15
 """Elements of an operand that native loops read in less time than it takes to call a hand-written kernel."""
@@ -200,12 +203,10 @@ class RegionCode(NativeCode):
         return seconds_of(work, (*self.operands, *self.results))
 
 
-def reduce_problem(analysis: Any, accumulate: str, results: Sequence[TensorType]) -> str | None:
-    """Why a body is not folded in its own types, or None where it is."""
-    monoid = analysis.monoid_reducer(accumulate)
-    if monoid is not None and list(monoid.dtypes) != [result.dtype for result in results]:
-        return "its body accumulates in a wider type"
-    return None
+def reduce_problem(analysis: Body, accumulate: str, results: Sequence[TensorType]) -> str | None:
+    """Why a body does not reduce in the results' types, or None where it does."""
+    is_wider = analysis.wider_reducer(accumulate, results) is not None
+    return "its body accumulates in a wider type" if is_wider else None
 
 
 def converters(types: Sequence[TensorType], targets: Sequence[Any]) -> Callable[..., list[Any]]:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ...ir import Block, Builder
 from ...ops.framework.declaration import Op
 from ...ops.framework.verify import view_of
-from ...ops.reduction.reduce import layout
+from ...ops.reduction.reduce import Layout, layout
 from ...types import COMPLEX, QUANTIZED, TensorType
 from .native_code import LoweredKernel, division, tensor
 from .region_functions import RegionCode, converters, reduce_problem
+
+if TYPE_CHECKING:
+    from ...ops.chlo.scan import Scan
+    from ...ops.indexing.scatter import Scatter
+    from ...ops.internal.arg_reduce import ArgReduce
+    from ...ops.reduction.reduce import Reduce
+    from ...ops.reduction.reduce_window import ReduceWindow, SelectAndScatter
+    from ...ops.reduction.sort import Sort
 
 
 def region_code(view: Op, threads: int | None, has_kernel: bool) -> RegionCode | str:
@@ -41,13 +49,15 @@ def region_code(view: Op, threads: int | None, has_kernel: bool) -> RegionCode |
     return code.problem() or code
 
 
-def has_few_updates(view: Any) -> bool:
+def has_few_updates(view: Op) -> bool:
     """Whether loops are generated for a scatter, whatever its body."""
-    return _ScatterCode(view, None).is_small
+    return _ScatterCode(cast("Scatter", view), None).is_small
 
 
 class _ReduceCode(RegionCode):
     """`reduce`, in its own order."""
+
+    view: Reduce
 
     def problem(self) -> str | None:
         view, ordering = self.view, self.view.ordering
@@ -60,7 +70,7 @@ class _ReduceCode(RegionCode):
         return None
 
     @functools.cached_property
-    def layout(self) -> Any:
+    def layout(self) -> Layout:
         """How the inputs are seen as [outer, n, inner]."""
         return layout(self.view.inputs[0].shape, self.view.dimensions)
 
@@ -118,7 +128,7 @@ class _ReduceCode(RegionCode):
 class _PositionCode(_ReduceCode):
     """`reduce` of values and their positions, which are no operand."""
 
-    def __init__(self, view: Any, threads: int | None) -> None:
+    def __init__(self, view: ArgReduce, threads: int | None) -> None:
         super().__init__(view.reduction, threads)
         self.view.ordering = view.ordering
         self.positions = view.positions
@@ -131,7 +141,9 @@ class _PositionCode(_ReduceCode):
 class _ScatterCode(RegionCode):
     """`scatter`, updates in lexicographic order."""
 
-    def __init__(self, view: Any, threads: int | None) -> None:
+    view: Scatter
+
+    def __init__(self, view: Scatter, threads: int | None) -> None:
         super().__init__(view, threads)
         self.may_overwrite = tuple([(k, k) for k in range(len(view.inputs))])
 
@@ -208,6 +220,8 @@ _DESTINATION_SECONDS = 6e-8
 
 class _SortCode(RegionCode):
     """`sort` by merging."""
+
+    view: Sort
 
     most_small_calls = 1 << 13
 
@@ -288,6 +302,8 @@ _OPERATIONS_PER_PROBE = 12
 class _ScanCode(RegionCode):
     """`chlo.scan` of small slices."""
 
+    view: Scan
+
     applies_per_element = True
 
     def problem(self) -> str | None:
@@ -322,16 +338,10 @@ class _ScanCode(RegionCode):
         return lambda *operands: (native(*operands),)
 
 
-def _window_code(view: Any, threads: int | None) -> RegionCode:
+def _window_code(view: ReduceWindow | SelectAndScatter, threads: int | None) -> RegionCode:
     from .window_kernels import window_code
 
     return window_code(view, threads)
-
-
-def _select_code(view: Any, threads: int | None) -> RegionCode:
-    from .window_kernels import SelectCode
-
-    return SelectCode(view, threads)
 
 
 _CODES: dict[str, Callable[[Any, int | None], RegionCode]] = {
@@ -340,6 +350,6 @@ _CODES: dict[str, Callable[[Any, int | None], RegionCode]] = {
     "stablehlo.reduce": _ReduceCode,
     "stablehlo.reduce_window": _window_code,
     "stablehlo.scatter": _ScatterCode,
-    "stablehlo.select_and_scatter": _select_code,
+    "stablehlo.select_and_scatter": _window_code,
     "stablehlo.sort": _SortCode,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...ops.framework.verify import view_of
 from ...ops.reduction.cumulative import ScanLayout
@@ -13,23 +13,47 @@ from ...types import TensorType
 from .native_code import LoweredKernel, division
 from .region_functions import RegionCode, of_types, reduce_problem, with_converted
 
-
-def window_code(view: Any, threads: int | None) -> RegionCode:
-    """The native loops of a `reduce_window` with elements."""
-    is_cumulative = view.scan_layout is not None
-    return (_CumulativeCode if is_cumulative else _WindowCode)(view, threads)
+if TYPE_CHECKING:
+    from ...ops.reduction.reduce_window import ReduceWindow, SelectAndScatter
 
 
-class _WindowCode(RegionCode):
-    """`reduce_window`, each window folded from the left."""
+def window_code(view: ReduceWindow | SelectAndScatter, threads: int | None) -> RegionCode:
+    """The native loops of an operation with windows and with elements."""
+    if view.name == "stablehlo.select_and_scatter":
+        return _SelectAndScatterCode(view, threads)
+    is_cumulative = cast("ReduceWindow", view).scan_layout is not None
+    return (_CumulativeCode if is_cumulative else _ReduceWindowCode)(view, threads)
+
+
+class _WindowOperationCode(RegionCode):
+    """An operation with windows."""
+
+    view: ReduceWindow | SelectAndScatter
+
+    def order_problem(self, accumulate: str) -> str | None:
+        """Why the windows are not reduced from the left in the results' types, or None where they are."""
+        tree = self.view.ordering.reduction_tree
+        if tree != "blocked":
+            return f"no native loops for the tree {tree!r}"
+        return reduce_problem(self.view.analysis, accumulate, self.results)
+
+    def operations_on_elements(self) -> float:
+        return self.native_calls()
+
+    def passes(self) -> float:
+        return float(math.prod(window.size for window in self.view.windows))
+
+
+class _ReduceWindowCode(_WindowOperationCode):
+    """`reduce_window`, each window reduced from the left."""
+
+    view: ReduceWindow
 
     def problem(self) -> str | None:
         view = self.view
-        if view.ordering.reduction_tree != "blocked":
-            return f"no native loops for the tree {view.ordering.reduction_tree!r}"
         if not view.inputs[0].shape:
             return "it has no dimensions"
-        return reduce_problem(view.analysis, view.accumulate, view.results)
+        return self.order_problem(view.accumulate)
 
     @property
     def operands(self) -> list[TensorType]:
@@ -46,12 +70,6 @@ class _WindowCode(RegionCode):
             ((WINDOWS, tasks, seconds),),
         )
 
-    def operations_on_elements(self) -> float:
-        return self.native_calls()
-
-    def passes(self) -> float:
-        return float(math.prod(window.size for window in self.view.windows))
-
     def native_calls(self) -> float:
         return float(self.view.results[0].size) * self.passes()
 
@@ -59,14 +77,15 @@ class _WindowCode(RegionCode):
         return with_converted(native, (*self.view.inputs, *self.view.init_values), self.operands)
 
 
-class _CumulativeCode(_WindowCode):
+class _CumulativeCode(_ReduceWindowCode):
     """`reduce_window` whose windows hold all elements up to theirs."""
 
     most_small_calls = 1 << 13
 
     @functools.cached_property
     def layout(self) -> ScanLayout:
-        layout: ScanLayout = self.view.scan_layout
+        layout = self.view.scan_layout
+        assert layout is not None
         return layout
 
     def lower(self) -> LoweredKernel:
@@ -90,14 +109,13 @@ class _CumulativeCode(_WindowCode):
         return float(2 * self.view.results[0].size)
 
 
-class SelectCode(RegionCode):
+class _SelectAndScatterCode(_WindowOperationCode):
     """`select_and_scatter`, in the order of `source`."""
 
+    view: SelectAndScatter
+
     def problem(self) -> str | None:
-        view = self.view
-        if view.ordering.reduction_tree != "blocked":
-            return f"no native loops for the tree {view.ordering.reduction_tree!r}"
-        return reduce_problem(view.analysis, view.ordering.accumulate, self.results)
+        return self.order_problem(self.view.ordering.accumulate)
 
     @property
     def operands(self) -> list[TensorType]:
@@ -114,12 +132,6 @@ class SelectCode(RegionCode):
             size,
             ((SELECTIONS, tasks, seconds),),
         )
-
-    def operations_on_elements(self) -> float:
-        return self.native_calls()
-
-    def passes(self) -> float:
-        return float(math.prod(window.size for window in self.view.windows))
 
     def native_calls(self) -> float:
         return float(self.view.source.size) * (1 + self.passes())
