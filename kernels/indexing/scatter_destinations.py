@@ -36,21 +36,21 @@ def accumulate_destinations(
     is_contiguous = isinstance(index_stride, types.Literal) and index_stride.literal_value == 1
 
     def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
-        _, _, _, address, offset, apart, min_index, window_offset, component_, base, array, at, count = (
+        _, _, _, address, offset, apart, min_index, window_offset, component_row, base, array, at, count = (
             arguments
         )
         index = ir.IntType(sample.dtype.bitwidth)
         first = builder.gep(builder.inttoptr(address, index.as_pointer()), [offset])
         destinations_data = builder.gep(context.make_array(destinations)(context, builder, array).data, [at])
-        key_bytes = destinations_data.type.pointee.width // 8
-        row = context.make_array(component)(context, builder, component_).data
+        destination_bytes = destinations_data.type.pointee.width // 8
+        row = context.make_array(component)(context, builder, component_row).data
         bound, stride, addend = [builder.load(builder.gep(row, [I64(number)])) for number in (1, 2, 3)]
         numbers = [
             _cut(builder, value, computed)
             for value in (bound, stride, addend, min_index, window_offset, base)
         ]
 
-        def move(number: ir.Value, lanes: int) -> None:
+        def accumulate(number: ir.Value, lanes: int) -> None:
             bound, stride, addend, min_index, window_offset, destination = [
                 splat(builder, value, lanes) for value in numbers
             ]
@@ -61,8 +61,8 @@ def accumulate_destinations(
                 start = _gathered(builder, first, builder.mul(number, apart), apart, lanes)
             start = _widened(builder, start, computed, sample.dtype.signed)
             if computed.width == 64:
-                least = splat(builder, I64(-(2**63)), lanes)
-                start = builder.select(builder.icmp_signed(">=", start, min_index), start, least)
+                smallest = splat(builder, I64(-(2**63)), lanes)
+                start = builder.select(builder.icmp_signed(">=", start, min_index), start, smallest)
             wrapped = builder.add(start, addend)
             start = builder.select(builder.icmp_signed("<", start, zero), wrapped, start)
             if computed.width == 64:
@@ -78,12 +78,12 @@ def accumulate_destinations(
                 inside, builder.add(destination, builder.mul(start, stride)), outside
             )
             stored, pointer = _vector(builder, destinations_data, number, lanes)
-            builder.store(_cut(builder, destination, stored), pointer, align=key_bytes)
+            builder.store(_cut(builder, destination, stored), pointer, align=destination_bytes)
 
         whole = builder.and_(count, I64(-_LANES))
         for begin, end, lanes in ((I64(0), whole, _LANES), (whole, count, 1)):
             with cgutils.for_range_slice(builder, begin, end, I64(lanes), intp=I64, inc=True) as (number, _):
-                move(number, lanes)
+                accumulate(number, lanes)
         return context.get_dummy_value()
 
     pair = [types.intp] * 2

@@ -127,10 +127,10 @@ def reduce_row(
     kind = Combination(literal(element), literal(combiner))
 
     def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
-        _, _, to, offset, origin, start, count, addend, sources_data, *numbers, nontemporal = arguments
-        arrays = ((result, to), (initial, origin), (values, addend))
+        _, _, to, offset, origin, start, count, update_values, source_array, *numbers, nontemporal = arguments
+        arrays = ((result, to), (initial, origin), (values, update_values))
         data = [data_of(context, builder, array, value, kind.element) for array, value in arrays]
-        source_data = context.make_array(update_offsets)(context, builder, sources_data).data
+        source_data = context.make_array(update_offsets)(context, builder, source_array).data
         row = _Row(builder, kind, data, offset, start, source_data, numbers)
         with builder.if_else(builder.trunc(nontemporal, ir.IntType(1))) as (
             nontemporal_branch,
@@ -160,7 +160,7 @@ class _Row:
         self._builder = builder
         self._kind = kind
         is_rounded = kind.element in WIDENED and kind.monoid in ("add", "multiply")
-        self._step = Combination(kind.element, f"{kind.monoid}:{kind.element}") if is_rounded else kind
+        self._combination = Combination(kind.element, f"{kind.monoid}:{kind.element}") if is_rounded else kind
         self._lanes = run_lanes(kind.element)
         self._result, self._initial, self._values = data
         self._offset, self._start, self._update_offsets = offset, start, update_offsets
@@ -202,7 +202,7 @@ class _Row:
                 self._fetch(builder.add(l1_offset, offset), _L1_LOCALITY)
                 value = load_lanes(builder, element, self._values, builder.add(update_offset, offset), lanes)
                 if self._kind.monoid != OVERWRITE:
-                    value = apply(builder, self._step, tuple(map(builder.load, accumulator)), value)
+                    value = apply(builder, self._combination, tuple(map(builder.load, accumulator)), value)
                 for component, accumulator_component in zip(value, accumulator, strict=True):
                     builder.store(component, accumulator_component)
         for offset, accumulator in zip(columns, accumulators, strict=True):
@@ -216,8 +216,8 @@ class _Row:
     def _update_offset_after(self, number: ir.Value, prefetch_distance: ir.Value) -> ir.Value:
         """The update offset `prefetch_distance` slices later, at most that of slice `last`."""
         later = self._builder.add(number, prefetch_distance)
-        is_there = self._builder.icmp_signed("<", later, self._last)
-        return self._update_offset(self._builder.select(is_there, later, self._last))
+        is_in_range = self._builder.icmp_signed("<", later, self._last)
+        return self._update_offset(self._builder.select(is_in_range, later, self._last))
 
     def _fetch(self, offset: ir.Value, locality: int) -> None:
         components = self._builder.mul(offset, I64(component_count(self._kind.element)))

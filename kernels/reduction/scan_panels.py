@@ -213,12 +213,12 @@ def scan_panel(
             ]
             with builder.if_then(builder.icmp_signed(">", column, I64(0))):
                 before = get_value(builder, ahead)
-                for value, slots_ in zip(values, slots, strict=True):
-                    put_value(builder, slots_, in_scan_order(builder, kind, is_reverse, before, value))
+                for value, slot in zip(values, slots, strict=True):
+                    put_value(builder, slot, in_scan_order(builder, kind, is_reverse, before, value))
             put_value(builder, ahead, get_value(builder, slots[-1]))
-            for number, slots_ in enumerate(slots):
+            for number, slot in enumerate(slots):
                 offset = builder.add(arguments[11], _column_at(builder, column, number))
-                store_lanes(builder, computed, local_data, offset, get_value(builder, slots_), SCAN_LANES)
+                store_lanes(builder, computed, local_data, offset, get_value(builder, slot), SCAN_LANES)
 
         panel.for_squares(square)
         store_lanes(builder, computed, totals_data, arguments[13], get_value(builder, ahead), SCAN_LANES)
@@ -273,11 +273,11 @@ def write_panel(
                     [cgutils.alloca_once_value(builder, component_value) for component_value in value]
                 )
             with builder.if_then(some_carried):
-                for slots_ in slots:
-                    value = get_value(builder, slots_)
+                for slot in slots:
+                    value = get_value(builder, slot)
                     combined = in_scan_order(builder, kind, is_reverse, carry, value)
-                    put_value(builder, slots_, select_value(builder, is_carried, combined, value))
-            values = [get_value(builder, slots_) for slots_ in slots]
+                    put_value(builder, slot, select_value(builder, is_carried, combined, value))
+            values = [get_value(builder, slot) for slot in slots]
             rows = list(panel.rows(column, is_whole))
             transposed = _transpose_values(builder, values[::-1] if is_reverse else values)
             for fiber, ((_, mask), value) in enumerate(zip(rows, transposed, strict=True)):

@@ -96,7 +96,7 @@ def find_window_rows(
 
 
 @functools.cache
-def choose_row(element: str, direction: str, vector_stride: int, unrolled_counts: int) -> Kernel:
+def choose_row(element: str, direction: str, vector_stride: int, unrolled_size: int) -> Kernel:
     """The choices of windows number `first` to `last` along a row, to `choices[to:]`; NO_CHOICE if there is
     no such window, or no element in it."""
 
@@ -119,7 +119,7 @@ def choose_row(element: str, direction: str, vector_stride: int, unrolled_counts
             first_position, end_position = max(0, -start), min(width, size - start)
             if begin <= number < end and first_position < end_position:
                 choose(
-                    element, direction, vector_stride, unrolled_counts, operand, rows, numbers, at, count,
+                    element, direction, vector_stride, unrolled_size, operand, rows, numbers, at, count,
                     start * inner, inner, first_position, end_position, 1 if inner == 1 else window_count,
                     stride * inner, window_count if inner == 1 else inner, choices, target,
                 )  # fmt: skip
@@ -243,10 +243,10 @@ def blocks(element: str, kind: Combination, direction: str, vector_stride: int, 
     If elements are single values, with windows `vector_stride` apart, a row is computed phase by phase.
     """
     combined, monoid = kind
-    vector_stride, unrolled_counts = min(
+    vector_stride, unrolled_size = min(
         vector_stride, MAX_VECTOR_STRIDE
     ), window if window <= MAX_UNROLLED else 0
-    choose_windows = choose_row(element, direction, vector_stride, unrolled_counts)
+    choose_windows = choose_row(element, direction, vector_stride, unrolled_size)
     phases = vector_stride if vector_stride < MAX_VECTOR_STRIDE else 0
     combine_elements = combine_row(combined, monoid) if vector_stride == 1 else combine_row_by_phases(
         combined, monoid, phases

@@ -45,7 +45,7 @@ def choose(
     are contiguous, or `vector_stride` apart: MAX_VECTOR_STRIDE if that is the stride. Few rows of `size`
     elements are unrolled.
     """
-    name, distance, unrolled_counts = literal(element), int(literal(vector_stride)), int(literal(size))
+    name, distance, unrolled_size = literal(element), int(literal(vector_stride)), int(literal(size))
     compare = _comparison(name, literal(direction))
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -72,10 +72,10 @@ def choose(
             return load_strided(builder, name, data, first, lanes, distance if is_constant else stride)[0]
 
         def better(best: Any, chosen: Any, other: Any, number: Any) -> tuple[Any, Any]:
-            stays = compare(builder, best, other)
-            return builder.select(stays, best, other), builder.select(stays, chosen, number)
+            keeps_best = compare(builder, best, other)
+            return builder.select(keeps_best, best, other), builder.select(keeps_best, chosen, number)
 
-        def sweep(elements: Callable[[Any, Any, int], Any], is_few_columns: bool) -> None:
+        def sweep(elements: Callable[[Any, Any, int], Any], fills_no_vector: bool) -> None:
             """Write `elements(start, column, lanes)`, for all windows."""
             with cgutils.for_range(builder, windows, intp=I64) as window:
                 start = builder.mul(window.index, stride)
@@ -85,12 +85,12 @@ def choose(
                     chosen = elements(start, column, lanes)
                     store_lanes(builder, "int32", choice_data, builder.add(target, column), (chosen,), lanes)
 
-                _for_columns(builder, name, width, is_few_columns, write)
+                _for_columns(builder, name, width, fills_no_vector, write)
 
         def unrolled(number: int) -> None:
-            lanes_found = [row_at(I64(row)) for row in range(number)]
+            window_rows = [row_at(I64(row)) for row in range(number)]
             positions = [
-                element_at(row, I64(position)) for row in lanes_found for position in range(unrolled_counts)
+                element_at(row, I64(position)) for row in window_rows for position in range(unrolled_size)
             ]
 
             def elements(start: Any, column: Any, lanes: int) -> Any:
@@ -104,7 +104,7 @@ def choose(
 
             sweep(elements, False)
 
-        def looped(is_few_columns: bool = False) -> None:
+        def looped(fills_no_vector: bool = False) -> None:
             def elements(start: Any, column: Any, lanes: int) -> Any:
                 origin, number = element_at(row_at(I64(0)), begin)
                 best = cgutils.alloca_once_value(builder, values(builder.add(origin, start), column, lanes))
@@ -120,16 +120,16 @@ def choose(
                         builder.store(after[1], chosen)
                 return builder.load(chosen)
 
-            sweep(elements, is_few_columns)
+            sweep(elements, fills_no_vector)
 
-        is_few = builder.icmp_signed("==", builder.sub(end, begin), I64(unrolled_counts))
+        is_few = builder.icmp_signed("==", builder.sub(end, begin), I64(unrolled_size))
         number = builder.select(builder.and_(is_few, builder.icmp_signed("==", begin, I64(0))), count, I64(0))
         with builder.if_else(_is_narrow(builder, name, width)) as (narrow, wide):
             with narrow:
                 looped(True)
             with wide:
                 _for_number(
-                    builder, number, range(1, MAX_UNROLLED + 1) if unrolled_counts else (), unrolled, looped
+                    builder, number, range(1, MAX_UNROLLED + 1) if unrolled_size else (), unrolled, looped
                 )
         return context.get_dummy_value()
 
@@ -141,8 +141,10 @@ def choose(
 def _for_columns(
     builder: Any, element: str, width: Any, is_few: bool, body: Callable[[Any, int], None]
 ) -> None:
-    """`body(column, count)` for vectors of the columns below `width`, the last of which may take some
-    again; or where they fill no vector."""
+    """`body(column, count)` for vectors of the columns below `width`; the last vector may repeat columns.
+
+    With `is_few` the columns fill no vector, and `count` is 1.
+    """
     lanes = lanes_of(element)
     if is_few:
         with cgutils.for_range(builder, width, intp=I64) as loop:
@@ -158,18 +160,18 @@ def _is_narrow(builder: Any, element: str, width: Any) -> Any:
 
 
 def _for_number(
-    builder: Any, number: Any, unrolled_counts: Sequence[int], unrolled: Callable[[int], None],
+    builder: Any, number: Any, unrolled_numbers: Sequence[int], unrolled: Callable[[int], None],
     looped: Callable[[], None],
 ) -> None:  # fmt: skip
-    """Code for a number, specialized for each of `unrolled_counts`."""
-    if not unrolled_counts:
+    """Code for a number, specialized for each of `unrolled_numbers`."""
+    if not unrolled_numbers:
         looped()
         return
-    with builder.if_else(builder.icmp_signed("==", number, I64(unrolled_counts[0]))) as (this, other):
+    with builder.if_else(builder.icmp_signed("==", number, I64(unrolled_numbers[0]))) as (this, other):
         with this:
-            unrolled(unrolled_counts[0])
+            unrolled(unrolled_numbers[0])
         with other:
-            _for_number(builder, number, unrolled_counts[1:], unrolled, looped)
+            _for_number(builder, number, unrolled_numbers[1:], unrolled, looped)
 
 
 @intrinsic(prefer_literal=True)
@@ -184,19 +186,19 @@ def interleave(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         at, vector_stride, count = arguments[3:6]
-        folded_data = data_of(context, builder, accumulators, arguments[2], computed)
+        accumulator_data = data_of(context, builder, accumulators, arguments[2], computed)
         result_data = data_of(context, builder, result, arguments[6], kind)
 
         def write(column: Any, lanes: int) -> None:
             first = builder.add(at, column)
             starts = [builder.add(first, builder.mul(vector_stride, I64(phase))) for phase in range(number)]
-            values = [load_lanes(builder, computed, folded_data, start, lanes)[0] for start in starts]
+            values = [load_lanes(builder, computed, accumulator_data, start, lanes)[0] for start in starts]
             target = builder.add(arguments[7], builder.mul(column, I64(number)))
-            for component_value in range(number):
-                flat = range(component_value * lanes, (component_value + 1) * lanes)
-                offsets_ = [(offset % number, offset // number) for offset in flat]
-                value = values[component_value] if lanes == 1 else merged_lanes(builder, values, offsets_)
-                offset = builder.add(target, I64(component_value * lanes))
+            for vector in range(number):
+                positions = range(vector * lanes, (vector + 1) * lanes)
+                sources = [(position % number, position // number) for position in positions]
+                value = values[vector] if lanes == 1 else merged_lanes(builder, values, sources)
+                offset = builder.add(target, I64(vector * lanes))
                 store_lanes(builder, kind, result_data, offset, (value,), lanes)
 
         with builder.if_else(_is_narrow(builder, kind, count)) as (narrow, wide):
@@ -211,7 +213,7 @@ def interleave(
 
 
 def _comparison(element: str, direction: str) -> Callable[[Any, Any, Any], Any]:
-    """Code for the test whether the selected element stays selected."""
+    """Code for the test whether the selected element keeps_best selected."""
     relation = {"GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}[direction]
 
     def compare(builder: Any, left: Any, right: Any) -> Any:
@@ -277,7 +279,7 @@ def collect(
             is_chosen = builder.icmp_signed("==", chosen, splat(builder, number, lanes))
             return builder.select(is_chosen, new, total)
 
-        def sweep(start: Any, totals: Callable[[Any, Any, int], Any], is_few_columns: bool) -> None:
+        def sweep(start: Any, totals: Callable[[Any, Any, int], Any], fills_no_vector: bool) -> None:
             """Write `totals(total, column_offset, lanes)` of the initial value, for all windows."""
             with cgutils.for_range(builder, count, intp=I64) as window:
                 window_offset = builder.mul(window.index, window_stride)
@@ -295,7 +297,7 @@ def collect(
                         with temporal_branch:
                             store_lanes(builder, target, result_data, at, (total,), lanes)
 
-                _for_columns(builder, target, width, is_few_columns, write)
+                _for_columns(builder, target, width, fills_no_vector, write)
 
         with cgutils.for_range_slice(builder, begin, end, I64(1), intp=I64, inc=True) as (phase, _):
             number = builder.add(arguments[8], phase)
@@ -312,7 +314,7 @@ def collect(
 
                 sweep(start, totals, False)
 
-            def looped(is_few_columns: bool = False) -> None:
+            def looped(fills_no_vector: bool = False) -> None:
                 def totals(total: Any, column_offset: Any, lanes: int) -> Any:
                     slot = cgutils.alloca_once_value(builder, total)
                     pairs = cgutils.for_range_slice(builder, first, last, I64(3), intp=I64, inc=True)
@@ -322,7 +324,7 @@ def collect(
                         )
                     return builder.load(slot)
 
-                sweep(start, totals, is_few_columns)
+                sweep(start, totals, fills_no_vector)
 
             with builder.if_else(_is_narrow(builder, target, width)) as (narrow, wide):
                 with narrow:

@@ -26,18 +26,18 @@ SCANS = "scans"
 
 
 def cumulative_module(
-    view: Any, passed: Sequence[IrValue], plan: Any, view_of: ViewOf, size: int
+    view: Any, passed: Sequence[IrValue], layout: Any, view_of: ViewOf, size: int
 ) -> ir.Module:
     """The module with the tasks of cumulative windows.
 
     Args:
-        plan: the `ScanLayout` of the view.
+        layout: the `ScanLayout` of the view.
         size: how many fibers a task scans.
     """
     module = ir.Module("region_cumulative")
-    scans = ScanFunctions(module, view, passed, plan, view_of)
+    scans = ScanFunctions(module, view, passed, layout, view_of)
     define_task(module, PADS, scans.pads(), 1, 1)
-    define_task(module, SCANS, scans.fiber(), plan.outer * plan.inner, size)
+    define_task(module, SCANS, scans.fiber(), layout.outer * layout.inner, size)
     return module
 
 
@@ -45,31 +45,31 @@ class ScanFunctions:
     """Generates functions `void (i64 number, pointers...)`, whose pointers are those of the tasks."""
 
     def __init__(
-        self, module: ir.Module, view: Any, passed: Sequence[IrValue], plan: Any, view_of: ViewOf
+        self, module: ir.Module, view: Any, passed: Sequence[IrValue], layout: Any, view_of: ViewOf
     ) -> None:
         self.module = module
-        self.plan = plan
-        self.outside = passed
+        self.layout = layout
+        self.captured = passed
         self.types = [element_type_of(value) for value in view.body.block.terminator.operands]
         self.body = RegionFunction(module, view.body, passed, view_of)
 
     def begin(self, name: str) -> None:
         """Start a function and bind its pointers."""
         count = len(self.types)
-        self.function = LoopFunction(self.module, name, 1, 4 * count + len(self.outside))
+        self.function = LoopFunction(self.module, name, 1, 4 * count + len(self.captured))
         self.builder = self.function.builder
         pointers = iter(self.function.pointers)
-        self.inputs, self.initial = self.columns(pointers), self.columns(pointers)
-        self.passed = self.function.read(self.outside, [next(pointers) for _ in self.outside])
-        self.results, self.padding = self.columns(pointers), self.columns(pointers)
+        self.inputs, self.initial = self.next_arrays(pointers), self.next_arrays(pointers)
+        self.passed = self.function.read(self.captured, [next(pointers) for _ in self.captured])
+        self.results, self.padding = self.next_arrays(pointers), self.next_arrays(pointers)
 
-    def columns(self, pointers: Any) -> OperandArrays:
+    def next_arrays(self, pointers: Any) -> OperandArrays:
         """The next arrays, one for each operand."""
         return OperandArrays(self.builder, self.types, [next(pointers) for _ in self.types])
 
     def combine(self, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
         """The body's results; a reverse scan swaps its operands."""
-        operands = [*right, *left] if self.plan.is_reverse else [*left, *right]
+        operands = [*right, *left] if self.layout.is_reverse else [*left, *right]
         return self.body.on_scalars(self.builder, operands, self.passed)
 
     def pads(self) -> ir.Function:
@@ -77,27 +77,27 @@ class ScanFunctions:
         self.begin("pad")
         builder, init = self.builder, self.initial.load(I64(0))
         self.padding.store(I64(0), init)
-        if self.plan.length > 1:
-            with Loop(builder, I64(1), I64(self.plan.length)) as number:
+        if self.layout.length > 1:
+            with Loop(builder, I64(1), I64(self.layout.length)) as number:
                 previous = self.padding.load(builder.sub(number, I64(1)))
                 self.padding.store(number, self.combine(previous, init))
         builder.ret_void()
         return self.function.function
 
-    def allocate_scratch(self) -> OperandArrays:
-        """Stack memory for one value, which becomes registers."""
-        scratch_buffers = [self.function.allocate_scratch(stored_type(type), 1) for type in self.types]
-        return OperandArrays(self.builder, self.types, scratch_buffers)
+    def variables(self) -> OperandArrays:
+        """A mutable value for each operand, in stack memory that becomes registers."""
+        pointers = [self.function.allocate_scratch(stored_type(type), 1) for type in self.types]
+        return OperandArrays(self.builder, self.types, pointers)
 
     def fiber(self) -> ir.Function:
         """The scan of one fiber."""
         self.begin("fiber")
-        plan, builder = self.plan, self.builder
+        layout, builder = self.layout, self.builder
         number = self.function.integers[0]
-        outer = builder.udiv(number, I64(plan.inner))
-        start = builder.mul(outer, I64(plan.length * plan.inner))
-        self.start = builder.add(start, builder.urem(number, I64(plan.inner)))
-        self.scan_range((plan.block, plan.group), I64(0), plan.length, ())
+        outer = builder.udiv(number, I64(layout.inner))
+        start = builder.mul(outer, I64(layout.length * layout.inner))
+        self.start = builder.add(start, builder.urem(number, I64(layout.inner)))
+        self.scan_range((layout.block, layout.group), I64(0), layout.length, ())
         builder.ret_void()
         return self.function.function
 
@@ -118,7 +118,7 @@ class ScanFunctions:
         size, *inner_sizes = sizes
         if count <= size:
             return self.scan_range(inner_sizes, first, count, ahead)
-        builder, zero, total = self.builder, I64(0), self.allocate_scratch()
+        builder, zero, total = self.builder, I64(0), self.variables()
         total.copy(zero, self.scan_range(inner_sizes, first, size, ahead), zero)
 
         def scan_next(number: ir.Value, block_size: int) -> None:
@@ -135,7 +135,7 @@ class ScanFunctions:
 
     def scan_group(self, first: ir.Value, count: int, ahead: Sequence[OperandArrays]) -> OperandArrays:
         """Scan the `count` values from index `first` on, which no block splits."""
-        builder, zero, prefix = self.builder, I64(0), self.allocate_scratch()
+        builder, zero, prefix = self.builder, I64(0), self.variables()
         with Loop(builder, zero, I64(count)) as number:
             index = builder.add(first, number)
             value = self.inputs.load(self.offset(index))
@@ -147,12 +147,12 @@ class ScanFunctions:
             values = prefix.load(zero)
             for total in ahead:
                 values = self.combine(total.load(zero), values)
-            pads = self.padding.load(builder.sub(I64(self.plan.length - 1), index))
+            pads = self.padding.load(builder.sub(I64(self.layout.length - 1), index))
             self.results.store(self.offset(index), self.combine(pads, values))
         return prefix
 
     def offset(self, index: ir.Value) -> ir.Value:
         """The offset of the value that the scan takes at an index."""
-        builder, plan = self.builder, self.plan
-        position = builder.sub(I64(plan.length - 1), index) if plan.is_reverse else index
-        return builder.add(self.start, builder.mul(position, I64(plan.inner)))
+        builder, layout = self.builder, self.layout
+        position = builder.sub(I64(layout.length - 1), index) if layout.is_reverse else index
+        return builder.add(self.start, builder.mul(position, I64(layout.inner)))

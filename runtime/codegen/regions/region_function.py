@@ -107,8 +107,8 @@ class RegionFunction:
         result_struct: ir.Value = ir.Constant(returned, ir.Undefined)
         position = 0
         for result in emitter.emit_block(block, bound[: len(block.arguments)]):
-            for function in flat(result):
-                result_struct = builder.insert_value(result_struct, function, position)
+            for component in flat(result):
+                result_struct = builder.insert_value(result_struct, component, position)
                 position += 1
         builder.ret(result_struct)
 
@@ -116,7 +116,7 @@ class RegionFunction:
         self, builder: ir.IRBuilder, arguments: Sequence[Bound], passed: Sequence[Bound]
     ) -> list[Elements]:
         """Call it; `passed` is what the captured values are bound to."""
-        flat_arguments = [function for bound in (*arguments, *passed) for function in flat(bound)]
+        flat_arguments = [component for bound in (*arguments, *passed) for component in flat(bound)]
         result_struct = builder.call(self.function, flat_arguments)
         count = len(self.function.ftype.return_type.elements)
         returned = [builder.extract_value(result_struct, k) for k in range(count)]

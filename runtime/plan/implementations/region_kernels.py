@@ -200,8 +200,8 @@ class _ScatterCode(RegionCode):
 
         def run(*operands: Any, out: Any = (None,) * count) -> tuple[Any, ...]:
             results = [
-                np.array(array, dtype, order="C") if operands_types is None else operands_types
-                for array, dtype, operands_types in zip(convert(operands[:count]), dtypes, out, strict=True)
+                np.array(array, dtype, order="C") if target is None else target
+                for array, dtype, target in zip(convert(operands[:count]), dtypes, out, strict=True)
             ]
             indices, updates = operands[count], convert(operands[count + 1 : 2 * count + 1])
             native(indices, *updates, *operands[2 * count + 1 :], out=results)

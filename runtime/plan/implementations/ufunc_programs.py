@@ -164,7 +164,7 @@ def _allocate_scratch(recorder: RowRecorder, columns_per_pass: int) -> None:
 
 
 def scratch_bytes(value: RowValue, columns_per_pass: int) -> int:
-    """The bytes that a value takes, in whole lines of the cache, and one more for what a fold carries up."""
+    """The bytes of a value in whole cache lines, and a cache line for the totals of a reduction tree."""
     count = columns_per_pass if value.varies_by_column else 1
     return (-(-count * value.item_bytes // _ALIGNMENT) + 1) * _ALIGNMENT
 

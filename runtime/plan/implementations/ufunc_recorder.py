@@ -185,7 +185,7 @@ class RowRecorder:
         """The reduction of each row."""
         self.reduces = True
         analysis, dtype = view.analysis, operand.dtype
-        fold = analysis.monoid_reducer(view.ordering.accumulate)
+        reducer = analysis.monoid_reducer(view.ordering.accumulate)
         if (
             not self.values[operand.number].varies_by_column
             or dtype != tensor_type(view.operation.result).dtype
@@ -193,13 +193,13 @@ class RowRecorder:
             raise Untraceable("reduces what does not differ, or to another type")
         if analysis.is_float_minmax:
             return self._extreme(str(analysis.monoid), operand, init_value)
-        if fold is None or fold.ufunc is None or fold.dtypes[0] != dtype:
+        if reducer is None or reducer.ufunc is None or reducer.dtypes[0] != dtype:
             raise Untraceable("reduces by what is no function of NumPy's")
         scratch = self._add(RowValue(kinds.SCRATCH, dtype.itemsize, True))
         reduced = self._emit_reduction(
-            kinds.REDUCE if fold.is_exact else kinds.TREE_REDUCE, fold.ufunc, operand, scratch
+            kinds.REDUCE if reducer.is_exact else kinds.TREE_REDUCE, reducer.ufunc, operand, scratch
         )
-        return trace(fold.ufunc, (init_value, reduced))
+        return trace(reducer.ufunc, (init_value, reduced))
 
     def _extreme(self, name: str, operand: Traced, init_value: Traced) -> Traced:
         """The greatest or least float of each row, where the init value changes nothing."""

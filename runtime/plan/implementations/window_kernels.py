@@ -119,8 +119,8 @@ class _SelectAndScatterCode(_WindowOperationCode):
 
     @property
     def operands(self) -> list[TensorType]:
-        operands_types = (self.view.source, self.view.init_value)
-        return [self.view.operand, *of_types(operands_types, self.results)]
+        scattered = (self.view.source, self.view.init_value)
+        return [self.view.operand, *of_types(scattered, self.results)]
 
     def lower(self) -> LoweredKernel:
         from ...codegen.regions.windows import SELECTIONS, selection_module, slices_of
@@ -137,5 +137,5 @@ class _SelectAndScatterCode(_WindowOperationCode):
         return float(self.view.source.size) * (1 + self.passes())
 
     def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
-        operands_types = (self.view.operand, self.view.source, self.view.init_value)
-        return with_converted(native, operands_types, self.operands)
+        declared = (self.view.operand, self.view.source, self.view.init_value)
+        return with_converted(native, declared, self.operands)

@@ -22,17 +22,19 @@ from .elementwise import LARGE
 from .movement_index_map import is_movement_op
 
 _SHARE: Final = 4
-"""A gather that takes no more than one in so many elements is made first."""
+"""A gather moves if it reads at most one in this many elements of its operand."""
 _MAX_OPERATIONS: Final = 24
 
-_TAKING: Final = frozenset({"stablehlo.reduce", "stablehlo.gather", BroadcastInDim.name})
-"""Users that need not have an operand in memory, as elementwise ones."""
+_READERS: Final = frozenset({"stablehlo.reduce", "stablehlo.gather", BroadcastInDim.name})
+"""Users that, like elementwise ones, need no operand in memory."""
 _FREE: Final = frozenset({"stablehlo.constant", "stablehlo.iota"})
 
 
 def gather_early(region: Region) -> None:
-    """Let gathers of few elements take operands of what was computed, in place; what nothing needs then is
-    left behind."""
+    """Let gathers of few elements read the operands of elementwise operations instead of their results.
+
+    Changes the region in place. Operations whose results nothing uses any more stay.
+    """
     gathers = [operation for operation in region.walk() if operation.name == "stablehlo.gather"]
     if any(_is_computed(operation.operands[0]) for operation in gathers):
         early = _EarlyGathers(region)
@@ -45,26 +47,26 @@ def _is_computed(value: Value) -> bool:
 
 
 def _is_elementwise(operation: Operation) -> bool:
-    known = lookup(operation.name) or Op
-    return issubclass(known, Elementwise) and not operation.regions and len(operation.results) == 1
+    declaration = lookup(operation.name) or Op
+    return issubclass(declaration, Elementwise) and not operation.regions and len(operation.results) == 1
 
 
 class _EarlyGathers:
-    """The rewrite, and what it knows of the program as it was."""
+    """The rewrite of gathers, and the users of each value of the program before it."""
 
     def __init__(self, region: Region) -> None:
         self.users: dict[Value, list[Operation]] = {}
-        self._note(region)
+        self._record_users(region)
 
-    def _note(self, region: Region) -> None:
+    def _record_users(self, region: Region) -> None:
         for operation in region.block.operations:
             for value in used_values(operation):
                 self.users.setdefault(value, []).append(operation)
             for inner in operation.regions:
-                self._note(inner)
+                self._record_users(inner)
 
     def rewrite(self, operation: Operation, rewriter: Rewriter) -> Value | None:
-        """What a gather takes, computed from what it takes of the operands; None: it stays."""
+        """The gathered elements, computed from gathered elements of the operands; None: the gather stays."""
         operand, start_indices = operation.operands
         view, size = viewed(operation, Gather), tensor_type(operand).size
         if size < LARGE or not 0 < view.result.size * _SHARE <= size or not _is_computed(operand):
@@ -83,8 +85,11 @@ class _EarlyGathers:
         return gathered_values[operand]
 
     def _select(self, value: Value, selected: dict[Value, bool]) -> bool:
-        """Note the values of which elements are to be taken, operands first, and whether they are computed
-        for these; False where that does not pay."""
+        """Enter the values to gather from, operands first, and whether their elements are computed.
+
+        Returns:
+            Whether gathering from them pays.
+        """
         if value in selected:
             return True
         owner = value.owner
@@ -102,15 +107,14 @@ class _EarlyGathers:
         return True
 
     def _is_in_memory(self, value: Value) -> bool:
-        """Whether a value is written to memory anyway: it is neither computed nor moved element by element,
-        or used otherwise."""
+        """Whether a value is written to memory anyway: another operation computes it, or needs it there."""
         owner = value.owner
         assert isinstance(owner, Operation)
         if not is_plain(owner):
             return True
         if not _is_elementwise(owner):
             return not is_movement_op(owner) and owner.name not in _FREE
-        return not all(_is_elementwise(user) or user.name in _TAKING for user in self.users.get(value, ()))
+        return not all(_is_elementwise(user) or user.name in _READERS for user in self.users.get(value, ()))
 
 
 def _wide_operands(operation: Operation) -> list[Value]:
@@ -120,7 +124,7 @@ def _wide_operands(operation: Operation) -> list[Value]:
 
 
 def _repeats(operation: Operation) -> bool:
-    """Whether an operation repeats what it takes, in the same order of dimensions."""
+    """Whether an operation is a broadcast that keeps the order of its operand's dimensions."""
     if operation.name != BroadcastInDim.name:
         return False
     to = list(viewed(operation, BroadcastInDim).broadcast_dimensions)
@@ -128,7 +132,7 @@ def _repeats(operation: Operation) -> bool:
 
 
 class _GatheredElements:
-    """The elements that a gather takes, of other values than its operand."""
+    """Gathers from other values the elements that a gather reads from its operand."""
 
     def __init__(self, view: Gather, start_indices: Value, rewriter: Rewriter) -> None:
         self.view = view
@@ -136,11 +140,11 @@ class _GatheredElements:
         self.rewriter = rewriter
 
     def of(self, value: Value) -> Value:
-        """Of a value of the operand's shape that lies in memory."""
+        """The elements of a value of the operand's shape that lies in memory."""
         return self._gathered(value, list(range(self.view.operand.rank)))
 
     def computed(self, value: Value, gathered_values: Mapping[Value, Value]) -> Value:
-        """Of a value whose operands' elements are there."""
+        """The elements of a value, computed from those of its operands in `gathered_values`."""
         operation, element = value.owner, splat(value)
         assert isinstance(operation, Operation)
         type = tensor_type(value).with_shape(self.view.result.shape)
@@ -154,7 +158,7 @@ class _GatheredElements:
         return self.rewriter.create(operation.name, operands, type, operation.attributes)
 
     def _repeated(self, operation: Operation) -> Value:
-        """Of what a broadcast gives the operand's shape: its operand's elements, repeated in the result."""
+        """The elements of a broadcast to the operand's shape, by a smaller broadcast to the result."""
         view, operand = self.view, self.rewriter.current(operation.operands[0])
         type = tensor_type(operand)
         pairs = zip(type.shape, viewed(operation, BroadcastInDim).broadcast_dimensions, strict=True)
@@ -191,8 +195,8 @@ class _GatheredElements:
         if dimension in view.windowed_dims:
             return view.windowed_dims[dimension]
         batch = view.start_indices_batching_dims[view.operand_batching_dims.index(dimension)]
-        position_of: int = batch - (batch > view.index_vector_dim)
-        return view.batch_dims[position_of]
+        position: int = batch - (batch > view.index_vector_dim)
+        return view.batch_dims[position]
 
     def _result_dimensions(self, kept_dims: Sequence[int]) -> list[int]:
         """The result's dimensions without those of windows along other dimensions of the operand."""
@@ -204,7 +208,7 @@ class _GatheredElements:
         return [d for d in range(self.view.result.rank) if d not in dropped_dims]
 
     def _gathered(self, value: Value, kept_dims: list[int]) -> Value:
-        """What the gather takes of a value that has some of the operand's dimensions."""
+        """The gather applied to a value with the dimensions `kept_dims` of the operand."""
         view, rewriter = self.view, self.rewriter
         position_of = {d: position for position, d in enumerate(kept_dims)}
         remaining = self._result_dimensions(kept_dims)
@@ -212,7 +216,7 @@ class _GatheredElements:
         pairs = [(position_of[d], other) for d, other in batching if d in position_of]
         fields: dict[str, Any] = {
             "offset_dims": tuple(
-                [result_dim for result_dim, d in enumerate(remaining) if d in view.offset_dims]
+                [position for position, d in enumerate(remaining) if d in view.offset_dims]
             ),
             "collapsed_slice_dims": tuple(
                 [position_of[d] for d in view.collapsed_slice_dims if d in position_of]
@@ -236,15 +240,15 @@ class _GatheredElements:
         )
 
     def _index_components(self, numbers: list[int]) -> Value:
-        """Some of the columns of the indices."""
+        """The start indices with only some components of each index vector."""
         along, type = self.view.index_vector_dim, tensor_type(self.start_indices)
         if len(numbers) == len(self.view.start_index_map):
             return self.start_indices
         starts, limits = [0] * type.rank, list(type.shape)
-        parts = []
-        for position_of in numbers:
-            starts[along], limits[along] = position_of, position_of + 1
-            parts.append(
+        components = []
+        for number in numbers:
+            starts[along], limits[along] = number, number + 1
+            components.append(
                 sliced(self.start_indices, (list(starts), list(limits), [1] * type.rank), self.rewriter)
             )
-        return concatenate(parts, along, self.rewriter)
+        return concatenate(components, along, self.rewriter)

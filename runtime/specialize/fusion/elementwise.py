@@ -519,16 +519,16 @@ def fusion_operation(
     operands = [value for value, _ in inputs]
     body = Block([operand.type for operand in operands])
     values: dict[Value, Value] = {}
-    own: dict[Operation, Value] = {}
-    for (value, by), argument in zip(inputs, body.arguments, strict=True):
-        if by is None:
+    argument_of: dict[Operation, Value] = {}
+    for (value, reader), argument in zip(inputs, body.arguments, strict=True):
+        if reader is None:
             values[value] = argument
         else:
-            own[by] = argument
+            argument_of[reader] = argument
     builder = Builder(body)
     for operation in members:
-        if operation in own:
-            copied = builder.copy(operation, {operation.operands[0]: own[operation]})
+        if operation in argument_of:
+            copied = builder.copy(operation, {operation.operands[0]: argument_of[operation]})
             values[operation.result] = copied.result
         else:
             builder.copy(operation, values)
@@ -555,12 +555,9 @@ def _inputs(
     if not separate_broadcasts:
         return list(dict.fromkeys([(value, None) for value, _ in used]))
     uses = Counter([value for value, _ in used])
-    is_sole_user = [member.name == "stablehlo.broadcast_in_dim" and uses[value] > 1 for value, member in used]
-    return list(
-        dict.fromkeys(
-            [(value, by if own else None) for (value, by), own in zip(used, is_sole_user, strict=True)]
-        )
-    )
+    is_separate = [member.name == "stablehlo.broadcast_in_dim" and uses[value] > 1 for value, member in used]
+    pairs = zip(used, is_separate, strict=True)
+    return list(dict.fromkeys([(value, member if separate else None) for (value, member), separate in pairs]))
 
 
 def _shape(value: Value) -> tuple[int, ...]:
