@@ -96,10 +96,10 @@ CPU_CALLS: Final = PrivateName(
     "jax._src.lib", "xla_client._xla.register_custom_call_target", "handlers of XLA's FFI"
 )
 TYPE_HANDLER: Final = PrivateName(
-    "jax._src.lib", "xla_client.register_custom_type_handler", "states of XLA's FFI", since=(0, 10, 0)
+    "jax._src.lib", "xla_client.register_custom_type_handler", "states of XLA's FFI", since=(0, 9, 0)
 )
 CPU_TYPES: Final = PrivateName(
-    "jax._src.lib", "xla_client._xla.register_custom_type", "states of XLA's FFI", since=(0, 10, 0)
+    "jax._src.lib", "xla_client._xla.register_custom_type", "states of XLA's FFI", since=(0, 9, 0)
 )
 IS_CACHE_USED: Final = PrivateName("jax._src.compilation_cache", "is_cache_used", "JAX's compilation cache")
 COMPILE_OPTIONS: Final = PrivateName("jax._src.compiler", "get_compile_options", "settings of programs")

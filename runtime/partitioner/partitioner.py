@@ -67,6 +67,14 @@ def device_count(module: Module) -> int:
     return max([mesh.total_size for mesh in meshes_of(module).values()], default=1)
 
 
+def _replace_sdy_constants(body: Region) -> None:
+    """Make plain constants of those that propagation keeps apart, as manual computations have them."""
+    for operation in body.walk():
+        if operation.name == "sdy.constant":
+            operation.name = "stablehlo.constant"
+            operation.attributes = without_shardings(operation.attributes)
+
+
 class _Partitioner:
     """Partitions the functions of one module, each once."""
 
@@ -92,6 +100,9 @@ class _Partitioner:
         if not (is_worth or self.must_run_on_devices):
             raise NoRule("the devices would repeat each other's work")
         meshes = [item for item in self.source.body if isinstance(item, Operation) and item.name == MESH]
+        for function in self.functions.values():
+            assert function.body is not None
+            _replace_sdy_constants(function.body)
         return Module(
             [*meshes, *self.functions.values()],
             name=self.source.name,

@@ -8,6 +8,7 @@ LIBRARY is `handlers.cc`, compiled.
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import sys
 import threading
@@ -170,11 +171,27 @@ def check_threads_call_one_handler() -> None:
     assert not wrong
 
 
+def check_handlers_run_on_each_device() -> None:
+    mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    rows = jax.sharding.PartitionSpec("x")
+
+    @jax.jit
+    @functools.partial(jax.shard_map, mesh=mesh, in_specs=rows, out_specs=rows)
+    def program(x: Any) -> Any:
+        return scaled(x, 2) + jnp.float32(1)
+
+    x = jnp.arange(8.0)
+    np.testing.assert_array_equal(program(x), 2 * np.arange(8) + 1)
+    text = program.lower(x).compile().as_text()
+    assert "f32[4]" in text and "scale" in text
+
+
 def check_programs_with_handlers_are_serialized() -> None:
     from jax.experimental import serialize_executable
 
     compiled = jax.jit(lambda x: scaled(x, 2)).lower(jnp.ones(3)).compile()
-    loaded = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
+    serialized = serialize_executable.serialize(compiled)
+    loaded = serialize_executable.deserialize_and_load(*serialized, execution_devices=jax.devices()[:1])
     np.testing.assert_array_equal(loaded(jnp.ones(3)), [2, 2, 2])
 
 

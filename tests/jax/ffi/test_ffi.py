@@ -24,7 +24,7 @@ def test_handlers_run_under_jax(tmp_path: Path) -> None:
     subprocess.run([COMPILER, *options, FOLDER / "handlers.cc", "-o", library], check=True, timeout=300)
     finished = subprocess.run(
         [sys.executable, "-X", "faulthandler", FOLDER / "checks.py", library],
-        env={**os.environ, "JAX_PLATFORMS": "nimblehlo,cpu"},
+        env={**os.environ, "JAX_PLATFORMS": "nimblehlo,cpu", "NIMBLEHLO_JAX_DEVICES": "2"},
         capture_output=True,
         text=True,
         timeout=300,
