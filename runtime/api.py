@@ -18,7 +18,6 @@ from .inputs import convert_input
 from .ir import Function, Module, Operation
 from .kernels.launch.processor import level as processor_level
 from .lru_cache import LRUCache
-from .ops.custom_calls.user_functions import Registry
 from .ops.framework.verify import verify
 from .options import Options
 from .plan import Memory
@@ -151,6 +150,8 @@ def execute(
     # A path is no text: what it names may change.
     if not isinstance(module, str) or "\n" not in module:
         return compile(module, entry=entry, options=options)(*inputs)
+    from .ops.custom_calls.user_functions import Registry
+
     key = (module, entry, options or Options(), Registry.changes)
     executable = _executed.get(key)
     if executable is not None:

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from ..ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute, Operation, Value
 from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, TensorType
-from .llvm.float_formats import has_plain_codes
 
 ViewOf = Callable[[Operation], Any]
 """Gives an operation's declared view: its attributes and regions under the specification's names."""
@@ -227,6 +226,8 @@ def _reduce_precision(operation: Operation, operands: Sequence[ElementType], res
 
 
 def _next_after(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
+    from .llvm.float_formats import has_plain_codes
+
     return has_plain_codes(result)
 
 

@@ -342,9 +342,11 @@ class _Grouping(LevelGrouping):
 
     def absorb_producers(self, group: FusionGroup, fusion_of: dict[int, FusionGroup]) -> None:
         """Absorb the producers of a fusion's operands, last first: by then all users are decided."""
-        import heapq  # few programs have fusions with producers
-
         pending = [-p for index in group.owned for p in self.producers(index)]
+        if not pending:
+            return
+        import heapq  # few programs need it
+
         heapq.heapify(pending)
         visited = set(group.owned)
         while pending:
