@@ -158,7 +158,7 @@ def execute(
         return executable(*inputs)
     executable = compile(module, entry=entry, options=options)
     results = executable(*inputs)
-    needed = executable.memory()
+    needed = executable.memory_of_values()
     if needed.constants + needed.results + needed.temporaries <= MAX_CACHED_EXECUTABLE_BYTES:
         _executed.keep(key, executable)
     return results
@@ -177,9 +177,7 @@ class Executable:
 
     _outlines_subgraphs = True
 
-    def __init__(
-        self, module: Module, entry: str, options: Options, host: HostQueues | None = None
-    ) -> None:
+    def __init__(self, module: Module, entry: str, options: Options, host: HostQueues | None = None) -> None:
         function = entry_function(module, entry)
         processor_level()
         inputs = len(function.type.inputs)
@@ -296,6 +294,11 @@ class Executable:
     def memory(self) -> Memory:
         """The bytes that a call takes; where sizes are unknown, the most of those combinations met so far."""
         return functools.reduce(Memory.maximum, [one.memory for one in self._cached_programs()], Memory())
+
+    def memory_of_values(self) -> Memory:
+        """Like `memory`, without what native loops use inside, for which their code is generated."""
+        programs = self._cached_programs()
+        return functools.reduce(Memory.maximum, [one.memory_of_values for one in programs], Memory())
 
     def profile(self, inputs: Sequence[Any] = (), *, calls: int = 1, warm_up: int = 0) -> Profile:
         """Run it, and tell what each step took.

@@ -22,7 +22,7 @@ from .ops.framework.call_state import needs_call_state, new_call
 from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
 from .ops.framework.op_registry import COMMUNICATING
 from .options import Options
-from .plan import Choose, Plan, all_steps, choose, lower, memory_use
+from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
 
 if TYPE_CHECKING:
     from .grid.host import HostQueues
@@ -120,7 +120,8 @@ class Program:
         if placement is not None:
             count, processes = placement.input_count, placement.process_count
         donated = range(count) if options.donate == "all" else options.donate
-        self.memory = memory_use(self._plan, donated)
+        self._donated_arguments = donated
+        self.memory_of_values = memory_use(self._plan, donated, counts_scratch=False)
         self._types = function.type.results
         self._options = options
         self._has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
@@ -132,12 +133,18 @@ class Program:
         self._new_limits: Callable[[], Limits] | None = (
             None if limits == (None, None, None) else functools.partial(Limits, *limits)
         )
-        needed = (self.memory.results + self.memory.temporaries) * processes
-        is_large = needed + self.memory.arguments >= MIN_POOLED_BYTES
+        memory = self.memory_of_values
+        needed = (memory.results + memory.temporaries) * processes
+        is_large = needed + memory.arguments >= MIN_POOLED_BYTES
         self._handler = RECYCLING if is_large or POISON != "0" else None
         self._is_plain = not self._has_call_state and self._handler is None and options.max_bytes is None
         self._retention = Retention(needed, PHYSICAL_MEMORY_BYTES // 4) if self._handler else None
-        self._wakes_threads = needed + self.memory.arguments >= MIN_WAKE_BYTES and options.threads != 1
+        self._wakes_threads = needed + memory.arguments >= MIN_WAKE_BYTES and options.threads != 1
+
+    @functools.cached_property
+    def memory(self) -> Memory:
+        """The bytes that a call takes, those included that native loops use inside."""
+        return memory_use(self._plan, self._donated_arguments)
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""

@@ -2,10 +2,10 @@
 
 The function is `int64 loop(int8 **state, int8 **captured, int64 max_iterations)`. `state` points to the
 memory of each carried value, where the function reads it and leaves its last value. `captured` points to the
-values that the regions use from outside, then to the workspace of `native_loop_needs`, which begins at a
-cache line, and then to a monitor (`blocks.Interruption`). The function runs at most `max_iterations`
-iterations, so that its caller can stop the loop between two calls, and returns 1 while `cond` still holds,
-otherwise 0; or `STOPPED` where its caller stopped an inner loop.
+values that the regions use from outside, then to the workspace, which begins at a cache line, and then to a
+monitor (`blocks.Interruption`). The function runs at most `max_iterations` iterations, so that its caller can
+stop the loop between two calls, and returns 1 while `cond` still holds, otherwise 0; or `STOPPED` where its
+caller stopped an inner loop. `int64 workspace_bytes()` returns the size of the workspace.
 
 Source: specification, section "while".
 """
@@ -24,10 +24,10 @@ from .arrays import (
     MAX_OPERATIONS,
     ArrayEmitter,
     Workspace,
+    computed_bytes,
     products_of,
     updated_in_place,
     while_problem,
-    workspace_bytes,
 )
 from .blocks import (
     Elements,
@@ -46,6 +46,8 @@ from .llvm.values import I64, POINTER
 
 FUNCTION_TYPE = ir.FunctionType(I64, [POINTER, POINTER, I64])
 NAME = "loop"
+WORKSPACE_BYTES_TYPE = ir.FunctionType(I64, [])
+WORKSPACE_BYTES = "workspace_bytes"
 
 
 def native_loop_problem(
@@ -100,15 +102,28 @@ def leaves_in_place(operation: Operation, type: IrType) -> bool:
     return bool(updated_in_place(operation)(type))
 
 
-def native_loop_needs(operation: Operation, view_of: ViewOf) -> tuple[int, int]:
-    """Bytes of memory that the function of a `while` needs, and about how many products a step multiplies."""
+def iteration_work(operation: Operation, view_of: ViewOf) -> tuple[int, int]:
+    """About how many bytes of arrays a step of a `while` makes, and how many products it multiplies."""
     if _scalar_problem(operation, view_of) is None:
         return 0, 0
-    return workspace_bytes(operation), products_of(operation.regions[1].block, view_of)
+    return computed_bytes(operation), products_of(operation.regions[1].block, view_of)
 
 
 def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> ir.Module:
-    """The module with the native function `NAME` of a `while` that has no `native_loop_problem`."""
+    """The module with the native functions of a `while` that has no `native_loop_problem`."""
+    module, workspace_bytes = _generated(operation, captured, view_of)
+    function = ir.Function(module, WORKSPACE_BYTES_TYPE, WORKSPACE_BYTES)
+    ir.IRBuilder(function.append_basic_block()).ret(I64(workspace_bytes))
+    return module
+
+
+def workspace_bytes(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> int:
+    """The size of the workspace of such a function; its code is generated for that, but not compiled."""
+    return _generated(operation, captured, view_of)[1]
+
+
+def _generated(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> tuple[ir.Module, int]:
+    """The module with the native function `NAME`, and the bytes of its workspace."""
     module = ir.Module(NAME)
     function = ir.Function(module, FUNCTION_TYPE, NAME)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -119,12 +134,13 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
     state, outside, max_iterations = function.args
     homes = [_storage(builder, state, k, operand) for k, operand in enumerate(operation.operands)]
     around = [_storage(builder, outside, k, value) for k, value in enumerate(captured)]
+    workspace = None
     if _scalar_problem(operation, view_of) is None:
         emitter = Emitter(builder, view_of)
     else:
         with builder.goto_entry_block():
             address = _pointer(builder, outside, len(captured))
-        workspace = Workspace(address, workspace_bytes(operation))
+        workspace = Workspace(builder, address)
         emitter = ArrayEmitter(builder, view_of, workspace, updated_in_place(operation))
         emitter.unchanging.update(captured)
     emitter.bound.update(zip(captured, map(emitter.result, around), strict=True))
@@ -139,7 +155,7 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
         if isinstance(result, Elements) and value is not argument:
             store_elements(builder, home, result)
     builder.ret(builder.zext(goes_on, I64))
-    return module
+    return module, 0 if workspace is None else workspace.place()
 
 
 def _storage(builder: ir.IRBuilder, pointers: ir.Value, number: int, value: IrValue) -> Storage:

@@ -10,7 +10,7 @@ from typing import Any
 from llvmlite import ir
 
 from ..ir import Block, Operation, Value
-from .arrays import ArrayEmitter, block_problem
+from .arrays import ArrayEmitter, Workspace, block_problem
 from .arrays.emitter import is_array
 from .blocks import Storage, interruption_problem
 from .blocks.boxes import copy_all
@@ -31,7 +31,8 @@ def steps_module(block: Block, view_of: ViewOf) -> ir.Module:
     module = ir.Module(NAME)
     results = block.terminator.operands
     function = LoopFunction(module, "all", 1, len(block.arguments) + len(results))
-    emitter = ArrayEmitter(function.builder, view_of)
+    workspace = Workspace(function.builder)
+    emitter = ArrayEmitter(function.builder, view_of, workspace)
     storages = [
         Storage(_type(value), pointer)
         for value, pointer in zip((*block.arguments, *results), function.pointers, strict=True)
@@ -46,6 +47,7 @@ def steps_module(block: Block, view_of: ViewOf) -> ir.Module:
         if not isinstance(bound, Storage) or bound.pointer is not storage.pointer:
             copy_all(emitter, storage, bound)
     function.builder.ret_void()
+    workspace.place()
     define_task(module, NAME, function.function, 1, 1)
     return module
 

@@ -66,6 +66,11 @@ class Implementation:
         """What the executor calls, with the operands: returns one value, or a tuple of all results."""
         return self.prepare()
 
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of the memory for arrays that the code of several operations makes inside."""
+        return 0
+
     def cost(self) -> Cost:
         """The estimated times."""
         return Cost()

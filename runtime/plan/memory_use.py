@@ -15,6 +15,7 @@ from .plan import Plan, Step, all_steps
 
 class Memory(Record):
     """Bytes that a call takes. Sizes that depend on data count as nothing, nor does what kernels use inside.
+    The arrays of an iteration count where a whole loop is one native function.
 
     Arguments, results and temporaries together, less what is aliased, are what a call holds at its peak.
     XLA's buffer assignment counts likewise: an array that is gone before a result is made takes no memory
@@ -43,15 +44,17 @@ class Memory(Record):
         return Memory(*map(max, self.figures().values(), other.figures().values()))
 
 
-def memory_use(plan: Plan, donated: Collection[int] = ()) -> Memory:
+def memory_use(plan: Plan, donated: Collection[int] = (), counts_scratch: bool = True) -> Memory:
     """What a run of a function's plan takes.
 
     Args:
         plan: the plan of a function.
         donated: numbers of the arguments that a run may consume.
+        counts_scratch: whether to count the memory that native loops use inside, for which their code is
+            generated; otherwise only the values of the plan.
     """
     arguments = [_Buffer(0, is_owned=index in donated) for index in range(len(plan.arguments))]
-    run = _Run(plan, arguments)
+    run = _Run(plan, arguments, counts_scratch)
     constants = {
         id(value): _held_bytes(value)
         for subplan in _all_plans(plan)
@@ -98,10 +101,11 @@ class _Run:
     Args:
         plan: what is run.
         arguments: the buffers of its arguments, which count as there from the start.
+        counts_scratch: whether to count the memory that steps use inside.
     """
 
-    def __init__(self, plan: Plan, arguments: Sequence[_Buffer]) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, arguments: Sequence[_Buffer], counts_scratch: bool) -> None:
+        self.plan, self.counts_scratch = plan, counts_scratch
         self.buffers: dict[int, _Buffer] = {}
         self.strided: set[int] = set()
         self.events: list[tuple[int, _Buffer | None]] = []
@@ -171,6 +175,8 @@ class _Run:
             self._run_while(step)
         else:
             self._run_call(step)
+        if self.counts_scratch:
+            self.events.append((step.implementation.scratch_bytes, None))
         for slot in step.releases:
             self._release(slot)
 
@@ -185,7 +191,7 @@ class _Run:
             (branches,) = [list(step.regions.values())] if step.control == "if" else step.regions.values()
             for branch in branches if isinstance(branches, Sequence) else [branches]:
                 assert isinstance(branch, Plan)
-                run = _Run(branch, [_Buffer(0, is_owned=False) for _ in branch.arguments])
+                run = self._inner_run(branch, [_Buffer(0, is_owned=False) for _ in branch.arguments])
                 self.events.append((run.bytes_beyond_results(), None))
 
     def _run_while(self, step: Step) -> None:
@@ -202,8 +208,13 @@ class _Run:
             else:
                 self._enter_loop(step, index, slot)
                 carried.append(_Buffer(self.plan.slot_bytes[slot]))
-        self.events.append((_Run(cond, [_Buffer(0, is_owned=False) for _ in cond.arguments]).peak(), None))
-        self.events.append((_Run(body, [*carried, *captured]).peak(), None))
+        tested = [_Buffer(0, is_owned=False) for _ in cond.arguments]
+        self.events.append((self._inner_run(cond, tested).peak(), None))
+        self.events.append((self._inner_run(body, [*carried, *captured]).peak(), None))
+
+    def _inner_run(self, plan: Plan, arguments: Sequence[_Buffer]) -> _Run:
+        """A run of a region's plan."""
+        return _Run(plan, arguments, self.counts_scratch)
 
     def _enter_loop(self, step: Step, index: int, slot: int) -> None:
         """An initial value that dies here becomes the loop's own; of another one the loop makes a copy."""

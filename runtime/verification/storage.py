@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from ..codegen.blocks import Bound, Elements, Emitter, Storage
-from ..ir import Block, Operation, Value, captured_values
+from ..codegen.blocks.arrays import ALIASES, BRANCHES
+from ..ir import Block, Operation, Value
 from .plans import InvalidPlan
 
 _UPDATES: Final = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter", "stablehlo.while"})
 """Operations that may update an operand in place."""
-_BRANCHES: Final = frozenset({"stablehlo.if", "stablehlo.case"})
 
 _Contents = dict[Any, set[Value]]
 """By a pointer, the values that its memory holds: one, or several that have the same elements."""
@@ -57,9 +57,9 @@ class StorageWatch:
 
     def begin(self, emitter: Emitter, operation: Operation) -> None:
         contents = self.contents.setdefault(emitter, {})
-        for value in _values_read(emitter, operation):
+        for value in emitter.values_read(operation):
             self._read(emitter, value, operation)
-        if operation.name in _BRANCHES:
+        if operation.name in BRANCHES:
             held = {pointer: set(values) for pointer, values in contents.items()}
             self.before.update({region.block: held for region in operation.regions})
 
@@ -70,7 +70,7 @@ class StorageWatch:
         for result, bound in zip(operation.results, bounds, strict=True):
             if isinstance(bound, Elements):
                 continue
-            is_same = bound.pointer in shared and operation.name not in _UPDATES
+            is_same = bound.pointer in shared and operation.name in ALIASES
             if not is_same and not _is_forwarded(emitter, operation, bound):
                 contents[bound.pointer] = set()
             contents.setdefault(bound.pointer, set()).add(result)
@@ -89,18 +89,9 @@ class StorageWatch:
             raise InvalidPlan(f"{where} reads {value.type} in memory that holds another value by then")
 
 
-def _values_read(emitter: Emitter, operation: Operation) -> list[Value]:
-    """The values that an operation's code reads, including those of operations fused into its loop."""
-    chain = getattr(emitter, "chain", None)
-    operations: list[Operation] = [operation] if chain is None else chain(operation)
-    results = {one.result for one in operations[:-1]}
-    values = [value for one in operations for value in one.operands if value not in results]
-    return values + ([] if operation.name in _BRANCHES else captured_values(operation.regions))
-
-
 def _is_forwarded(emitter: Emitter, operation: Operation, bound: Storage) -> bool:
     """Whether a result shares memory with a value that the operation's region returns, as in a fusion."""
-    if operation.name in _UPDATES or operation.name in _BRANCHES:
+    if operation.name in _UPDATES or operation.name in BRANCHES:
         return False
     returned = [value for region in operation.regions for value in region.block.terminator.operands]
     bounds = [emitter.bound.get(value) for value in returned]

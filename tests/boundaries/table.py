@@ -32,7 +32,7 @@ kernels/sorting/sort.py:_KEY_BITS
 kernels/sorting/sort_encoding.py:POSITION_BITS
 kernels/*.py:_ALIGNMENT
 runtime/codegen/*.py:_ALIGNMENT
-runtime/codegen/arrays/emitter.py:_LINE
+runtime/codegen/arrays/workspace.py:CACHE_LINE_BYTES
 runtime/codegen/blocks/interruption.py:STOPPED
 runtime/mpi/messages.py:_*_TAG
 runtime/ops/collectives/replica_groups.py:_NO_ID

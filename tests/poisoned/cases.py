@@ -1,4 +1,4 @@
-"""The programs: models, those of the benchmarks, the public conformance files, and random ones."""
+"""The programs: models, those of the benchmarks, the public conformance files, random ones, and loops."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Selection(NamedTuple):
     """Which cases there are.
 
     Attributes:
-        parts: of "models", "benchmarks", "conformance", "random" and "large".
+        parts: of "models", "benchmarks", "conformance", "random", "large" and "loops".
         count: how many random programs.
         seed: of the first one; the others have the next ones.
         eager_share: one random or conformance program of so many is run with everything compiled; 0: none.
         names: only cases whose names contain this.
     """
 
-    parts: tuple[str, ...] = ("models", "conformance", "random", "large")
+    parts: tuple[str, ...] = ("models", "conformance", "random", "large", "loops")
     count: int = 1000
     seed: int = 0
     eager_share: int = 10
@@ -125,11 +125,20 @@ def _large(selection: Selection) -> Iterator[Case]:
     yield from _random(selection, large=True)
 
 
+def _loops(selection: Selection) -> Iterator[Case]:
+    from tests.fuzzing.loops import random_loop
+
+    for seed in range(selection.seed, selection.seed + selection.count):
+        text, inputs = random_loop(seed)
+        yield Case(f"loop {seed}", text, inputs)
+
+
 PARTS = {
     "models": _models,
     "benchmarks": _benchmarks,
     "conformance": _conformance,
     "random": _random,
     "large": _large,
+    "loops": _loops,
 }
 """The kinds of programs that can be selected."""

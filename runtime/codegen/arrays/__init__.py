@@ -6,22 +6,23 @@ be generated; an `ArrayEmitter` generates it.
 """
 
 from . import products, scans, selection, sorting
-from .control import updated_in_place, while_problem, workspace_bytes
+from .control import computed_bytes, updated_in_place, while_problem
 from .emitter import (
     MAX_OPERATIONS,
     ArrayEmitter,
-    Workspace,
     block_problem,
     products_of,
     step_problem,
 )
 from .library_calls import library_symbols
+from .workspace import Workspace
 
 __all__ = [
     "MAX_OPERATIONS",
     "ArrayEmitter",
     "Workspace",
     "block_problem",
+    "computed_bytes",
     "library_symbols",
     "products",
     "products_of",
@@ -31,5 +32,4 @@ __all__ = [
     "step_problem",
     "updated_in_place",
     "while_problem",
-    "workspace_bytes",
 ]

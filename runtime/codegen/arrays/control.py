@@ -59,6 +59,6 @@ def updated_in_place(operation: Operation) -> IsArray:
     return is_array if _updates_problem(operation, is_array) is None else must_update_in_place
 
 
-def workspace_bytes(operation: Operation) -> int:
-    """About how much memory the arrays take that a `while` makes."""
+def computed_bytes(operation: Operation) -> int:
+    """About how many bytes the arrays have that a step of a `while` makes."""
     return sum(bytes_of(region.block) for region in operation.regions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from llvmlite import ir
 
@@ -21,6 +21,8 @@ from ..llvm.functions import aligned_scratch, opaque
 from ..llvm.loops import Loop
 from ..llvm.values import I64, POINTER, Value, stored_type
 from .chains import chain, fused_into_users
+from .liveness import Liveness
+from .workspace import Workspace, scratch_bytes
 
 MAX_COPIED_ELEMENTS = 1 << 12
 """Arrays with more elements are updated in place alone."""
@@ -40,14 +42,17 @@ IN_PLACE = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
 CONSTANTS = frozenset({"stablehlo.constant", "stablehlo.iota"})
 """Their results are memory of the code's, which nothing changes."""
 
-_LINE = 64
-"""Bytes of a cache line."""
-
 
 def _is_elementwise(operation: Operation) -> bool:
     """Whether an operation makes an array element by element."""
     is_one = emit_rule_of(operation) is EMIT_RULES[ELEMENTWISE] and len(operation.results) == 1
     return is_one and is_array(operation.result.type)
+
+
+def _has_layout(type: Type, other: Type) -> bool:
+    """Whether tensors of two types have elements of the same size at the same addresses."""
+    is_plain_pair = is_plain(type) and is_plain(other)
+    return is_plain_pair and type.shape == other.shape and type.dtype.itemsize == other.dtype.itemsize  # type: ignore[union-attr]
 
 
 def must_update_in_place(type: Type) -> bool:
@@ -134,44 +139,21 @@ def bytes_of(block: Block) -> int:
     making = [operation for operation in _walk(block) if operation.name not in CONSTANTS]
     computed = [value.type for operation in making for value in operation.results]
     tensors = [type for type in computed if isinstance(type, TensorType) and not is_large(type)]
-    return sum(_scratch_bytes(type) for type in tensors)
-
-
-def _scratch_bytes(type: TensorType) -> int:
-    """Bytes of memory for an array, in whole cache lines."""
-    return -(-type.size * type.dtype.itemsize // _LINE) * _LINE
-
-
-class Workspace:
-    """Memory for arrays, which begins at a cache line.
-
-    Args:
-        pointer: to it, of the function that is generated.
-        size: its bytes.
-    """
-
-    def __init__(self, pointer: ir.Value, size: int) -> None:
-        self.pointer, self.left, self.used = pointer, size, 0
-
-    def allocate(self, builder: ir.IRBuilder, type: TensorType) -> ir.Value | None:
-        """Memory for an array; None where it is used up."""
-        size, offset = _scratch_bytes(type), self.used
-        if size > self.left:
-            return None
-        self.left, self.used = self.left - size, offset + size
-        return builder.gep(self.pointer, [I64(offset)], inbounds=True, source_etype=ir.IntType(8))
+    return sum(scratch_bytes(type) for type in tensors)
 
 
 class ArrayEmitter(Emitter):
     """Generates blocks of work on small arrays, in a function whose entry block ends in a branch.
 
     Args:
-        workspace: where arrays lie that it makes; None: on the stack.
+        workspace: where arrays lie that it makes; None: on the stack, each in memory of its own.
         is_in_place: tells which tensors are updated in place.
 
     Attributes:
         unchanging: values in memory that nothing writes to while the function runs.
         fused_operations: elementwise operations whose elements the loop of their only user makes.
+        liveness: of the block that is generated; None where arrays do not share a workspace.
+        written: memory that was wanted for some results, and has them.
     """
 
     mode = Mode.ARRAYS
@@ -189,20 +171,82 @@ class ArrayEmitter(Emitter):
         self.functions: dict[str, ir.Function] = {}
         self.unchanging: set[IrValue] = set()
         self.fused_operations: set[Operation] = set()
+        self.liveness: Liveness | None = None
+        self._emitted: dict[Block, list[Operation]] = {}
+        self._liveness: dict[Block, Liveness] = {}
+        self.written: set[ir.Value] = set()
 
     def emitted(self, block: Block) -> Sequence[Operation]:
-        later = fused_into_users(block, _is_elementwise, IN_PLACE)
-        self.fused_operations |= later
-        return [operation for operation in block.operations[:-1] if operation not in later]
+        operations = self._emitted.get(block)
+        if operations is None:
+            later = fused_into_users(block, _is_elementwise, IN_PLACE)
+            self.fused_operations |= later
+            operations = [operation for operation in block.operations[:-1] if operation not in later]
+            self._emitted[block] = operations
+        return operations
+
+    def liveness_of(self, block: Block) -> Liveness | None:
+        """The last uses of a block's values; None where arrays do not share a workspace."""
+        if self.workspace is None:
+            return None
+        liveness = self._liveness.get(block)
+        if liveness is None:
+            operations = self.emitted(block)
+            liveness = Liveness(block, operations, self.values_read, self._updates_in_place)
+            self._liveness[block] = liveness
+        return liveness
+
+    def _updates_in_place(self, operation: Operation) -> bool:
+        return operation.name in IN_PLACE and self.is_in_place(operation.operands[0].type)
+
+    def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
+        around, self.liveness = self.liveness, self.liveness_of(block)
+        results = super().emit_block(block, arguments)
+        self._begin_statement(results)
+        self.liveness = around
+        return results
 
     def emit_operation(self, operation: Operation) -> Sequence[Bound]:
+        self._begin_statement(self.bound.get(value) for value in self.values_read(operation))
+        results = self._emit(operation)
+        self._use(results)
+        return results
+
+    def _begin_statement(self, bounds: Iterable[Bound | None]) -> None:
+        """Begin a statement that reads tensors."""
+        if self.workspace is not None:
+            self.workspace.statement += 1
+            self._use(bounds)
+
+    def _use(self, bounds: Iterable[Bound | None]) -> None:
+        if self.workspace is not None:
+            self.workspace.use(bound.pointer for bound in bounds if isinstance(bound, Storage))
+
+    def enter_loop(self) -> int:
+        return 0 if self.workspace is None else self.workspace.statement
+
+    def leave_loop(self, first: int, carried: Sequence[Storage]) -> None:
+        if self.workspace is not None:
+            self.workspace.end_loop(first)
+            self._use(carried)
+
+    def may_replace(self, body: Block, argument: IrValue, value: IrValue) -> bool:
+        liveness, operation = self.liveness_of(body), value.owner
+        if liveness is None or not isinstance(operation, Operation):
+            return False
+        if operation not in liveness.positions or not liveness.is_last(operation, argument):
+            return False
+        read = {other for other in liveness.read(operation) if liveness.root(other) is argument}
+        return read <= set(self._overwritable(operation, liveness))
+
+    def _emit(self, operation: Operation) -> Sequence[Bound]:
         rule = emit_rule_of(operation)
         if operation.name in CONSTANTS:
             self.unchanging.add(operation.result)
         alias = rule.alias(self, operation)
         if alias is not None:
             return [alias]
-        is_updated = operation.name in IN_PLACE and self.is_in_place(operation.operands[0].type)
+        is_updated = self._updates_in_place(operation)
         if rule.is_outlined and not is_updated and any(self.makes(one.type) for one in operation.results):
             return self.emit_outlined(operation)
         return rule.emit(self, operation)
@@ -221,23 +265,58 @@ class ArrayEmitter(Emitter):
         # A region may use constants, which become part of its function.
         owners = [value.owner for value in captured_values(operation.regions)]
         constants = [owner for owner in owners if isinstance(owner, Operation)]
-        key = operations_description([*constants, *operations])
         computed = {one.result for one in operations[:-1]}
         used = [operand for one in operations for operand in one.operands if operand not in computed]
         operands = list(dict.fromkeys(used))
+        self._reuse_operand(operation)
         scratch_buffers = [self.allocate_result(result) for result in operation.results]
-        arguments = [component for value in operands for component in flat(self.bound[value])]
-        arguments += [buffer.pointer for buffer in scratch_buffers]
+        components = [component for value in operands for component in flat(self.bound[value])]
+        components += [buffer.pointer for buffer in scratch_buffers]
+        arguments = list(dict.fromkeys(components))
+        positions = [arguments.index(component) for component in components]
+        key = f"{positions}\n{operations_description([*constants, *operations])}"
         function = self.functions.get(key)
         if function is None:
-            function = self.functions[key] = self.function_of(operation, operands, arguments)
+            function = self.functions[key] = self.function_of(operation, operands, arguments, positions)
         self.builder.call(function, arguments)
         return [self.result(buffer) for buffer in scratch_buffers]
 
+    def _reuse_operand(self, operation: Operation) -> None:
+        """Let an operation's result take the memory of an operand that nothing reads later."""
+        liveness, workspace = self.liveness, self.workspace
+        if liveness is None or workspace is None or operation.results[0] in self.result_storage:
+            return
+        for value in self._overwritable(operation, liveness):
+            bound, type = self.bound[value], operation.result.type
+            is_own = isinstance(bound, Storage) and bound.pointer in workspace.buffers
+            if is_own and liveness.is_own(value) and liveness.is_last(operation, value):
+                self.result_storage[operation.result] = Storage(type, bound.pointer)  # type: ignore[arg-type, union-attr]
+                return
+
+    def _overwritable(self, operation: Operation, liveness: Liveness) -> Sequence[IrValue]:
+        """The values whose elements an operation reads before it writes its result's to their addresses."""
+        if operation.name in IN_PLACE:
+            operand, *others = operation.operands
+            home = liveness.root(operand)
+            return [] if any(liveness.root(other) is home for other in others) else [operand]
+        if not _is_elementwise(operation):
+            return []
+        type = operation.result.type
+        return [value for value in self.values_read(operation) if _has_layout(value.type, type)]
+
     def function_of(
-        self, operation: Operation, operands: Sequence[IrValue], arguments: Sequence[ir.Value]
+        self,
+        operation: Operation,
+        operands: Sequence[IrValue],
+        arguments: Sequence[ir.Value],
+        positions: Sequence[int],
     ) -> ir.Function:
-        """The function of an operation: it takes the parts of its operands, and where its results go."""
+        """The function of an operation: it takes the parts of its operands, and where its results go.
+
+        Args:
+            arguments: these, each once.
+            positions: of each part, and of each result, that of its argument.
+        """
         module = self.builder.module
         types = [
             POINTER if isinstance(argument.type, ir.PointerType) else argument.type for argument in arguments
@@ -250,7 +329,7 @@ class ArrayEmitter(Emitter):
         start = builder.append_basic_block("start")
         builder.branch(start)
         builder.position_at_end(start)
-        function_args = list(function.args)
+        function_args = [function.args[position] for position in positions]
         emitter = ArrayEmitter(builder, self.view_of)
         emitter.fused_operations = self.fused_operations
         for value in operands:
@@ -270,22 +349,28 @@ class ArrayEmitter(Emitter):
             assert isinstance(bound, Storage)
             return bound
         target = self.allocate_result(operation.result)
-        copy_all(self, target, bound)
+        if not isinstance(bound, Storage) or bound.pointer is not target.pointer:
+            copy_all(self, target, bound)
         return target
 
     def allocate_scratch(self, type: TensorType) -> Storage:
-        with self.builder.goto_entry_block():
-            memory = None if self.workspace is None else self.workspace.allocate(self.builder, type)
-        if memory is not None:
-            return Storage(type, memory)
+        if self.workspace is not None:
+            return Storage(type, self.workspace.allocate(self.builder, type))
         stored = stored_type(type.element_type)  # type: ignore[arg-type]
         with self.builder.goto_entry_block():
             pointer = opaque(aligned_scratch(self.builder, stored, max(element_count(type), 1)))
         return Storage(type, pointer)
 
+    def release_unwritten(self, storage: Storage, alias: Storage) -> None:
+        if self.workspace is not None and alias.pointer not in self.written:
+            self.workspace.release(storage.pointer)
+
     def allocate_result(self, value: IrValue) -> Storage:
         result_storage = self.result_storage.get(value)
-        return self.allocate_scratch(value.type) if result_storage is None else result_storage  # type: ignore[arg-type]
+        if result_storage is None:
+            return self.allocate_scratch(value.type)  # type: ignore[arg-type]
+        self.written.add(result_storage.pointer)
+        return result_storage
 
     def makes(self, type: Type) -> bool:
         return is_array(type) and not is_large(type)

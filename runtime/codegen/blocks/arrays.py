@@ -8,9 +8,9 @@ from ...ir import Block, Operation, Value
 from ...types import Type
 from .elements import is_small
 
-_BRANCHES = frozenset({"stablehlo.if", "stablehlo.case"})
+BRANCHES = frozenset({"stablehlo.if", "stablehlo.case"})
 _UPDATES = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
-_ALIASES = frozenset({"stablehlo.optimization_barrier", "stablehlo.reshape"})
+ALIASES = frozenset({"stablehlo.optimization_barrier", "stablehlo.reshape"})
 """Their results may lie in the memory of their operands."""
 FUSIONS = frozenset(f"nimblehlo.{name}" for name in ("fusion", "row_fusion", "reduction_fusion"))
 """They are the operations of their region, one by one."""
@@ -82,12 +82,12 @@ class _Walk:
             return self.update(operation)
         if operation.name == "stablehlo.while":
             return self.loop(operation)
-        if operation.name in _ALIASES:
+        if operation.name in ALIASES:
             for operand, result in zip(operation.operands, operation.results, strict=True):
                 self.homes[result] = self.home_of(operand)
         elif operation.name in FUSIONS:
             return self.fusion(operation)
-        elif operation.name in _BRANCHES:
+        elif operation.name in BRANCHES:
             return self.branches(operation)
         # Other regions work on elements: they neither use nor update arrays from outside.
         return None

@@ -139,11 +139,9 @@ def emit_while(
     """
     builder = emitter.builder
     cond, body = (region.block for region in operation.regions)
-    carried = [
-        _Carried(emitter, bound, _updated_array(emitter, body, number))
-        for number, bound in enumerate(initial)
-    ]
+    carried = [_Carried(emitter, body, number, bound) for number, bound in enumerate(initial)]
     left = None if budget is None else Variable(emitter, (budget,))
+    first = emitter.enter_loop()
     with While(builder) as goes_on:
         (condition,) = emitter.emit_block(cond, [one.read() for one in carried])
         (holds,) = emitter.at(condition, 0)
@@ -160,6 +158,7 @@ def emit_while(
             one.write(bound)
         if left is not None:
             left.set((builder.sub(*left.get(), I64(1)),))
+    emitter.leave_loop(first, [storage for one in carried for storage in one.storages])
     return [one.last() for one in carried], holds
 
 
@@ -184,34 +183,45 @@ def _preserved(emitter: Emitter, bound: Bound, homes: Sequence[Storage]) -> Boun
 class _Carried:
     """A value that a loop carries: elements in registers, an array in its home.
 
-    An array that each step makes anew takes turns between its home and another place: one step's is read
-    while the next one's is written, and none is copied.
+    An array that each step makes anew is made in its home where nothing reads the one before any more.
+    Otherwise it takes turns between its home and another place: one step's is read while the next one's is
+    written, and none is copied.
 
     Args:
+        body: the loop's.
+        number: of the carried value.
         initial: what it is bound to at first; an array's memory is its home, where it is left at last.
-        computed: the array that a step makes; None: it makes none.
 
     Attributes:
-        now: where the array lies that the step reads.
+        computed: the array that a step makes; None: it makes none.
+        now, following: where the array lies that the step reads, and where the next one is to be made.
+        storages: the memory of an array: its home, and the other place.
     """
 
-    def __init__(self, emitter: Emitter, initial: Bound, computed: IrValue | None) -> None:
-        self.emitter, self.computed = emitter, computed
-        self.home = self.now = initial if isinstance(initial, Storage) else None
+    def __init__(self, emitter: Emitter, body: Block, number: int, initial: Bound) -> None:
+        self.emitter, self.computed = emitter, _updated_array(emitter, body, number)
+        self.home = self.now = self.following = initial if isinstance(initial, Storage) else None
+        self.storages = [] if self.home is None else [self.home]
+        self.turns: Variable | None = None
         self.elements: list[Variable] = []
         if isinstance(initial, Elements):
             self.elements = [Variable(emitter, value) for value in initial.values]
-        elif computed is not None:
+        elif self.computed is not None and not emitter.may_replace(
+            body, body.arguments[number], self.computed
+        ):
             other: Any = emitter.allocate_scratch(initial.type)
+            self.storages.append(other)
             self.turns = Variable(emitter, (initial.pointer, other.pointer))
 
     def read(self) -> Bound:
         if self.home is None:
             return Elements(tuple([element.get() for element in self.elements]))
-        if self.computed is None:
-            return self.home
-        now, following = [Storage(self.home.type, pointer) for pointer in self.turns.get()]
-        self.now, self.emitter.result_storage[self.computed] = now, following
+        now = self.following = self.home
+        if self.turns is not None:
+            now, self.following = [Storage(self.home.type, pointer) for pointer in self.turns.get()]
+        if self.computed is not None:
+            self.emitter.result_storage[self.computed] = self.following
+        self.now = now
         return now
 
     def write(self, bound: Bound) -> None:
@@ -220,16 +230,18 @@ class _Carried:
             for element, value in zip(self.elements, bound.values, strict=True):
                 element.set(value)
             return
-        following = None if self.computed is None else self.emitter.result_storage[self.computed]
         pointer = bound.pointer if isinstance(bound, Storage) else None
-        if following is not None and pointer is following.pointer:
-            self.turns.set((following.pointer, self.now.pointer))
-        elif pointer is not self.now.pointer:
+        if self.turns is not None and self.following is not None:
+            if pointer is self.following.pointer:
+                self.turns.set((pointer, self.now.pointer))
+                return
+            self.emitter.release_unwritten(self.storages.pop(), self.following)
+        if pointer is not self.now.pointer:
             copy_all(self.emitter, self.now, bound)
 
     def last(self) -> Bound:
         """What the last value is bound to: an array's lies in its home."""
-        if self.home is None or self.computed is None:
+        if self.home is None or self.turns is None:
             return self.read()
         builder, (home, _) = self.emitter.builder, self.turns.get()
         with builder.if_then(builder.icmp_unsigned("!=", home, self.home.pointer)):

@@ -16,13 +16,14 @@ from typing import Any, ClassVar, Protocol
 
 from llvmlite import ir
 
-from ...ir import Block, Operation
+from ...ir import Block, Operation, captured_values
 from ...ir import Value as IrValue
 from ...ir.record import Record
 from ...types import TensorType, Type
 from ..coverage import MATHEMATICS, ViewOf
 from ..llvm.values import I64, Value, value_types
 from . import elements as tensors
+from .arrays import BRANCHES
 from .elements import MAX_ELEMENTS, Elements, Storage, is_large, is_plain, is_small
 
 Bound = Elements | Storage
@@ -177,6 +178,36 @@ class Emitter:
         """The operations that an operation's loop makes, it last, each behind those that it uses."""
         return [operation]
 
+    def values_read(self, operation: Operation) -> list[IrValue]:
+        """The values that an operation's code reads, those of operations that its loop makes included.
+
+        What the regions of branches use is read where they do.
+        """
+        operations = self.chain(operation)
+        computed = {one.result for one in operations[:-1]}
+        values = [value for one in operations for value in one.operands if value not in computed]
+        return values + ([] if operation.name in BRANCHES else captured_values(operation.regions))
+
+    def enter_loop(self) -> int:
+        """A loop begins; returns what `leave_loop` needs."""
+        return 0
+
+    def leave_loop(self, first: int, carried: Sequence[Storage]) -> None:
+        """A loop ends, whose iterations read and wrote `carried`.
+
+        Args:
+            first: what `enter_loop` returned.
+        """
+
+    def may_replace(self, body: Block, argument: IrValue, value: IrValue) -> bool:
+        """Whether an array that a loop's body makes can be made in the memory of the one before it.
+
+        Args:
+            argument: the carried array.
+            value: the next one.
+        """
+        return False
+
     def makes(self, type: Type) -> bool:
         """Whether operations make arrays of a type anew."""
         return False
@@ -223,6 +254,13 @@ class Emitter:
     def allocate_scratch(self, type: TensorType) -> Target:
         """Where a tensor can be made."""
         return Registers(type)
+
+    def release_unwritten(self, storage: Storage, alias: Storage) -> None:
+        """Give back memory that was meant for a result that was made elsewhere.
+
+        Args:
+            alias: the same memory by another pointer, which the result was offered.
+        """
 
     def allocate_result(self, value: IrValue) -> Target:
         """Where a result is made: where the caller wants it, or on its own."""

@@ -18,7 +18,7 @@ import os
 import pathlib
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...kernels.launch.cache_files import digest, digest_of_sources, folder, has_folder, keep, read
@@ -49,11 +49,22 @@ def key_of(description: str) -> str:
 def function_address(
     key: str, name: str, build: Build, is_brief: bool = False, symbols: Mapping[str, int] | None = None
 ) -> int:
-    """The address of the function `name`, valid as long as the process lives.
+    """The address of one function: see `function_addresses`."""
+    return function_addresses(key, (name,), build, is_brief, symbols)[0]
+
+
+def function_addresses(
+    key: str,
+    names: Sequence[str],
+    build: Build,
+    is_brief: bool = False,
+    symbols: Mapping[str, int] | None = None,
+) -> Sequence[int]:
+    """The addresses of functions of one module, valid as long as the process lives.
 
     Args:
         key: from `key_of`; the same key and name mean the same function.
-        name: the function's symbol, of external linkage.
+        names: the functions' symbols, of external linkage.
         build: called where neither this process nor the disk has the code.
         is_brief: the code's loops are short, so that LLVM should not take long over them.
         symbols: the addresses of what the code uses from outside; None: nothing.
@@ -61,7 +72,7 @@ def function_address(
     Raises:
         MemoryError: the process cannot map the code.
     """
-    return _machine().address(key, name, build, is_brief, symbols or {})
+    return _machine().addresses(key, names, build, is_brief, symbols or {})
 
 
 def is_quick(key: str) -> bool:
@@ -112,18 +123,20 @@ class _Machine:
         version = folder(self.folder) if self.folder else None
         return version / f"{key}.o" if version else None
 
-    def address(self, key: str, name: str, build: Build, is_brief: bool, symbols: Mapping[str, int]) -> int:
-        loaded_address = self.loaded.get((key, name))
-        if loaded_address is not None:
-            return loaded_address
+    def addresses(
+        self, key: str, names: Sequence[str], build: Build, is_brief: bool, symbols: Mapping[str, int]
+    ) -> Sequence[int]:
+        loaded = [self.loaded.get((key, name)) for name in names]
+        if None not in loaded:
+            return [address for address in loaded if address is not None]
         with _lock:
-            loaded_address = self.loaded.get((key, name))
-            if loaded_address is None:
+            if any((key, name) not in self.loaded for name in names):
                 require_address_space()
                 code = self.object_code(key, build, is_brief)
-                loaded_address = self.loaded[key, name] = self.load(code, name, symbols)
+                for name, address in zip(names, self.load(code, names, symbols), strict=True):
+                    self.loaded.setdefault((key, name), address)
                 self.keys.add(key)
-            return loaded_address
+            return [self.loaded[key, name] for name in names]
 
     def object_code(self, key: str, build: Build, is_brief: bool) -> bytes:
         """The machine code from the disk, or else compiled and kept there."""
@@ -158,16 +171,18 @@ class _Machine:
         vector_variants.define(llvm, module, builder)
         return module
 
-    def load(self, code: bytes, name: str, symbols: Mapping[str, int]) -> int:
-        """Load machine code; returns the address of its function."""
+    def load(self, code: bytes, names: Sequence[str], symbols: Mapping[str, int]) -> Sequence[int]:
+        """Load machine code; returns the addresses of its functions."""
         from .vector_variants import library_symbols
 
-        loading = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(name)
+        loading = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for name in names:
+            loading.export_symbol(name)
         for symbol, address in {**symbols, **library_symbols(code)}.items():
             loading.import_symbol(symbol, address)
         library = loading.link(self.compiler, f"library{len(self.libraries)}")
         self.libraries.append(library)
-        return int(library[name])
+        return [int(library[name]) for name in names]
 
 
 def _folder(target: str) -> str | None:

@@ -348,5 +348,5 @@ def _memories(attributes: Sequence[Mapping[str, Attribute]]) -> list[int]:
 
 def _is_slow(executable: Executable) -> bool:
     """Whether a first run may take long, for all that is known before it."""
-    needed = executable.memory()
+    needed = executable.memory_of_values()
     return needed.arguments + needed.results + needed.temporaries > MAX_QUICK_BYTES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Sequence
 from time import perf_counter
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...ir import Operation, Value, captured_values
 from ...ir.record import Record
 from ...ops.control.control import While
+from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.verify import views_under
 from ...specialize.outlining.loop_sharding import CarriedSharding, LoopShard, loop_shard
 from ...types import TensorType
@@ -128,8 +130,8 @@ def _iteration_work(loop: LoopToCompile, views: ViewOf) -> int:
     """What a step takes, about, in products."""
     from ...codegen import native_loop
 
-    workspace_bytes, multiplications = native_loop.native_loop_needs(loop.operation, views)
-    return multiplications + _MULTIPLICATIONS_PER_BYTE * workspace_bytes
+    computed_bytes, multiplications = native_loop.iteration_work(loop.operation, views)
+    return multiplications + _MULTIPLICATIONS_PER_BYTE * computed_bytes
 
 
 def is_long(view: While) -> bool:
@@ -247,6 +249,26 @@ class NativeLoop(Replaceable):
         return values, False
 
     @functools.cached_property
+    def scratch_bytes(self) -> int:
+        from ...codegen import native_loop
+
+        loop, views = self.loop, views_under(self.view.ordering)
+        workspaces = loop.count * native_loop.workspace_bytes(loop.operation, loop.captured, views)
+        return workspaces + (loop.count - 1) * self._copied_bytes()
+
+    def _copied_bytes(self) -> int:
+        """Bytes of the carried values of which each part but the first has a copy of its own."""
+        shard = self.loop.shard
+        if shard is None:
+            return 0
+        triples = zip(shard.carried, shard.operation.operands, self.unchanged, strict=True)
+        return sum(
+            bytes_of(operand.type)
+            for kind, operand, unchanged in triples
+            if not unchanged and _shard_stride(kind, operand.type) is None
+        )
+
+    @functools.cached_property
     def key(self) -> str:
         """Of the native code: equal loops share it."""
         from ...codegen.description import operation_description
@@ -273,9 +295,11 @@ class NativeLoop(Replaceable):
 
         is_brief = native_loop.operations_within(loop.operation) > _MAX_OPTIMIZED_OPERATIONS
         symbols = library_symbols([loop.operation], views)
-        address = machine.function_address(self.key, native_loop.NAME, text, is_brief, symbols)
-        workspace_bytes, work = native_loop.native_loop_needs(loop.operation, views)
-        iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (workspace_bytes + work + 1) + 1)
+        names = (native_loop.NAME, native_loop.WORKSPACE_BYTES)
+        address, size_address = machine.function_addresses(self.key, names, text, is_brief, symbols)
+        workspace_bytes = ctypes.CFUNCTYPE(ctypes.c_int64)(size_address)()
+        work = sum(native_loop.iteration_work(loop.operation, views))
+        iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (work + 1) + 1)
         iterations = max(1, min(iterations, count_limit(self.view.operation) or iterations))
         return LoopFunction(
             address, self.unchanged, workspace_bytes, iterations, CALL_SECONDS, self._shard_layout(views)

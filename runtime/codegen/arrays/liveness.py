@@ -1,0 +1,70 @@
+"""Which operation of a block is the last one that reads the memory of a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ...ir import Block, Operation, Value, captured_values
+from ..blocks.arrays import ALIASES, FUSIONS
+
+
+class Liveness:
+    """The last uses of a block's values.
+
+    Args:
+        block: whose operations are generated.
+        operations: these, in the order in which they are generated; without those that others compute.
+        values_read: gives the values that the code of an operation reads.
+        is_in_place: whether an operation's result lies in its first operand's memory.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        operations: Sequence[Operation],
+        values_read: Callable[[Operation], Iterable[Value]],
+        is_in_place: Callable[[Operation], bool],
+    ) -> None:
+        self.positions = {operation: position for position, operation in enumerate(operations)}
+        self._values_read, self._is_in_place = values_read, is_in_place
+        self._roots: dict[Value, Value] = {}
+        self._last: dict[Value, int] = {}
+        for position, operation in enumerate(operations):
+            self._last.update((self.root(value), position) for value in self.read(operation))
+            self._enter(operation)
+        self._last.update((self.root(value), len(operations)) for value in block.terminator.operands)
+
+    def root(self, value: Value) -> Value:
+        """The value whose memory a value has, which may be itself."""
+        return self._roots.get(value, value)
+
+    def read(self, operation: Operation) -> set[Value]:
+        """The values that an operation and its regions read."""
+        return {*self._values_read(operation), *captured_values(operation.regions)}
+
+    def is_last(self, operation: Operation, value: Value) -> bool:
+        """Whether nothing reads the memory of a value after an operation."""
+        return self._last.get(self.root(value), -1) <= self.positions[operation]
+
+    def is_own(self, value: Value) -> bool:
+        """Whether an operation of the block makes the memory of a value."""
+        return self.root(value).owner in self.positions
+
+    def _enter(self, operation: Operation) -> None:
+        """Follow the memory of results that lie in that of others."""
+        if operation.name in FUSIONS:
+            block = operation.regions[0].block
+            self._join(block.arguments, operation.operands)
+            for inner in block.operations[:-1]:
+                self._enter(inner)
+            self._join(operation.results, block.terminator.operands)
+        elif operation.name in ALIASES:
+            self._join(operation.results, operation.operands)
+        elif self._is_in_place(operation):
+            self._join(operation.results, operation.operands[:1])
+
+    def _join(self, values: Sequence[Value], others: Sequence[Value]) -> None:
+        for value, other in zip(values, others, strict=True):
+            root = self.root(other)
+            if root is not value:
+                self._roots[value] = root

@@ -1,0 +1,141 @@
+"""Memory for the arrays of a native function, each at an offset of one workspace.
+
+A function is generated statement by statement. An array is live from the statement that makes it to the last
+one that reads it; arrays that are never live at the same statement may have the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from ...types import TensorType
+from ..llvm.functions import aligned_scratch, opaque
+from ..llvm.values import I8, I64
+
+CACHE_LINE_BYTES = 64
+
+
+def scratch_bytes(type: TensorType) -> int:
+    """Bytes of memory for an array, in whole cache lines."""
+    return -(-type.size * type.dtype.itemsize // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
+
+
+class Buffer:
+    """The memory of an array.
+
+    Attributes:
+        bytes: its size.
+        first, last: the first and the last statement at which it is live.
+        offset: from the beginning of the workspace; 0 until `Workspace.place`.
+    """
+
+    __slots__ = ("_offset", "bytes", "first", "last")
+
+    def __init__(self, bytes: int, statement: int, offset: ir.Constant) -> None:
+        self.bytes = bytes
+        self.first = self.last = statement
+        self._offset = offset
+
+    @property
+    def offset(self) -> int:
+        return int(self._offset.constant)
+
+    @offset.setter
+    def offset(self, offset: int) -> None:
+        # Code refers to this constant, which is not written as text yet.
+        self._offset.constant = offset
+
+
+class Workspace:
+    """Memory for arrays, which begins at a cache line. What is generated uses it before it has a size.
+
+    Args:
+        pointer: to it, of the function that is generated; None: it lies on the stack.
+    """
+
+    def __init__(self, builder: ir.IRBuilder, pointer: ir.Value | None = None) -> None:
+        self._memory: ir.Value | None = None
+        if pointer is None:
+            with builder.goto_entry_block():
+                pointer = opaque(aligned_scratch(builder, I8, 1))
+            self._memory = pointer.pointer
+        self.pointer = pointer
+        self.statement = 0
+        self.buffers: dict[ir.Value, Buffer] = {}
+
+    def allocate(self, builder: ir.IRBuilder, type: TensorType) -> ir.Value:
+        """Memory for an array, which is live at this statement."""
+        offset = I64(0)
+        with builder.goto_entry_block():
+            address = builder.gep(self.pointer, [offset], inbounds=True, source_etype=I8)
+        self.buffers[address] = Buffer(scratch_bytes(type), self.statement, offset)
+        return address
+
+    def release(self, pointer: ir.Value) -> None:
+        """Give back memory that nothing writes to or reads."""
+        self.buffers[pointer].bytes = 0
+
+    def use(self, pointers: Iterable[ir.Value]) -> None:
+        """Keep arrays live up to this statement; other memory is left out."""
+        for pointer in pointers:
+            buffer = self.buffers.get(pointer)
+            if buffer is not None:
+                buffer.last = self.statement
+
+    def end_loop(self, start: int) -> None:
+        """Keep live what a loop uses that was made before its first statement: each iteration uses it."""
+        self.statement += 1
+        for buffer in self.buffers.values():
+            if buffer.first <= start < buffer.last:
+                buffer.last = self.statement
+
+    def place(self) -> int:
+        """Give all arrays their offsets; returns the bytes that they take together."""
+        buffers = [buffer for buffer in self.buffers.values() if buffer.bytes]
+        offsets = place([(buffer.first, buffer.last, buffer.bytes) for buffer in buffers])
+        for buffer, offset in zip(buffers, offsets, strict=True):
+            buffer.offset = offset
+        total = max([buffer.offset + buffer.bytes for buffer in buffers], default=0)
+        if self._memory is not None:
+            self._memory.allocated_type = ir.ArrayType(I8, total)
+        return total
+
+
+def place(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
+    """Offsets for arrays so that no two that are live at the same statement overlap.
+
+    The largest come first. Each goes to the smallest gap that holds it, or else behind all that are live with
+    it.
+
+    Args:
+        intervals: of each array the first and the last statement at which it is live, and its bytes.
+    """
+    count = len(intervals)
+    table = np.array(intervals, np.int64).reshape(count, 3)
+    first, last, sizes = table.T
+    offsets = np.zeros(count, np.int64)
+    order = np.lexsort((first, first - last, -sizes))
+    first, last, sizes = first[order], last[order], sizes[order]
+    placed = np.zeros(count, np.int64)
+    for number in range(count):
+        is_live = (first[:number] <= last[number]) & (last[:number] >= first[number])
+        placed[number] = _best_gap(placed[:number][is_live], sizes[:number][is_live], int(sizes[number]))
+    offsets[order] = placed
+    return [int(offset) for offset in offsets]
+
+
+def _best_gap(starts: Any, sizes: Any, needed: int) -> int:
+    """The offset of the smallest gap between arrays that holds so many bytes, or the end of all."""
+    if not len(starts):
+        return 0
+    order = np.argsort(starts, kind="stable")
+    starts = starts[order]
+    ends = np.maximum.accumulate(starts + sizes[order])
+    begins = np.concatenate(([0], ends[:-1]))
+    gaps = starts - begins
+    fitting = np.flatnonzero(gaps >= needed)
+    return int(ends[-1] if not len(fitting) else begins[fitting[np.argmin(gaps[fitting])]])

@@ -1,0 +1,148 @@
+"""Arrays of native code share bytes where no statement needs both, and give the same bits."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.codegen.arrays.workspace import place
+from nimblehlo.plan import all_steps
+from nimblehlo.plan.implementations.native_loops import NativeLoop
+from tests.fuzzing.loops import random_loop
+
+ARRAY, ARRAY_BYTES = "tensor<64xf32>", 256
+
+LOOP = """
+func.func @main(%n: tensor<i32>, %x: tensor<64xf32>, %y: tensor<64xf32>)
+    -> (tensor<64xf32>, tensor<64xf32>) {{
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %all:3 = stablehlo.while(%i = %zero, %v = %x, %w = %y) : tensor<i32>, tensor<64xf32>, tensor<64xf32>
+  cond {{
+    %go = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %go : tensor<i1>
+  }} do {{
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %next = stablehlo.add %i, %one : tensor<i32>
+    {body}
+    stablehlo.return %next, {handed_on} : tensor<i32>, tensor<64xf32>, tensor<64xf32>
+  }}
+  return %all#1, %all#2 : tensor<64xf32>, tensor<64xf32>
+}}
+"""
+
+
+def reversals(source: str, count: int) -> tuple[str, str]:
+    """The text of sines of reversals, one after the other, and the last one's name."""
+    lines = []
+    for _ in range(count):
+        lines.append(f"{source}r = stablehlo.reverse {source}, dims = [0] : {ARRAY}")
+        lines.append(f"{source}rs = stablehlo.sine {source}r : {ARRAY}")
+        source = f"{source}rs"
+    return "\n".join(lines), source
+
+
+def case(first: str, second: str) -> str:
+    """A choice by the number of the iteration, of two blocks that begin with reversals of an array."""
+    regions = []
+    for source in (first, second):
+        text, last = reversals(source, 3)
+        regions.append(f"{{\n{text}\nstablehlo.return {last} : {ARRAY}\n}}")
+    return f'%c = "stablehlo.case"(%i) ({", ".join(regions)}) : (tensor<i32>) -> {ARRAY}'
+
+
+def inner_loop(body: str, handed_on: str) -> str:
+    """A loop on `%u`, which begins as `%w`."""
+    return f"""%inner:2 = stablehlo.while(%j = %zero, %u = %w) : tensor<i32>, {ARRAY}
+    cond {{
+      %more = stablehlo.compare LT, %j, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %more : tensor<i1>
+    }} do {{
+      %after = stablehlo.add %j, %one : tensor<i32>
+      {body}
+      stablehlo.return %after, {handed_on} : tensor<i32>, {ARRAY}
+    }}"""
+
+
+def scratch_arrays(body: str, handed_on: str) -> float:
+    """How many arrays the workspace of the loop has room for; its results are those of its plan."""
+    text = LOOP.format(body=body, handed_on=handed_on)
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    (loop,) = [
+        step.implementation
+        for step in all_steps(executable._only._plan)
+        if isinstance(step.implementation, NativeLoop) and not step.implementation.is_inner
+    ]
+    inputs = [np.int32(5), *np.random.default_rng(0).standard_normal((2, 64)).astype(np.float32)]
+    expected = nimblehlo.compile(text, options=Options(compile="never"))(*inputs)
+    for result, other in zip(executable(*inputs), expected, strict=True):
+        assert result.tobytes() == other.tobytes()
+    counted, of_values = executable.memory().temporaries, executable.memory_of_values().temporaries
+    assert of_values <= counted <= of_values + loop.scratch_bytes
+    return loop.scratch_bytes / ARRAY_BYTES
+
+
+CHAIN, LAST = reversals("%v", 7)
+LONG_INNER, LAST_OF_INNER = reversals("%u", 4)
+
+SCRATCH = {
+    "an elementwise update is made in place": ("%s = stablehlo.add %v, %w : " + ARRAY, "%s, %w", 0),
+    "another one takes turns": (f"%s = stablehlo.reverse %v, dims = [0] : {ARRAY}", "%s, %w", 1),
+    "a value that is read later takes turns": (
+        f"%s = stablehlo.add %v, %w : {ARRAY}\n%t = stablehlo.multiply %w, %v : {ARRAY}",
+        "%s, %t",
+        1,
+    ),
+    "arrays that are exchanged": ("", "%w, %v", 2),
+    "a chain needs two arrays besides": (CHAIN, f"{LAST}, %w", 2),
+    "branches overlap": (case("%v", "%w"), "%c, %w", 3),
+    "an inner loop": (inner_loop(LONG_INNER, LAST_OF_INNER), "%inner#1, %v", 3),
+    "an array that an inner loop reads lives as long": (
+        f"%k = stablehlo.reverse %v, dims = [0] : {ARRAY}\n"
+        + inner_loop(
+            f"%s = stablehlo.add %u, %k : {ARRAY}\n%t = stablehlo.reverse %s, dims = [0] : {ARRAY}", "%t"
+        ),
+        "%inner#1, %v",
+        3,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCRATCH)
+def test_arrays_share_bytes(name: str) -> None:
+    body, handed_on, count = SCRATCH[name]
+    assert scratch_arrays(body, handed_on) == count
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_loops(seed: int) -> None:
+    text, inputs = random_loop(seed)
+    results = nimblehlo.compile(text, options=Options(compile="eager"))(*inputs)
+    expected = nimblehlo.compile(text, options=Options(compile="never"))(*inputs)
+    for result, other in zip(results, expected, strict=True):
+        assert np.array_equal(result, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_arrays_that_are_live_together_do_not_overlap(seed: int) -> None:
+    chosen = random.Random(seed)
+    intervals = []
+    for _ in range(60):
+        first = chosen.randint(0, 100)
+        intervals.append((first, first + chosen.randint(0, 30), 64 * chosen.randint(1, 40)))
+    offsets = place(intervals)
+    held = [(*interval, offset) for interval, offset in zip(intervals, offsets, strict=True)]
+    for number, (first, last, size, offset) in enumerate(held):
+        for other_first, other_last, other_size, other in held[:number]:
+            if first <= other_last and other_first <= last:
+                assert offset + size <= other or other + other_size <= offset
+    end = max(size + offset for _, _, size, offset in held)
+    live = [sum(size for a, b, size, _ in held if a <= now <= b) for now in range(131)]
+    assert max(live) <= end <= 1.25 * max(live)
+
+
+def test_nothing_needs_no_memory() -> None:
+    assert place([]) == []
