@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ..ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute, Operation, Value
+from ..ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute, Operation
 from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, TensorType
 
 ViewOf = Callable[[Operation], Any]
@@ -183,12 +183,6 @@ def element_types(operation: Operation) -> list[ElementType] | None:
         if isinstance(type, TensorType) and isinstance(type.element_type, ElementType)
     ]
     return problems if len(problems) == len(types) else None
-
-
-def element_type_of(value: Value) -> ElementType:
-    """The element type of a tensor that is not quantized."""
-    assert isinstance(value.type, TensorType) and isinstance(value.type.element_type, ElementType)
-    return value.type.element_type
 
 
 def covers(name: str, type: ElementType) -> bool:

@@ -36,7 +36,7 @@ from .location import (
     source_line,
 )
 from .module import Module
-from .operation import Block, Function, Operation, Region, Value
+from .operation import Block, Function, Operation, Region, Value, plain_element_type, tensor_type
 
 __all__ = [
     "UNKNOWN",
@@ -77,6 +77,8 @@ __all__ = [
     "Value",
     "captured_values",
     "copy_region",
+    "plain_element_type",
     "source_line",
+    "tensor_type",
     "used_values",
 ]

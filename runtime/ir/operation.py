@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from ..types import FunctionType, Type
+from ..types import ElementType, FunctionType, TensorType, Type
 from .attributes import Attribute
 from .location import UNKNOWN, Location
 
@@ -222,3 +222,16 @@ class Function:
 
     def __repr__(self) -> str:
         return f"Function(@{self.name} : {self.type})"
+
+
+def tensor_type(value: Value) -> TensorType:
+    """The type of a value that is a tensor."""
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def plain_element_type(value: Value) -> ElementType:
+    """The element type of a value that is a tensor and not quantized."""
+    element_type = tensor_type(value).element_type
+    assert isinstance(element_type, ElementType)
+    return element_type

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..ir import Block
+from ..ir import Block, tensor_type
 from ..ops.control.control import While
 from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Op
@@ -15,7 +15,6 @@ from ..ops.framework.op_registry import COMMUNICATING
 from ..ops.internal.fusion import Fusion, ReductionFusion, RowFusion, StepFusion
 from ..ops.numerics.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
-from ..specialize.utils.rewriter import tensor_type
 from .implementation import Implementation, NoCode, Pairs, Prepared
 from .implementations.elementwise_fusion import NestCode, block_of, is_generated
 from .implementations.kernels import kernel_for

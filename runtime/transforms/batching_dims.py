@@ -24,6 +24,7 @@ from ..ir import (
     StructAttribute,
     Value,
     copy_region,
+    tensor_type,
 )
 from ..ops.framework.verify import verify, view_of
 from ..types import DYNAMIC, ELEMENT_TYPES, ElementType, TensorType, storage_range
@@ -164,7 +165,7 @@ class _Decomposition:
 
     def longer(self, indices: Value, vector_dim: int, dims: Sequence[int], sizes: Sequence[int]) -> Value:
         """Indices whose vectors begin with their own index along each of `dims`, whose sizes are given."""
-        type = _tensor(indices)
+        type = tensor_type(indices)
         element_type = type.element_type
         assert isinstance(element_type, ElementType)
         padded_sizes = [max(size, type.shape[d]) for d, size in zip(dims, sizes, strict=True)]
@@ -173,19 +174,18 @@ class _Decomposition:
             indices = self.create("stablehlo.convert", [indices], type.with_element_type(_I64))
         if vector_dim == type.rank:
             indices = self.with_vectors_of_one(indices)
-        shape = list(_tensor(indices).shape)
+        shape = list(tensor_type(indices).shape)
         length = shape[vector_dim]
         shape[vector_dim] = 1
         components = [self.iota(indices, shape, dim, vector_dim) for dim in dims]
         shape[vector_dim] = DYNAMIC if length == DYNAMIC else length + len(components)
         attributes = {"dimension": _integer(vector_dim)}
-        return self.create(
-            "stablehlo.concatenate", [*components, indices], _tensor(indices).with_shape(shape), attributes
-        )
+        type = tensor_type(indices).with_shape(shape)
+        return self.create("stablehlo.concatenate", [*components, indices], type, attributes)
 
     def with_vectors_of_one(self, indices: Value) -> Value:
         """Indices with a last dimension of size 1."""
-        type = _tensor(indices)
+        type = tensor_type(indices)
         longer = TensorType(
             (*type.shape, 1), type.element_type, None if type.bounds is None else (*type.bounds, DYNAMIC)
         )
@@ -196,7 +196,7 @@ class _Decomposition:
 
     def iota(self, indices: Value, shape: Sequence[int], dimension: int, vector_dim: int) -> Value:
         """Numbers that count along a dimension, one for each index vector."""
-        type = _tensor(indices).with_shape(shape)
+        type = tensor_type(indices).with_shape(shape)
         attributes = {"iota_dimension": _integer(dimension)}
         if type.is_static:
             return self.create("stablehlo.iota", [], type, attributes)
@@ -230,11 +230,6 @@ class _Decomposition:
         operation = Operation(name, operands, [type], attributes, location=self.location)
         self.operations.append(operation)
         return operation.result
-
-
-def _tensor(value: Value) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    return value.type
 
 
 def _integer(value: int) -> IntegerAttribute:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from llvmlite import ir
 
-from ...ir import Operation
+from ...ir import Operation, plain_element_type
 from ...ir import Value as IrValue
 from ...types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType
-from ..coverage import ViewOf, element_type_of
+from ..coverage import ViewOf
 from ..elementwise.elementwise import emit
 from ..llvm.values import I64, Value, constant_element, rounded, value_types, wrapped
 from .iteration_space import IndexMap
@@ -54,7 +54,7 @@ class ElementEmitter:
         if operation.name == "stablehlo.iota":
             axis = self.iota_axis(operation)
             index = I64(0) if axis is None else self.index(axis, point)
-            return _index_to_element(self.builder, index, element_type_of(value))
+            return _index_to_element(self.builder, index, plain_element_type(value))
         operands = [self.element(operand, point, elements) for operand in operation.operands]
         if operation.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
             return operands[0]

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ...ir import Block, DenseElementsAttribute, Operation, Value
+from ...ir import Block, DenseElementsAttribute, Operation, Value, plain_element_type
 from ...ir.affine import row_major_strides
 from ...types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, ElementType
-from ..coverage import ViewOf, element_type_of, emits
+from ..coverage import ViewOf, emits
 
 IndexMap = tuple[int | None, ...]
 """For each dimension of a value its dimension of the iteration space; None for size 1."""
@@ -105,7 +105,7 @@ def accumulator_types(operation: Operation, accumulate: str = "wide") -> list[El
             ("wide"), those of all floats in f64 ("float64"), or in their own type ("declared").
     """
     body = operation.regions[0].block
-    types = [element_type_of(value) for value in body.terminator.operands]
+    types = [plain_element_type(value) for value in body.terminator.operands]
     (type, *others) = types
     if others or type.category != FLOAT or reducer_name(body) not in SUMS_AND_PRODUCTS:
         return types

@@ -12,12 +12,12 @@ from typing import Any
 
 from llvmlite import ir
 
-from ...ir import Block, Operation
+from ...ir import Block, Operation, plain_element_type
 from ...ir import Value as IrValue
 from ...types import FLOAT, ElementType
 from ..blocks import Bound, Elements, Emitter
 from ..blocks.emitter import instructions
-from ..coverage import ViewOf, element_type_of
+from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch
 from ..llvm.loops import Loop
 from ..llvm.values import I64, Value, rounded, stored_type, value_types
@@ -79,7 +79,7 @@ class Reducer:
     @property
     def is_widening(self) -> bool:
         """Whether the accumulator is wider than what the body takes."""
-        return len(self.types) == 1 and self.types[0] is not element_type_of(self.body.arguments[0])
+        return len(self.types) == 1 and self.types[0] is not plain_element_type(self.body.arguments[0])
 
     def enter(self, values: Sequence[Value]) -> list[Value]:
         """Convert elements of all inputs to the accumulators' types."""
@@ -108,7 +108,7 @@ class Reducer:
         """The results from the init values and the totals."""
         results, finished = self.combine(self.enter(initial), totals), []
         for value, accumulator, result in zip(results, self.types, self.operation.results, strict=True):
-            type = element_type_of(result)
+            type = plain_element_type(result)
             finished.append(value if accumulator is type else (rounded(self.builder, type, value[0]),))
         return finished
 

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from ...ir import Block, Operation
+from ...ir import Block, Operation, plain_element_type
 from ...ir import Value as IrValue
 from ...types import ELEMENT_TYPES
 from ..blocks.emitter import instructions
-from ..coverage import ViewOf, element_type_of
+from ..coverage import ViewOf
 from ..elementwise.elementwise import side_by_side
 from ..llvm.functions import internal_function
 from ..llvm.loops import Loop, address_of, min_index
@@ -142,14 +142,15 @@ class _BlockFunction(ElementEmitter):
         raise NotImplementedError
 
     def load(self, value: IrValue, point: Point) -> Value:
-        return load(self.builder, element_type_of(value), self.address(self.arguments[value], value, point))
+        address = self.address(self.arguments[value], value, point)
+        return load(self.builder, plain_element_type(value), address)
 
     def address(self, pointer: ir.Value, value: IrValue, point: Point) -> ir.Value:
         """The address of a value's element at a point."""
         strides = self.plan.strides(value)
         assert strides is not None
         return address_of(
-            self.builder, pointer, self.offset(strides, point), stored_type(element_type_of(value))
+            self.builder, pointer, self.offset(strides, point), stored_type(plain_element_type(value))
         )
 
     def offset(self, strides: Strides, point: Point) -> ir.Value:
@@ -218,7 +219,7 @@ class _BlockFunction(ElementEmitter):
             for result, pointer in self.results:
                 if result in finished:
                     address = self.address(pointer, result, point)
-                    store(builder, element_type_of(result), finished[result], address)
+                    store(builder, plain_element_type(result), finished[result], address)
 
 
 class _Blocks(_BlockFunction):
@@ -254,7 +255,7 @@ class _Blocks(_BlockFunction):
         for result, pointer in self.results:
             if result not in totals:
                 value = self.element(result, point, elements)
-                store(self.builder, element_type_of(result), value, self.address(pointer, result, point))
+                store(self.builder, plain_element_type(result), value, self.address(pointer, result, point))
         return values
 
 
@@ -314,12 +315,13 @@ class _RowBlocks(_Blocks):
         operands = [self._stored(value) for value in reducer.operation.operands[: len(reducer.types)]]
         for value, type in zip(operands, reducer.types, strict=True):
             strides = self.plan.strides(value) if value in self.arguments else None
-            is_widened = element_type_of(value) is BF16 and type is ELEMENT_TYPES["f32"]
-            if strides is None or strides.reduced != 1 or not (is_widened or type is element_type_of(value)):
+            element_type = plain_element_type(value)
+            is_widened = element_type is BF16 and type is ELEMENT_TYPES["f32"]
+            if strides is None or strides.reduced != 1 or not (is_widened or type is element_type):
                 return None
         point = (self.outer, self.first, I64(0))
         pointers = [self.address(self.arguments[value], value, point) for value in operands]
-        return OperandArrays(self.builder, [element_type_of(value) for value in operands], pointers)
+        return OperandArrays(self.builder, [plain_element_type(value) for value in operands], pointers)
 
     def _stored(self, value: IrValue) -> IrValue:
         """The argument of bf16 that a value is converted from, else the value itself."""
@@ -327,7 +329,7 @@ class _RowBlocks(_Blocks):
         if not isinstance(owner, Operation) or owner.name != "stablehlo.convert":
             return value
         (source,) = owner.operands
-        return source if source in self.arguments and element_type_of(source) is BF16 else value
+        return source if source in self.arguments and plain_element_type(source) is BF16 else value
 
 
 class _ColumnBlocks(_Blocks):

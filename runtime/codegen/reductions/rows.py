@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from ...ir import Block, Operation
+from ...ir import Block, Operation, plain_element_type
 from ...ir import Value as IrValue
 from ...types import ElementType
-from ..coverage import ViewOf, element_type_of
+from ..coverage import ViewOf
 from ..elementwise.elementwise import side_by_side
 from ..llvm.functions import aligned_scratch, outlined_function
 from ..llvm.loops import Loop, address_of, min_index
@@ -91,7 +91,7 @@ class _Rows(ElementEmitter):
         self.pointers = dict(zip(block.arguments, self.function.args[2:], strict=False))
         self.result_pointers = self.function.args[2 + len(block.arguments) :]
         self.stack_buffers = {
-            value: aligned_scratch(self.builder, stored_type(element_type_of(value)), group * plan.columns)
+            value: aligned_scratch(self.builder, stored_type(plain_element_type(value)), group * plan.columns)
             for value in plan.buffered
             if not self._is_buffered_in_result(value)
         }
@@ -127,7 +127,7 @@ class _Rows(ElementEmitter):
             position = list(self.block.terminator.operands).index(value)
             return self._row_address(self.result_pointers[position], value)
         start = self.builder.mul(self.row_in_group, I64(self.plan.columns))
-        return address_of(self.builder, scratch, start, stored_type(element_type_of(value)))
+        return address_of(self.builder, scratch, start, stored_type(plain_element_type(value)))
 
     def _reducers(self, pass_index: int) -> dict[Reducer, tuple[OperandArrays, OperandArrays]]:
         """The reductions of a pass with two buffers each, allocated once for all rows."""
@@ -135,7 +135,7 @@ class _Rows(ElementEmitter):
         for operation in reductions_in_pass(self.plan, self.block, pass_index):
             reducer = Reducer(self.builder, operation, self.view_of)
             reducers[reducer] = reducer.allocate(self.plan.columns), reducer.allocate(self.plan.columns)
-            stored = stored_type(element_type_of(operation.result))
+            stored = stored_type(plain_element_type(operation.result))
             self.reduced_buffers[operation.result] = aligned_scratch(self.builder, stored, self.group)
         return reducers
 
@@ -154,18 +154,18 @@ class _Rows(ElementEmitter):
                 values, scratch = reducer.arrays([source]), (first, second)
             totals = reduce_row(reducer, values, scratch, self.plan.columns)
             (self.rows[result],) = reducer.finish([self.row_value(initial)], totals)
-            store(self.builder, element_type_of(result), self.rows[result], self._reduced_address(result))
+            store(self.builder, plain_element_type(result), self.rows[result], self._reduced_address(result))
 
     def _reduced_address(self, value: IrValue) -> ir.Value:
         """The address of the current row's value of a reduction."""
-        stored = stored_type(element_type_of(value))
+        stored = stored_type(plain_element_type(value))
         return address_of(self.builder, self.reduced_buffers[value], self.row_in_group, stored)
 
     def _store_row_values(self) -> None:
         for position, value in enumerate(self.block.terminator.operands):
             if not self.plan.varies_along_columns(value):
                 pointer = self._row_address(self.result_pointers[position], value)
-                store(self.builder, element_type_of(value), self.row_value(value), pointer)
+                store(self.builder, plain_element_type(value), self.row_value(value), pointer)
 
     def _targets(
         self, reducers: dict[Reducer, tuple[OperandArrays, OperandArrays]]
@@ -181,16 +181,16 @@ class _Rows(ElementEmitter):
                 stride = self.plan.column_stride(value)
                 assert stride is not None
                 pointer = self._row_address(self.result_pointers[position], value)
-                targets.append((value, element_type_of(value), pointer, stride))
+                targets.append((value, plain_element_type(value), pointer, stride))
         for value in self.stack_buffers:
             if value in outputs:
-                targets.append((value, element_type_of(value), self.buffers[value], 1))
+                targets.append((value, plain_element_type(value), self.buffers[value], 1))
         return targets
 
     def _in_memory(self, reducer: Reducer) -> ir.Value | None:
         """The address of a reduction's operand, if it is contiguous in memory in the accumulator type."""
         value = reducer.operation.operands[0]
-        if reducer.types[0] is not element_type_of(value):
+        if reducer.types[0] is not plain_element_type(value):
             return None
         if value in self.buffers:
             return self.buffers[value]
@@ -228,20 +228,20 @@ class _Rows(ElementEmitter):
     def row_value(self, value: IrValue) -> Value:
         """A value that is the same for all columns, computed here or before."""
         if value not in self.rows and value in self.reduced_buffers:
-            self.rows[value] = load(self.builder, element_type_of(value), self._reduced_address(value))
+            self.rows[value] = load(self.builder, plain_element_type(value), self._reduced_address(value))
         return super().element(value, (), self.rows)
 
     def element(self, value: IrValue, point: Point, elements: dict[IrValue, Value]) -> Value:
         if not self.plan.varies_along_columns(value):
             return self.row_value(value)
         if value not in elements and self._is_buffered(value):
-            type = element_type_of(value)
+            type = plain_element_type(value)
             address = address_of(self.builder, self.buffers[value], point[0], stored_type(type))
             elements[value] = load(self.builder, type, address)
         return super().element(value, point, elements)
 
     def load(self, value: IrValue, point: Point) -> Value:
-        pointer, type = self._row_address(self.pointers[value], value), element_type_of(value)
+        pointer, type = self._row_address(self.pointers[value], value), plain_element_type(value)
         stride = self.plan.column_stride(value)
         if point and stride:
             offset = point[0] if stride == 1 else self.builder.mul(point[0], I64(stride))
@@ -261,4 +261,4 @@ class _Rows(ElementEmitter):
         for index, stride in zip(self.indices, self.plan.strides(value), strict=False):
             if stride:
                 offset = self.builder.add(offset, self.builder.mul(index, I64(stride)))
-        return address_of(self.builder, pointer, offset, stored_type(element_type_of(value)))
+        return address_of(self.builder, pointer, offset, stored_type(plain_element_type(value)))

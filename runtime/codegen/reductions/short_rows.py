@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from ...ir import Block, Operation
+from ...ir import Block, Operation, plain_element_type
 from ...ir import Value as IrValue
-from ..coverage import ViewOf, element_type_of
+from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch, outlined_function
 from ..llvm.loops import Loop, address_of
 from ..llvm.values import I64, Value, load, store, stored_type
@@ -51,7 +51,7 @@ def short_row_group(plan: RowTilePlan, block: Block, size: int) -> int | None:
         size: rows of a task.
     """
     values = [*block.arguments, *block.terminator.operands, *plan.buffered]
-    itemsizes = [element_type_of(value).dtype.itemsize for value in values]
+    itemsizes = [plain_element_type(value).dtype.itemsize for value in values]
     if plan.columns > _MAX_COLUMNS or plan.rows < _MIN_ROWS or max(itemsizes) > MAX_TILED_ITEMSIZE:
         return None
     matrices = [value for value in values if plan.varies_along_columns(value) and _varies(plan, value)]
@@ -133,7 +133,7 @@ class ShortRows(ElementEmitter):
 
     def _allocate(self, value: IrValue) -> ir.Value:
         columns = self.plan.columns if self.plan.varies_along_columns(value) else 1
-        return aligned_scratch(self.builder, stored_type(element_type_of(value)), columns * self.group)
+        return aligned_scratch(self.builder, stored_type(plain_element_type(value)), columns * self.group)
 
     def _load_operands(self) -> None:
         """Load all operands that depend on the row into scratch memory."""
@@ -142,7 +142,7 @@ class ShortRows(ElementEmitter):
             if _varies(self.plan, value):
                 self.scratch_buffers[value] = scratch = self._allocate(value)
                 columns = self.plan.columns if self.plan.varies_along_columns(value) else 1
-                self._clear(scratch, element_type_of(value).dtype.itemsize, columns * self.group)
+                self._clear(scratch, plain_element_type(value).dtype.itemsize, columns * self.group)
                 self._copy(value, pointer, scratch, is_load=True)
         counted = [operation for operation in self.block.operations if operation.name == "stablehlo.iota"]
         for axis in dict.fromkeys(map(self.iota_axis, counted)):
@@ -168,13 +168,13 @@ class ShortRows(ElementEmitter):
         for index, step in zip(indices, self.plan.strides(value), strict=False):
             if step:
                 offset = builder.add(offset, builder.mul(index, I64(step)))
-        item = ir.IntType(8 * element_type_of(value).dtype.itemsize)
+        item = ir.IntType(8 * plain_element_type(value).dtype.itemsize)
         return address_of(builder, pointer, offset, item)
 
     def _copy(self, value: IrValue, pointer: ir.Value, scratch: ir.Value, is_load: bool) -> None:
         """Transpose a value's rows to or from scratch memory: full tiles in registers, then elements."""
         builder, plan = self.builder, self.plan
-        itemsize, columns = element_type_of(value).dtype.itemsize, plan.columns
+        itemsize, columns = plain_element_type(value).dtype.itemsize, plan.columns
         first: ir.Value = I64(0)
         if plan.varies_along_columns(value) and _is_contiguous(plan, value):
             lanes = tile_lanes(itemsize)
@@ -205,7 +205,7 @@ class ShortRows(ElementEmitter):
         self, value: IrValue, pointer: ir.Value, scratch: ir.Value, row: ir.Value, is_load: bool
     ) -> None:
         builder = self.builder
-        item = ir.IntType(8 * element_type_of(value).dtype.itemsize)
+        item = ir.IntType(8 * plain_element_type(value).dtype.itemsize)
         start, step = self._row_address(pointer, value, row), self.plan.column_stride(value)
         columns = self.plan.columns if self.plan.varies_along_columns(value) else 1
         assert step is not None
@@ -261,7 +261,7 @@ class ShortRows(ElementEmitter):
         """Compute values at a point and store them into scratch memory."""
         for value, scratch in scratch_buffers.items():
             element = self.element(value, point, elements)
-            store(self.builder, element_type_of(value), element, self._address(value, scratch, point))
+            store(self.builder, plain_element_type(value), element, self._address(value, scratch, point))
 
     def _work(self) -> int:
         merged = [
@@ -279,7 +279,7 @@ class ShortRows(ElementEmitter):
             point = (I64(0), row)
             element = self.element(initial, point, {})
             (value,) = reducer.finish([element], totals.load(row))
-            store(self.builder, element_type_of(result), value, self._address(result, scratch, point))
+            store(self.builder, plain_element_type(result), value, self._address(result, scratch, point))
         self.scratch_buffers[result] = scratch
 
     def _compute_row_values(self, values: Sequence[IrValue]) -> None:
@@ -321,17 +321,17 @@ class ShortRows(ElementEmitter):
         column, row = point
         if self.plan.varies_along_columns(value):
             row = self.builder.add(self.builder.mul(column, I64(self.group)), row)
-        return address_of(self.builder, scratch, row, stored_type(element_type_of(value)))
+        return address_of(self.builder, scratch, row, stored_type(plain_element_type(value)))
 
     def element(self, value: IrValue, point: Point, elements: dict[IrValue, Value]) -> Value:
         scratch = self.scratch_buffers.get(value)
         if scratch is not None and value not in elements:
             address = self._address(value, scratch, point)
-            elements[value] = load(self.builder, element_type_of(value), address)
+            elements[value] = load(self.builder, plain_element_type(value), address)
         return super().element(value, point, elements)
 
     def load(self, value: IrValue, point: Point) -> Value:
-        stride, type = self.plan.column_stride(value), element_type_of(value)
+        stride, type = self.plan.column_stride(value), plain_element_type(value)
         assert stride is not None
         offset = self.builder.mul(point[0], I64(stride))
         return load(

@@ -15,7 +15,8 @@ from typing import Any
 from llvmlite import ir
 
 from ...ir import Value as IrValue
-from ..coverage import ViewOf, element_type_of
+from ...ir import plain_element_type
+from ..coverage import ViewOf
 from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, Value, stored_type
@@ -50,7 +51,7 @@ class ScanFunctions:
         self.module = module
         self.layout = layout
         self.captured = passed
-        self.types = [element_type_of(value) for value in view.body.block.terminator.operands]
+        self.types = [plain_element_type(value) for value in view.body.block.terminator.operands]
         self.body = RegionFunction(module, view.body, passed, view_of)
 
     def begin(self, name: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from llvmlite import ir
 
-from ...ir import Block, Operation, Region, captured_values
+from ...ir import Block, Operation, Region, captured_values, plain_element_type
 from ...ir import Value as IrValue
 from ...types import ElementType, TensorType
 from ..blocks import (
@@ -28,7 +28,7 @@ from ..blocks import (
 )
 from ..blocks.elements import element_count, flat
 from ..blocks.emitter import emit_rule_of, instructions
-from ..coverage import ViewOf, element_type_of
+from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch
 from ..llvm.values import I64, POINTER, Value, load, store, stored_type, value_types
 
@@ -134,7 +134,7 @@ def _types(value: IrValue) -> list[ir.Type]:
     """The parameter types of a value: those of its elements, or a pointer."""
     if not is_small(value.type):
         return [POINTER]
-    return list(value_types(element_type_of(value))) * element_count(value.type)
+    return list(value_types(plain_element_type(value))) * element_count(value.type)
 
 
 class LoopFunction:

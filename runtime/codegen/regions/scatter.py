@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from ...ir import Value as IrValue
+from ...ir import plain_element_type
 from ...ir.affine import row_major_strides
 from ...types import ElementType
 from ..blocks.elements import as_int64
 from ..blocks.emitter import instructions
-from ..coverage import ViewOf, element_type_of
+from ..coverage import ViewOf
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
@@ -55,7 +56,7 @@ class _Scatter:
     ) -> None:
         self.view = view
         self.split = split
-        types = [element_type_of(value) for value in view.update_computation.block.terminator.operands]
+        types = [plain_element_type(value) for value in view.update_computation.block.terminator.operands]
         count = len(types)
         body = RegionFunction(module, view.update_computation, passed, view_of)
         function = LoopFunction(module, "part", 1, 1 + 2 * count + len(passed))

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from ...ir import Region
+from ...ir import Region, plain_element_type
 from ...ir import Value as IrValue
-from ..coverage import ViewOf, element_type_of
+from ..coverage import ViewOf
 from ..llvm.loops import Loop, While, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64
@@ -95,7 +95,7 @@ class MergeSort:
         self.module = module
         self.passed = passed
         self.plan = plan
-        self.types = [element_type_of(value) for value in comparator.block.arguments[::2]]
+        self.types = [plain_element_type(value) for value in comparator.block.arguments[::2]]
         self.count = len(self.types)
         self.comparator = RegionFunction(module, comparator, passed, view_of)
         self.search = self._search()

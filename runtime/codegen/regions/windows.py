@@ -21,8 +21,9 @@ from typing import Any
 from llvmlite import ir
 
 from ...ir import Value as IrValue
+from ...ir import plain_element_type
 from ...ir.affine import row_major_strides
-from ..coverage import ViewOf, element_type_of
+from ..coverage import ViewOf
 from ..llvm.loops import Loop, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
@@ -99,7 +100,7 @@ class _Windows:
         self.view = view
         self.module = module
         self.passed = passed
-        self.types = [element_type_of(value) for value in view.body.block.terminator.operands]
+        self.types = [plain_element_type(value) for value in view.body.block.terminator.operands]
         self.count = len(self.types)
         self.body = RegionFunction(module, view.body, passed, view_of)
         self.shape = view.inputs[0].shape
@@ -251,8 +252,8 @@ class _Selections:
 
     def __init__(self, module: ir.Module, view: Any, passed: Sequence[IrValue], view_of: ViewOf) -> None:
         self.view = view
-        operand_types = [element_type_of(view.select.block.arguments[0])]
-        result_types = [element_type_of(view.scatter.block.arguments[0])]
+        operand_types = [plain_element_type(view.select.block.arguments[0])]
+        result_types = [plain_element_type(view.scatter.block.arguments[0])]
         self.select = RegionFunction(module, view.select, passed, view_of)
         self.scatter = RegionFunction(module, view.scatter, passed, view_of)
         loop_function = LoopFunction(module, "slice", 1, 4 + len(passed))

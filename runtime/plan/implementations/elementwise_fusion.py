@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ...ir import Block, Builder, Function, Operation, Value
+from ...ir import Block, Builder, Function, Operation, Value, tensor_type
 from ...ir.affine import Box
 from ...ir.structural_key import structural_key
 from ...lru_cache import LRUCache
@@ -24,7 +24,6 @@ from ...specialize.fusion.rows import form_row_fusions
 from ...specialize.fusion.small_steps import form_step_fusions
 from ...specialize.rewrites.registry import split_scatter_indices
 from ...specialize.utils.rewriter import is_plain
-from ...types import TensorType
 from ..implementation import Pairs, Runnable
 from ..tiering.cost_model import BYTES_PER_SECOND, MIN_SAVED_SECONDS, estimate, native_saving_seconds
 from .native_code import NativeCode
@@ -147,12 +146,12 @@ def may_overwrite(block: Block) -> Pairs:
     Each element of the operand is read only for the results' elements with the same indices.
     """
     results = block.terminator.operands
-    shape = _tensor(results[0]).shape
+    shape = tensor_type(results[0]).shape
     read_elsewhere: set[Value] = set()
     for operation in reversed(block.operations):
         if operation.name in TERMINATORS:
             continue
-        is_at_same_element = _is_elementwise(operation) and _tensor(operation.result).shape == shape
+        is_at_same_element = _is_elementwise(operation) and tensor_type(operation.result).shape == shape
         # If a result is read at other indices, so are the operands from which it is computed.
         if not is_at_same_element or operation.result in read_elsewhere:
             read_elsewhere.update(operation.operands)
@@ -169,11 +168,6 @@ def may_overwrite(block: Block) -> Pairs:
 
 def _is_elementwise(operation: Operation) -> bool:
     return issubclass(lookup(operation.name) or Op, Elementwise)
-
-
-def _tensor(value: Value) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    return value.type
 
 
 class NestCode(NativeCode):

@@ -20,12 +20,12 @@ from ...codegen.nests.nest import (
     Node,
     StartIndex,
 )
-from ...ir import Block, DenseElementsAttribute, Operation, Value
+from ...ir import Block, DenseElementsAttribute, Operation, Value, plain_element_type, tensor_type
 from ...ir.affine import AffineExpr, Box, identity_map, index_range, row_major_offset
 from ...ops.framework.verify import view_of
 from ...specialize.fusion.gather_index_map import GatherMap, read_through_views, trace_gather
 from ...specialize.fusion.movement_index_map import MOVES, InseparableLoops, LoopSplit, source
-from ...types import SIGNED, ElementType, TensorType
+from ...types import SIGNED
 from ..implementation import NoCode
 
 MAX_NESTS = 16
@@ -51,8 +51,8 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
             several shapes.
     """
     results = block.terminator.operands
-    shape = _type(results[0]).shape
-    if any(_type(result).shape != shape for result in results):
+    shape = tensor_type(results[0]).shape
+    if any(tensor_type(result).shape != shape for result in results):
         raise NoCode("its results have several shapes")
     if 0 in shape:
         return []
@@ -124,7 +124,7 @@ class _BoxNest:
         if owner.name == "stablehlo.gather":
             gather_map = trace_gather(owner, coordinates, len(self.box))
             return [(index.value, index.coordinates) for index in gather_map.dynamic_indices]
-        return [(operand, coordinates if _type(operand).shape else ()) for operand in owner.operands]
+        return [(operand, coordinates if tensor_type(operand).shape else ()) for operand in owner.operands]
 
     def enter(self, point: _Element, operands: Sequence[_Element]) -> int:
         """The node of an element whose operands have nodes."""
@@ -137,7 +137,7 @@ class _BoxNest:
             return self.node_ids[operands[0]]
         if operation.name == "stablehlo.gather":
             return self.gather(operation, trace_gather(operation, coordinates, len(self.box)))
-        element_type = _element_type(value)
+        element_type = plain_element_type(value)
         if operation.name == "stablehlo.constant":
             return self.node(Constant(element_type, _only_element(operation)))
         if operation.name == "stablehlo.iota":
@@ -151,7 +151,7 @@ class _BoxNest:
         array, coordinates = read_through_views(operation.operands[0], gather_map, self.box, self.arguments)
         loops = len(self.box)
         dimensions = loops + len(gather_map.dynamic_indices)
-        full_map = row_major_offset(_type(array).shape, coordinates, dimensions)
+        full_map = row_major_offset(tensor_type(array).shape, coordinates, dimensions)
         expr = self.relative_to_box(AffineExpr(full_map.offset, full_map.strides[:loops]))
         dynamic_indices: list[GatherIndex] = []
         for index, stride in zip(gather_map.dynamic_indices, full_map.strides[loops:], strict=True):
@@ -160,15 +160,15 @@ class _BoxNest:
             if constant_map is None:
                 self.start_indices.append(StartIndex(index.largest, stride))
                 dynamic_indices.append(
-                    GatherIndex(number, _element_type(index.value), len(self.start_indices) - 1)
+                    GatherIndex(number, plain_element_type(index.value), len(self.start_indices) - 1)
                 )
             else:
                 expr = expr.plus(constant_map.scaled(stride))
-        self.accesses.append(Access(self.arguments[array], _element_type(array), expr))
+        self.accesses.append(Access(self.arguments[array], plain_element_type(array), expr))
         access = len(self.accesses) - 1
         if not dynamic_indices:
             return self.node(Load(access))
-        return self.node(Gather(access, tuple(dynamic_indices), _type(array).size < _NARROW))
+        return self.node(Gather(access, tuple(dynamic_indices), tensor_type(array).size < _NARROW))
 
     def constant_index(self, number: int, largest: int) -> AffineExpr | None:
         """An index that counts, or never changes, and always lies within a dimension; None for others."""
@@ -190,8 +190,8 @@ class _BoxNest:
 
     def add_access(self, array: int, value: Value, coordinates: Sequence[AffineExpr]) -> int:
         """A place in an array that lies in row-major order."""
-        expr = row_major_offset(_type(value).shape, coordinates, len(self.box))
-        self.accesses.append(Access(array, _element_type(value), self.relative_to_box(expr)))
+        expr = row_major_offset(tensor_type(value).shape, coordinates, len(self.box))
+        self.accesses.append(Access(array, plain_element_type(value), self.relative_to_box(expr)))
         return len(self.accesses) - 1
 
     def relative_to_box(self, expr: AffineExpr) -> AffineExpr:
@@ -200,17 +200,6 @@ class _BoxNest:
         for stride, (first, _) in zip(expr.strides, self.box, strict=True):
             offset += stride * first
         return expr._replace(offset=offset)
-
-
-def _type(value: Value) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    return value.type
-
-
-def _element_type(value: Value) -> ElementType:
-    element_type = _type(value).element_type
-    assert isinstance(element_type, ElementType)
-    return element_type
 
 
 def _only_element(constant: Operation) -> np.generic:

@@ -13,7 +13,7 @@ from typing import Final
 
 from ...codegen.reductions.iteration_space import IterationSpace, shape_of
 from ...codegen.reductions.row_tiling import RowTilePlan, plan_row_tiling
-from ...ir import Block, Operation
+from ...ir import Block, Operation, tensor_type
 from ...ir.structural_key import structural_key
 from ...kernels.launch import ufunc_program as kinds
 from ...kernels.launch.native import Launch, NativeFunction
@@ -23,7 +23,6 @@ from ...ops.elementwise.base import Elementwise
 from ...ops.framework.declaration import Op, lookup
 from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.verify import view_of
-from ...specialize.utils.rewriter import tensor_type
 from ..implementation import Prepared
 from ..tiering.cost_model import BYTES_PER_SECOND, SCIPY_OPERATIONS
 from .ufunc_recorder import MAX_OPERANDS, RowRecorder, RowValue

@@ -10,11 +10,10 @@ import numpy as np
 
 from ...codegen.reductions.iteration_space import is_computed
 from ...codegen.reductions.row_tiling import RowTilePlan
-from ...ir import Block, DenseElementsAttribute, Operation, Value
+from ...ir import Block, DenseElementsAttribute, Operation, Value, tensor_type
 from ...kernels.launch import ufunc_program as kinds
 from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
-from ...specialize.utils.rewriter import tensor_type
 from ..implementation import Pairs
 from .one_by_one import EXACT_UFUNCS
 from .ufunc_traces import Traced, Untraceable, trace

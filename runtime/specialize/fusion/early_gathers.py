@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ...ir import Operation, Region, StructAttribute, Value, used_values
+from ...ir import Operation, Region, StructAttribute, Value, tensor_type, used_values
 from ...ops.elementwise.base import Elementwise
 from ...ops.framework.declaration import Op, lookup
 from ...ops.indexing.gather import Gather
@@ -17,7 +17,7 @@ from ...ops.shape.broadcasting import BroadcastInDim
 from ..rewrites.reshaping import broadcast
 from ..rewrites.slicing import concatenate, sliced
 from ..utils.constants import Budget
-from ..utils.rewriter import Rewriter, dimensions, is_plain, splat, tensor_type, viewed
+from ..utils.rewriter import Rewriter, dimensions, is_plain, splat, viewed
 from .elementwise import LARGE
 from .movement_index_map import is_movement_op
 

@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from ...ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, used_values
+from ...ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, tensor_type, used_values
 from ...ops.framework.op_registry import ARG_REDUCE, COMPONENT_SCATTER
 from ...ops.framework.verify import TERMINATORS
 from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
-from ...types import PLAIN, TensorType
+from ...types import PLAIN
 from ..utils.cleanup import remove_dead_code
 from ..utils.effects import CONTROL_FLOW
 from ..utils.rewriter import is_plain, is_plain_value
@@ -114,7 +114,10 @@ def _may_pay(block: Block, pays_alone: Generates) -> bool:
     """Whether a block has enough work for any fusion; if not, no code generator is loaded."""
     return len(block.operations) > MIN_SMALL_OPERATIONS or any(
         pays_alone(operation)
-        or any(is_plain_value(value) and _size(value) >= LARGE for value in _written_or_reduced(operation))
+        or any(
+            is_plain_value(value) and tensor_type(value).size >= LARGE
+            for value in _written_or_reduced(operation)
+        )
         for operation in block.operations
         if operation.name not in TERMINATORS
     )
@@ -164,7 +167,7 @@ class _Grouping(LevelGrouping):
         """The role of an operation in fusions, such as `_ELEMENTWISE`."""
         if len(operation.results) != 1 or operation.regions or operation.name in TERMINATORS:
             return _OTHER
-        if not is_plain(operation) or _size(operation.result) == 0:
+        if not is_plain(operation) or tensor_type(operation.result).size == 0:
             return _OTHER
         if operation.name == "stablehlo.constant":
             value = operation.attributes.get("value")
@@ -179,8 +182,8 @@ class _Grouping(LevelGrouping):
             return _MOVEMENT
         if operation.name == "stablehlo.gather":
             return self.kind_of_gather(operation)
-        shape = _shape(operation.result)
-        if all(_shape(operand) in (shape, ()) for operand in operation.operands) and generates(operation):
+        shapes = (tensor_type(operation.result).shape, ())
+        if all(tensor_type(value).shape in shapes for value in operation.operands) and generates(operation):
             return _ELEMENTWISE
         return _OTHER
 
@@ -216,7 +219,8 @@ class _Grouping(LevelGrouping):
             if kind in _CORES:
                 root = self.groups.root(index)
                 if root not in cores:
-                    cores[root] = FusionGroup(_size(self.operations[index].result), self.levels[index], ())
+                    size = tensor_type(self.operations[index].result).size
+                    cores[root] = FusionGroup(size, self.levels[index], ())
                 cores[root].owned.add(index)
         candidates = [*cores.values(), *self.lone_movement_ops(), *self.lone_contiguous_gathers()]
         candidates.sort(key=lambda group: (group.level, max(group.owned)), reverse=True)
@@ -238,7 +242,7 @@ class _Grouping(LevelGrouping):
         result_shapes: dict[int, tuple[FusionGroup, tuple[int, ...]]] = {}
         for group in fusions:
             results = boundary(self.operations, group.owned, group.copied, self.users)[1]
-            result_shapes.update(dict.fromkeys(group.owned, (group, _shape(results[0]))))
+            result_shapes.update(dict.fromkeys(group.owned, (group, tensor_type(results[0]).shape)))
         for group in fusions:
             while rejected := {
                 index for index in group.copied if self.reads_inside(index, group, result_shapes)
@@ -254,7 +258,7 @@ class _Grouping(LevelGrouping):
             producer = self.producer(operand)
             if producer is not None and producer in result_shapes:
                 other, shape = result_shapes[producer]
-                if other is not group and _shape(operand) != shape:
+                if other is not group and tensor_type(operand).shape != shape:
                     return True
         return False
 
@@ -274,7 +278,7 @@ class _Grouping(LevelGrouping):
         candidates = []
         for index, kind in enumerate(self.kinds):
             operation = self.operations[index]
-            if kind != _MOVEMENT or _size(operation.result) < LARGE:
+            if kind != _MOVEMENT or tensor_type(operation.result).size < LARGE:
                 continue
             users = self.users.get(operation.result, [])
             if operation.name == "stablehlo.reshape":
@@ -282,7 +286,8 @@ class _Grouping(LevelGrouping):
             transposes = operation.name == "stablehlo.transpose"
             needed = any(self.needs_in_order(user, operation.result, transposes) for user in users)
             if operation.name in _JOINING_OPS or needed:
-                candidates.append(FusionGroup(_size(operation.result), self.levels[index], [index]))
+                size = tensor_type(operation.result).size
+                candidates.append(FusionGroup(size, self.levels[index], [index]))
         return candidates
 
     def needs_in_order(self, user: int, value: Value, is_transposed: bool) -> bool:
@@ -298,7 +303,7 @@ class _Grouping(LevelGrouping):
     def lone_contiguous_gathers(self) -> list[FusionGroup]:
         """Gathers of contiguous slices, each a fusion of its own unless another fusion absorbs it."""
         return [
-            FusionGroup(_size(operation.result), self.levels[index], [index])
+            FusionGroup(tensor_type(operation.result).size, self.levels[index], [index])
             for index, operation in enumerate(self.operations)
             if (
                 self.kinds[index] in (_CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER)
@@ -314,20 +319,20 @@ class _Grouping(LevelGrouping):
 
     def may_join(self, index: int, operand: Value, producer: int) -> bool:
         is_elementwise_input = operand is not self.array_of(index)
-        has_shape = _shape(operand) == _shape(self.operations[index].result)
+        has_shape = tensor_type(operand).shape == tensor_type(self.operations[index].result).shape
         return is_elementwise_input and has_shape and self.kinds[producer] in _CORES
 
     def join(self, index: int) -> None:
         """Join a core with the cores of its level that it uses, or that use one of its operands."""
         super().join(index)
         operation, level, array = self.operations[index], self.levels[index], self.array_of(index)
-        shape = _shape(operation.result)
+        shape = tensor_type(operation.result).shape
         for operand in operation.operands:
-            if _shape(operand) == shape and shape and operand is not array:
+            if tensor_type(operand).shape == shape and shape and operand is not array:
                 if index in self.separable and self.is_uniform(operand):
                     continue
                 other = self.readers.setdefault((operand, level), index)
-                if _shape(self.operations[other].result) == shape:
+                if tensor_type(self.operations[other].result).shape == shape:
                     self.groups.unite(index, other)
 
     def is_uniform(self, value: Value) -> bool:
@@ -338,7 +343,7 @@ class _Grouping(LevelGrouping):
         operation = self.operations[producer]
         if operation.name == "stablehlo.constant":
             return self.kinds[producer] == _REMATERIALIZABLE
-        return self.kinds[producer] == _MOVEMENT and _size(operation.operands[0]) == 1
+        return self.kinds[producer] == _MOVEMENT and tensor_type(operation.operands[0]).size == 1
 
     def absorb_producers(self, group: FusionGroup, fusion_of: dict[int, FusionGroup]) -> None:
         """Absorb the producers of a fusion's operands, last first: by then all users are decided."""
@@ -412,7 +417,7 @@ class _Grouping(LevelGrouping):
             return False
         if kind == _MOVEMENT:
             return is_sole_user or operation.name not in _JOINING_OPS
-        size = _size(operation.result)
+        size = tensor_type(operation.result).size
         if kind in _INDEXED:
             return is_sole_user and size >= group.size and kind != _SHORT_CONTIGUOUS_GATHER
         if is_sole_user:
@@ -560,16 +565,6 @@ def _inputs(
     is_separate = [member.name == "stablehlo.broadcast_in_dim" and uses[value] > 1 for value, member in used]
     pairs = zip(used, is_separate, strict=True)
     return list(dict.fromkeys([(value, member if separate else None) for (value, member), separate in pairs]))
-
-
-def _shape(value: Value) -> tuple[int, ...]:
-    assert isinstance(value.type, TensorType)
-    return value.type.shape
-
-
-def _size(value: Value) -> int:
-    assert isinstance(value.type, TensorType)
-    return value.type.size
 
 
 def is_single(value: DenseElementsAttribute) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 
-from ...ir import Operation, Value
+from ...ir import Operation, Value, tensor_type
 from ...ir.affine import AffineExpr, Box, index_range
 from ...ops.framework.verify import view_of
-from ..utils.rewriter import is_plain, tensor_type
+from ..utils.rewriter import is_plain
 
 if TYPE_CHECKING:
     from ...ops.shape.movement import MovementMap, MovementOp

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ...ir import Block, Builder, Operation, Region, Value, used_values
+from ...ir import Block, Builder, Operation, Region, Value, tensor_type, used_values
 from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
@@ -177,7 +177,7 @@ class _Rewriter:
         """Whether native code can be generated for a fusion."""
         body = fusion.regions[0].block
         if fusion.name == FUSION:
-            shapes = {_shape(result) for result in fusion.results}
+            shapes = {tensor_type(result).shape for result in fusion.results}
             return len(shapes) == 1 and len(fusion.operands) + len(fusion.results) <= MAX_ARRAYS
         return len(body.operations) <= MAX_MEMBERS and self.can_generate[fusion.name](body)
 
@@ -197,7 +197,7 @@ class _Rewriter:
         for inner, value in plan.outside.items():
             if value not in readable or lifetimes.users[value] != {consumer}:
                 continue
-            leaves, operations = self.cone(inner, _shape(value))
+            leaves, operations = self.cone(inner, tensor_type(value).shape)
             if inner in leaves:
                 plan.leaves[inner] = None
                 continue
@@ -227,20 +227,20 @@ class _Rewriter:
         """The large operands of a fusion whose elements it reads in the order of its loops only."""
         body = consumer.regions[0].block
         spaces = (
-            {_shape(result) for result in consumer.results}
+            {tensor_type(result).shape for result in consumer.results}
             if consumer.name == FUSION
-            else {_shape(one.operands[0]) for one in body.operations if one.name == REDUCE}
+            else {tensor_type(one.operands[0]).shape for one in body.operations if one.name == REDUCE}
         )
         read_otherwise: set[Value] = set()
         for operation in body.operations:
-            shapes = {_shape(value) for value in (*operation.operands, *operation.results)}
+            shapes = {tensor_type(value).shape for value in (*operation.operands, *operation.results)}
             is_elementwise = not operation.regions and operation.results and self.generates(operation)
             if not (operation.name == REDUCE or (is_elementwise and shapes <= {*spaces, ()})):
                 read_otherwise.update(operation.operands)
         return {
             value
             for value, argument in zip(consumer.operands, body.arguments, strict=True)
-            if _is_large(value) and _shape(value) in spaces and argument not in read_otherwise
+            if _is_large(value) and tensor_type(value).shape in spaces and argument not in read_otherwise
         }
 
     def cone(self, value: Value, shape: tuple[int, ...]) -> tuple[list[Value], list[Operation]]:
@@ -260,15 +260,16 @@ class _Rewriter:
 
     def is_cheap(self, operation: Operation, shape: tuple[int, ...]) -> bool:
         """Whether computing an operation's result, of that shape or a scalar, again costs next to nothing."""
-        if operation.regions or len(operation.results) != 1 or _shape(operation.result) not in (shape, ()):
+        if operation.regions or len(operation.results) != 1:
+            return False
+        if tensor_type(operation.result).shape not in (shape, ()):
             return False
         if is_rematerializable(operation):
             return True
         if operation.name == "stablehlo.broadcast_in_dim":
-            return _shape(operation.result) == shape
-        if operation.name in EXPENSIVE or not all(_shape(one) in (shape, ()) for one in operation.operands):
-            return False
-        return self.generates(operation)
+            return tensor_type(operation.result).shape == shape
+        has_shapes = all(tensor_type(value).shape in (shape, ()) for value in operation.operands)
+        return operation.name not in EXPENSIVE and has_shapes and self.generates(operation)
 
 
 class _Recomputation:
@@ -362,7 +363,3 @@ def _fusion(copies: Block, results: list[Value], name: str) -> Operation:
     operands = list(dict.fromkeys(value for value in used if value not in inside))
     return fusion_operation(copies.operations, operands, results, name)
 
-
-def _shape(value: Value) -> tuple[int, ...]:
-    assert isinstance(value.type, TensorType)
-    return tuple(value.type.shape)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ...ir import Block, Operation, Value, captured_values
+from ...ir import Block, Operation, Value, captured_values, tensor_type
 from ...ir.record import Record
 from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import ROW_FUSION
@@ -93,7 +93,7 @@ class _RowGrouping(Grouping):
             return self.holds(operation.operands[0])
         if operation.name == "stablehlo.broadcast_in_dim":
             return True
-        shapes = {_shape(value) for value in values} - {()}
+        shapes = {tensor_type(value).shape for value in values} - {()}
         return not operation.regions and len(shapes) <= 1 and self.generates(operation)
 
     def holds(self, value: Value) -> bool:
@@ -106,7 +106,3 @@ class _RowGrouping(Grouping):
             fits_space = self.fits_space[type.shape] = self.space.holds(type.shape)
         return fits_space
 
-
-def _shape(value: Value) -> tuple[int, ...]:
-    assert isinstance(value.type, TensorType)
-    return tuple(value.type.shape)

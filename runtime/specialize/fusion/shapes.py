@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from ...ir import Operation, Value, used_values
-from ...types import TensorType
+from ...ir import Operation, Value, tensor_type, used_values
 
 Users = Mapping[Value, Sequence[int]]
 """The positions of the operations that use each value."""
@@ -51,11 +50,12 @@ def drop_other_shapes(
     """
     if not fusion.owned:
         return
-    shape = _shape(operations[max(fusion.owned.intersection(cores), default=max(fusion.owned))].result)
+    last_core = max(fusion.owned.intersection(cores), default=max(fusion.owned))
+    shape = tensor_type(operations[last_core].result).shape
     pending = [
         index
         for index in fusion.owned
-        if _shape(operations[index].result) != shape
+        if tensor_type(operations[index].result).shape != shape
         and not fusion.owned.issuperset(users.get(operations[index].result, ()))
     ]
     while pending:
@@ -70,7 +70,3 @@ def _producers(operation: Operation, position: Mapping[Operation, int]) -> list[
     definers = [value.owner for value in used_values(operation)]
     return [position[owner] for owner in definers if isinstance(owner, Operation) and owner in position]
 
-
-def _shape(value: Value) -> tuple[int, ...]:
-    assert isinstance(value.type, TensorType)
-    return value.type.shape

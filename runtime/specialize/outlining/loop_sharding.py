@@ -11,13 +11,13 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...ir import Block, Builder, Operation, Region, Value
+from ...ir import Block, Builder, Operation, Region, Value, tensor_type
 from ...ir.builder import copy_region, used_values
 from ...ir.record import Record
 from ...ops.framework.verify import view_of
 from ...types import ELEMENT_TYPES, ElementType, TensorType, Type, storage_range
 from ..utils.effects import has_no_effect
-from ..utils.rewriter import dimensions, tensor_type
+from ..utils.rewriter import dimensions
 from .sharding_rules import OperandSharding, operand_sharding
 
 _INDEX: Final = TensorType((), ELEMENT_TYPES["i64"])

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...ir import Attribute, DenseElementsAttribute
+from ...ir import Attribute, DenseElementsAttribute, tensor_type
 from ...ir.affine import identity_map
 from ...ir.record import Record
 from ...ops.elementwise.base import Elementwise
@@ -19,7 +19,7 @@ from ...ops.framework.declaration import Op
 from ...ops.shape.layout import Reshape
 from ...ops.shape.movement import MovementOp
 from ...ops.shape.slicing import Slice
-from ..utils.rewriter import dimensions, tensor_type
+from ..utils.rewriter import dimensions
 
 
 class OperandSharding(Record):

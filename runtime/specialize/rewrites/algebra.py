@@ -10,23 +10,17 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from ...ir import Operation, Value
+from ...ir import Operation, Value, plain_element_type, tensor_type
 from ...ops.framework.verify import view_of
 from ...ops.numerics.element_types import has_negative_zero
-from ...types import BOOLEAN, FLOAT, INTEGER, SIGNED, ElementType, storage_range
-from ..utils.rewriter import Rewriter, defined_by, is_splat_of, splat, tensor_type
+from ...types import BOOLEAN, FLOAT, INTEGER, SIGNED, storage_range
+from ..utils.rewriter import Rewriter, defined_by, is_splat_of, splat
 
 if TYPE_CHECKING:
     from ...ops.elementwise.comparison import Compare
 
 _COMMUTED: Final = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 _REAL: Final = BOOLEAN | INTEGER | FLOAT
-
-
-def _element(value: Value) -> ElementType:
-    element_type = tensor_type(value).element_type
-    assert isinstance(element_type, ElementType)
-    return element_type
 
 
 def _is_integer(value: Value) -> bool:
@@ -42,12 +36,12 @@ def _is_all_ones(value: Value) -> bool:
 
 
 def _max_value(value: Value) -> int:
-    element_type = _element(value)
+    element_type = plain_element_type(value)
     return 1 if element_type.category == BOOLEAN else storage_range(element_type)[1]
 
 
 def _min_value(value: Value) -> int:
-    element_type = _element(value)
+    element_type = plain_element_type(value)
     return 0 if element_type.category == BOOLEAN else storage_range(element_type)[0]
 
 
@@ -60,8 +54,8 @@ def add_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
     for value, other in (operation.operands, operation.operands[::-1]):
         if _is_integer(value) and is_splat_of(other, 0.0):
             return value
-        if value.type.category == FLOAT and is_splat_of(other, -0.0) and has_negative_zero(_element(value)):
-            return value
+        if value.type.category == FLOAT and is_splat_of(other, -0.0):
+            return value if has_negative_zero(plain_element_type(value)) else None
     return None
 
 

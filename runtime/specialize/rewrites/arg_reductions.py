@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir import Operation, Value
+from ...ir import Operation, Value, tensor_type
 from ...ops.framework.attribute_kinds import I64
 from ...ops.framework.op_registry import ARG_REDUCE, ARG_SORT
 from ...ops.reduction.bodies import arg_reducer, comparator
 from ...ops.reduction.reduce import Reduce
-from ..utils.rewriter import Rewriter, dimensions, tensor_type, viewed
+from ..utils.rewriter import Rewriter, dimensions, viewed
 from ..utils.unused_results import select_values
 from .index_components import counted_dimension
 

@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from ...ir import Operation, Value
+from ...ir import Operation, Value, tensor_type
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
 from ...types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, TensorType, storage_range
-from ..utils.rewriter import Rewriter, is_plain, is_splat_of, splat, tensor_type, viewed
+from ..utils.rewriter import Rewriter, is_plain, is_splat_of, splat, viewed
 from .reshaping import broadcast, reshaped
 
 

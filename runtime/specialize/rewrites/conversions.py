@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...ir import Operation, Value
+from ...ir import Operation, Value, plain_element_type
 from ...types import BOOLEAN, FLOAT, INTEGER, SIGNED, UNSIGNED, ElementType
-from ..utils.rewriter import Rewriter, defined_by, tensor_type
+from ..utils.rewriter import Rewriter, defined_by
 
 _PRECISION: Final = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
 """Bits of the significand of the floating-point types whose conversions are joined."""
@@ -26,17 +26,11 @@ def convert_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
     if inner is None:
         return None
     source, middle, target = [
-        _element(value) for value in (inner.operands[0], inner.result, operation.result)
+        plain_element_type(value) for value in (inner.operands[0], inner.result, operation.result)
     ]
     if not _keeps_values(source, middle) or not _converts_at_once(source, middle, target):
         return None
     return rewriter.create(operation.name, inner.operands, operation.result.type)
-
-
-def _element(value: Value) -> ElementType:
-    element_type = tensor_type(value).element_type
-    assert isinstance(element_type, ElementType)
-    return element_type
 
 
 def _keeps_values(source: ElementType, target: ElementType) -> bool:

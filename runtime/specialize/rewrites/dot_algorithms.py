@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ...ir import EnumAttribute, IntegerAttribute, Operation, Value
+from ...ir import EnumAttribute, IntegerAttribute, Operation, Value, plain_element_type, tensor_type
 from ...ops.contraction.dot_algorithm import working_type
 from ...ops.contraction.dot_general import DotGeneral
 from ...ops.contraction.low_precision_matmul import are_served, has_order_of_f32, suits
 from ...types import ELEMENT_TYPES, FLOAT, INTEGER, TF32, ElementType, TensorType
-from ..utils.rewriter import Rewriter, tensor_type, viewed
+from ..utils.rewriter import Rewriter, viewed
 
 _BOOLEAN: Final = ELEMENT_TYPES["i1"]
 _I32: Final = ELEMENT_TYPES["i32"]
@@ -44,7 +44,7 @@ def dot_of_components(operation: Operation, rewriter: Rewriter) -> Value | None:
     if minor:
         total = _sum(minor, total, rewriter)
     accumulated = _converted(total, algorithm.accumulation_type, rewriter)
-    return _converted(accumulated, _plain_type(operation.result), rewriter)
+    return _converted(accumulated, plain_element_type(operation.result), rewriter)
 
 
 def _components(value: Value, precision: ElementType, count: int, rewriter: Rewriter) -> list[Value]:
@@ -72,7 +72,7 @@ def _product(
     operation: Operation, sizes: tuple[int, int, int], rewriter: Rewriter, left: Value, right: Value
 ) -> Value:
     """The product of two components, in f32 or f64, where narrower instructions have not the same bits."""
-    lhs, rhs = _plain_type(left), _plain_type(right)
+    lhs, rhs = plain_element_type(left), plain_element_type(right)
     target = working_type(lhs)
     if not (are_served(lhs, rhs, target) and has_order_of_f32() and suits(*sizes)):
         left, right = (_converted(value, target, rewriter) for value in (left, right))
@@ -95,12 +95,7 @@ def _sum(minor: list[Value], total: Value, rewriter: Rewriter) -> Value:
 def _converted(value: Value, element_type: ElementType, rewriter: Rewriter) -> Value:
     """A value in another type; tf32 is held in f32."""
     target = working_type(element_type) if element_type is TF32 else element_type
-    if _plain_type(value) is target:
+    if plain_element_type(value) is target:
         return value
     return rewriter.create("stablehlo.convert", [value], TensorType(tensor_type(value).shape, target))
 
-
-def _plain_type(value: Value) -> ElementType:
-    element_type = tensor_type(value).element_type
-    assert isinstance(element_type, ElementType)
-    return element_type

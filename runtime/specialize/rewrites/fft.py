@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...ir import Operation, Value
+from ...ir import Operation, Value, tensor_type
 from ...ops.contraction.fft import FFT_OF_REAL, Fft, FftType
 from ...ops.numerics.element_types import real_type
 from ...types import ElementType
-from ..utils.rewriter import Rewriter, defined_by, tensor_type, viewed
+from ..utils.rewriter import Rewriter, defined_by, viewed
 
 
 def fft_of_real(operation: Operation, rewriter: Rewriter) -> Value | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ...ir import Operation, Value
+from ...ir import Operation, Value, tensor_type
 from ...ops.indexing.gather import Gather
 from ...ops.indexing.index_space import batch_sizes
-from ..utils.rewriter import Rewriter, dimensions, tensor_type, viewed
+from ..utils.rewriter import Rewriter, dimensions, viewed
 from .index_components import MAX_COMPONENTS
 from .reshaping import reshaped
 from .slicing import sliced

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ...ir import Operation, Region, Value
+from ...ir import Operation, Region, Value, tensor_type
 from ...ops.framework.rules import body_element_types, expressed_type, is_promotable
-from ...types import AnyElementType, QuantizedType, TensorType
+from ...types import AnyElementType, QuantizedType
 
 _BODIES: Final = {
     "stablehlo.reduce": 0,
@@ -52,7 +52,7 @@ def _explicit(operation: Operation, values: dict[Value, Value]) -> list[Operatio
     if operation.name != "stablehlo.select_and_scatter":
         operation.operands = _converted_operands(operation, element_types, emitted)
     types = [
-        _tensor(result).with_element_type(element_type)
+        tensor_type(result).with_element_type(element_type)
         for result, element_type in zip(operation.results, element_types, strict=True)
     ]
     if types == [result.type for result in operation.results]:
@@ -67,7 +67,7 @@ def _explicit(operation: Operation, values: dict[Value, Value]) -> list[Operatio
     )
     emitted.append(inner)
     for result, reduced in zip(operation.results, inner.results, strict=True):
-        values[result] = _converted(reduced, _tensor(result).element_type, operation, emitted)
+        values[result] = _converted(reduced, tensor_type(result).element_type, operation, emitted)
     return emitted
 
 
@@ -80,7 +80,7 @@ def _converted_operands(
     start = count if len(operands) == 2 * count else count + 1
     for position, element_type in enumerate(element_types):
         for operand_index in (position, start + position):
-            source = _tensor(operands[operand_index]).element_type
+            source = tensor_type(operands[operand_index]).element_type
             both_plain = not isinstance(source, QuantizedType) and not isinstance(element_type, QuantizedType)
             if not both_plain or not is_promotable(source, element_type):
                 operands[operand_index] = _converted(
@@ -93,7 +93,7 @@ def _converted(
     value: Value, target: AnyElementType, operation: Operation, emitted: list[Operation]
 ) -> Value:
     """A value in another element type, by the operations that the table of conversions names."""
-    source = _tensor(value).element_type
+    source = tensor_type(value).element_type
     if source == target:
         return value
     expressed = expressed_type(source), expressed_type(target)
@@ -105,12 +105,8 @@ def _converted(
     if isinstance(target, QuantizedType):
         conversions.append(("stablehlo.uniform_quantize", target))
     for name, element_type in conversions:
-        type = _tensor(value).with_element_type(element_type)
+        type = tensor_type(value).with_element_type(element_type)
         emitted.append(Operation(name, [value], [type], {}, (), operation.location))
         value = emitted[-1].result
     return value
 
-
-def _tensor(value: Value) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    return value.type

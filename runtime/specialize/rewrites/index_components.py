@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ...ir import Operation, Value
+from ...ir import Operation, Value, tensor_type
 from ...ops.elementwise.comparison import Compare
 from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.creation import Iota
@@ -23,7 +23,6 @@ from ..utils.rewriter import (
     defining_operation,
     is_splat_of,
     splat,
-    tensor_type,
     viewed,
 )
 from .slicing import sliced

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...ir import Block, Builder, Operation, Region, Value
+from ...ir import Block, Builder, Operation, Region, Value, tensor_type
 from ...ops.elementwise.comparison import Compare
 from ...types import INTEGER, ElementType, storage_range
 from ..utils.effects import has_no_effect, is_pure
-from ..utils.rewriter import Rewriter, defined_by, is_plain, is_plain_value, splat, tensor_type, viewed
+from ..utils.rewriter import Rewriter, defined_by, is_plain, is_plain_value, splat, viewed
 
 MAX_UNROLLED_ITERATIONS: Final = 8
 """Rounds of a loop that is unrolled."""

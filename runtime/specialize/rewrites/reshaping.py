@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir import Operation, Value
+from ...ir import Operation, Value, tensor_type
 from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.layout import Reverse, Transpose
 from ...ops.shape.movement import kept_dims
 from ...types import TensorType
-from ..utils.rewriter import Rewriter, defined_by, defining_operation, dimensions, tensor_type, viewed
+from ..utils.rewriter import Rewriter, defined_by, defining_operation, dimensions, viewed
 
 
 def reshape_twice(operation: Operation, rewriter: Rewriter) -> Value | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...ir import Operation, Value
+from ...ir import Operation, Value, tensor_type
 from ...ops.framework.op_registry import COMPONENT_SCATTER
 from ...ops.indexing.index_space import batch_sizes
 from ...ops.indexing.scatter import Scatter
 from ...ops.reduction.bodies import monoid, overwrites
-from ..utils.rewriter import Rewriter, constant_array, defined_by, dimensions, is_plain, tensor_type, viewed
+from ..utils.rewriter import Rewriter, constant_array, defined_by, dimensions, is_plain, viewed
 from .index_components import MAX_COMPONENTS, index_components_of, normalised
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ...ir import Operation, Value
+from ...ir import Operation, Value, tensor_type
 from ...ops.framework.attribute_kinds import I64
 from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.layout import Concatenate, Transpose
@@ -17,7 +17,6 @@ from ..utils.rewriter import (
     dimensions,
     is_plain_value,
     splat,
-    tensor_type,
     viewed,
 )
 from .reshaping import broadcast

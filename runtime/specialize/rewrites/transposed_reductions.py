@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from ...ir import Block, Operation, Region, Value
+from ...ir import Block, Operation, Region, Value, tensor_type
 from ...ops.reduction.reduce import Reduce
 from ...ops.shape.layout import Transpose
-from ..utils.rewriter import dimensions, is_plain, reduced_from, tensor_type, viewed
+from ..utils.rewriter import dimensions, is_plain, reduced_from, viewed
 
 
 class _ReductionOfTranspose(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from ...ir import Attribute, Block, DenseElementsAttribute, Operation, Region, Value
+from ...ir import Attribute, Block, DenseElementsAttribute, Operation, Region, Value, tensor_type
 from ...ops.framework.attribute_kinds import DIMENSIONS
 from ...ops.framework.declaration import Array, Op
 from ...ops.framework.verify import TERMINATORS, view_of
@@ -215,12 +215,6 @@ def is_plain_value(value: Value) -> bool:
     """Whether a value is a tensor of known sizes that is not quantized."""
     type = value.type
     return isinstance(type, TensorType) and type.is_plain
-
-
-def tensor_type(value: Value) -> TensorType:
-    """The type of a value that is a tensor."""
-    assert isinstance(value.type, TensorType)
-    return value.type
 
 
 def defined_by(value: Value, name: str) -> Operation | None:
