@@ -33,6 +33,7 @@ def initialize() -> None:
     from .compatibility import REGISTER_PLUGIN
     from .ffi import registry
     from .lowering import PLATFORM, register
+    from .pjrt import inspection
     from .pjrt.plugin import api_capsule
     from .settings import install
     from .shutdown import stop_daemon_threads
@@ -42,6 +43,7 @@ def initialize() -> None:
     dlpack.install()
     executables.install()
     registry.install(PLATFORM)
+    inspection.install()
     # Below the CPU's priority, which is 0: the platform is used where it is asked for.
     REGISTER_PLUGIN.get()(PLATFORM, c_api=api_capsule(), priority=-100, make_topology=_refuse_topology)
     # After the plugin's own function, so that it runs before: the tasks of these threads are waited for then.

@@ -122,6 +122,10 @@ EXECUTABLE_SHARDINGS: Final = PrivateName(
 INITIALIZE_EXECUTION: Final = PrivateName(
     "jax._src.interpreters.pxla", "ExecuteReplicated.__init__", "errors of callbacks"
 )
+HLO_SHARDING: Final = PrivateName("jax._src.lib", "xla_client.HloSharding", "inspecting shardings")
+ENCODE_INSPECTOR: Final = PrivateName(
+    "jax._src.lib", "xla_client.encode_inspect_sharding_callback", "inspecting shardings"
+)
 OP_SHARDING: Final = PrivateName("jax._src.lib", "xla_client.OpSharding", "shardings of results")
 CONFIG: Final = PrivateName("jax._src.config", "config_ext.Config", "settings of programs")
 

@@ -5,7 +5,7 @@ Findings of the sanitizer and explorations go to the contexts of the thread that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +20,14 @@ from .ffi import registry
 from .settings import Settings
 
 
-def load_program(program: object) -> tuple[Module, bool]:
+def load_program(
+    program: object, prepare: Callable[[Module], None] | None = None
+) -> tuple[Module, bool]:
     """Parse and verify a program that JAX has lowered for the platform.
 
     Args:
         program: what `nimblehlo.load` takes, such as the bytes of a portable artifact.
+        prepare: changes the module before it is verified.
 
     Returns:
         The module, and whether it calls Python functions of this process: it means nothing to another one.
@@ -34,6 +37,8 @@ def load_program(program: object) -> tuple[Module, bool]:
     """
     module = load_ir(program)
     module.producer = "JAX"  # bytes do not tell; what dropped updates of a scatter mean depends on it
+    if prepare is not None:
+        prepare(module)
     calls_python = callbacks.attach(module)
     registry.attach(module)
     verify(module)

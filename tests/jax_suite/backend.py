@@ -84,7 +84,6 @@ REASONS: Mapping[str, str] = {
     "test_reduced_reshard_unreduced_bwd": "devices hold other terms of a sum than with XLA",
     "test_check_rep_false_grads": "compares with differences of rounded sums, whose order is another one",
     "test_print_token_buffer_error": "a token is an array of no booleans, which has a value",
-    "test_inspect_sharding": "`inspect_array_sharding` within a program for several devices is refused",
     "test_vmap_vectorized_callback_errors": "the error comes with the results; the test waits for effects",
     "test_callback_with_wrong": "the error comes with the results; the test waits for effects",
     "test_default_export_platform": "the platform's name is nimblehlo",

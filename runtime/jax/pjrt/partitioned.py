@@ -57,7 +57,7 @@ class PartitionedProgram:
 
     def __init__(self, module: Module, partitions: int, run: Callable[..., Any], is_local: bool) -> None:
         function = module.functions["main"]
-        meshes = _meshes(module)
+        meshes = meshes_of_devices(module)
         self.arguments = _shards(function.type.inputs, function.argument_attributes, meshes, partitions)
         self.results = _shards(function.type.results, function.result_attributes, meshes, partitions)
         self._partitions = partitions
@@ -98,12 +98,12 @@ def divide_callbacks(module: Module, partitions: int) -> None:
     Raises:
         UnsupportedError: a sharding is not offered.
     """
-    meshes = _meshes(module)
+    meshes = meshes_of_devices(module)
     for operation in module.walk():
         function = operation.attributes.get(FUNCTION)
         if isinstance(function, FunctionAttribute) and _is_called_for_each(operation):
             shards = [
-                Shards(_shape(operand.type), _sharding_of(operand, module), meshes, partitions)
+                Shards(_shape(operand.type), sharding_of(operand, module), meshes, partitions)
                 for operand in operation.operands
             ]
             divided = FunctionAttribute(_called_for_each(function.function, shards, partitions))
@@ -130,7 +130,7 @@ def _called_for_each(
     return call
 
 
-def _sharding_of(value: Value, module: Module) -> TensorSharding | None:
+def sharding_of(value: Value, module: Module) -> TensorSharding | None:
     """How the propagation has divided a value."""
     sharding: Attribute | None = None
     if isinstance(value.owner, Operation):
@@ -144,7 +144,7 @@ def _sharding_of(value: Value, module: Module) -> TensorSharding | None:
     return sharding if isinstance(sharding, TensorSharding) else None
 
 
-def _meshes(module: Module) -> dict[str, Mesh]:
+def meshes_of_devices(module: Module) -> dict[str, Mesh]:
     """The meshes that a program declares."""
     meshes = {}
     for item in module.body:

@@ -27,6 +27,7 @@ from .client import MEMORY_KINDS, platform_version
 from .compile_options import CompileOptions, device_assignment, parse_compile_options
 from .cost import cost_of
 from .element_types import KINDS, PRED
+from .inspection import tell_shardings
 from .layouts import layout_texts, layouts_of, with_layouts
 from .partitioned import PartitionedProgram, divide_callbacks, propagated
 
@@ -229,7 +230,7 @@ def deserialize_program(data: bytes, options: bytes | None, device_count: int) -
 def _load(code: bytes, is_partitioned: bool) -> tuple[Module, bool]:
     """Load a program. A jaxlib in this process reads bytecode there, for it has written it."""
     if is_partitioned:
-        return load_program(propagated(_with_shardy(_bytecode_module(code), code)))
+        return load_program(propagated(_with_shardy(_bytecode_module(code), code)), tell_shardings)
     if code.startswith(MAGIC) and "jaxlib" in sys.modules:
         return load_program(_bytecode_module(code))
     return load_program(code)

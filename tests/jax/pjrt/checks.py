@@ -337,6 +337,27 @@ def check_shard_map_and_pmap() -> None:
     np.testing.assert_array_equal(jax.pmap(lambda x: x + 1)(whole[:8]), whole[:8] + 1)
 
 
+def check_shardings_are_told_within_programs() -> None:
+    mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+    rows = NamedSharding(mesh, PartitionSpec("x"))
+    told = []
+
+    @jax.jit
+    def program(x: jax.Array) -> jax.Array:
+        def inspect(x: jax.Array) -> None:
+            jax.debug.inspect_array_sharding(x.sum(), callback=told.append)
+
+        jax.debug.inspect_array_sharding(x.T * 2, callback=told.append)
+        jax.lax.cond(x[0, 0] > 0, inspect, lambda x: None, x)
+        return x + 1
+
+    x = jax.device_put(jnp.arange(32.0).reshape(8, 4), rows)
+    np.testing.assert_array_equal(program(x), np.arange(32).reshape(8, 4) + 1)
+    columns, whole = told
+    assert columns.is_equivalent_to(NamedSharding(mesh, PartitionSpec(None, "x")), 2)
+    assert whole.is_fully_replicated
+
+
 def check_several_processes_are_refused() -> None:
     """As `jax.distributed` of two processes makes a client; one process alone is none of several."""
     assert jax.devices()[0].platform == "nimblehlo"

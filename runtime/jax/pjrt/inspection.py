@@ -1,0 +1,89 @@
+"""`jax.debug.inspect_array_sharding` in programs for several devices.
+
+JAX's lowering makes a custom call that holds a key for the function which wants to know a sharding. XLA calls
+it while it partitions the program; here it is called when the shardings have been propagated, and the custom
+call is taken out of the program.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from ...ir import Block, Module, Operation, Region, StringAttribute
+from ...types import TensorType
+from .. import compatibility
+from .partitioned import meshes_of_devices, sharding_of
+from .shards import Shards
+
+TARGET: Final = "InspectSharding"
+
+_INSPECTORS: weakref.WeakValueDictionary[str, Callable[[Any], None]] = weakref.WeakValueDictionary()
+"""Functions that want to know a sharding, which lowered programs keep alive, by their keys as text."""
+
+
+def install() -> None:
+    """Learn the functions behind the keys of JAX's lowering."""
+    compatibility.wrap(compatibility.ENCODE_INSPECTOR, _encoding)
+
+
+def _encoding(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    def encode_inspect_sharding_callback(function: Any) -> bytes:
+        key = encode(function)
+        _INSPECTORS[_text(key)] = function
+        return key
+
+    return encode_inspect_sharding_callback
+
+
+def _text(key: bytes | str) -> str:
+    """A key as programs hold it."""
+    return key if isinstance(key, str) else key.decode("utf-8", "surrogateescape")
+
+
+def tell_shardings(module: Module) -> None:
+    """Call the functions that want to know how a program's values are divided, and remove their custom calls.
+
+    Args:
+        module: with the shardings that propagation gives.
+    """
+    meshes = meshes_of_devices(module)
+    partitions = max((mesh.total_size for mesh in meshes.values()), default=1)
+    for block, is_manual in _blocks(module):
+        inspected = [operation for operation in block.operations if _is_inspection(operation)]
+        for operation in inspected:
+            (value,) = operation.operands
+            key = operation.attributes.get("backend_config")
+            inspector = _INSPECTORS.get(key.value) if isinstance(key, StringAttribute) else None
+            if inspector is None or not isinstance(value.type, TensorType):
+                continue
+            if is_manual:
+                inspector(compatibility.HLO_SHARDING.get().manual())
+                continue
+            shards = Shards(value.type.shape, sharding_of(value, module), meshes, partitions)
+            sharding = compatibility.OP_SHARDING.get()()
+            sharding.ParseFromString(shards.op_sharding)
+            inspector(compatibility.HLO_SHARDING.get().from_proto(sharding))
+        if inspected:
+            block.operations[:] = [one for one in block.operations if one not in inspected]
+
+
+def _is_inspection(operation: Operation) -> bool:
+    target = operation.attributes.get("call_target_name")
+    return isinstance(target, StringAttribute) and target.value == TARGET
+
+
+def _blocks(module: Module) -> Iterator[tuple[Block, bool]]:
+    """The blocks of a program, and whether they are of manual computations, whose values are shards."""
+    for function in module.functions.values():
+        if function.body is not None:
+            yield from _blocks_of(function.body, False)
+
+
+def _blocks_of(region: Region, is_manual: bool) -> Iterator[tuple[Block, bool]]:
+    for block in region.blocks:
+        yield block, is_manual
+        for operation in block.operations:
+            for inner in operation.regions:
+                yield from _blocks_of(inner, is_manual or operation.name == "sdy.manual_computation")
