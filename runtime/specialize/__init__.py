@@ -101,7 +101,7 @@ def specialize(
 
 
 def _move_operations(region: Region) -> None:
-    """Let reductions come before transposes, and operations into the branches that alone need them."""
+    """Move reductions before transposes, and operations into the branches that alone use their results."""
     names = {operation.name for operation in region.walk()}
     if REDUCE in names:
         from .rewrites.transposed_reductions import reduce_before_transposing

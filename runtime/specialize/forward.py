@@ -30,7 +30,7 @@ def propagate(region: Region, budget: Budget, *, sizes_bound: bool) -> None:
 
 
 class _Pass:
-    """What is known on the way: constants, what stands for replaced values, how deep regions nest."""
+    """The state of the pass: constants, replacements of values, and how deep regions nest."""
 
     def __init__(self, budget: Budget, sizes_bound: bool) -> None:
         self.sizes_bound = sizes_bound
@@ -84,7 +84,7 @@ class _Pass:
         builder.block.operations.append(operation)
 
     def replace(self, operation: Operation, by: Operation) -> Operation:
-        """Let the results of another operation stand for those of this one; returns the other."""
+        """Replace the results of one operation by those of another, and return the other."""
         if by is not operation:
             self.values.update(zip(operation.results, by.results, strict=True))
         return by
@@ -100,7 +100,7 @@ class _Pass:
             self.visit(region)
 
     def visit_loop(self, operation: Operation, types: Sequence[Type]) -> bool:
-        """Visit a loop under other types of what it carries; False where these change from round to round."""
+        """Visit a loop with refined types of carried values; False if an iteration changes the types."""
         copies = [copy_region(region, {}) for region in operation.regions]
         for region in operation.regions:
             for argument, type in zip(region.block.arguments, types, strict=True):

@@ -14,12 +14,12 @@ from ..utils.rewriter import is_plain
 from .movement_index_map import source
 
 TRACEABLE_VIEWS: Final = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reverse", "stablehlo.slice"})
-"""Moves through which a gather may read: neighbours stay neighbours."""
+"""Movement operations through which a gather may read: contiguous elements stay contiguous."""
 
 MIN_CONTIGUOUS: Final = 16
-"""Elements of a slice that follow each other in the result, from which on a loop over them is worth it."""
+"""Contiguous elements of a slice from which on an inner loop over them is faster."""
 MAX_SLICE_BYTES: Final = 1 << 11
-"""Longer lines are for kernels, which copy memory in blocks."""
+"""Longer slices are left to the gather kernel, which copies memory in blocks."""
 
 
 class DynamicIndex(Record):
@@ -50,7 +50,7 @@ class GatherMap(Record):
 
 
 def trace_gather(operation: Operation, coordinates: Sequence[AffineExpr], loops: int) -> GatherMap:
-    """What the element at `coordinates`, within so many loops, of a gather's result is taken from."""
+    """The operand element that a gather's result at `coordinates`, in `loops` loops, copies."""
     view: Any = view_of(operation)
     zero = AffineExpr(0, (0,) * loops)
     batch = [coordinates[d] for d in view.batch_dims]
@@ -74,9 +74,9 @@ def trace_gather(operation: Operation, coordinates: Sequence[AffineExpr], loops:
 def read_through_views(
     array: Value, traced: GatherMap, box: Box, memory: Container[Value]
 ) -> tuple[Value, list[AffineExpr]]:
-    """The array in memory that a gather reads from by way of views, and the places there.
+    """The array in memory that a gather reads through views, and the indices into it.
 
-    The places have, after the loops of the box, one for each index, along which it grows.
+    The indices are functions of the loops of the box, and of one more loop for each dynamic index.
     """
     count = len(traced.dynamic_indices)
     coordinates = [AffineExpr(expr.offset, expr.strides + (0,) * count) for expr in traced.coordinates]

@@ -12,7 +12,7 @@ from .disjoint_set import DisjointSet
 
 
 class LevelGrouping:
-    """Base of what finds the groups of one block; subclasses tell which operations may be in a group.
+    """Base of classes that group the operations of a block; subclasses say which operations may be grouped.
 
     Args:
         block: is not changed.

@@ -39,7 +39,7 @@ class LoopSplit(Exception):
 
 
 def is_movement_op(operation: Operation) -> bool:
-    """Whether an operation moves elements so that `source` can follow them."""
+    """Whether an operation is a data movement that `source` can trace."""
     if operation.name not in MOVES or not is_plain(operation):
         return False
     maps = cast("MovementOp", view_of(operation)).movement_maps()

@@ -23,7 +23,7 @@ from .grouping import MAX_MEMBERS, CanGenerate, is_rematerializable
 MAX_OPERATIONS_PER_VALUE: Final = 4
 """Elementwise operations that take less time than to write a large array and to read it again."""
 MAX_GROWTH: Final = 17 / 16
-"""How many times the bytes of a value those may take that replace it: means of rows or columns are small."""
+"""Bytes of the values that are kept instead of a recomputed one, relative to it: row means are small."""
 MAX_ROUNDS: Final = 4
 """How many times the peak of a block is lowered: each time it may be at another operation."""
 
@@ -63,7 +63,7 @@ def _is_large(value: Value) -> bool:
 
 
 class _Lifetimes:
-    """From where to where in a block each value is alive.
+    """The live range of each value of a block.
 
     Attributes:
         position: of each operation.

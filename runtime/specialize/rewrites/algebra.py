@@ -1,7 +1,7 @@
-"""Rewrites of elementwise operations that keep every bit: identities, and results known beforehand.
+"""Rewrites of elementwise operations that keep every bit: identities, and results that bounds determine.
 
-Where they apply to floating-point numbers, NaN, infinities and -0 are as before: ``x + 0`` is not ``x`` where
-``x`` is -0, but ``x + -0`` is; ``x - x`` and ``x * 0`` stay.
+Rewrites of floats keep NaN, infinities and -0: ``x + -0`` becomes ``x``, but ``x + 0`` does not, since -0 + 0
+is 0; ``x - x`` and ``x * 0`` stay.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def extreme_of_same(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def _extreme_in_range(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """One operand, where no element of the other can win."""
+    """One operand, if the intervals of both show that the other is never the result."""
     lhs, rhs = operation.operands
     left, right = rewriter.interval(lhs), rewriter.interval(rhs)
     if left is None or right is None:
@@ -129,7 +129,7 @@ def _extreme_in_range(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def clamp_in_range(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A value of integers that is within the bounds already."""
+    """``clamp`` of integers that are within the bounds is its operand."""
     low, operand, high = [rewriter.interval(value) for value in operation.operands]
     if low is None or operand is None or high is None:
         return None
@@ -148,7 +148,7 @@ def select_known(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def select_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A predicate that is one element everywhere is that element."""
+    """``select`` by a broadcast scalar takes the scalar as its predicate."""
     pred, on_true, on_false = operation.operands
     inner = defined_by(pred, "stablehlo.broadcast_in_dim")
     if inner is None or tensor_type(inner.operands[0]).rank or not tensor_type(pred).rank:
@@ -157,7 +157,7 @@ def select_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | Non
 
 
 def compare_known(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A comparison of integers whose outcome their bounds tell."""
+    """A comparison of integers whose intervals determine the outcome."""
     lhs, rhs = operation.operands
     if not _is_integer(lhs):
         return None
@@ -172,7 +172,7 @@ def compare_known(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def _outcome(direction: str, left: tuple[int, int], right: tuple[int, int]) -> bool | None:
-    """What a comparison of all values within two intervals gives, None where it differs."""
+    """The outcome of comparing any values of two intervals; None if it depends on the values."""
     if direction in ("GT", "GE"):
         return _outcome(_COMMUTED[direction], right, left)
     if direction == "NE":

@@ -1,4 +1,4 @@
-"""Rewrites of reductions and sorts that carry positions, so that no positions are read."""
+"""Rewrites of reductions and sorts whose input of positions is an iota: their kernels count positions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..utils.unused_results import select_values
 from .index_components import counted_dimension
 
 _MIN_SORTED = 1 << 10
-"""Elements from which on it pays not to make positions."""
+"""Elements of a sort from which on counting positions is faster than reading an iota."""
 
 
 def reduce_with_iota_positions(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
-    """The search for an extreme value and its place counts, where the places are those along a dimension."""
+    """A search for an extreme and its index counts the indices, if they are an iota along a dimension."""
     value, indices, init_value, init_index = operation.operands
     counted_dim = counted_dimension(indices)
     reduced = viewed(operation, Reduce).dimensions
@@ -38,7 +38,7 @@ def reduce_with_iota_positions(operation: Operation, rewriter: Rewriter) -> Sequ
 
 
 def sort_with_iota_positions(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
-    """A sort counts, where an input that is not compared has the places along the sorted dimension."""
+    """A sort counts positions, if an input that is not compared is an iota along the sorted dimension."""
     from ...ops.reduction.sort import Sort
 
     view = viewed(operation, Sort)

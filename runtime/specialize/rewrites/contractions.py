@@ -1,4 +1,4 @@
-"""Rewrites of products and reductions whose operands are only converted, reshaped, or have no elements."""
+"""Rewrites of products and reductions that only convert, only reshape, or have no elements to combine."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .reshaping import broadcast, reshaped
 
 
 def product_of_mixed(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A product of several kinds of element types is one of a single kind between conversions.
+    """A product of mixed kinds of element types becomes a product of one kind between conversions.
 
-    Implementations then meet products of one kind only.
+    Implementations then serve products of one kind only.
     """
     from ...ops.contraction.mixed_matmul import product_types
 
@@ -49,14 +49,14 @@ def product_of_nothing(operation: Operation, rewriter: Rewriter) -> Value | None
 
 
 _MIN_CONVERTED_MULTIPLICATIONS: Final = 1 << 18
-"""Multiplications of a product for which operations of their own that convert are worth it."""
+"""Multiplications of a product from which on separate conversions are faster than converting inside it."""
 
 
 def dot_of_narrow(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A product that is made in f32 is one of f32, whose operands and result are converted beside it.
+    """A product of narrow floats that is computed in f32 becomes an f32 product between conversions.
 
-    Conversions run on all threads then, become one loop with what computes the operands or takes the result,
-    and are made once for several products.
+    Conversions then run on all threads, fuse with the producers of the operands and the users of the result,
+    and several products share the conversion of one operand.
     """
     types = [tensor_type(value) for value in (*operation.operands, operation.result)]
     if all(type.dtype == np.float32 or type.category != FLOAT for type in types):

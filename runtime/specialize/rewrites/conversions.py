@@ -1,4 +1,4 @@
-"""Rewrites of conversions between element types and of complex numbers' parts."""
+"""Rewrites of conversions between element types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def convert_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def convert_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """Two conversions, the first of which loses nothing, become one where it gives the same values."""
+    """Two conversions, the first of which is exact, become one if it gives the same values."""
     inner = defined_by(operation.operands[0], "stablehlo.convert")
     if inner is None:
         return None
@@ -53,9 +53,9 @@ def _keeps_values(source: ElementType, target: ElementType) -> bool:
 
 
 def _converts_at_once(source: ElementType, middle: ElementType, target: ElementType) -> bool:
-    """Whether converting at once gives what converting by way of `middle` gives.
+    """Whether converting directly gives the same values as converting to `middle` first.
 
-    Floating-point values beyond an integer type's range are converted as they come, so that those ways stay.
+    Floats are only converted directly to floats: values beyond an integer type's range depend on `middle`.
     """
     if source.category == BOOLEAN or target == source:
         return True

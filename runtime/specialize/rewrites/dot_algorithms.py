@@ -24,8 +24,8 @@ _NOT_EQUAL: Final = {"comparison_direction": EnumAttribute("stablehlo", "compari
 def dot_of_components(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A product by an algorithm is the sum of products without one, by `ops.contraction.dot_algorithm`.
 
-    What rounds and splits runs on all threads then, is made once for several products of an operand, and one
-    loop with what computes it.
+    Rounding and splitting an operand then run on all threads, fuse with its producer, and serve all products
+    that share the operand.
     """
     view = viewed(operation, DotGeneral)
     algorithm = view.algorithm

@@ -1,7 +1,7 @@
 """Makes the conversions around bodies of other element types explicit.
 
-A reduction whose body has another element type than its operands converts them, and a result that is to have
-the operands' type again is converted back. Promotions, of which the operations themselves know, stay.
+A reduction converts its operands if its body has another element type, and converts its results back if they
+have the operands' type. The operations themselves implement promotions, so these stay implicit.
 
 Source: the StableHLO project's RFC on quantization of reductions; specification, `is_promotable`.
 """
@@ -21,11 +21,11 @@ _BODIES: Final = {
     "stablehlo.scatter": 0,
     "stablehlo.select_and_scatter": 1,
 }
-"""Operations with such bodies; which of their regions these are."""
+"""Operations whose bodies may have other element types, and the index of the body among their regions."""
 
 
 def make_conversions_explicit(region: Region) -> None:
-    """Put operations in the place of implicit conversions, in place."""
+    """Replace implicit conversions by operations; changes the region in place."""
     for block in region.blocks:
         values: dict[Value, Value] = {}
         operations: list[Operation] = []
@@ -46,7 +46,7 @@ def _substitute(region: Region, values: dict[Value, Value]) -> None:
 
 
 def _explicit(operation: Operation, values: dict[Value, Value]) -> list[Operation]:
-    """An operation between conversions; `values` gets what stands for its results."""
+    """An operation between explicit conversions; enters the replacements of its results into `values`."""
     emitted: list[Operation] = []
     element_types = body_element_types(operation.regions[_BODIES[operation.name]])
     if operation.name != "stablehlo.select_and_scatter":
@@ -74,7 +74,7 @@ def _explicit(operation: Operation, values: dict[Value, Value]) -> list[Operatio
 def _converted_operands(
     operation: Operation, element_types: Sequence[AnyElementType], emitted: list[Operation]
 ) -> tuple[Value, ...]:
-    """The operands in the body's types, but those which the operation itself promotes."""
+    """The operands in the body's types, except those that the operation itself promotes."""
     count = len(element_types)
     operands = list(operation.operands)
     start = count if len(operands) == 2 * count else count + 1

@@ -5,7 +5,7 @@ A loop counts where ``cond`` compares a carried value with a bound from outside,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +14,7 @@ from ...ops.elementwise.comparison import Compare
 from ...types import INTEGER, ElementType, storage_range
 from ..utils.effects import has_no_effect, is_pure
 from ..utils.rewriter import Rewriter, defined_by, is_plain, is_plain_value, splat, viewed
+from ..utils.unused_results import operands_within
 
 MAX_UNROLLED_ITERATIONS: Final = 8
 """Rounds of a loop that is unrolled."""
@@ -227,7 +228,7 @@ class _Outside:
         self.definitions: dict[Value, Operation] = {}
         self.hoistable: set[Operation] = set()
         for operation in block.operations[:-1]:
-            depends = not self.loop_values.isdisjoint(_used(operation)) or not _may_move(operation)
+            depends = not self.loop_values.isdisjoint(operands_within(operation)) or not _may_move(operation)
             if depends:
                 self.loop_values.update(operation.results)
                 continue
@@ -243,17 +244,14 @@ class _Outside:
             if inner_operation not in self.hoistable:
                 self.hoistable.add(inner_operation)
                 pending += [
-                    self.definitions[value] for value in _used(inner_operation) if value in self.definitions
+                    self.definitions[value]
+                    for value in operands_within(inner_operation)
+                    if value in self.definitions
                 ]
 
     def contains(self, operation: Operation) -> bool:
         """Whether an operation leaves the loop."""
         return operation in self.hoistable
-
-
-def _used(operation: Operation) -> Iterator[Value]:
-    for inner in operation.walk():
-        yield from inner.operands
 
 
 def _may_move(operation: Operation) -> bool:

@@ -34,11 +34,12 @@ def _reaching(blocks: Sequence[Block], roots: Sequence[Value]) -> set[Value]:
         if value not in reached:
             reached.add(value)
             if value in definitions:
-                pending += _uses(definitions[value])
+                pending += operands_within(definitions[value])
     return reached
 
 
-def _uses(operation: Operation) -> Iterator[Value]:
+def operands_within(operation: Operation) -> Iterator[Value]:
+    """The operands of an operation and of the operations in its regions."""
     for inner in operation.walk():
         yield from inner.operands
 
@@ -62,7 +63,7 @@ def _while(operation: Operation, used: Container[Value]) -> None:
     roots = [*cond.terminator.operands]
     for block in blocks:
         for inner in block.operations[:-1]:
-            roots += [] if has_no_effect(inner) else _uses(inner)
+            roots += [] if has_no_effect(inner) else operands_within(inner)
     live = {index for index, result in enumerate(operation.results) if result in used}
     while True:
         returned = [body.terminator.operands[index] for index in live]
@@ -94,7 +95,7 @@ def _branches(operation: Operation, used: Container[Value]) -> None:
 def _sort(operation: Operation, used: Container[Value]) -> None:
     """Keep the inputs whose results are used, and those that are compared."""
     block = operation.regions[0].block
-    compared = {operand for inner in block.operations for operand in _uses(inner)}
+    compared = {operand for inner in block.operations for operand in operands_within(inner)}
     indices = [
         index
         for index, result in enumerate(operation.results)
