@@ -319,7 +319,7 @@ class TopK(
 _MIN_LONG_ROW = 1 << 12
 """Number of elements of a row that is worth a call of its own."""
 _BLOCKS = 64
-"""Number of blocks of a long row whose least elements bound what is searched for."""
+"""Blocks of a long row: their least elements bound the elements that `_first_of_row` selects."""
 
 
 def _first_of_row(sort_keys: Array, count: int) -> Array:

@@ -1,4 +1,4 @@
-"""What collective operations have in common: groups, channels, and the rules about them.
+"""The base classes of collective operations: groups, channels, and the rules about them.
 
 Source: specification, section "Collective ops".
 """
@@ -46,7 +46,7 @@ class Communicating(Op):
 
 
 class Joint(Communicating):
-    """Base of what the processes of a group execute together."""
+    """Base of operations that the processes of a group execute together."""
 
     channel_id: int | None = None
 
@@ -190,7 +190,7 @@ def global_ids_need_channel() -> Constraint:
 
 
 def zeros(type: TensorType) -> Array:
-    """What a process gets to which nothing is sent: zeros, or of a quantized type what stands for them."""
+    """The result of a process that receives nothing: zeros, or stored zero points of a quantized type."""
     element_type = type.element_type
     if isinstance(element_type, QuantizedType):
         zero_point = min(max(element_type.zero_points[0], element_type.storage_min), element_type.storage_max)

@@ -36,7 +36,7 @@ class ProductTypes(NamedTuple):
 
 
 def product_types(lhs: Any, rhs: Any, result: Any) -> ProductTypes | None:
-    """The element types in which a product is made.
+    """The element types in which a product is computed.
 
     Args:
         lhs, rhs, result: the declared element types.

@@ -38,9 +38,9 @@ from .view import CustomCallView
 Parameters = dict[str, Any]
 Sizes = tuple[int, ...]
 Problem = tuple[str, list[Argument]]
-"""A routine's name without the letter of its element type, and what it takes.
+"""A routine's name without the letter of its element type, and its arguments.
 
-A result that the parameters do not ask for, whose values are open, is none of the arguments."""
+Results that the parameters do not ask for have unspecified values, and are no arguments."""
 Describe = Callable[..., Problem]
 """Called with a Library, the parameters, and for each operand the sizes that a problem has."""
 Reread = Callable[[Array], Array]

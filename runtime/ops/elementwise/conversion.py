@@ -239,7 +239,7 @@ def _bitcaster(source: ElementType, target: ElementType) -> Function:
 
 
 def _bit_by_bit(source: ElementType, target: ElementType) -> Function:
-    """A bitcast of element types that fill less than the byte in which NumPy stores them."""
+    """A bitcast between element types narrower than the byte in which NumPy stores an element."""
 
     def convert(operand: Array) -> Array:
         operand = np.asarray(operand)

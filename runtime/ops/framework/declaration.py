@@ -393,8 +393,8 @@ class Op:
 
 
 _field_cache: Final[dict[tuple[object, ...], tuple[dict[str, Any], tuple[object, ...]]]] = {}
-"""What views of operations with the same types and attributes hold by the declared names, and what the key
-tells by its identity, so that nothing else gets the same."""
+"""The fields of views by the types and attributes of their operations. Each entry also holds the objects
+whose identities are in its key, so that no other object gets the same identity."""
 
 _REGISTRY: Final[dict[str, type[Op]]] = {}
 

@@ -25,7 +25,7 @@ class Field:
     if TYPE_CHECKING:
 
         def __get__(self, view: Any, owner: Any = None) -> Any:
-            """A view holds what was declared under the same name: a type, a value or a region."""
+            """The type, the value or the region that the view holds under the declared name."""
 
 
 class Operand(Field):

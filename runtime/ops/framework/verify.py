@@ -305,8 +305,8 @@ def verify_inferred(view: Op) -> None:
 
 
 def _key(operation: Operation) -> Hashable | None:
-    """A key of operations that all satisfy the constraints or all violate them; None if a key cannot capture
-    all that the constraints read.
+    """A key that is equal only for operations with equal verification results; None if the constraints read
+    more than a key can hold.
     """
     operands, attributes = operation.operands, operation.attributes
     if _names_function(operation) or not (operands or _is_single(attributes.get("value"))):

@@ -100,7 +100,7 @@ class GatherRules(Op):
         return gather
 
     def _rank_without_rows(self, shape: Sequence[int], slice_sizes: Sequence[int]) -> int:
-        """How many dimensions of the operand come before those that end slices and result alike."""
+        """The number of operand dimensions before the trailing ones that slices contain whole, in order."""
         rank = len(shape)
         result_dim = len(self.batch_dims) + len(self.windowed_dims) - 1
         for d in reversed(range(rank)):

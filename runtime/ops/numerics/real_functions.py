@@ -38,7 +38,7 @@ class NativeFunction:
 
 
 class RealFunction(NativeFunction):
-    """A function on arrays of f64, and on arrays of f32, for which its results are those of f64, rounded."""
+    """A function on arrays of f64 or f32; for f32 the result of f64 is rounded once."""
 
     module = "real_functions"
 

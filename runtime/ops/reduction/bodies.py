@@ -346,7 +346,7 @@ class _Comparator:
         return SortKey(argument // 2, component, descending=argument > other, order=order)
 
     def _key(self, number: int) -> tuple[int, str, bool] | None:
-        """Argument, component and whether -0 and NaN are made canonical, of one side of a comparison."""
+        """One side of a comparison: its argument, its component, and whether -0 and NaN are canonicalized."""
         base = self._canonicalized(number)
         name, *operands = self.numbering.expressions[number if base is None else base]
         component = "value"

@@ -89,7 +89,7 @@ def _prefixes(values: Arrays, sizes: Sequence[int], reducer: Reducer) -> Arrays:
 
 
 def _combine_into(right: Sequence[Array], left: Sequence[Array], reducer: Reducer) -> None:
-    """Combine arrays that broadcast, in place of those on the right."""
+    """Combine arrays that broadcast; the results overwrite the right operands."""
     if reducer.ufunc is not None:
         reducer.ufunc(left[0], right[0], out=right[0])
         return

@@ -92,7 +92,7 @@ def sorted_positions(
 
 
 def around_axis(array: Array, axis: int) -> Array:
-    """An array as [outer, n, inner]: the dimensions before an axis merged, and those after it."""
+    """An array as [outer, n, inner]: the dimensions before and behind the axis are merged."""
     shape = array.shape
     return array.reshape(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
 

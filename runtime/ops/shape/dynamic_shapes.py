@@ -252,7 +252,7 @@ class RealDynamicSlice(
 
 
 def _with_sizes(type: TensorType, sizes: Sequence[int]) -> list[Type] | None:
-    """The type with these sizes; None if no tensor can have them, which is an error at run time."""
+    """The type with these sizes; None if a size is negative, which is an error at run time."""
     return None if any(size < DYNAMIC for size in sizes) else [type.with_shape(sizes)]
 
 

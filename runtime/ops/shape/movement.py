@@ -76,8 +76,10 @@ class MovementOp(Op):
 def reshape_groups(
     shape: Sequence[int], result_shape: Sequence[int]
 ) -> list[tuple[list[int], list[int]]] | None:
-    """The smallest groups of dimensions of a reshape's operand, each with those of the result that have its
-    elements; dimensions of size 1 are in none. None where a size of 0 allows for several groupings."""
+    """The smallest groups of a reshape's operand dimensions, each with the result dimensions that it becomes.
+
+    Dimensions of size 1 are in no group. None if a size of 0 allows for several groupings.
+    """
     groups: list[tuple[list[int], list[int]]] = []
     left = [d for d, size in enumerate(shape) if size != 1]
     right = [d for d, size in enumerate(result_shape) if size != 1]
@@ -99,8 +101,8 @@ def reshape_groups(
 
 
 def kept_dims(shape: Sequence[int], result_shape: Sequence[int]) -> dict[int, int] | None:
-    """The dimensions of a reshape's operand with those of the result that have the same indices, where only
-    dimensions of size 1, which are left out, come and go; None elsewhere."""
+    """The result dimension that each operand dimension becomes, if a reshape only adds or drops dimensions of
+    size 1, which are left out; None for other reshapes."""
     groups = reshape_groups(shape, result_shape)
     if groups is None or any(len(dims) > 1 or len(result_dims) > 1 for dims, result_dims in groups):
         return None
