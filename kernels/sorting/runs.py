@@ -1,4 +1,4 @@
-"""Splits rows into runs, which NumPy sorts on several threads, and merges pairs of runs.
+"""Splits rows into runs, which several threads sort, and merges pairs of runs.
 
 The sorted order is unique, so that the number of threads may choose the split.
 """

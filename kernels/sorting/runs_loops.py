@@ -13,6 +13,7 @@ from numba.core.typing import Signature
 from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
 from ..simd.vectors import I32, I64, TypedCode, Values, cgutils, intrinsic, selected
+from .native_sort import MIN_SCRATCH_COUNT
 from .runs import MERGE_BLOCK
 
 _POINTER = ir.IntType(8).as_pointer()
@@ -26,16 +27,28 @@ def sort_numbers(
     array: types.Type,
     start: types.Type,
     count: types.Type,
+    scratch: types.Type,
 ) -> TypedCode:
-    """Sort contiguous items by the function at `address`; nonzero if it fails."""
+    """Sort contiguous items by the function at `address`, with scratch for as many or none; nonzero if it
+    fails."""
 
     def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data = context.make_array(array)(context, builder, arguments[1]).data
         first = builder.bitcast(builder.gep(data, [arguments[2]]), _POINTER)
         function = builder.inttoptr(arguments[0], _SORT.as_pointer())
-        return builder.sext(builder.call(function, [first, arguments[3], ir.Constant(_POINTER, None)]), I64)
+        scratch_array = context.make_array(scratch)(context, builder, arguments[4])
+        has_scratch = builder.icmp_signed(">=", scratch_array.nitems, arguments[3])
+        scratch_data = builder.bitcast(scratch_array.data, _POINTER)
+        given_scratch = builder.select(has_scratch, scratch_data, ir.Constant(_POINTER, None))
+        return builder.sext(builder.call(function, [first, arguments[3], given_scratch]), I64)
 
-    return types.intp(types.intp, array, types.intp, types.intp), emit
+    return types.intp(types.intp, array, types.intp, types.intp, array), emit
+
+
+@kernel(inline=True)
+def scratch_size(count: int) -> int:
+    """The items of scratch with which so many are sorted."""
+    return count if count >= MIN_SCRATCH_COUNT else 0
 
 
 @kernel

@@ -8,9 +8,9 @@ direction, and how floating-point values are compared:
 - "FLOAT": zeros are equal, and NaNs, which no such comparison can order, come last in either direction.
 
 Integers and booleans are compared by value whatever is said. Values become unsigned integers of the same
-order (`sort_encoding`), which NumPy's functions sort: alone, or where more than one operand moves as the
-upper bits of numbers whose lower ones are the position, 32 bits of a key at a time. All such numbers differ,
-so that an unstable sort gives the stable result. Long rows are cut into runs (`runs`).
+order (`sort_encoding`), which native functions sort (`native_sort`): alone, or where more than one operand
+moves as the upper bits of numbers whose lower ones are the position, 32 bits of a key at a time. All such
+numbers differ, so that an unstable sort gives the stable result. Long rows are cut into runs (`runs`).
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ import numpy as np
 from ..launch.compilation import flat
 from ..launch.threads import division
 from ..simd.monoids import supports_element
-from .numpy_sort import sort_address
+from .native_sort import sort_address
 from .runs import cut, sorting_bytes
 from .sort_encoding import Encoding, Key, bits_dtype, encoding
 
@@ -228,7 +228,7 @@ def _sort_by(
     """
     from . import sort_loops
 
-    address, runs = sort_address(np.uint64), cut(rows, length, threads)
+    address, runs = sort_address(np.uint64, by_upper_half=True), cut(rows, length, threads)
     work_items, code = rows * runs.run_count, radix_pass.code.words
     tasks, size = division(work_items, sorting_bytes(runs.length, 8))
     packed = np.empty(tasks * length if runs.run_count == 1 else rows * length, np.uint64)

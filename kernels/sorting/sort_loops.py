@@ -12,7 +12,7 @@ import numpy as np
 from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
 from .runs import MERGE_BLOCK
-from .runs_loops import SLACK, merge_block, pair_at, sort_numbers
+from .runs_loops import SLACK, merge_block, pair_at, scratch_size, sort_numbers
 from .sort_encoding import CANONICAL, POSITION_BITS, SIGNED, TOTAL, UNSIGNED
 
 _WORD = np.uint64(0xFFFFFFFF)
@@ -112,12 +112,13 @@ def sort_values(
 
     `mixed` notes runs in which different elements may have one code.
     """
+    scratch = np.empty(scratch_size(run), numbers.dtype)
     for work_item in range(task * size, min((task + 1) * size, work_items)):
         row = work_item // runs
         start = row * length + (work_item - row * runs) * run
         count = min(run, (row + 1) * length - start)
         has_shared_code = encode(code, operand, start, count, numbers, start)
-        if sort_numbers(address, numbers, start, count) != 0:
+        if sort_numbers(address, numbers, start, count, scratch) != 0:
             raise MemoryError
         if runs == 1:
             decode(code, numbers, start, count, numbers, start)
@@ -211,6 +212,7 @@ def sort_packed(
 
     `packed` holds a row for each task then, and otherwise all rows.
     """
+    scratch = np.empty(scratch_size(run), packed.dtype)
     for work_item in range(task * size, min((task + 1) * size, work_items)):
         row = work_item // runs
         row_start = row * length
@@ -218,7 +220,7 @@ def sort_packed(
         count = min(run, row_start + length - start)
         at = task * length if runs == 1 else start
         has_shared_code = pack(code, shift, operand, permutation, row_start, start, count, packed, at)
-        if sort_numbers(address, packed, at, count) != 0:
+        if sort_numbers(address, packed, at, count, scratch) != 0:
             raise MemoryError
         if runs == 1:
             unpack(

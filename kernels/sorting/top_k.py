@@ -17,7 +17,7 @@ import numpy as np
 from ..launch.compilation import flat
 from ..launch.threads import division
 from . import sort
-from .numpy_sort import sort_address
+from .native_sort import sort_address
 from .sort_encoding import bits_dtype, encoding
 
 _MAX_INSERTION_K = 64
@@ -115,7 +115,8 @@ def _filtered(dtype: np.dtype, rows: int, length: int, chunks: int, k: int, thre
         from . import top_k_loops
 
         values, indices = np.empty((rows, chunks * k), dtype), np.empty((rows, chunks * k), np.int32)
-        numbers, address = np.empty(tasks * capacity, np.uint64), sort_address(np.uint64)
+        numbers = np.empty(tasks * capacity, np.uint64)
+        address = sort_address(np.uint64, by_upper_half=True)
         results = values.reshape(-1).view(bits), indices.reshape(-1)
         arguments = (size, work_items, chunks, chunk_size, length, k, capacity, address, code, numbers)
         top_k_loops.filtered(tasks, *arguments, flat(row_data, bits), *results, threads=threads)

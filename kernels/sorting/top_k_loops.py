@@ -18,7 +18,7 @@ from ..simd.searches import (
     which_above,
     which_above_in_total_order,
 )
-from .runs_loops import sort_numbers
+from .runs_loops import scratch_size, sort_numbers
 from .sort_encoding import SIGNED, UNSIGNED
 from .sort_loops import code_of
 
@@ -75,7 +75,8 @@ def _bound(
         max_of_groups(operand, start, count, sign_flip, sign, groups, scratch_start)
     else:
         max_of_groups_in_total_order(operand, start, count, sign_flip, sign, groups, scratch_start)
-    if sort_numbers(address, groups, scratch_start, SEARCH_BLOCK) != 0:
+    no_scratch = np.empty(0, groups.dtype)
+    if sort_numbers(address, groups, scratch_start, SEARCH_BLOCK, no_scratch) != 0:
         raise MemoryError
     return narrow(get(groups, scratch_start + SEARCH_BLOCK - k))
 
@@ -157,12 +158,13 @@ def filtered(
     """
     narrow = operand.dtype.type
     ones, scratch_start = narrow(code[1]), task * capacity
+    sort_scratch = np.empty(scratch_size(capacity), numbers.dtype)
     for work_item in range(task * size, min((task + 1) * size, work_items)):
         origin, start, end = _chunk_range(work_item, chunks, chunk_size, length)
         count_held, limit, is_limited = 0, narrow(0), False
         for first in range(start, end, SEARCH_BLOCK):
             if count_held + SEARCH_BLOCK > capacity:
-                if sort_numbers(address, numbers, scratch_start, count_held) != 0:
+                if sort_numbers(address, numbers, scratch_start, count_held, sort_scratch) != 0:
                     raise MemoryError
                 count_held, is_limited = k, True
                 limit = narrow(ones ^ narrow(get(numbers, scratch_start + k - 1) >> _HALF))
@@ -176,7 +178,7 @@ def filtered(
                 falling = np.uint64(narrow(ones ^ _code(code, operand, index)))
                 put(numbers, scratch_start + count_held, falling << _HALF | np.uint64(index - origin))
                 count_held += 1
-        if sort_numbers(address, numbers, scratch_start, count_held) != 0:
+        if sort_numbers(address, numbers, scratch_start, count_held, sort_scratch) != 0:
             raise MemoryError
         for number in range(k):
             position = get(numbers, scratch_start + number) & _POSITION

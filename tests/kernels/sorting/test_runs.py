@@ -1,12 +1,14 @@
 """Runs: how rows are cut, and how runs are merged, against NumPy's own sort."""
 
+import ctypes
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nimblehlo.kernels.sorting import runs, runs_loops, sort
-from nimblehlo.kernels.sorting.numpy_sort import sort_address
+from nimblehlo.kernels.sorting.native_sort import MIN_SCRATCH_COUNT, sort_address
 from nimblehlo.kernels.sorting.runs import Runs
 
 DTYPES = ("uint8", "uint16", "uint32", "uint64")
@@ -82,5 +84,47 @@ def test_without_a_function_of_numpys(monkeypatch):
 
 def test_addresses():
     assert all(sort_address(dtype) for dtype in DTYPES)
-    with pytest.raises(ValueError, match="complex64"):
-        sort_address("complex64")
+    for dtype in ("complex64", "int32", "float64"):
+        with pytest.raises(ValueError, match=dtype):
+            sort_address(dtype)
+
+
+def sorted_natively(numbers, scratch_items, by_upper_half=False):
+    """The numbers sorted by the native function, and its scratch, followed by a number that must stay."""
+    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p)
+    sort_numbers = function(sort_address(numbers.dtype, by_upper_half=by_upper_half))
+    got = np.append(numbers, numbers.dtype.type(7))
+    scratch = np.full(scratch_items + 1, 9, numbers.dtype)
+    assert sort_numbers(got.ctypes.data, numbers.size, scratch.ctypes.data if scratch_items else None) == 0
+    assert got[-1] == 7
+    assert scratch[-1] == 9
+    return got[:-1], scratch[:-1]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("count", [1, MIN_SCRATCH_COUNT - 1, MIN_SCRATCH_COUNT, 3 * MIN_SCRATCH_COUNT + 1])
+def test_long_arrays_are_sorted_by_digits(dtype, count):
+    rng = np.random.default_rng(count)
+    for different in (1, 2, 300, 100_000):
+        numbers = numbers_of(rng, count, dtype, different)
+        got, scratch = sorted_natively(numbers, count)
+        np.testing.assert_array_equal(got, np.sort(numbers))
+        has_passes = different > 1 and count >= MIN_SCRATCH_COUNT and numbers.itemsize > 1
+        assert (scratch != 9).any() == has_passes
+        np.testing.assert_array_equal(sorted_natively(numbers, 0)[0], np.sort(numbers))
+
+
+@pytest.mark.parametrize("bit", [0, 10, 11, 21, 22, 31, 32, 33, 43, 54, 55, 63])
+def test_each_bit_is_in_a_digit(bit):
+    rng = np.random.default_rng(bit)
+    for dtype in DTYPES[1:]:
+        if bit < 8 * np.dtype(dtype).itemsize:
+            numbers = rng.integers(0, 2, MIN_SCRATCH_COUNT, dtype) << np.array(bit, dtype)
+            np.testing.assert_array_equal(sorted_natively(numbers, numbers.size)[0], np.sort(numbers))
+
+
+def test_equal_upper_halves_keep_their_order():
+    rng = np.random.default_rng(4)
+    upper = rng.integers(0, 2**32, 700, "uint64")
+    numbers = rng.choice(upper, 5000) << np.uint64(32) | np.arange(5000, dtype="uint64")
+    np.testing.assert_array_equal(sorted_natively(numbers, numbers.size, True)[0], np.sort(numbers))

@@ -1,3 +1,0 @@
-from typing import Any
-
-def sort_address(dtype: Any) -> int: ...
