@@ -33,6 +33,9 @@ MAX_WORK = 1 << 15
 MAX_STEP_ELEMENTS = 1 << 14
 """Elements of the arrays that an operation among others of a block makes: more are better shared among
 threads."""
+MIN_TURNS_BYTES = 1 << 13
+"""Bytes of carried arrays from which on two places take turns where the old array is dead before the next
+one is made: a recurrent network with a state of 8 KiB takes 5 % less than in one place (Sapphire Rapids)."""
 MAX_OPERATIONS = 4000
 """Operations of a block, those of its regions included: LLVM takes some 3 s for so many."""
 
@@ -237,6 +240,8 @@ class ArrayEmitter(Emitter):
         if operation not in liveness.positions or not liveness.is_last(operation, argument):
             return False
         read = {other for other in liveness.read(operation) if liveness.root(other) is argument}
+        if not read:
+            return scratch_bytes(argument.type) < MIN_TURNS_BYTES  # type: ignore[arg-type]
         return read <= set(self._overwritable(operation, liveness))
 
     def _emit(self, operation: Operation) -> Sequence[Bound]:

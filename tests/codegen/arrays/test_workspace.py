@@ -9,6 +9,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.codegen.arrays.emitter import MIN_TURNS_BYTES
 from nimblehlo.codegen.arrays.workspace import place
 from nimblehlo.plan import all_steps
 from nimblehlo.plan.implementations.native_loops import NativeLoop
@@ -115,6 +116,22 @@ SCRATCH = {
 def test_arrays_share_bytes(name: str) -> None:
     body, handed_on, count = SCRATCH[name]
     assert scratch_arrays(body, handed_on) == count
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_large_arrays_take_turns(is_large: bool) -> None:
+    size = MIN_TURNS_BYTES // 4 - 16 * (not is_large)
+    body = f"%r = stablehlo.reverse %v, dims = [0] : {ARRAY}\n%s = stablehlo.add %r, %w : {ARRAY}"
+    text = LOOP.format(body=body, handed_on="%s, %w")
+    text = text.replace("tensor<64xf32>", f"tensor<{size}xf32>")
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    (step,) = [one for one in executable._only._plan.steps if isinstance(one.implementation, NativeLoop)]
+    held = -(-size * 4 // 64) * 64
+    assert step.implementation.scratch_bytes == held * (1 + is_large)
+    inputs = [np.int32(5), *np.random.default_rng(0).standard_normal((2, size)).astype(np.float32)]
+    result, _ = executable(*inputs)
+    expected, _ = nimblehlo.compile(text, options=Options(compile="never"))(*inputs)
+    assert np.array_equal(result, expected)
 
 
 @pytest.mark.parametrize("seed", range(10))
