@@ -45,6 +45,8 @@ def poison_scratch() -> None:
     np.frombuffer(words, np.uint16)[:] = WORD
     ir.IRBuilder.alloca = _filled
     ArrayEmitter.allocate_scratch = _filled_scratch  # type: ignore[method-assign]
+    # What is filled here is written to, so that it cannot be given back.
+    ArrayEmitter.release_unwritten = _kept  # type: ignore[method-assign]
 
 
 def _filled(builder: ir.IRBuilder, type: Any, size: Any = None, name: str = "") -> Any:
@@ -62,6 +64,10 @@ def _filled_scratch(emitter: ArrayEmitter, type: TensorType) -> Storage:
     storage = _allocate_scratch(emitter, type)
     _fill(emitter.builder, storage.pointer, type.size * type.dtype.itemsize)
     return storage
+
+
+def _kept(emitter: ArrayEmitter, storage: Storage, alias: Storage) -> None:
+    """In the place of `ArrayEmitter.release_unwritten`: nothing is given back."""
 
 
 def _fill(builder: ir.IRBuilder, pointer: Any, nbytes: int) -> None:
