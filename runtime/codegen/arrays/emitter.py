@@ -35,7 +35,7 @@ MAX_STEP_ELEMENTS = 1 << 14
 threads."""
 MIN_TURNS_BYTES = 1 << 13
 """Bytes of carried arrays from which on two places take turns where the old array is dead before the next
-one is made: a recurrent network with a state of 8 KiB takes 5 % less than in one place (Sapphire Rapids)."""
+one is made: a recurrent network with a state of 8 KiB takes 5 % less than in one place (Zen 4)."""
 MAX_OPERATIONS = 4000
 """Operations of a block, those of its regions included: LLVM takes some 3 s for so many."""
 
