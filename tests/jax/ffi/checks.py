@@ -12,14 +12,14 @@ import functools
 import gc
 import sys
 import threading
-import time
-import traceback
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
+from tests.jax.children import run_checks
 
 LIBRARY = ctypes.CDLL(sys.argv[1])
 STAGES = ("instantiate", "initialize", "execute")
@@ -195,8 +195,8 @@ def check_programs_with_handlers_are_serialized() -> None:
     np.testing.assert_array_equal(loaded(jnp.ones(3)), [2, 2, 2])
 
 
-def main() -> int:
-    """Exit status 1 where a check fails."""
+def register_all() -> None:
+    """Register the handlers, and the type of the states, that the checks call."""
     for name in ("scale", "describe", "attributes", "services", "later", "streaming"):
         register(name)
     # JAX's CPU backend does not start with what it refuses.
@@ -213,17 +213,8 @@ def main() -> int:
     jax.ffi.register_ffi_type("counter", registration, platform="cpu")
     stages = {stage: jax.ffi.pycapsule(getattr(LIBRARY, f"count_{stage}")) for stage in STAGES}
     jax.ffi.register_ffi_target("count", stages, platform="cpu")
-    failed = []
-    for name, check in list(globals().items()):
-        if name.startswith("check_"):
-            start = time.perf_counter()
-            try:
-                check()
-            except Exception:
-                print(f"{name} ({time.perf_counter() - start:.1f} s):\n{traceback.format_exc()}")
-                failed.append(name)
-    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    register_all()
+    sys.exit(run_checks(globals()))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.jax.children import run_on_platform
 
 jax_ffi = pytest.importorskip("jax.ffi")
 
@@ -22,11 +22,7 @@ def test_handlers_run_under_jax(tmp_path: Path) -> None:
     library = tmp_path / "handlers.so"
     options = ["-std=c++17", "-O0", "-w", "-fPIC", "-shared", "-pthread", f"-I{jax_ffi.include_dir()}"]
     subprocess.run([COMPILER, *options, FOLDER / "handlers.cc", "-o", library], check=True, timeout=300)
-    finished = subprocess.run(
-        [sys.executable, "-X", "faulthandler", FOLDER / "checks.py", library],
-        env={**os.environ, "JAX_PLATFORMS": "nimblehlo,cpu", "NIMBLEHLO_JAX_DEVICES": "2"},
-        capture_output=True,
-        text=True,
-        timeout=300,
+    finished = run_on_platform(
+        FOLDER / "checks.py", library, platforms="nimblehlo,cpu", NIMBLEHLO_JAX_DEVICES="2"
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr

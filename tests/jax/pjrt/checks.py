@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
-import traceback
 import tracemalloc
 import warnings
 
@@ -18,6 +17,8 @@ import numpy as np
 import pytest
 from jax.experimental import serialize_executable
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+from tests.jax.children import run_checks
 
 
 def check_a_jitted_function() -> None:
@@ -367,19 +368,6 @@ def check_several_processes_are_refused() -> None:
         create("nimblehlo", {"node_id": 0, "num_nodes": 2}, None)
 
 
-def main() -> int:
-    """Run every check; the exit status."""
-    failed = []
-    for name, check in list(globals().items()):
-        if name.startswith("check_"):
-            try:
-                check()
-            except Exception:
-                print(f"{name}:\n{traceback.format_exc()}")
-                failed.append(name)
-    return 1 if failed else 0
-
-
 def check_small_results_are_freed_without_another_call() -> None:
     program = jax.jit(lambda x: x + 1)
     # It is not stopped: CPython 3.11 can end with a segmentation fault if another thread makes a thread state
@@ -403,4 +391,4 @@ def bytes_of_arrays() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks(globals()))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,18 +12,17 @@ from nimblehlo.errors import UnsupportedError
 from nimblehlo.jax.pjrt import plugin
 from nimblehlo.jax.pjrt.client import device_count
 from nimblehlo.jax.pjrt.program import compile_program
+from tests.jax.children import run_on_platform
 
 pytest.importorskip("jax")
 
 FOLDER = Path(__file__).parent
-ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "nimblehlo,cpu", "NIMBLEHLO_JAX_DEVICES": "8"}
 
 
 def run(script: str, *arguments: str | Path, **variables: str) -> None:
     """Run a script of this folder in a process of its own, with more variables."""
-    command = [sys.executable, "-X", "faulthandler", FOLDER / script, *arguments]
-    environment = ENVIRONMENT | variables
-    finished = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    variables = {"NIMBLEHLO_JAX_DEVICES": "8", **variables}
+    finished = run_on_platform(FOLDER / script, *arguments, platforms="nimblehlo,cpu", **variables)
     assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
@@ -34,11 +31,7 @@ def test_programs_run_under_jax() -> None:
 
 
 def test_programs_without_shardy_run_under_jax() -> None:
-    run(
-        "gspmd_checks.py",
-        XLA_FLAGS="--xla_force_host_platform_device_count=8",
-        PYTHONPATH=os.pathsep.join(filter(None, sys.path)),
-    )
+    run("gspmd_checks.py", XLA_FLAGS="--xla_force_host_platform_device_count=8")
 
 
 def test_other_clients_load_the_library() -> None:
