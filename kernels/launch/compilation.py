@@ -68,14 +68,14 @@ def _with_unique_name(function: Callable[..., Any], name: str) -> Callable[..., 
     Numba distinguishes functions of one qualified name by a counter that starts anew in each process, so the
     symbols of code that several processes cached on disk would collide.
     """
+    from .cache_files import digest
+
     assert isinstance(function, types.FunctionType)
     attributes = (function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     copy = types.FunctionType(function.__code__, *attributes)
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__module__ = function.__module__
     copy.__doc__ = function.__doc__
-    from .cache_files import digest
-
     copy.__qualname__ = f"{function.__qualname__}_{digest(name.encode()).hex()[:16]}"
     return copy
 

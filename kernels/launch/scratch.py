@@ -35,11 +35,12 @@ def _take(nbytes: int) -> np.ndarray:
     try:
         memory = _cached.pop()
     except IndexError:
-        return _aligned(nbytes)
-    return memory if memory.nbytes >= nbytes else _aligned(nbytes)
+        return aligned_bytes(nbytes)
+    return memory if memory.nbytes >= nbytes else aligned_bytes(nbytes)
 
 
-def _aligned(nbytes: int) -> np.ndarray:
+def aligned_bytes(nbytes: int) -> np.ndarray:
+    """Uninitialized bytes that begin at a cache line."""
     memory = np.empty(nbytes + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     return memory[start : start + nbytes]

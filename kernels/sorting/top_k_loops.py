@@ -75,7 +75,7 @@ def _bound(
         max_of_groups(operand, start, count, sign_flip, sign, groups, scratch_start)
     else:
         max_of_groups_in_total_order(operand, start, count, sign_flip, sign, groups, scratch_start)
-    no_scratch = np.empty(0, groups.dtype)
+    no_scratch = groups[:0]
     if sort_numbers(address, groups, scratch_start, SEARCH_BLOCK, no_scratch) != 0:
         raise MemoryError
     return narrow(get(groups, scratch_start + SEARCH_BLOCK - k))

@@ -8,8 +8,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 import itertools
+import math
 
-import numpy as np
+from ...kernels.launch.scratch import aligned_bytes
 
 cnp.import_array()
 
@@ -197,19 +198,14 @@ cdef object _aligned(object array):
     """An array that is C-contiguous and begins where XLA's buffers do; a copy if it does not."""
     if cnp.PyArray_IS_C_CONTIGUOUS(array) and not <size_t>cnp.PyArray_DATA(array) % ALIGNMENT:
         return array
-    copy = empty(array.shape, array.dtype)
+    copy = _empty(array.shape, array.dtype)
     copy[...] = array
     return copy
 
 
-def empty(shape, dtype):
-    """An array without values that begins where XLA's buffers do."""
-    cdef size_t size = dtype.itemsize
-    for extent in shape:
-        size *= extent
-    memory = np.empty(size + ALIGNMENT, np.uint8)
-    offset = -<size_t>cnp.PyArray_DATA(memory) % ALIGNMENT
-    return memory[offset : offset + size].view(dtype).reshape(shape)
+cdef object _empty(object shape, object dtype):
+    """An array without values that begins where XLA's buffers do, at a cache line."""
+    return aligned_bytes(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
 
 
 cdef class HandlerCall:
@@ -263,7 +259,7 @@ cdef class HandlerCall:
         cdef list arrays = [_aligned(array) for array in inputs]
         cdef list results = []
         for index, (shape, dtype) in enumerate(self.arrays):
-            result = empty(shape, dtype)
+            result = _empty(shape, dtype)
             if index in self.aliases:
                 result[...] = inputs[self.aliases[index]]
                 arrays[self.aliases[index]] = result

@@ -209,16 +209,11 @@ class Tiering(Replaceable):
                 self.give_up()
         function = self.native or self.candidate
         start = perf_counter()
-        if function is None:
-            function_of_regions = self.first
-            if out is not None:
-                out = self._out_of_first(operands, out)
+        if function is not None:
+            called, regions = function, {}
         else:
-            function_of_regions, regions = function, {}
-        if out is None:
-            result = function_of_regions(*operands, **regions)
-        else:
-            result = function_of_regions(*operands, out=out, **regions)
+            called, out = self.first, None if out is None else self._out_of_first(operands, out)
+        result = called(*operands, **regions) if out is None else called(*operands, out=out, **regions)
         if self.native is None:
             self.record(perf_counter() - start, function)
         return result
