@@ -213,7 +213,7 @@ def interleave(
 
 
 def _comparison(element: str, direction: str) -> Callable[[Any, Any, Any], Any]:
-    """Code for the test whether the selected element keeps_best selected."""
+    """Code for the test whether the selected element stays selected."""
     relation = {"GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}[direction]
 
     def compare(builder: Any, left: Any, right: Any) -> Any:

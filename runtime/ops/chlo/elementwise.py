@@ -319,11 +319,11 @@ class TopK(
 _MIN_LONG_ROW = 1 << 12
 """Number of elements of a row that is worth a call of its own."""
 _BLOCKS = 64
-"""Blocks of a long row: their least elements bound the elements that `_first_of_row` selects."""
+"""Blocks of a long row: their minima bound the elements that `_first_of_row` selects."""
 
 
 def _first_of_row(sort_keys: Array, count: int) -> Array:
-    """`_first_of` one long row: few elements are not above the greatest of the `count` least block minima."""
+    """`_first_of` one long row: few elements are at most the largest of the `count` smallest block minima."""
     blocks = sort_keys[: len(sort_keys) // _BLOCKS * _BLOCKS].reshape(_BLOCKS, -1)
     bound = np.partition(blocks.min(axis=1), count - 1)[count - 1]
     candidates = np.flatnonzero(sort_keys <= bound)

@@ -45,7 +45,7 @@ def _reduce(view: Reduce, threads: int | None) -> KernelMatch:
 def _position(
     view: Reduce | ArgReduce, operand: TensorType, index_dtype: DType | None, threads: int | None
 ) -> KernelMatch:
-    """The search for the greatest or least value and where it is."""
+    """The search for the maximum or minimum and where it is."""
     direction, tree = arg_reducer(view.body), view.ordering.reduction_tree
     if not direction:
         return "the body searches no extreme"

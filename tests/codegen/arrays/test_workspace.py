@@ -69,7 +69,7 @@ def inner_loop(body: str, handed_on: str) -> str:
 
 
 def scratch_arrays(body: str, handed_on: str) -> float:
-    """How many arrays the workspace of the loop has room for; its results are those of its plan."""
+    """How many arrays the workspace of the loop holds; its results are those of its plan."""
     text = LOOP.format(body=body, handed_on=handed_on)
     executable = nimblehlo.compile(text, options=Options(compile="eager"))
     (loop,) = [
