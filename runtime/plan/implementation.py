@@ -48,6 +48,7 @@ class Implementation:
             result's element at the same position is written. Without pairs it is given no ``out``.
         may_alias: whether results may be views of operands, where the operation allows it (`buffer_uses`).
         compiles_when_called: whether the first call of the function compiles it, for the operands' types.
+        pace: the entry of `tiering.cost_model.THRESHOLDS` by which native code replaces a reference.
         absorbed: another operation whose result it computes as well.
     """
 
@@ -59,6 +60,7 @@ class Implementation:
     may_overwrite: Pairs = ()
     may_alias: bool = True
     compiles_when_called: bool = False
+    pace: str = "code"
     absorbed: Operation | None = None
 
     @property

@@ -19,6 +19,7 @@ class StepCode(LoopCode):
 
     label = "one step"
     is_brief = True
+    pace = "steps"
 
     def cost(self) -> Cost:
         steps = sum(1 for operation in self.block.operations for _ in operation.walk())

@@ -36,10 +36,12 @@ THRESHOLDS = {
     "kernel": Thresholds(1 / 30, 2.0),
     "loop": Thresholds(0.05, 1.0),
     "program": Thresholds(0.5, 2.0),
+    "steps": Thresholds(0.01, 0.05),
 }
 """Of generated code where a reference runs until then; of Numba's kernels; of loops, which go on in native
-code from the iteration in which it is there; and of generated code where a ufunc program runs until then: as
-that takes all threads, compiling beside slows calls down."""
+code from the iteration in which it is there; of generated code where a ufunc program runs until then: as that
+takes all threads, compiling beside slows calls down; and of small steps, whose calls hold Python's lock all
+the time, so that each slows the other down: waiting makes the code available in half the time."""
 
 MIN_SAVED_SECONDS = 5e-6
 """What native code saves where it is worth its call: some 500 transcendental functions of f32."""

@@ -48,6 +48,7 @@ class Kernel(Implementation):
     """
 
     kind = "kernel"
+    pace = "kernel"
     takes_regions = False
 
     def __init__(
@@ -156,8 +157,7 @@ class Tiering(Replaceable):
         self.may_overwrite = code.may_overwrite
         self.first, self.code, self._key = first.function, code, key
         self.first_overwrites = frozenset(first.may_overwrite)
-        after = "program" if first.kind == "kernel" else "code"
-        self._pace = "kernel" if code.compiles_when_called else after
+        self._pace = "program" if first.kind == "kernel" and code.pace == "code" else code.pace
         cost = code.cost()
         self.compile_seconds = cost.compile_seconds
         # A ufunc program is quick enough to be timed first.

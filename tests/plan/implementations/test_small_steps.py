@@ -11,6 +11,7 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.codegen.steps import steps_module
 from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.plan.tiering import cost_model, tiers
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import run_every_way
 from tests.specialize.simplified import simplified
@@ -389,3 +390,21 @@ def test_fusions_end_where_the_stack_would_be_full() -> None:
     }}"""
     assert steps_of(text) == ["nimblehlo.step_fusion"] * 3
     run_every_way(text, floats(32, 32), floats(32, 32) / 6)
+
+
+@pytest.mark.parametrize("pace", ["steps", "code"])
+def test_calls_wait_for_the_code_by_a_pace_of_its_own(pace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    never, at_once = cost_model.Thresholds(1e9, 1e9), cost_model.Thresholds(1e9, 0.0)
+    for name in cost_model.THRESHOLDS:
+        monkeypatch.setitem(cost_model.THRESHOLDS, name, at_once if name == pace else never)
+    compiled: list[tiers.Tiering] = []
+    compile_step = tiers.Tiering.compile
+    monkeypatch.setattr(
+        tiers.Tiering, "compile", lambda step, operands: (compiled.append(step), compile_step(step, operands))
+    )
+    monkeypatch.setattr(tiers.Tiering, "is_kept", lambda step: False)
+    executable = nimblehlo.compile(STEPS)
+    inputs = floats(5, 6), floats(6, 4), np.array([[0], [4], [2]], np.int32), np.array(True)
+    for _ in range(3):
+        executable(*inputs)
+    assert len(compiled) == (pace == "steps")
