@@ -15,6 +15,7 @@ from numba.core.typing import Signature
 from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
 from ..simd.monoids import OVERWRITE, WIDENED, Combination, computing_dtype
+from ..simd.prefetches import prefetch_address
 from ..simd.vectors import (
     I64,
     TypedCode,
@@ -26,7 +27,6 @@ from ..simd.vectors import (
     intrinsic,
     literal,
     load_lanes,
-    prefetch_address,
     store_lanes,
 )
 

@@ -10,7 +10,8 @@ from numba.core.typing import Signature
 from numba.extending import intrinsic
 
 from .block_sizes import CACHE_LINE
-from .vectors import TypedCode, Values, prefetch_address
+from .prefetches import prefetch_address
+from .vectors import TypedCode, Values
 
 _INT64 = ir.IntType(64)
 _CHUNKS = (64, 32, 16, 8, 4, 2, 1)

@@ -37,6 +37,7 @@ from .narrow_floats import (
     widen_bfloat16,
     widen_float16,
 )
+from .prefetches import prefetch_address
 
 cgutils: Any = numba_cgutils
 intrinsic: Any = numba_intrinsic
@@ -282,16 +283,6 @@ def prefetch(builder: ir.IRBuilder, element: str, data: ir.Value, index: ir.Valu
     `locality`: 3 for L1, almost free if the line is there already; 2 for L2.
     """
     prefetch_address(builder, _address(builder, element, data, index, 1)[0], locality)
-
-
-def prefetch_address(
-    builder: ir.IRBuilder, address: ir.Value, locality: int = 3, is_write: bool = False
-) -> None:
-    """Prefetch the cache line of an address."""
-    address = builder.bitcast(address, ir.IntType(8).as_pointer())
-    kind = ir.FunctionType(ir.VoidType(), [address.type, I32, I32, I32])
-    function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
-    builder.call(function, [address, I32(int(is_write)), I32(locality), I32(1)])
 
 
 @contextlib.contextmanager

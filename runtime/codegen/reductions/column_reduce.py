@@ -18,6 +18,8 @@ from .reduce import Reducer
 
 ComputeRow = Callable[[ir.Value, ir.Value], Sequence[Sequence[Value]]]
 """The operands of each reduction at a row and a column."""
+BeforeGroup = Callable[[ir.Value, int, ir.Value], None]
+"""Emits what comes before a group: its first row, and how many rows and columns it has."""
 
 
 class PairwiseRowStacks:
@@ -27,11 +29,20 @@ class PairwiseRowStacks:
         reducers: of the reductions.
         width: the columns of a row.
         groups: how many groups of rows there are at most.
+        before_group: called before the code of each group of rows.
     """
 
-    def __init__(self, builder: ir.IRBuilder, reducers: Sequence[Reducer], width: int, groups: int) -> None:
+    def __init__(
+        self,
+        builder: ir.IRBuilder,
+        reducers: Sequence[Reducer],
+        width: int,
+        groups: int,
+        before_group: BeforeGroup | None = None,
+    ) -> None:
         self.builder = builder
         self.width = width
+        self.before_group = before_group
         depth = 1 + groups.bit_length()
         self.stacks = [(reducer, reducer.allocate(depth * width)) for reducer in reducers]
 
@@ -76,6 +87,8 @@ class PairwiseRowStacks:
     ) -> None:
         """Compute `count` rows and store their totals into a row of the stack."""
         builder = self.builder
+        if self.before_group is not None:
+            self.before_group(first, count, columns)
         with Loop(builder, I64(0), columns, True) as column:
             rows = [compute(builder.add(first, I64(k)), column) for k in range(count)]
             for (reducer, buffers), *values in zip(self.stacks, *rows, strict=True):

@@ -13,6 +13,9 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.codegen.reductions import reduction_tiling, reductions
+from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.specialize import specialize
 from tests.running import run_every_way, same_bits
 
 Array = np.ndarray[Any, Any]
@@ -132,3 +135,33 @@ def test_a_result_that_is_used_again_comes_in_another_step() -> None:
 )
 def test_what_forms_none(function: Callable[..., Any]) -> None:
     check(function, numbers(300, 300), count=0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "is_prefetched"),
+    [
+        ((1050, 1000), np.float32, True),
+        ((1048, 1000), np.float32, False),  # fewer than MIN_PREFETCHED_BYTES
+        ((1050, 1024), np.float32, False),  # a row of a page
+        ((70, 300, 50), np.float32, True),
+        ((800, 600), np.float64, False),
+        ((1100, 500), np.float64, True),
+    ],
+)
+def test_short_rows_of_large_operands_are_prefetched(
+    shape: tuple[int, ...], dtype: Any, is_prefetched: bool
+) -> None:
+    def total(x: Any) -> Any:
+        return x.sum(-2)
+
+    x = numbers(*shape, dtype=dtype)
+    with jax.enable_x64(True):
+        text = jax.jit(total).lower(x).as_text()
+    function = specialize(nimblehlo.load(text), "main")
+    assert function.body is not None
+    block = function.body.block
+    plan = reduction_tiling.plan_reduction_tiling(block, view_of)
+    assert plan is not None
+    code = str(reductions.reductions_module(block, plan, view_of, 1, reductions.Accumulation()))
+    assert ('call void @"llvm.prefetch' in code) == is_prefetched
+    run_every_way(text, x)
