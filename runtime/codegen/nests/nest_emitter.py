@@ -22,6 +22,7 @@ from .contiguous_copy import copy_slice
 from .gathering import StartIndexArgs, add_strided, gather_offset
 from .nest import (
     MAX_CONSTANT_STRIDE,
+    TILES_PER_BLOCK,
     Access,
     Apply,
     BlockShape,
@@ -43,12 +44,15 @@ from .transposition import (
     emit_element,
     emit_short_tile,
     emit_tile,
+    prefetch_tile,
     tile_lanes,
 )
 
 NAME = "nest"
 _POINTER = ir.PointerType()
 _TASK = ir.FunctionType(ir.VoidType(), [I64, _POINTER])
+_BLOCKS_AHEAD = 4
+"""How many blocks of a large transposition its source is prefetched ahead."""
 _ONCE, _ROW, _ELEMENT = range(3)
 """Levels at which a node is computed: before all loops, before the innermost one, or in it."""
 
@@ -429,6 +433,8 @@ class _Emitter:
                     target.pointer, [offset], inbounds=True, source_etype=ir.IntType(8 * itemsize)
                 )
                 tile = TileOperand(pointer, target.stride)
+                if nontemporal:
+                    prefetch_tile(body, itemsize, source, *self.later_tile(body, *first))
                 emit_tile(
                     body,
                     itemsize,
@@ -445,6 +451,20 @@ class _Emitter:
                 self.emit_single_elements(body, source, target, one, other)
         columns.close()
         rows.close()
+
+    def later_tile(
+        self, builder: ir.IRBuilder, middle: ir.Value, inner: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        """The first element of a tile that nontemporal tiles of this size read `_BLOCKS_AHEAD` blocks later,
+        or a row of blocks later if that is sooner."""
+        size = self.sizes[-2]
+        extent = TILES_PER_BLOCK * tile_lanes(self.nest.accesses[0].element_type.dtype.itemsize)
+        distance = min_index(builder, ir.Constant(I64, _BLOCKS_AHEAD * extent), size)
+        later = builder.add(middle, distance)
+        is_beyond = builder.icmp_signed(">=", later, size)
+        next_inner = builder.add(inner, ir.Constant(I64, extent))
+        later = builder.select(is_beyond, builder.sub(later, size), later)
+        return later, builder.select(is_beyond, next_inner, inner)
 
     def emit_nodes(self, level: int, builder: ir.IRBuilder, index: ir.Value | None) -> None:
         """The nodes that are computed at one level."""

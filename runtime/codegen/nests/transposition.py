@@ -5,11 +5,12 @@ An item of a tile may be several elements of an array, and is only aligned as th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from llvmlite import ir
 
+from ...kernels.simd.prefetches import prefetch_address
 from ..llvm.functions import internal_function
 from ..llvm.loops import Loop, min_index
 from ..llvm.values import I32, I64, POINTER
@@ -62,6 +63,17 @@ def emit_tile(
         _store(builder, column, pointer, extent * itemsize, nontemporal)
 
 
+def prefetch_tile(
+    builder: ir.IRBuilder, itemsize: int, source: TileOperand, middle: ir.Value, inner: ir.Value
+) -> None:
+    """Prefetch the tile of the source that begins at an element into L2; it may lie outside of the array.
+
+    A tile has a cache line of each row; the hardware prefetcher follows few rows at a time.
+    """
+    for pointer in _row_pointers(builder, itemsize, tile_lanes(itemsize), source, middle, inner):
+        prefetch_address(builder, pointer, locality=2)
+
+
 def _store(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, nbytes: int, nontemporal: bool) -> None:
     if nontemporal:
         store_nontemporal(builder, value, pointer, nbytes)
@@ -73,15 +85,21 @@ def _columns(
     builder: ir.IRBuilder, itemsize: int, extent: int, source: TileOperand, middle: ir.Value, inner: ir.Value
 ) -> list[ir.Value]:
     """A tile that is contiguous along the middle loop, as vectors along the inner one."""
+    vector = ir.VectorType(ir.IntType(8 * itemsize), extent)
+    pointers = _row_pointers(builder, itemsize, extent, source, middle, inner)
+    rows = [builder.load(pointer, typ=vector, align=_ALIGNMENT) for pointer in pointers]
+    return _transpose_square(builder, rows)
+
+
+def _row_pointers(
+    builder: ir.IRBuilder, itemsize: int, extent: int, source: TileOperand, middle: ir.Value, inner: ir.Value
+) -> Iterator[ir.Value]:
+    """The addresses of the first elements of a tile's rows in the source."""
     element = ir.IntType(8 * itemsize)
-    vector = ir.VectorType(element, extent)
-    rows = []
     for lane in range(extent):
         index = builder.add(inner, ir.Constant(I64, lane))
         offset = builder.add(builder.mul(index, source.stride), middle)
-        pointer = builder.gep(source.pointer, [offset], inbounds=True, source_etype=element)
-        rows.append(builder.load(pointer, typ=vector, align=_ALIGNMENT))
-    return _transpose_square(builder, rows)
+        yield builder.gep(source.pointer, [offset], source_etype=element)
 
 
 def emit_short_tile(

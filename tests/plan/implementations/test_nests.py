@@ -290,6 +290,19 @@ def test_large_transposes_go_past_the_caches(
         assert (memory[:start] == 1).all() and (memory[start + values.size :] == 1).all()
 
 
+@pytest.mark.parametrize("columns", [64, 255, 256, 257, 600])
+@pytest.mark.parametrize("limit", [1, 1 << 40])
+def test_tiles_that_go_past_the_caches_are_prefetched(
+    columns: int, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nest, "nontemporal_store_bytes", lambda gathered: limit)
+    text = transposed((2, 128, columns), (0, 2, 1), "f32")
+    (found,) = nests_of(block_of(text))
+    code = nest_ir(schedule_loops(found))
+    assert code.count('call void @"llvm.prefetch') == (16 if limit == 1 else 0)
+    check(text, np.arange(256 * columns, dtype=np.float32).reshape(2, 128, columns), threads=None)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("start", [0, 1, 16])
 @pytest.mark.parametrize("type", ["i1", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
