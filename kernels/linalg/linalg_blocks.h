@@ -77,6 +77,16 @@ INLINE void NAME(finish_factor)(const int components, const Linalg *p, int64_t p
     ITEM *factor = (ITEM *)p->x.address + problem * p->x.problem_stride * components;
     const ITEM *a = (const ITEM *)p->a.address + problem * p->a.problem_stride * components;
     if (p->info) p->info[problem] = (int32_t)failed;
+    if (!failed) {
+        /* Along the contiguous dimension. */
+        int is_by_columns = row_stride < column_stride;
+        for (int64_t outer = 0; outer < p->order; outer++) {
+            int64_t inner = is_by_columns ? outer + 1 : 0, count = is_by_columns ? p->order - inner : outer;
+            int64_t at = outer * (row_stride + column_stride - components) + inner * components;
+            for (int64_t item = at; item < at + count * components; item++) factor[item] = p->is_blank ? 0 : a[item];
+        }
+        return;
+    }
     for (int64_t row = 0; row < p->order; row++) {
         int64_t end = failed && (p->is_blank || row + 1 >= failed) ? p->order : row;
         for (int64_t column = 0; column < end; column++) {

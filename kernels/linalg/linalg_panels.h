@@ -9,6 +9,8 @@
 #define STRIP_ROWS(components) ((VECTOR_BYTES == 64 ? 8 : 4) / (components))
 #define MAX_STRIP_ROWS STRIP_ROWS(1)
 #define ROW_ITEMS(components) ((components) * WIDTH)
+/* Rows that are copied of a column at a time: a cache line of f32. */
+#define COPIED_ROWS 16
 /* Rows of a system with one right side that are computed at once. */
 #define SINGLE_ROWS 16
 #define SCALAR_FMA(a, b, c) (sizeof(ITEM) == 4 ? (ITEM)__builtin_fmaf(a, b, c) : (ITEM)__builtin_fma(a, b, c))
@@ -173,29 +175,60 @@ INLINE void NAME(pack_triangle)(
     }
 }
 
+/* Copy some rows of at most WIDTH columns, which need not be contiguous, to a panel: COPIED_ROWS of each column at a
+   time, so that the cache lines of columns that are contiguous are read once. Columns behind the last one are zeros. */
+INLINE void NAME(load_columns)(
+    const int components, const ITEM *from, int64_t row_stride, int64_t column_stride, int is_conjugate, int64_t rows,
+    int64_t columns, ITEM *panel) {
+    for (int64_t first = 0; first < rows; first += COPIED_ROWS) {
+        int64_t count = rows - first < COPIED_ROWS ? rows - first : COPIED_ROWS;
+        ITEM *to = panel + first * ROW_ITEMS(components);
+        for (int64_t lane = 0; lane < columns; lane++) {
+            const ITEM *number = from + first * row_stride + lane * column_stride;
+            for (int64_t row = 0; row < count; row++, number += row_stride) {
+                ITEM *item = to + row * ROW_ITEMS(components) + lane;
+                item[0] = number[0];
+                if (components == 2) item[WIDTH] = is_conjugate ? -number[1] : number[1];
+            }
+        }
+        for (int64_t row = 0; row < count * components; row++)
+            for (int64_t lane = columns; lane < WIDTH; lane++) to[row * WIDTH + lane] = 0;
+    }
+}
+
 /* Copy some rows of at most WIDTH columns to a panel. Columns behind the last one are zeros. */
 INLINE void NAME(load_panel)(
     const int components, const LinalgMatrix *matrix, int64_t first_row, int64_t rows, int64_t column, int64_t columns,
     ITEM *panel) {
     int64_t row_stride = matrix->row_stride * components, column_stride = matrix->column_stride * components;
     const ITEM *from = (const ITEM *)matrix->address + first_row * row_stride + column * column_stride;
-    for (int64_t row = 0; row < rows; row++, from += row_stride, panel += ROW_ITEMS(components)) {
-        int64_t lane = 0;
-        if (components == 1 && column_stride == 1 && columns == WIDTH) {
-            UNROLL for (int number = 0; number < VECTORS; number++)
-                *(NAME(Unaligned) *)(panel + number * LANES) = LOAD(from + number * LANES);
-            continue;
+    if (components != 1 || column_stride != 1 || columns != WIDTH) {
+        NAME(load_columns)(
+            components, from, row_stride, column_stride, matrix->is_conjugate, rows, columns, panel);
+        return;
+    }
+    for (int64_t row = 0; row < rows; row++, from += row_stride, panel += ROW_ITEMS(components))
+        UNROLL for (int number = 0; number < VECTORS; number++)
+            *(NAME(Unaligned) *)(panel + number * LANES) = LOAD(from + number * LANES);
+}
+
+/* Copy rows of a panel to a matrix, COPIED_ROWS of each column at a time; of row i those columns from
+   `i - first_diagonal` on. */
+INLINE void NAME(store_columns)(
+    const int components, ITEM *to, int64_t row_stride, int64_t column_stride, int is_conjugate, int64_t rows,
+    int64_t columns, int64_t first_diagonal, const ITEM *panel) {
+    for (int64_t first = 0; first < rows; first += COPIED_ROWS) {
+        const ITEM *from = panel + first * ROW_ITEMS(components);
+        for (int64_t lane = 0; lane < columns; lane++) {
+            int64_t behind = lane + first_diagonal + 1 < rows ? lane + first_diagonal + 1 : rows;
+            int64_t count = behind - first < COPIED_ROWS ? behind - first : COPIED_ROWS;
+            ITEM *number = to + first * row_stride + lane * column_stride;
+            for (int64_t row = 0; row < count; row++, number += row_stride) {
+                const ITEM *item = from + row * ROW_ITEMS(components) + lane;
+                number[0] = item[0];
+                if (components == 2) number[1] = is_conjugate ? -item[WIDTH] : item[WIDTH];
+            }
         }
-        if (components == 1)
-            for (; lane < columns; lane++) panel[lane] = from[lane * column_stride];
-        else if (matrix->is_conjugate)
-            for (; lane < columns; lane++) panel[lane] = from[lane * column_stride], panel[WIDTH + lane] =
-                -from[lane * column_stride + 1];
-        else
-            for (; lane < columns; lane++) panel[lane] = from[lane * column_stride], panel[WIDTH + lane] =
-                from[lane * column_stride + 1];
-        for (; lane < WIDTH; lane++)
-            for (int component = 0; component < components; component++) panel[component * WIDTH + lane] = 0;
     }
 }
 
@@ -205,22 +238,14 @@ INLINE void NAME(store_panel)(
     int64_t first_diagonal, const ITEM *panel) {
     int64_t row_stride = matrix->row_stride * components, column_stride = matrix->column_stride * components;
     ITEM *to = (ITEM *)matrix->address + first_row * row_stride + column * column_stride;
-    for (int64_t row = 0; row < rows; row++, to += row_stride, panel += ROW_ITEMS(components)) {
-        int64_t lane = row > first_diagonal ? row - first_diagonal : 0;
-        if (components == 1 && column_stride == 1 && columns == WIDTH && !lane) {
-            UNROLL for (int number = 0; number < VECTORS; number++)
-                *(NAME(Unaligned) *)(to + number * LANES) = LOAD(panel + number * LANES);
-            continue;
-        }
-        if (components == 1)
-            for (; lane < columns; lane++) to[lane * column_stride] = panel[lane];
-        else
-            for (; lane < columns; lane++) {
-                ITEM im = panel[WIDTH + lane];
-                to[lane * column_stride] = panel[lane];
-                to[lane * column_stride + 1] = matrix->is_conjugate ? -im : im;
-            }
-    }
+    int64_t full = components != 1 || column_stride != 1 || columns != WIDTH ? 0
+        : rows < first_diagonal + 1 ? rows : first_diagonal + 1;
+    for (int64_t row = 0; row < full; row++, to += row_stride, panel += ROW_ITEMS(components))
+        UNROLL for (int number = 0; number < VECTORS; number++)
+            *(NAME(Unaligned) *)(to + number * LANES) = LOAD(panel + number * LANES);
+    NAME(store_columns)(
+        components, to, row_stride, column_stride, matrix->is_conjugate, rows - full, columns, first_diagonal - full,
+        panel);
 }
 
 /* Where the parts of a workspace of one problem are: a panel, then divisors, then strips. */

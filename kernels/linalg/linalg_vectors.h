@@ -149,6 +149,7 @@ LINALG_CODE(2, complex)
 #undef VECTORS
 #undef WIDTH
 #undef STRIP_ROWS
+#undef COPIED_ROWS
 #undef SINGLE_ROWS
 #undef SCALAR_FMA
 #undef MAX_STRIP_ROWS
