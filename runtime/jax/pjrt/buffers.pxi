@@ -11,6 +11,8 @@ cdef struct Buffer:
     int external_references
     int pins
     bint is_deleted
+    Waits *waits
+    int64_t call
     int64_t *minor_to_major
     int64_t dims[1]
 
@@ -29,6 +31,7 @@ cdef Buffer *new_buffer(Memory *memory, int kind, int rank) noexcept nogil:
     buffer.external_references = 0
     buffer.pins = 0
     buffer.is_deleted = False
+    buffer.waits = NULL
     buffer.minor_to_major = NULL
     return buffer
 
@@ -64,6 +67,7 @@ cdef void release_buffer(Buffer *buffer) noexcept nogil:
     if left == 0:
         drop_array(buffer.array)
         release_event(buffer.ready)
+        release_waits(buffer.waits)
         free(buffer)
 
 
@@ -417,6 +421,7 @@ cdef Error *buffer_is_on_cpu(BoolArgs *args) noexcept nogil:
 cdef Error *buffer_ready_event(PointerArgs *args) noexcept nogil:
     if lacks(args, &args.value):
         return short_structure()
+    note_wait(<Buffer *>args.handle)
     args.value = retain_event((<Buffer *>args.handle).ready)
     return NULL
 
@@ -427,6 +432,7 @@ cdef Error *buffer_pointer(PointerArgs *args) noexcept nogil:
     cdef PyObject *array
     if lacks(args, &args.value):
         return short_structure()
+    note_wait(buffer)
     wait_for_event(buffer.ready)
     if buffer.ready.code != CODE_OK:
         return event_failure(buffer.ready)
@@ -501,6 +507,7 @@ cdef Error *_copy_to_host(Buffer *buffer, void *destination, size_t offset, size
     cdef HostCopy *copy
     if buffer.is_deleted:
         return deleted_buffer()
+    note_wait(buffer)
     copy = <HostCopy *>allocate(sizeof(HostCopy))
     copy.destination, copy.offset, copy.size, copy.buffer = destination, offset, size, buffer
     retain_buffer(buffer)

@@ -42,6 +42,7 @@ cdef struct Executable:
     bint calls_python
     bint is_synchronous
     bint is_slow
+    Waits *waits
     int quick_runs
     unsigned int untimed_runs
 
@@ -109,6 +110,7 @@ cdef Executable *executable_of(object program, Client *client) except NULL:
     executable.calls_python = program.calls_python
     executable.is_synchronous = program.is_synchronous
     executable.is_slow = program.is_slow_at_first
+    executable.waits = new_waits()
     executable.donated = <char *>allocate(executable.argument_count)
     for index in program.donated:
         executable.donated[index] = 1
@@ -151,6 +153,7 @@ cdef void release_executable(Executable *executable) noexcept nogil:
         free_texts(&executable.argument_memory_kinds)
         free_texts(&executable.result_memory_kinds)
         free_costs(executable)
+        release_waits(executable.waits)
         free(executable.donated)
         free(executable.devices)
         free(executable.logical_devices)

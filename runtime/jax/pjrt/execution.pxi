@@ -1,5 +1,6 @@
-# Runs of programs. One that is quick runs on the calling thread; another becomes a task, so that the call returns at
-# once and the buffers of its results are promises. A run that fails leaves the error in its results.
+# Runs of programs. One that is quick runs on the calling thread, and so does one whose callers wait for the results at
+# once; another becomes a task, so that the call returns at once and the buffers of its results are promises. A run
+# that fails leaves the error in its results.
 
 cdef enum:
     SLOW_NANOSECONDS = 2_000_000
@@ -109,6 +110,7 @@ cdef void _note_duration(Executable *executable, int64_t started) noexcept nogil
     if not started:
         return
     nanoseconds = PyTime_PerfCounterRaw() - started
+    executable.waits.run_nanoseconds = nanoseconds
     executable.quick_runs = executable.quick_runs + 1 if nanoseconds < QUICK_NANOSECONDS // 8 else 0
     if nanoseconds > SLOW_NANOSECONDS:
         executable.is_slow = True
@@ -383,9 +385,21 @@ cdef Error *_execute(ExecuteArgs *args) noexcept nogil:
         for index in range(executable.argument_count):
             wait_for_event(args.arguments[0][index].ready)
         return _run_here(args, device)
-    if executable.device_count == 1 and is_ready and not executable.is_slow and not executable.calls_python:
+    if executable.device_count != 1:
+        return _enqueue(args, device)
+    if not executable.is_slow and is_ready and not executable.calls_python:
         return _run_here(args, device)
-    return _enqueue(args, device)
+    return _execute_slow(args, device, is_ready and not executable.calls_python)
+
+
+cdef Error *_execute_slow(ExecuteArgs *args, Device *device, bint may_run_here) noexcept nogil:
+    """Execute a program whose callers may go on meanwhile."""
+    cdef Executable *executable = args.executable
+    cdef bint runs_here = are_prompt(executable.waits) and may_run_here
+    cdef Error *error = _run_here(args, device) if runs_here else _enqueue(args, device)
+    if error == NULL:
+        watch_results(executable.waits, args.results[0], executable.result_count)
+    return error
 
 
 cdef Error *execute_context_create(HandleArgs *args) noexcept nogil:

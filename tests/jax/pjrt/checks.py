@@ -8,8 +8,10 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
+import time
 import tracemalloc
 import warnings
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +20,7 @@ import pytest
 from jax.experimental import serialize_executable
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
+from nimblehlo.jax.pjrt import plugin
 from tests.jax.children import run_checks
 
 
@@ -180,6 +183,36 @@ def check_long_programs_run_on_a_worker() -> None:
     for _ in range(80):  # more than there may be tasks
         x = product(x)
     np.testing.assert_array_equal(x[::256, ::256], np.ones((2, 2)))
+
+
+def check_programs_run_where_their_callers_wait_at_once() -> None:
+    threads = []
+    compile_program = plugin.compile_program
+
+    def compile_and_watch(*arguments: Any) -> Any:
+        program = compile_program(*arguments)
+        run = program.run
+        program.run = lambda *arrays: (threads.append(threading.get_ident()), run(*arrays))[1]
+        return program
+
+    plugin.compile_program = compile_and_watch
+    try:
+        product = jax.jit(lambda x: x @ x / 1024).lower(jnp.ones((1024, 1024))).compile()
+    finally:
+        plugin.compile_program = compile_program
+    x = jnp.ones((1024, 1024))
+    caller = threading.get_ident()
+    for _ in range(3):
+        for _ in range(200):
+            product(x).block_until_ready()
+            if threads[-1] == caller:
+                break
+        assert threads[-1] == caller
+        for _ in range(2):
+            result = product(x)
+            time.sleep(0.1)  # far more than a part of what a run takes
+        np.testing.assert_array_equal(result, x)
+        assert threads[-1] != caller
 
 
 def check_calls_whose_durations_differ() -> None:
