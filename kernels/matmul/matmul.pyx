@@ -63,8 +63,11 @@ cdef enum:
     MAX_RANK = 64
     # Columns of a full tile, at most.
     WIDTH = 32
-    # Rows and sums of a work item, at most, so that what it reads and writes stays in the L2 cache.
+    # Rows and sums of a work item, at most, so that what it reads and writes stays in the L2 cache. If so many rows have
+    # more than LEFT_BYTES, which each block of columns reads again, a work item has fewer, but LONG_ROW_BLOCK.
     ROW_BLOCK = 512
+    LONG_ROW_BLOCK = 256
+    LEFT_BYTES = 5 << 18
     BLOCK_SUMS = 1 << 18
     # Bytes of the rows' copies that a workspace keeps for the next work items, at most.
     MAX_COPIED_BYTES = 1 << 24
@@ -357,7 +360,9 @@ cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
     """Divide the product into work items, by its sizes. Each work item copies its columns, and each block of columns the
     rows, unless these are shared."""
     cdef int64_t rows = product.rows, columns = product.columns, fmas = batch * rows * columns * product.k_size
-    cdef int64_t down = (rows + ROW_BLOCK - 1) // ROW_BLOCK
+    cdef int64_t row_bytes = max(1, product.k_size * product.itemsize)
+    cdef int64_t most_rows = max(LONG_ROW_BLOCK, min(ROW_BLOCK, LEFT_BYTES // row_bytes))
+    cdef int64_t down = (rows + most_rows - 1) // most_rows
     cdef int64_t across = ((rows + down - 1) // down * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
     cdef int64_t wanted = max(min(TARGET_WORK_ITEMS, fmas // MIN_ITEM_FMAS), min(MAX_TASKS, fmas // LARGE_ITEM_FMAS))
     cdef int64_t min_rows = MIN_ROW_BLOCK if rows > PRODUCT_DIRECT_ROWS else MIN_DIRECT_ROW_BLOCK

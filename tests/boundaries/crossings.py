@@ -77,6 +77,8 @@ MATRICES: dict[str, Cases] = {
     f"{_H}:PRODUCT_MAX_INTERVAL": lambda n, t, o: [op.dot(t, o, 1, 13, k, 600) for k in around(n)],
     f"{_P}:WIDTH": _columns(7, 30),
     f"{_P}:ROW_BLOCK": _rows(9, 130),
+    f"{_P}:LONG_ROW_BLOCK": _rows(1400, 40),
+    f"{_P}:LEFT_BYTES": lambda n, t, o: [op.dot(t, o, 1, 400, n // 4 // 400 + k, 40) for k in (-1, 0, 1)],
     f"{_P}:BLOCK_SUMS": lambda n, t, o: [op.dot(t, o, 1, 512, 3, k) for k in around(n // 512)],
     f"{_P}:MIN_ITEM_FMAS": _work(64, 64),
     f"{_P}:MATRIX_OVERHEAD_FMAS": lambda n, t, o: [op.dot(t, o, k, 4, 8, 32) for k in (255, 256, 257)],
