@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from ...ir import Operation
+from ...kernels.simd.block_sizes import CACHE_LINE
+from ...kernels.simd.prefetches import prefetch_address
 from ...types import ELEMENT_TYPES, ElementType, TensorType
 from ..elementwise.elementwise import emit, side_by_side
 from ..llvm.functions import aligned_scratch, opaque
@@ -53,6 +55,10 @@ _POINTER = ir.PointerType()
 _TASK = ir.FunctionType(ir.VoidType(), [I64, _POINTER])
 _BLOCKS_AHEAD = 4
 """How many blocks of a large transposition its source is prefetched ahead."""
+_LINES_AHEAD = 128
+"""Cache lines of gathered slices that are prefetched ahead."""
+_MAX_PREFETCHED_LINES = 8
+"""Cache lines of one slice that are prefetched; the hardware prefetcher follows from there."""
 _ONCE, _ROW, _ELEMENT = range(3)
 """Levels at which a node is computed: before all loops, before the innermost one, or in it."""
 
@@ -301,10 +307,31 @@ class _Emitter:
     def emit_elements(self, builder: ir.IRBuilder, inner: IndexRange) -> None:
         """The innermost loop."""
         elements = GuardedLoop(builder, "element", *inner)
+        self.prefetch_slices(elements.builder, elements.index)
         self.emit_nodes(_ELEMENT, elements.builder, elements.index)
         self.emit_stores(elements.builder, elements.index)
         branch = elements.close()
         self.mark_parallel(elements.body, branch)
+
+    def prefetch_slices(self, builder: ir.IRBuilder, index: ir.Value) -> None:
+        """Prefetch gathered slices that the innermost loop copies later."""
+        last = builder.sub(self.sizes[-1], ir.Constant(I64, 1)) if self.schedule.prefetched else index
+        for number in self.schedule.prefetched:
+            node = self.nest.nodes[number]
+            assert isinstance(node, Gather)
+            if all(self.levels[start.node] != _ELEMENT for start in node.indices):
+                continue
+            itemsize = self.nest.accesses[node.access].element_type.dtype.itemsize
+            lines = min(-(-self.nest.slice_length * itemsize // CACHE_LINE), _MAX_PREFETCHED_LINES)
+            distance = ir.Constant(I64, _LINES_AHEAD // lines)
+            # The nodes of a later index are emitted for the slice's address alone; LLVM removes the others.
+            values, self.values = self.values, list(self.values)
+            self.emit_nodes(_ELEMENT, builder, min_index(builder, builder.add(index, distance), last))
+            self.values = values
+            for line in range(lines):
+                offset = ir.Constant(I64, line * CACHE_LINE)
+                address = builder.gep(self.slices[number], [offset], source_etype=I8)
+                prefetch_address(builder, address, locality=2)
 
     def emit_buffered(self, builder: ir.IRBuilder, inner: IndexRange) -> None:
         """The innermost loop by chunks, after each of which buffered results are copied with nontemporal

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from nimblehlo import Options, compile
 from nimblehlo.codegen.nests import nest
 from nimblehlo.codegen.nests.loop_schedule import schedule_loops
+from nimblehlo.codegen.nests.nest_emitter import nest_ir
 from nimblehlo.kernels.indexing import gather
 from nimblehlo.kernels.simd.block_sizes import CACHE_LINE
 from nimblehlo.plan.implementations import nests
@@ -241,3 +242,33 @@ def test_long_lines_are_copied_by_a_kernel(
         and result.ctypes.data % CACHE_LINE == 0
     )
     assert result.tobytes() == operand[indices.clip(0, 59)].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "lines"),
+    [(2050, 128, 8), (2048, 128, 0), (4099, 64, 4), (4096, 64, 0), (131_200, 2, 1), (300_000, 1, 0)],
+)
+def test_slices_of_large_operands_are_prefetched(rows: int, length: int, lines: int) -> None:
+    """Wherever the indices lie; gathers of single elements have vectors of them."""
+    rng = np.random.default_rng(length)
+    geometry = Geometry((rows, length), (300, 1), (300, length), (1,), (0,), (), (), (0,), 1, (1, length))
+    text = program(geometry, "f32", "i32")
+    (found,) = nests.nests_of(block_of(text))
+    assert nest_ir(schedule_loops(found)).count('call void @"llvm.prefetch') == lines
+    indices = starts(rng, geometry.indices_shape, "i32", rows)
+    check(text, elements(rng, geometry.operand_shape, "f32"), indices, threads=None)
+
+
+@pytest.mark.parametrize("batches", [8, 9])
+def test_slices_of_batches_are_prefetched(batches: int) -> None:
+    """What all batches gather from counts."""
+    rng = np.random.default_rng(batches)
+    geometry = Geometry(
+        (batches, 1024, 32), (batches, 50, 1), (batches, 50, 32), (2,), (1,), (0,), (0,), (1,), 2, (1, 1, 32)
+    )
+    text = program(geometry, "f32", "i32")
+    (found,) = nests.nests_of(block_of(text))
+    count = nest_ir(schedule_loops(found)).count('call void @"llvm.prefetch')
+    assert count == (2 if batches == 9 else 0)
+    indices = starts(rng, geometry.indices_shape, "i32", 1024)
+    check(text, elements(rng, geometry.operand_shape, "f32"), indices, threads=None)
