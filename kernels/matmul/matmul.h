@@ -8,7 +8,7 @@
 
    A work item is a block of rows times a block of columns. It multiplies all rows with one panel of columns at a
    time, tile by tile, from the L1 cache. A panel is copied if its columns are not contiguous, or if there are enough
-   rows to pay for it. Meanwhile the next panel and the tile's destination are prefetched, a little at a time: a
+   rows to pay for it: by its first tile, beside the multiply-adds, which leave the processor time for it. Meanwhile the next panel and the tile's destination are prefetched, a little at a time: a
    processor waits for few cache misses at once, and later loads queue behind them. Rows are read where they are unless
    their distance makes them compete for a few lines of the L1 cache. Then one k block of them is copied at a time, to
    lie at a better distance: the rows of a tile are copied before the first tile that reads them, which prefetches the
@@ -88,10 +88,10 @@ typedef struct {
 /* What a tile reads and writes: one k block of some rows and columns. `partial_sums` has the sums of earlier k
    blocks, rows as whole vectors side by side, or is NULL. Strides are in bytes. `k` and `row` are where the tile is;
    at `next_prefetch` it prefetches more of the next panel, and row by row its destination and, unless it is NULL,
-   `next_rows`, which are copied to `next_copy` for the next tile. */
+   `next_rows`, which are copied to `next_copy` for the next tile. `packed` is where its columns are packed. */
 typedef struct {
     const char *left, *right, *partial_sums, *next_rows;
-    char *to, *next_copy;
+    char *to, *next_copy, *packed;
     int64_t row_stride, k_stride, right_stride, to_stride, next_row_stride, k_size, k, row, next_prefetch;
     PanelPrefetch prefetch;
 } ProductTile;

@@ -34,15 +34,18 @@ INLINE void NAME(fetch_row)(const ProductTile *t, int64_t row, int vectors) {
         }
 }
 
-/* Add the outer products up to the columns' address `end`, whose distance is a multiple of `right_stride`. There are
-   too few registers for an address of each row: there is one for each three. The loop compares the address of the
-   columns, which has to advance anyway. */
+/* Add the outer products up to the columns' address `end`, whose distance is a multiple of `right_stride`; pack the
+   columns meanwhile if `packs`. There are too few registers for an address of each row: there is one for each three.
+   The loop compares the address of the columns, which has to advance anyway. */
 INLINE void NAME(add_outer_products)(
-    int rows, int vectors, const char **row_addresses, int64_t row_stride, int64_t k_stride, const char **right,
-    int64_t right_stride, const char *end, VECTOR sums[ROWS][LOW_VECTORS]) {
+    int rows, int vectors, int packs, const char **row_addresses, int64_t row_stride, int64_t k_stride,
+    const char **right, int64_t right_stride, const char *end, char **packed, VECTOR sums[ROWS][LOW_VECTORS]) {
     for (; *right != end; *right += right_stride) {
         VECTOR columns[LOW_VECTORS];
         UNROLL for (int number = 0; number < vectors; number++) columns[number] = LOAD(*right + number * sizeof(VECTOR));
+        if (packs)
+            UNROLL for (int number = 0; number < vectors; number++, *packed += sizeof(VECTOR))
+                *(NAME(Unaligned) *)*packed = columns[number];
         UNROLL for (int row = 0; row < rows; row++) {
             VECTOR left_value = BROADCAST(*(const NAME(Item) *)(row_addresses[row / 3] + row % 3 * row_stride));
             UNROLL for (int number = 0; number < vectors; number++) {
@@ -58,10 +61,12 @@ INLINE void NAME(add_outer_products)(
     }
 }
 
-/* Write the sums of one k block, added to the earlier ones, for `rows` rows and `vectors` vectors of columns, both
-   constants; the last vector has `last_lanes` columns. */
-INLINE void NAME(tile)(int rows, int vectors, int64_t last_lanes, ProductTile *t) {
+/* Write the sums of one k block, added to the earlier ones, for `rows` rows and `vectors` vectors of columns; the last
+   vector has `last_lanes` columns. The columns are packed meanwhile if `packs`. But for `last_lanes`, the numbers are
+   constants. */
+INLINE void NAME(tile)(int rows, int vectors, int packs, int64_t last_lanes, ProductTile *t) {
     VECTOR sums[ROWS][LOW_VECTORS];
+    char *packed = t->packed;
     const char *row_addresses[(ROWS + 2) / 3], *right = t->right, *partial_sums = t->partial_sums;
     int64_t row_stride = t->row_stride, k_stride = t->k_stride, right_stride = t->right_stride;
     int64_t between_rows = rows > PRODUCT_LOW_ROWS ? PRODUCT_MAX_INTERVAL : PRODUCT_MIN_INTERVAL;
@@ -72,7 +77,7 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t last_lanes, ProductTile *t
         if (t->row < rows && t->k >= t->row * between_rows) NAME(fetch_row)(t, t->row++, vectors);
         const char *end = right + product_interval(t) * right_stride;
         NAME(add_outer_products)(
-            rows, vectors, row_addresses, row_stride, k_stride, &right, right_stride, end, sums);
+            rows, vectors, packs, row_addresses, row_stride, k_stride, &right, right_stride, end, &packed, sums);
     }
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) {
@@ -84,9 +89,9 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t last_lanes, ProductTile *t
         }
 }
 
-#define TILE(rows, vectors)                       \
-    case (vectors) * 16 + (rows):                 \
-        NAME(tile)(rows, vectors, last_lanes, t); \
+#define TILE(rows, vectors)                          \
+    case (vectors) * 16 + (rows):                    \
+        NAME(tile)(rows, vectors, 0, last_lanes, t); \
         return
 #define LOW_TILES(vectors) \
     TILE(1, vectors); TILE(2, vectors); TILE(3, vectors); TILE(4, vectors); TILE(5, vectors); TILE(6, vectors);
@@ -106,6 +111,31 @@ static CODE void NAME(any_tile)(int64_t rows, int64_t columns, ProductTile *t) {
         ALL_LOW_TILES
 #if ROWS == 14
         HIGH_TILES(1) HIGH_TILES(2)
+#endif
+    }
+}
+
+#undef TILE
+#define TILE(rows, vectors)                     \
+    case (vectors) * 16 + (rows):               \
+        NAME(tile)(rows, vectors, 1, LANES, t); \
+        return
+
+/* Whether a full panel can be packed by the tile of its first strip, which is so high. */
+INLINE int NAME(has_packing_tile)(int64_t rows, int is_low) {
+    return rows >= (is_low || ROWS == PRODUCT_LOW_ROWS ? PRODUCT_LOW_ROWS - 1 : ROWS - 3);
+}
+
+/* Dispatch to the tile of this size that packs its columns, all of whose vectors are full. */
+static CODE void NAME(packing_tile)(int64_t rows, int64_t columns, ProductTile *t) {
+    switch (columns / LANES * 16 + rows) {
+        TILE(PRODUCT_LOW_ROWS - 1, LOW_VECTORS);
+        TILE(PRODUCT_LOW_ROWS, LOW_VECTORS);
+#if ROWS == 14
+        TILE(11, VECTORS);
+        TILE(12, VECTORS);
+        TILE(13, VECTORS);
+        TILE(14, VECTORS);
 #endif
     }
 }
@@ -298,10 +328,12 @@ static CODE void NAME(multiply_block)(
                     &t.prefetch, p, from + PRODUCT_K_BLOCK * right_stride, columns < width ? columns : width,
                     product_k_block_size(p, first + PRODUCT_K_BLOCK), strips * t.k_size);
             /* The last, partial vector is always copied. */
-            if (!is_direct || panel_columns != padded_columns) {
+            int is_packed = !is_direct || panel_columns != padded_columns;
+            int packs = is_packed && column_stride == itemsize && right_stride && panel_columns == width
+                && NAME(has_packing_tile)(rows / strips, is_low);
+            if (is_packed && !packs)
                 NAME(pack)(t.right, column_stride, right_stride, panel_columns, padded_columns, t.k_size, panel);
-                t.right = (const char *)panel, t.right_stride = padded_columns * itemsize;
-            }
+            t.packed = (char *)panel;
             t.to_stride = is_last ? p->columns * itemsize : padded_columns * itemsize;
             for (int64_t strip = 0; strip < strips; strip++) {
                 int64_t row = rows * strip / strips, height = rows * (strip + 1) / strips - row;
@@ -318,6 +350,11 @@ static CODE void NAME(multiply_block)(
                         t.next_rows = strip_rows + height * p->left.outer_stride,
                         t.next_copy = strip_copy + height * t.row_stride;
                 }
+                if (packs && !strip) {
+                    NAME(packing_tile)(height, width, &t);
+                    continue;
+                }
+                if (is_packed) t.right = t.packed, t.right_stride = padded_columns * itemsize;
                 NAME(any_tile)(height, is_last ? panel_columns : padded_columns, &t);
             }
         }
