@@ -14,6 +14,7 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ...ir import Operation
+from ...ir import Value as IrValue
 from ...types import COMPLEX, FLOAT, SIGNED, ElementType
 from ..coverage import (
     COMPLEX_NUMBERS,
@@ -58,6 +59,9 @@ _WORK: Final = (
     | {"stablehlo.rsqrt": _CHAIN}
 )
 _SIDE_BY_SIDE, _SIDE_BY_SIDE_IN_F32 = 4, 8
+_MAX_LIVE_RESULTS = 2
+"""Results of a chain that are live at once where eight vectors of it, with operands and constants, fit 32
+registers. Random bits by Threefry have three: eight vectors take up to 1.5 times as long as four (Zen 4)."""
 
 
 def is_long(operations: Sequence[Operation]) -> bool:
@@ -69,12 +73,28 @@ def side_by_side(operations: Sequence[Operation]) -> int:
     """How many vectors of elements a loop had better compute side by side; 0 where LLVM may choose.
 
     Where operations are many steps, each waiting for another, a processor, which looks ahead only so far,
-    does not find the next element's among them. Steps in f32 are fewer.
+    does not find the next element's among them. Steps in f32 are fewer. What fits no register is spilled.
     """
     work = _work(operations)
     if work < _CHAIN:
         return 0
-    return _SIDE_BY_SIDE_IN_F32 if work >= _FUNCTION and _is_in_f32(operations) else _SIDE_BY_SIDE
+    if work < _FUNCTION or not _is_in_f32(operations) or _live_results(operations) > _MAX_LIVE_RESULTS:
+        return _SIDE_BY_SIDE
+    return _SIDE_BY_SIDE_IN_F32
+
+
+def _live_results(operations: Sequence[Operation]) -> int:
+    """How many results of these are used later at once, at most."""
+    last_use = {operand: number for number, one in enumerate(operations) for operand in one.operands}
+    live: set[IrValue] = set()
+    most = 0
+    for number, operation in enumerate(operations):
+        if operation.name == "stablehlo.constant":
+            continue
+        live -= {operand for operand in operation.operands if last_use[operand] == number}
+        live |= {result for result in operation.results if result in last_use}
+        most = max(most, len(live))
+    return most
 
 
 def _work(operations: Sequence[Operation]) -> int:

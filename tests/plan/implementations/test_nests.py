@@ -749,6 +749,30 @@ def test_expensive_functions_are_vectorized(
     assert counts == ([] if side_by_side is None else [str(side_by_side)])
 
 
+@pytest.mark.parametrize(("is_rotation", "side_by_side"), [(False, 8), (True, 4)])
+def test_how_many_vectors_of_a_chain_fit_registers(is_rotation: bool, side_by_side: int) -> None:
+    """Two results that are live at once, or three."""
+    lines = ["%c = stablehlo.constant dense<13> : T", "%d = stablehlo.constant dense<19> : T"]
+    value, other = "a", "b"
+    for number in range(14):
+        lines.append(f"%s{number} = stablehlo.add %{value}, %{other} : T")
+        lines.append(f"%l{number} = stablehlo.shift_left %{other}, %c : T")
+        if is_rotation:
+            lines.append(f"%h{number} = stablehlo.shift_right_logical %{other}, %d : T")
+            lines.append(f"%r{number} = stablehlo.or %l{number}, %h{number} : T")
+        rotated = f"{'r' if is_rotation else 'l'}{number}"
+        lines.append(f"%x{number} = stablehlo.xor %s{number}, %{rotated} : T")
+        value, other = f"s{number}", f"x{number}"
+    lines.append(f"%end = stablehlo.add %{value}, %{other} : T")
+    text = "func.func @main(%a: T, %b: T) -> T {\n" + "\n".join([*lines, "return %end : T"]) + "\n}"
+    text = text.replace("T", "tensor<300xui32>")
+    values = np.random.default_rng(0).integers(0, 1 << 32, (2, 300), np.uint32)
+    check(text, *values)
+    (found,) = nests_of(block_of(text))
+    counts = re.findall(r'llvm.loop.interleave.count", i32 (\d+)', nest_ir(schedule_loops(found)))
+    assert counts == [str(side_by_side)]
+
+
 def test_operands_of_any_layout() -> None:
     text = """
       func.func @main(%a: tensor<30x40xf64>, %b: tensor<30x40xf64>) -> tensor<30x40xf64> {
