@@ -410,6 +410,15 @@ def prefetched_slices(nest: Nest) -> tuple[int, ...]:
     )
 
 
+def prefetches_tiles(nest: Nest) -> bool:
+    """Whether a scheduled nest prefetches the tiles that it transposes: its results are as large as those
+    that bypass the caches, so that operands come from memory."""
+    if not is_transposition(nest) and not transposed_accesses(nest):
+        return False
+    itemsize = min([access.element_type.dtype.itemsize for access in nest.results])
+    return math.prod(nest.sizes) * itemsize >= nontemporal_store_bytes(gathered=False)
+
+
 def _gathered_bytes(nest: Nest, node: Gather) -> int:
     """Bytes from the first to the last start of the slices that a node may gather at all indices."""
     access, starts = nest.accesses[node.access], [nest.start_indices[one.start_index] for one in node.indices]
@@ -432,6 +441,7 @@ class Schedule(NamedTuple):
         interleaves_stores: see `has_interleaved_stores`.
         interleaved: see `interleaved_access`, for each access.
         prefetched: see `prefetched_slices`.
+        prefetches_tiles: see `prefetches_tiles`.
     """
 
     is_transposition: bool
@@ -443,6 +453,7 @@ class Schedule(NamedTuple):
     interleaves_stores: bool
     interleaved: tuple[InterleavedAccess | None, ...]
     prefetched: tuple[int, ...]
+    prefetches_tiles: bool
 
 
 def schedule_of(nest: Nest) -> Schedule:
@@ -458,6 +469,7 @@ def schedule_of(nest: Nest) -> Schedule:
         has_interleaved_stores(nest),
         tuple([interleaved_access(nest, number) for number in range(len(nest.accesses))]),
         prefetched_slices(nest),
+        prefetches_tiles(nest),
     )
 
 

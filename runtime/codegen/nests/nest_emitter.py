@@ -263,7 +263,9 @@ class _Emitter:
         width = ir.Constant(I64, extent * count)
         tile = TileOperand(_element_pointer(body, access, self.transposed_tiles[number], offset), width)
         itemsize = access.element_type.dtype.itemsize
-        emit_tile(body, itemsize, extent, source, tile, row, body.add(column, offset))
+        first = body.add(column, offset)
+        self.prefetch_later_tile(body, itemsize, source, (row, first), False)
+        emit_tile(body, itemsize, extent, source, tile, row, first)
         disable_unrolling(loop.close())
 
     def emit_row_loop(
@@ -460,8 +462,7 @@ class _Emitter:
                     target.pointer, [offset], inbounds=True, source_etype=ir.IntType(8 * itemsize)
                 )
                 tile = TileOperand(pointer, target.stride)
-                if nontemporal:
-                    prefetch_tile(body, itemsize, source, *self.later_tile(body, *first))
+                self.prefetch_later_tile(body, itemsize, source, (first[0], first[1]), nontemporal)
                 emit_tile(
                     body,
                     itemsize,
@@ -479,19 +480,30 @@ class _Emitter:
         columns.close()
         rows.close()
 
-    def later_tile(
-        self, builder: ir.IRBuilder, middle: ir.Value, inner: ir.Value
-    ) -> tuple[ir.Value, ir.Value]:
-        """The first element of a tile that nontemporal tiles of this size read `_BLOCKS_AHEAD` blocks later,
-        or a row of blocks later if that is sooner."""
-        size = self.sizes[-2]
-        extent = TILES_PER_BLOCK * tile_lanes(self.nest.accesses[0].element_type.dtype.itemsize)
+    def prefetch_later_tile(
+        self,
+        builder: ir.IRBuilder,
+        itemsize: int,
+        source: TileOperand,
+        first: tuple[ir.Value, ir.Value],
+        is_along_middle: bool,
+    ) -> None:
+        """Prefetch the tile that is read `_BLOCKS_AHEAD` blocks later, or at most a row of blocks later.
+
+        Args:
+            first: the middle and the inner index of the first element of the tile that is read now.
+            is_along_middle: whether blocks follow each other along the middle loop first.
+        """
+        if not self.schedule.prefetches_tiles:
+            return
+        (along, across), size = (first, self.sizes[-2]) if is_along_middle else (first[::-1], self.sizes[-1])
+        extent = TILES_PER_BLOCK * tile_extent(self.nest)
         distance = min_index(builder, ir.Constant(I64, _BLOCKS_AHEAD * extent), size)
-        later = builder.add(middle, distance)
+        later = builder.add(along, distance)
         is_beyond = builder.icmp_signed(">=", later, size)
-        next_inner = builder.add(inner, ir.Constant(I64, extent))
-        later = builder.select(is_beyond, builder.sub(later, size), later)
-        return later, builder.select(is_beyond, next_inner, inner)
+        along = builder.select(is_beyond, builder.sub(later, size), later)
+        across = builder.select(is_beyond, builder.add(across, ir.Constant(I64, extent)), across)
+        prefetch_tile(builder, itemsize, source, *((along, across) if is_along_middle else (across, along)))
 
     def emit_nodes(self, level: int, builder: ir.IRBuilder, index: ir.Value | None) -> None:
         """The nodes that are computed at one level."""

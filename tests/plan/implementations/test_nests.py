@@ -297,10 +297,13 @@ def test_tiles_that_go_past_the_caches_are_prefetched(
 ) -> None:
     monkeypatch.setattr(nest, "nontemporal_store_bytes", lambda gathered: limit)
     text = transposed((2, 128, columns), (0, 2, 1), "f32")
-    (found,) = nests_of(block_of(text))
-    code = nest_ir(schedule_loops(found))
-    assert code.count('call void @"llvm.prefetch') == (16 if limit == 1 else 0)
-    check(text, np.arange(256 * columns, dtype=np.float32).reshape(2, 128, columns), threads=None)
+    result = f"tensor<2x{columns}x128xf32>"
+    fused = text.replace("return %0", f"%1 = stablehlo.add %0, %0 : {result}\nreturn %1")
+    for program in (text, fused):
+        (found,) = nests_of(block_of(program))
+        code = nest_ir(schedule_loops(found))
+        assert code.count('call void @"llvm.prefetch') == (16 if limit == 1 else 0)
+        check(program, np.arange(256 * columns, dtype=np.float32).reshape(2, 128, columns), threads=None)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
