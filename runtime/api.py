@@ -204,10 +204,12 @@ class Executable:
         self._programs: LRUCache[tuple[Type, ...], Program] = LRUCache(MAX_SPECIALIZATIONS)
         static = all(not isinstance(type, TensorType) or type.is_static for type in self.input_types)
         self._only = self._specialize(self.input_types) if static else None
+        self._direct = self._only.direct_call(self._dtypes, self._shapes) if self._only else None
 
     def direct_call(self) -> Callable[..., list[Any]]:
         """What does the same as a call of this object, with the least overhead."""
-        return self if self._only is None else self._only.direct_call(self._dtypes, self._shapes, self)
+        direct = None if self._only is None else self._only.direct_call(self._dtypes, self._shapes, self)
+        return self if direct is None else direct
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """Run it.
@@ -218,6 +220,9 @@ class Executable:
         Raises:
             ExecutionError: inputs do not fit, or the run failed.
         """
+        results = None if self._direct is None else self._direct.results_if_fit(inputs)
+        if results is not None:
+            return results
         arguments = self._arguments(inputs)
         program = self._only or self._program_for(arguments)
         return program.run(arguments)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from .executor import Limits
+from .memory import Retention
 from .types import Type
 
 def fit_as_they_are(
@@ -35,6 +36,10 @@ class DirectCall:
         types: tuple[Type, ...],
         constants: set[int],
         errors_ignored: tuple[ContextVar[Any], Any],
-        other: Callable[..., list[Any]],
+        prepare: Callable[[], object] | None,
+        memory: tuple[Any, Retention | None] | None,
+        other: Callable[..., list[Any]] | None = None,
     ) -> None: ...
     def __call__(self, *inputs: Any) -> list[Any]: ...
+    def results_if_fit(self, inputs: tuple[Any, ...]) -> list[Any] | None: ...
+    def results(self, inputs: tuple[Any, ...]) -> list[Any]: ...

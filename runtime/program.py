@@ -178,19 +178,28 @@ class Program:
         self,
         dtypes: tuple[np.dtype[Any] | None, ...],
         shapes: tuple[tuple[int, ...] | None, ...],
-        other: Callable[..., list[Any]],
-    ) -> Callable[..., list[Any]]:
-        """What calls it with the least overhead; `other` where a run needs more than its arguments.
+        other: Callable[..., list[Any]] | None = None,
+    ) -> DirectCall | None:
+        """What calls it with the least overhead; None where a run needs more than its arguments.
 
         Args:
             dtypes, shapes: see `nimblehlo.boundary.fit_as_they_are`.
             other: is called with inputs that do not fit as they are.
         """
-        needs_more = self._wakes_threads or self._donated or self._new_limits is not None
-        if needs_more or not self._is_plain or ERRORS_IGNORED is None:
-            return other
-        run = self._runner.run
-        return DirectCall(dtypes, shapes, run, self._types, self._constants, ERRORS_IGNORED, other)
+        has_limits = self._new_limits is not None or self._options.max_bytes is not None
+        if self._donated or self._has_call_state or has_limits or ERRORS_IGNORED is None:
+            return None
+        return DirectCall(
+            dtypes,
+            shapes,
+            self._runner.run,
+            self._types,
+            self._constants,
+            ERRORS_IGNORED,
+            wake_workers if self._wakes_threads else None,
+            None if self._handler is None else (self._handler, self._retention),
+            other,
+        )
 
     def under(self, new_limits: Callable[[], Limits]) -> Program:
         """The program, whose runs are under the limits that `new_limits` makes, such as a `Timeline`."""

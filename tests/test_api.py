@@ -24,6 +24,7 @@ from nimblehlo import (
     api,
     program,
 )
+from nimblehlo.boundary import DirectCall
 from nimblehlo.lru_cache import LRUCache
 
 ADD = """
@@ -122,6 +123,20 @@ def test_a_direct_call_does_what_a_call_does(options: Options) -> None:
     for wrong in [(a,), (a, a[:2])]:
         with pytest.raises(ExecutionError):
             call(*wrong)
+
+
+def test_calls_of_large_programs_are_direct_and_run_within_their_memory() -> None:
+    text = "func.func @main(%a: tensor<1048576xf32>) -> tensor<1048576xf32> " + (
+        "{ %0 = stablehlo.sine %a : tensor<1048576xf32> return %0 : tensor<1048576xf32> }"
+    )
+    executable = nimblehlo.compile(text)
+    call = executable.direct_call()
+    a = np.linspace(-9, 9, 1 << 20, dtype=np.float32)
+    assert isinstance(call, DirectCall)
+    for (result,) in [call(a), executable(a)]:
+        assert "nimblehlo" in np._core.multiarray.get_handler_name(result)
+        np.testing.assert_array_equal(result, executable(a.astype(np.float32))[0])
+        np.testing.assert_allclose(result, np.sin(a), atol=1e-6)
 
 
 def test_a_direct_call_gives_away_no_argument_and_no_constant() -> None:
