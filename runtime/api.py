@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from .profiling import Profile, Trace
     from .sanitizer import Finding, Sanitizer
 
-Array = np.ndarray[Any, Any]
 
 MAX_SPECIALIZATIONS = 64
 """Maximum number of argument-size combinations for which an Executable caches a program."""

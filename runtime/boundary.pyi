@@ -2,15 +2,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-import numpy as np
-
 from .executor import Limits
 from .memory import Retention
-from .types import Type
+from .types import DType, Type
 
 def fit_as_they_are(
     inputs: tuple[Any, ...],
-    dtypes: tuple[np.dtype[Any] | None, ...],
+    dtypes: tuple[DType | None, ...],
     shapes: tuple[tuple[int, ...] | None, ...],
 ) -> bool: ...
 def with_donations(inputs: tuple[Any, ...], numbers: Iterable[int]) -> list[Any]: ...
@@ -30,7 +28,7 @@ def results_of(
 class DirectCall:
     def __init__(
         self,
-        dtypes: tuple[np.dtype[Any] | None, ...],
+        dtypes: tuple[DType | None, ...],
         shapes: tuple[tuple[int, ...] | None, ...],
         run: Callable[..., list[Any]],
         types: tuple[Type, ...],

@@ -1,10 +1,10 @@
 from typing import Any
 
-import numpy as np
+from .types import Array
 
 class DLPackTensor:
-    array: np.ndarray[Any, Any]
-    def __init__(self, array: np.ndarray[Any, Any]) -> None: ...
+    array: Array
+    def __init__(self, array: Array) -> None: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __dlpack__(
         self,

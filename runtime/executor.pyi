@@ -1,8 +1,7 @@
 from typing import Any
 
-import numpy as np
-
 from .plan import Plan, Step
+from .types import Array
 
 class Limits:
     def __init__(
@@ -12,12 +11,12 @@ class Limits:
 class Timeline(Limits):
     def start(self) -> Timeline: ...
     def steps(self) -> list[tuple[Step, int | None, int, int, int, float, float, float]]: ...
-    def kept_intervals(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]: ...
+    def kept_intervals(self) -> tuple[Array, Array]: ...
 
 class Donated:
-    array: np.ndarray[Any, Any]
+    array: Array
 
-def donated(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]: ...
+def donated(array: Array) -> Array: ...
 
 def possible_overwrites(step: Step) -> list[tuple[int, int]]: ...
 

@@ -15,6 +15,7 @@ from .types import (
     FLOAT,
     INTEGER,
     TOKEN_VALUE,
+    Array,
     BufferType,
     QuantizedType,
     TensorType,
@@ -63,7 +64,7 @@ def convert_input(value: Any, type: Type, index: int) -> Any:
     raise _error(index, f"values of type {type} cannot be passed")
 
 
-def _convert_array(value: Any, type: TensorType, index: int) -> np.ndarray[Any, Any]:
+def _convert_array(value: Any, type: TensorType, index: int) -> Array:
     if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         return _convert_scalar(value, type, index)
     array = as_array(value, f"input {index}")
@@ -80,7 +81,7 @@ def _convert_array(value: Any, type: TensorType, index: int) -> np.ndarray[Any, 
     return np.array(array, order="C") if any(stride < 0 for stride in array.strides) else array
 
 
-def as_array(value: Any, what: str) -> np.ndarray[Any, Any]:
+def as_array(value: Any, what: str) -> Array:
     """What a user passed, as an array.
 
     Args:
@@ -108,7 +109,7 @@ def as_array(value: Any, what: str) -> np.ndarray[Any, Any]:
     return array
 
 
-def _key_words(value: Any) -> np.ndarray[Any, Any] | None:
+def _key_words(value: Any) -> Array | None:
     """The words of an array of JAX's typed random keys, which NumPy cannot hold; None for any other value."""
     jax: Any = sys.modules.get("jax")
     if jax is None or not isinstance(value, jax.Array):
@@ -117,7 +118,7 @@ def _key_words(value: Any) -> np.ndarray[Any, Any] | None:
     return np.asarray(jax.random.key_data(value)) if is_key else None
 
 
-def _convert_scalar(value: complex, type: TensorType, index: int) -> np.ndarray[Any, Any]:
+def _convert_scalar(value: complex, type: TensorType, index: int) -> Array:
     """A Python scalar as an array of rank 0, where the type can hold it."""
     element_type = type.element_type
     if type.rank != 0 or isinstance(element_type, QuantizedType):

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from . import verification
 from .boundary import DirectCall, memory_of, results_of, with_donations
 from .executor import Limits, Runner
@@ -23,6 +21,7 @@ from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
 from .ops.framework.op_registry import COMMUNICATING
 from .options import Options
 from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
+from .types import DType
 
 if TYPE_CHECKING:
     from .grid.host import HostQueues
@@ -176,7 +175,7 @@ class Program:
 
     def direct_call(
         self,
-        dtypes: tuple[np.dtype[Any] | None, ...],
+        dtypes: tuple[DType | None, ...],
         shapes: tuple[tuple[int, ...] | None, ...],
         other: Callable[..., list[Any]] | None = None,
     ) -> DirectCall | None:

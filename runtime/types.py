@@ -12,6 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
+Array = np.ndarray[Any, Any]
+"""An array of any shape and dtype."""
+DType = np.dtype[Any]
+"""The NumPy dtype of any element type."""
+
 DYNAMIC: Final = -1
 """Marks a dimension size or a bound that is unknown until run time (``?`` in text)."""
 
@@ -76,7 +81,7 @@ class ElementType:
 
     __slots__ = ("_numpy_type", "category", "dtype", "name", "width")
 
-    dtype: np.dtype[Any]
+    dtype: DType
 
     def __init__(self, name: str, category: int, width: int, numpy_type: type | str) -> None:
         """Declare a type whose form is NumPy's, or that of this name in ml_dtypes."""
@@ -158,14 +163,14 @@ def element_type(name: str) -> ElementType:
     return _BY_NAME[name]
 
 
-def element_type_of(dtype: np.dtype[Any]) -> ElementType:
+def element_type_of(dtype: DType) -> ElementType:
     """The element type whose NumPy form is `dtype`; KeyError where there is none."""
     cached = _BY_NUMPY_DTYPE.get(dtype)
     return cached if cached is not None else _by_dtype()[dtype]
 
 
 @functools.cache
-def _by_dtype() -> dict[np.dtype[Any], ElementType]:
+def _by_dtype() -> dict[DType, ElementType]:
     return {declared.dtype: declared for declared in _DECLARED}
 
 
@@ -213,7 +218,7 @@ class QuantizedType:
         self.category = QUANTIZED_PER_TENSOR if quantization_dimension is None else QUANTIZED_PER_AXIS
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """The NumPy form of the stored values."""
         return self.storage.dtype
 
@@ -310,7 +315,7 @@ class TensorType:
         return len(self.shape)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """NumPy form of an element (of a stored value for quantized types)."""
         return self.element_type.dtype
 

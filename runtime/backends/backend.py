@@ -12,8 +12,8 @@ from ..api import execute
 from ..errors import NimbleError
 from ..ir import Module
 from ..options import Options
+from ..types import Array
 
-Array = np.ndarray[Any, Any]
 Runnable = Callable[[Module, Sequence[Array]], Sequence[Any]]
 
 

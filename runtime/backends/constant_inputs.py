@@ -8,8 +8,7 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import Block, Builder, DenseElementsAttribute, Function, Module, Region, Value
-from ..types import FunctionType, TensorType
-from .backend import Array
+from ..types import Array, FunctionType, TensorType
 
 MakeResults = Callable[[Builder, Sequence[Value]], Sequence[Value]]
 

@@ -13,8 +13,8 @@ from jaxlib.mlir.passmanager import PassManager
 
 from ..api import load
 from ..ir import Builder, Module, Value
-from ..types import COMPLEX, ELEMENT_TYPES, TensorType
-from .backend import Array, Backend, BackendError
+from ..types import COMPLEX, ELEMENT_TYPES, Array, TensorType
+from .backend import Backend, BackendError
 from .constant_inputs import with_constant_inputs
 
 

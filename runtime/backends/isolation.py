@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import IO, Any, Final
 
 from ..ir import Module
-from .backend import Array, Backend, BackendError
+from ..types import Array
+from .backend import Backend, BackendError
 
 DEFAULT_TIMEOUT: Final = 300.0
 """Seconds that a program may take."""

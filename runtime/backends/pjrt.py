@@ -15,7 +15,8 @@ from jax.extend import backend as jax_backend
 from ..ir import Module
 from ..jax.compatibility import INITIALIZE_LAPACK, XLA_CLIENT
 from ..lru_cache import LRUCache
-from .backend import Array, Backend, BackendError
+from ..types import Array
+from .backend import Backend, BackendError
 
 MAX_CACHED_PROGRAMS = 64
 """Compiled programs that a backend keeps: bisecting a program runs the same ones for several inputs."""

@@ -21,9 +21,7 @@ from ..ir import (
     captured_values,
 )
 from ..ops.reduction.bodies import is_elementwise
-from ..types import PLAIN, FunctionType, TensorType
-
-Array = np.ndarray[Any, Any]
+from ..types import PLAIN, Array, FunctionType, TensorType
 
 
 def static_program(module: Module, entry: str, inputs: Sequence[Array]) -> Module:

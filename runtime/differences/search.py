@@ -21,8 +21,8 @@ from ..errors import NimbleError
 from ..ir import Module, Operation, Value, source_line
 from ..ops.testing.array_files import for_file
 from ..options import Options
+from ..types import Array
 from .extraction import (
-    Array,
     body_arguments,
     body_program,
     constant_array,

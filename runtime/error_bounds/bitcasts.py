@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..ops.framework.declaration import Op
-from ..types import FLOAT, TensorType
+from ..types import FLOAT, Array, TensorType
 from .open_values import Marks
-from .ulps import Array
 
 
 class BitcastRule:

@@ -14,10 +14,10 @@ from ..api import execute, load
 from ..errors import ExecutionError, NimbleError
 from ..ir import Module, source_line
 from ..options import Options
+from ..types import Array
 from .double_double import distance_from_pair
 from .monte_carlo import SIGMAS, Call, Draw, NoisyProgram, flushed, moved
 from .ulps import (
-    Array,
     distance,
     is_flushable,
     is_inexact,

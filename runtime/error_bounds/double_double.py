@@ -12,15 +12,14 @@ Building Blocks of Double-Word Arithmetic", ACM TOMS 44(2), 2017.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ..errors import UnsupportedError
 from ..ops.numerics.special_functions import exact_sum
+from ..types import Array
 from .ulps import distance
-
-Array = np.ndarray[Any, Any]
 
 _SPLITTER: Final = 2.0**27 + 1
 _LARGE: Final = 2.0**996

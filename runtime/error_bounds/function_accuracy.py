@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from .ulps import Array, component_dtype, layout_of, ulp, wide_dtype
+from ..types import Array, DType
+from .ulps import component_dtype, layout_of, ulp, wide_dtype
 
 _NAMES: Final = """
 atan2 cbrt cosine exponential exponential_minus_one log log_plus_one logistic power rsqrt sine tan tanh
@@ -64,14 +65,14 @@ _ANGLES: Final = ("stablehlo.atan2", "chlo.broadcast_atan2")
 _POWERS: Final = ("stablehlo.power", "chlo.broadcast_power")
 
 
-def computation_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def computation_dtype(dtype: DType) -> DType:
     """The type in which functions of narrow floats are computed, f32, or the type itself."""
     component = component_dtype(dtype)
     return component if component.itemsize >= 4 else np.dtype(np.float32)
 
 
 def function_error(
-    name: str, operands: Sequence[Array], result: Array, computed_in: np.dtype[Any] | None = None
+    name: str, operands: Sequence[Array], result: Array, computed_in: DType | None = None
 ) -> Array:
     """How far the result of an elementwise function may be off, for each element, as f64.
 

@@ -18,7 +18,8 @@ from ..ops.reduction.reduce_window import ReduceWindow
 from ..ops.reduction.reduction_tree import reduce_adjacent
 from ..ops.reduction.vectorize_region import Arrays, Reducer
 from ..ops.reduction.window_reduce import reduce_windows
-from .ulps import Array, is_inexact
+from ..types import Array
+from .ulps import is_inexact
 
 Alternatives = Callable[[Sequence[Array], Sequence[Array], Any], list[list[Array]]]
 """Takes the operands, the results and the body's function; returns other results that are right."""

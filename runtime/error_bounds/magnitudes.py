@@ -11,8 +11,8 @@ import numpy as np
 from ..api import Executable, compile
 from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values
 from ..options import Options
-from ..types import COMPLEX, ELEMENT_TYPES, FunctionType, TensorType, Type
-from .ulps import Array, is_inexact, wide_dtype
+from ..types import COMPLEX, ELEMENT_TYPES, Array, FunctionType, TensorType, Type
+from .ulps import is_inexact, wide_dtype
 from .wide_types import wide_type, widened
 
 _F64 = ELEMENT_TYPES["f64"]

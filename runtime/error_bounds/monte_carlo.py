@@ -18,14 +18,14 @@ from ..options import Options
 from ..plan import Implementation, Prepared, choose
 from ..program import Program
 from ..specialize import Budget, bind, entry_function
-from ..types import COMPLEX, FLOAT, TensorType
+from ..types import COMPLEX, FLOAT, Array, TensorType
 from .bitcasts import BitcastRule, bitcast_rule
 from .initial_values import alternatives
 from .open_values import OpenRule, filled, open_rule
 from .operation_kinds import base_name, is_correctly_rounded
 from .reduction_bounds import Rule
 from .rounding_rules import rounding_rule
-from .ulps import Array, is_flushable, is_inexact, is_subnormal, layout_of, ulp, wide_dtype
+from .ulps import is_flushable, is_inexact, is_subnormal, layout_of, ulp, wide_dtype
 
 SIGMAS: Final = 6.0
 """Standard deviations of an element's spread that another implementation may be away."""

@@ -17,9 +17,9 @@ from ..ir import Block, Builder, Function, Module, Operation, Region, captured_v
 from ..ops.framework.declaration import Op
 from ..ops.reduction.bodies import monoid
 from ..options import Options
-from ..types import FunctionType
+from ..types import Array, FunctionType
 from .reduction_bounds import Bounds, reduction_rule
-from .ulps import Array, distance, is_inexact
+from .ulps import distance, is_inexact
 
 _ORDERS: Final[tuple[dict[str, Any], ...]] = (
     {},

@@ -10,8 +10,9 @@ import numpy as np
 from ..errors import ExecutionError
 from ..ir import Module
 from ..options import Options
+from ..types import Array
 from .monte_carlo import Draw, NoisyProgram
-from .ulps import Array, distance, is_inexact
+from .ulps import distance, is_inexact
 
 DRAWS: Final = 12
 """Runs with other values in open elements: two of them are equal for one boolean in half of the cases."""

@@ -25,11 +25,11 @@ from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Op
 from ..ops.reduction.bodies import Order, comparator
 from ..sanitizer.open_elements import INTEGER_ARITHMETIC
-from ..types import COMPLEX, FLOAT, INTEGER, TensorType
+from ..types import COMPLEX, FLOAT, INTEGER, Array, TensorType
 from .magnitudes import executable_of
 from .open_orders import order_rule
 from .operation_kinds import base_name, category, is_exact
-from .ulps import Array, is_inexact, is_subnormal, layout_of, wide_dtype
+from .ulps import is_inexact, is_subnormal, layout_of, wide_dtype
 
 Marks = list[Array | None]
 """For each result which elements are open; None: none is."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir import Block, Builder, Operation, Region, Value, captured_values
 from ..ops.reduction.bodies import monoid
-from ..types import COMPLEX, FLOAT
+from ..types import COMPLEX, FLOAT, Array, DType
 from .magnitudes import (
     inverse_length,
     largest_products,
@@ -20,7 +20,7 @@ from .magnitudes import (
 )
 from .operation_kinds import base_name, category, is_exact
 from .summation import summation_error
-from .ulps import Array, distance, is_inexact, layout_of, ulp, unit_roundoff, wide_dtype
+from .ulps import distance, is_inexact, layout_of, ulp, unit_roundoff, wide_dtype
 from .wide_types import algorithm_epsilon
 
 Bounds = list[Array | None]
@@ -188,7 +188,7 @@ def _product_bounds(operation: Operation, operands: Sequence[Array], results: Se
     return bounds
 
 
-def _accumulator_roundoff(operation: Operation, dtype: np.dtype[Any]) -> float:
+def _accumulator_roundoff(operation: Operation, dtype: DType) -> float:
     """Products accumulate in f32 or more; reductions in the type of their body."""
     if base_name(operation) in _SUMS:
         return max(min(unit_roundoff(dtype), 2.0**-24), algorithm_epsilon(operation) / 2)

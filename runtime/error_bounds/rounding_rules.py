@@ -20,12 +20,12 @@ from typing import Any
 
 from ..ir import Operation
 from ..ops.framework.declaration import Op
-from ..types import COMPLEX, FLOAT
+from ..types import COMPLEX, FLOAT, Array
 from .function_accuracy import ULPS, function_error
 from .operation_kinds import base_name, category, is_correctly_rounded, is_exact, is_modulus
 from .reduction_bounds import Bounds, Rule, is_exact_body, reduction_rule
 from .solver_bounds import solver_bounds, triangular_bounds
-from .ulps import Array, component_dtype, is_inexact, ulp, unit_roundoff
+from .ulps import component_dtype, is_inexact, ulp, unit_roundoff
 
 
 def rounding_rule(view: Op) -> Rule | None:

@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..ops.framework.declaration import Op
+from ..types import Array
 from .reduction_bounds import Bounds
-from .ulps import Array, is_inexact, ulp, unit_roundoff, wide_dtype
+from .ulps import is_inexact, ulp, unit_roundoff, wide_dtype
 
 SOLVER_FACTOR: Final = 16.0
 """How many times the error of LAPACK-like routines may exceed what rounding the operands causes."""

@@ -11,7 +11,8 @@ import numpy as np
 from ..ir import Operation
 from ..ops.framework.verify import view_of
 from ..ops.reduction.reduce import Reduce
-from .ulps import Array, is_inexact
+from ..types import Array
+from .ulps import is_inexact
 
 ORDERS: Final = 6
 """Random orders, besides the given one and the sorted ones."""

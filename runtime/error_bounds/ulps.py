@@ -8,13 +8,13 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ..types import Array, DType
 
 _FLUSHING_EXPONENTS: Final = (-126, -1022)
 """Least exponents of the types that the processor's flush-to-zero mode concerns: f32, bf16 and f64."""
 
 
-def layout_of(dtype: np.dtype[Any]) -> Any:
+def layout_of(dtype: DType) -> Any:
     """The properties of a float type, of a complex one's components, as `ml_dtypes.finfo` gives them.
 
     Raises:
@@ -23,7 +23,7 @@ def layout_of(dtype: np.dtype[Any]) -> Any:
     return ml_dtypes.finfo(component_dtype(dtype))  # type: ignore[no-untyped-call]
 
 
-def is_inexact(dtype: np.dtype[Any]) -> bool:
+def is_inexact(dtype: DType) -> bool:
     """Whether values of the type are rounded: floating-point and complex, those of ml_dtypes too."""
     if dtype.kind in "fc":
         return True
@@ -34,12 +34,12 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
     return True
 
 
-def component_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def component_dtype(dtype: DType) -> DType:
     """The type of the real part."""
     return np.zeros((), dtype).real.dtype if dtype.kind == "c" else dtype
 
 
-def wide_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def wide_dtype(dtype: DType) -> DType:
     """f64, or c128 for complex types: both hold every value of the narrower types."""
     return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
 
@@ -57,7 +57,7 @@ def ulp(values: Array) -> Array:
     return distances
 
 
-def unit_roundoff(dtype: np.dtype[Any]) -> float:
+def unit_roundoff(dtype: DType) -> float:
     """Half the distance from 1 to the next number."""
     return float(layout_of(dtype).eps) / 2
 

@@ -22,6 +22,7 @@ from ..types import (
     COMPLEX,
     ELEMENT_TYPES,
     FLOAT,
+    Array,
     ElementType,
     FunctionType,
     TensorType,
@@ -51,7 +52,7 @@ def wide_type(type: Type) -> Type:
     return type
 
 
-def wide_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def wide_array(array: Array) -> Array:
     """The same values in the element type that stands for theirs."""
     if array.dtype.kind == "c":
         return array.astype(np.complex128)

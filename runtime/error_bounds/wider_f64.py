@@ -37,12 +37,11 @@ from ..ops.reduction.bodies import monoid
 from ..options import Options
 from ..plan import Implementation, Prepared, choose
 from ..program import Program
-from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, FunctionType, TensorType, Type
+from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, Array, FunctionType, TensorType, Type
 from . import double_double
 from .magnitudes import executable_of
 from .monte_carlo import static_function
 from .operation_kinds import base_name, category
-from .ulps import Array
 
 MAX_STEPS: Final = 20_000
 """Steps of a run: each costs some ten times what it costs in f64."""

@@ -8,10 +8,8 @@ import numpy as np
 
 from ..ir.record import Distinct, Record
 from ..kernels.exploration import array_differences
-from ..types import BOOLEAN, COMPLEX, FLOAT, ElementType, QuantizedType, TensorType
+from ..types import BOOLEAN, COMPLEX, FLOAT, Array, ElementType, QuantizedType, TensorType
 from .schedules import Schedule
-
-Array = np.ndarray[Any, Any]
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 

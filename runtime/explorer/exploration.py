@@ -12,14 +12,13 @@ import numpy as np
 from ..errors import UnsupportedError
 from ..ir import Module
 from ..ir.record import Distinct, Record
-from ..types import INTEGER, TensorType
+from ..types import INTEGER, Array, TensorType
 from .differences import Difference, Range
 from .schedules import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = np.ndarray[Any, Any]
 
 MAX_DRAWN_ELEMENTS = 2000
 """Maximum number of elements of a result that are plotted: those with the greatest spread."""

@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from ..api import load
 from ..errors import NimbleError
 from ..garbage import gc_paused
@@ -19,7 +17,7 @@ from ..memory import RECYCLING, Retention, run_with
 from ..options import Options
 from ..plan.tiering.background import BACKGROUND
 from ..progress import Progress
-from ..types import TensorType, TupleType, Type
+from ..types import Array, TensorType, TupleType, Type
 from .differences import Comparison, Difference, Extremes, Range, compare, difference_at
 from .exploration import Exploration, Failure, OperationReport, ResultReport
 from .grouped import GroupedComparisons, GroupedResult, compare_grouped_results
@@ -39,7 +37,6 @@ from .schedules import Schedule, draw_schedules
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-Array = np.ndarray[Any, Any]
 
 MIN_PARALLEL_SECONDS: Final = 1e-3
 """Minimum duration of a run in seconds for which runs use several threads."""

@@ -13,10 +13,8 @@ from ..kernels.exploration import grouped_updates, update_groups
 from ..kernels.launch.scratch import borrow_scratch
 from ..ops.indexing.scatter import Scatter
 from ..options import Schedule as ScatterOrder
-from ..types import TensorType
+from ..types import Array, TensorType
 from .differences import Comparison, compare
-
-Array = np.ndarray[Any, Any]
 
 
 class _Groups(NamedTuple):

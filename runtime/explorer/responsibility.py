@@ -17,8 +17,8 @@ from ..errors import NimbleError
 from ..ir import Block, Builder, Function, Module, Operation, Region, Value, captured_values
 from ..ir.record import Distinct
 from ..ops.framework.verify import verify
-from ..types import FunctionType, TensorType, Type
-from .differences import Array, Difference, Extremes, compare, difference_at
+from ..types import Array, FunctionType, TensorType, Type
+from .differences import Difference, Extremes, compare, difference_at
 from .grouped import GroupedResult, compare_grouped_results
 from .runs import ExploredExecutable, ExploredStep, Run
 from .schedules import Schedule

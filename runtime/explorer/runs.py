@@ -23,7 +23,7 @@ from ..options import Options
 from ..plan import Implementation, Prepared, choose
 from ..program import Program
 from ..specialize.utils.effects import has_no_effect
-from .differences import Array
+from ..types import Array
 from .freedom import OrderOption, contains_open_order, max_updates, order_option_of, unexplored
 from .grouped import GroupedComparisons, GroupedResult, GroupedScatter
 from .schedules import Schedule

@@ -1,4 +1,4 @@
-"""Text and bytecode to ir."""
+"""Parse StableHLO text, MLIR bytecode and JAX objects into ir."""
 
 from .lexer import split
 from .parser import parse, parse_attributes, parse_type

@@ -1,4 +1,4 @@
-"""Assembly formats: the declared `assembly` of an operation, compiled once into actions that parse it.
+"""Compile an operation's assembly format, the declared `assembly`, into parse actions.
 
 A format is a list of items separated by blanks:
 
@@ -6,9 +6,9 @@ A format is a list of items separated by blanks:
 - ``operands``, ``regions``: all of them; ``attr-dict``;
 - ``functional-type``, ``same-type`` and the other functions of `operation_types`, ``type($name)``,
   ``types($name)``: types of operands, which are checked, and of results;
-- ``( ... )?``: a group that may be absent; its first item decides;
+- ``( ... )?``: an optional group, present if the text continues with its first item;
 - ``custom(name)``: a directive of `custom_assembly`;
-- everything else is literal.
+- any other item is a literal.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Compiler:
         self.signature = signature
 
     def items(self, close: str | None) -> list[ParseAction]:
-        """Compile items up to the end, or up to the `close` that ends a group."""
+        """Compile the remaining items, or those before `close`, the item that ends a group."""
         actions: list[ParseAction] = []
         while self.remaining:
             item = self.remaining.pop()
@@ -48,7 +48,7 @@ class _Compiler:
                 return actions
             actions.append(self._action(item))
         if close is not None:
-            raise ValueError("a group is not closed")
+            raise ValueError("a group has no end")
         return actions
 
     def _action(self, item: str) -> ParseAction:
@@ -136,7 +136,7 @@ def _run(parser: StatementParser, state: OperationState, actions: list[ParseActi
 
 
 def _operand_group(actions: list[ParseAction]) -> ParseAction:
-    """A group that is present where a value comes next; an absent group may be written ``()``."""
+    """An optional group that begins with operands; ``()`` also stands for its absence."""
 
     def action(parser: StatementParser, state: OperationState) -> None:
         if parser.peek() == "%":
@@ -148,7 +148,7 @@ def _operand_group(actions: list[ParseAction]) -> ParseAction:
 
 
 def _attribute_group(actions: list[ParseAction]) -> ParseAction:
-    """A group that is present where a keyword comes next."""
+    """An optional group that begins with an attribute written as a keyword."""
 
     def action(parser: StatementParser, state: OperationState) -> None:
         if parser.peek().isalpha():

@@ -1,11 +1,11 @@
-"""Attributes in the forms in which MLIR prints them, StableHLO's own ones included.
+"""Parse attributes of the builtin, StableHLO, CHLO and sdy dialects.
 
 Source: MLIR language reference, "Attributes"; the specification's operations for the fields of structs.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ..ir import (
     ArrayAttribute,
@@ -24,15 +24,16 @@ from ..ir import (
     TypeAttribute,
     UnitAttribute,
 )
+from ..ir.attributes import FieldValue
 from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, ElementType, OpaqueType
 from .dense import DenseParser
 from .lexer import NUMBER, pattern
 
 if TYPE_CHECKING:
-    from .sharding_parser import ShardingReader
+    from .sharding_parser import ShardingParser
 
 STRUCTURED_DIALECTS: Final = frozenset({"stablehlo", "chlo"})
-"""Dialects whose attributes are enums and structs; those of others, but for sdy, are kept as text."""
+"""Dialects whose attributes are enums and structs. Attributes of sdy have classes; others stay text."""
 
 _I64: Final = ELEMENT_TYPES["i64"]
 _F64: Final = ELEMENT_TYPES["f64"]
@@ -48,14 +49,14 @@ _ENUM_BODY: Final = pattern(r"([A-Za-z_]\w*+)[ \t]++([A-Za-z_]\w*+)>")
 
 
 class AttributeParser(DenseParser):
-    """Parses attributes; equal texts of simple dictionaries give one object."""
+    """Parses attributes; simple dictionaries with the same text share one object."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
         self._cached_dictionaries: dict[str, dict[str, Attribute]] = {}
 
     def attribute(self) -> Attribute:
-        """Consume an attribute of any kind, its type included."""
+        """Consume an attribute of any kind, with its type."""
         self.descend()
         parsed = self._parse_attribute()
         self.nesting -= 1
@@ -76,7 +77,7 @@ class AttributeParser(DenseParser):
         return cached
 
     def optional_attribute_dictionary(self) -> dict[str, Attribute]:
-        """Consume ``{...}`` where it comes next."""
+        """Consume ``{...}``; an empty dictionary if no brace is next."""
         return self.attribute_dictionary() if self.peek() == "{" else {}
 
     def _parse_dictionary(self) -> dict[str, Attribute]:
@@ -95,7 +96,7 @@ class AttributeParser(DenseParser):
     def _parse_attribute(self) -> Attribute:
         next_character = self.peek()
         if next_character == "#":
-            return self._parse_hash()
+            return self._parse_dialect_attribute()
         if next_character == '"':
             text = self.string()
             if self.accept(":"):
@@ -151,7 +152,11 @@ class AttributeParser(DenseParser):
         return SymbolAttribute(root, tuple(nested))
 
     def number(self, type: ElementType | None = None) -> Attribute:
-        """Consume a number; where its type is not known, it is i64, f64 or what the text gives."""
+        """Consume a number.
+
+        Args:
+            type: the number's type; None: the type that follows it in the text, or else i64 or f64.
+        """
         match = self.match(NUMBER)
         if match is None:
             self.fail("a number")
@@ -216,31 +221,31 @@ class AttributeParser(DenseParser):
             self.fail("an integer", start)
         return self.in_range(self.integer_value(integer, start), elements, start)
 
-    def _parse_hash(self) -> Attribute:
+    def _parse_dialect_attribute(self) -> Attribute:
         match = self.match(_DIALECT)
         if match is None:
             self.fail("an attribute")
-        dialect, rest = match.groups()
+        dialect, suffix = match.groups()
         position = match.start(1) - 1
-        angle = self.text[self.position : self.position + 1] == "<"
-        if not rest and not angle:
+        has_body = self.text[self.position : self.position + 1] == "<"
+        if not suffix and not has_body:
             value = self.alias("#" + dialect, position)
             assert not isinstance(value, (str, int))
             return value  # type: ignore[return-value]
-        if dialect in STRUCTURED_DIALECTS and angle:
-            parsed = self._parse_structured(dialect, rest[1:])
+        if dialect in STRUCTURED_DIALECTS and has_body:
+            parsed = self._parse_structured(dialect, suffix[1:])
             if parsed is not None:
                 return parsed
-        if dialect == "sdy" and angle:
-            sharding = self._parse_sharding(rest[1:])
+        if dialect == "sdy" and has_body:
+            sharding = self._parse_sharding(suffix[1:])
             if sharding is not None:
                 return sharding
-        if angle:
+        if has_body:
             self.angle_text()
         return OpaqueAttribute(self.text[position : self.position])
 
     def _parse_structured(self, dialect: str, mnemonic: str) -> Attribute | None:
-        """An enum or a struct of StableHLO or CHLO; None, consuming nothing, where it is neither."""
+        """Consume an enum or a struct of StableHLO or CHLO; None, consuming nothing, for anything else."""
         start = self.position
         self.expect("<")
         nested = not mnemonic
@@ -261,24 +266,24 @@ class AttributeParser(DenseParser):
         return parsed
 
     def _parse_sharding(self, mnemonic: str) -> Attribute | None:
-        """An attribute of the sdy dialect; None, consuming nothing, for one that is kept as text."""
+        """Consume an attribute of sdy; None, consuming nothing, if ir has no class for it."""
         start = self.position
         nested = not mnemonic
         if nested:
             self.expect("<")
             mnemonic = self.keyword("an attribute's mnemonic")
-        parsed = self.sharding_reader().body(mnemonic)
+        parsed = self.sharding_parser().body(mnemonic)
         if parsed is None:
             self.position = start
         elif nested:
             self.expect(">")
         return parsed
 
-    def sharding_reader(self) -> ShardingReader:
-        """What reads attributes of the sdy dialect, which few programs have."""
-        from .sharding_parser import ShardingReader
+    def sharding_parser(self) -> ShardingParser:
+        """A parser of sdy attributes at this cursor; its module is imported at the first use."""
+        from .sharding_parser import ShardingParser
 
-        return ShardingReader(self, self.attribute)
+        return ShardingParser(self, self.attribute)
 
     def _parse_body(self, dialect: str, mnemonic: str) -> Attribute | None:
         """Consume ``VALUE>`` or ``field = value, ...>``."""
@@ -299,7 +304,7 @@ class AttributeParser(DenseParser):
 
     def struct(self, dialect: str, mnemonic: str) -> StructAttribute:
         """Consume ``field = value, ...>``; a comma may follow the last field."""
-        fields: dict[str, Any] = {}
+        fields: dict[str, FieldValue] = {}
         for _ in self.items(">"):
             if fields and self.accept(">"):
                 break
@@ -311,8 +316,8 @@ class AttributeParser(DenseParser):
             fields[name] = self._field_value()
         return StructAttribute(dialect, mnemonic, fields)
 
-    def _field_value(self) -> Any:
-        """Tuples of int, int, bool, float, str and types as Python values, all else as attributes."""
+    def _field_value(self) -> FieldValue:
+        """Consume a field's value: numbers of type i64 and f64, strings and lists become Python values."""
         if _INTEGER_LIST.match(self.text, self.position):
             return self.integers()
         if self.accept("["):

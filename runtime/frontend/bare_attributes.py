@@ -1,4 +1,4 @@
-"""The compact spellings of attributes in assembly formats: ``3``, ``LT``, ``[0, 1]``, ``true``."""
+"""Parse attributes in the compact spelling of assembly formats: ``3``, ``LT``, ``[0, 1]``, ``true``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..ops.framework import attribute_kinds as kinds
 from .statement_parser import StatementParser
 
 Parse = Callable[[StatementParser, Any], Attribute]
-"""Parses an attribute of a kind in its compact or full spelling."""
+"""Consumes an attribute of the given kind. The argument is `Any` as each function takes one class."""
 
 
 def bare_attribute(parser: StatementParser, kind: kinds.AttributeKind) -> Attribute:
-    """Consume an attribute of that kind in its compact spelling, or in full where the kind has none."""
+    """Consume an attribute of the kind in its compact spelling, or in full if the kind has no compact one."""
     keys: tuple[type | kinds.AttributeKind, ...] = (kind, *type(kind).__mro__)
     for key in keys:
         parse = _BY_KIND.get(key)
@@ -54,7 +54,7 @@ _BY_KIND: Final[Mapping[type | kinds.AttributeKind, Parse]] = {
     kinds.Enum: _enum,
     kinds.NumberedEnum: _numbered_enum,
     kinds.ArrayOf: _array,
-    kinds.DialectData: lambda parser, kind: parser.sharding_reader().bare(kind.kind),
+    kinds.DialectData: lambda parser, kind: parser.sharding_parser().bare(kind.kind),
     kinds.Dimensions: _dimensions,
     type(kinds.I64): lambda parser, kind: parser.bare_number(kind.type),
     type(kinds.F64): lambda parser, kind: parser.bare_number(kind.type),

@@ -5,8 +5,9 @@ Source: specification, "convolution".
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from ..ir.attributes import FieldValue
 from .lexer import Cursor, pattern
 
 _DIMENSION: Final = pattern(r"(?:(\d{1,9})|([A-Za-z]))(?![\w$.])")
@@ -16,12 +17,12 @@ LETTERS_BY_OPERAND: Final = (
     ("kernel", {"i": "kernel_input_feature_dimension", "o": "kernel_output_feature_dimension"}),
     ("output", {"b": "output_batch_dimension", "f": "output_feature_dimension"}),
 )
-"""For each of the three operands its name and the dimensions that its letters stand for."""
+"""(operand, the dimension that each letter stands for) in the order of the text."""
 
 
-def parse_convolution_dimensions(cursor: Cursor) -> dict[str, Any]:
-    """Consume the compact form; the fields under the specification's names."""
-    fields: dict[str, Any] = {}
+def parse_convolution_dimensions(cursor: Cursor) -> dict[str, FieldValue]:
+    """Consume the compact form and return the fields of ``#stablehlo.conv`` by name."""
+    fields: dict[str, FieldValue] = {}
     for (operand, letters), separator in zip(LETTERS_BY_OPERAND, ("", "x", "->"), strict=True):
         if separator:
             cursor.expect(separator)
@@ -29,9 +30,9 @@ def parse_convolution_dimensions(cursor: Cursor) -> dict[str, Any]:
     return fields
 
 
-def _parse_operand(cursor: Cursor, operand: str, letters: dict[str, str]) -> dict[str, Any]:
+def _parse_operand(cursor: Cursor, operand: str, letters: dict[str, str]) -> dict[str, FieldValue]:
     cursor.expect("[")
-    fields: dict[str, Any] = {}
+    fields: dict[str, FieldValue] = {}
     spatial: dict[int, int] = {}
     for position, _ in enumerate(cursor.items("]")):
         start = cursor.skip()

@@ -1,4 +1,6 @@
-"""Pretty forms that no list of items describes: constants, reduce, while, slices, convolutions, calls, ...
+"""The directives ``custom(name)`` of assembly formats: constants, reduce, while, slices, convolutions, calls.
+
+Each directive is a parse action; its docstring shows the text that it consumes.
 
 Source: the StableHLO dialect's printed forms.
 """
@@ -6,7 +8,7 @@ Source: the StableHLO dialect's printed forms.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from ..ir import (
     ArrayAttribute,
@@ -23,6 +25,7 @@ from ..ir import (
     StringAttribute,
     StructAttribute,
 )
+from ..ir.attributes import FieldValue
 from ..types import ELEMENT_TYPES, TensorType, Type
 from .lexer import pattern
 from .operation_types import functional_type, pairwise_types
@@ -32,7 +35,7 @@ _I1: Final = ELEMENT_TYPES["i1"]
 _I32: Final = ELEMENT_TYPES["i32"]
 _I64: Final = ELEMENT_TYPES["i64"]
 _EXPONENT_MANTISSA: Final = pattern(r"e(\d{1,9})m(\d{1,9})(?![\w$.])")
-_WINDOW: Final = {
+_WINDOW_ATTRIBUTES: Final = {
     "stride": "window_strides",
     "pad": "padding",
     "lhs_dilate": "lhs_dilation",
@@ -83,7 +86,7 @@ def slice_ranges(parser: StatementParser, state: OperationState) -> None:
 
 
 def variadic_operand_with_attribute(parser: StatementParser, state: OperationState) -> None:
-    """Operands each followed by a comma."""
+    """``%0, %1,``: operands, each followed by a comma, before an attribute."""
     while parser.peek() == "%":
         state.operands.append(parser.operand())
         parser.expect(",")
@@ -117,18 +120,18 @@ def exponent_mantissa(parser: StatementParser, state: OperationState) -> None:
 
 def dot_dimension_numbers(parser: StatementParser, state: OperationState) -> None:
     """``batching_dims = [0] x [0], contracting_dims = [2] x [1]``."""
-    fields: dict[str, Any] = {
+    fields: dict[str, FieldValue] = {
         f"{side}_{kind}_dimensions": () for kind in ("batching", "contracting") for side in ("lhs", "rhs")
     }
     if parser.accept("batching_dims"):
-        fields["lhs_batching_dimensions"], fields["rhs_batching_dimensions"] = _pair(parser)
+        fields["lhs_batching_dimensions"], fields["rhs_batching_dimensions"] = _lhs_and_rhs(parser)
         parser.expect(",")
     parser.expect("contracting_dims")
-    fields["lhs_contracting_dimensions"], fields["rhs_contracting_dimensions"] = _pair(parser)
+    fields["lhs_contracting_dimensions"], fields["rhs_contracting_dimensions"] = _lhs_and_rhs(parser)
     state.attributes["dot_dimension_numbers"] = StructAttribute("stablehlo", "dot", fields)
 
 
-def _pair(parser: StatementParser) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _lhs_and_rhs(parser: StatementParser) -> tuple[tuple[int, ...], tuple[int, ...]]:
     parser.expect("=")
     lhs = parser.integers()
     parser.expect("x")
@@ -169,17 +172,17 @@ def convolution_dimensions(parser: StatementParser, state: OperationState) -> No
 
 def window_attributes(parser: StatementParser, state: OperationState) -> None:
     """``stride = [1], pad = [[0, 0]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]``."""
-    seen: set[str] = set()
+    names: set[str] = set()
     while not parser.at("}"):
-        if seen:
+        if names:
             parser.expect(",")
         position = parser.skip()
         name = parser.keyword("'stride'")
-        if name not in _WINDOW or name in seen:
-            parser.fail(f"one of {', '.join(_WINDOW)}, each at most once", position)
-        seen.add(name)
+        if name not in _WINDOW_ATTRIBUTES or name in names:
+            parser.fail(f"one of {', '.join(_WINDOW_ATTRIBUTES)}, each at most once", position)
+        names.add(name)
         parser.expect("=")
-        state.attributes[_WINDOW[name]] = _window_value(parser, name)
+        state.attributes[_WINDOW_ATTRIBUTES[name]] = _window_value(parser, name)
 
 
 def _window_value(parser: StatementParser, name: str) -> DenseArrayAttribute | DenseElementsAttribute:
@@ -233,13 +236,13 @@ def reduce(parser: StatementParser, state: OperationState) -> None:
     parser.expect(":")
     functional_type(parser, state)
     if inner is None:
-        state.regions.append(_reducer(parser))
+        state.regions.append(_reducer_region(parser))
     else:
-        state.regions.append(_applied(parser, state, inner, position))
+        state.regions.append(_implied_region(parser, state, inner, position))
 
 
-def _reducer(parser: StatementParser) -> Region:
-    """``reducer(%x: type, %accumulator: type) ... {...}``: a pair for each input."""
+def _reducer_region(parser: StatementParser) -> Region:
+    """``reducer(%x: type, %accumulator: type) ... {...}`` with a pair of arguments for each input."""
     parser.expect("reducer")
     values, accumulators = [], []
     while parser.accept("("):
@@ -250,8 +253,8 @@ def _reducer(parser: StatementParser) -> Region:
     return parser.region(values + accumulators)
 
 
-def _applied(parser: StatementParser, state: OperationState, name: str, position: int) -> Region:
-    """The region of ``applies``: one operation on the two arguments, and its return."""
+def _implied_region(parser: StatementParser, state: OperationState, name: str, position: int) -> Region:
+    """The region that ``applies NAME`` implies: the operation on the two block arguments, and its return."""
     if not name.startswith("stablehlo.") or len(state.operands) != 2:
         parser.fail("'applies' an operation of stablehlo to one input", position)
     operand = state.operands[0].type
@@ -294,7 +297,7 @@ def while_(parser: StatementParser, state: OperationState) -> None:
 
 
 def isolated_body(parser: StatementParser, state: OperationState) -> None:
-    """``(%a: tensor<2xf32>, ...) {...}``: the arguments of the only block have no label."""
+    """``(%a: tensor<2xf32>, ...) {...}``: an isolated region of one block without a label."""
     arguments: list[tuple[str, int, Type]] = []
     parser.expect("(")
     for _ in parser.items(")"):

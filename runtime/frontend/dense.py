@@ -1,14 +1,14 @@
-"""Constants: ``dense<...>`` in every form, and ``dense_resource`` with the blobs at the end of the text.
+"""Parse constants: ``dense<...>``, and ``dense_resource``, whose bytes are at the end of the text.
 
-Lists are converted in one call: their brackets must be those of the type's shape, and their literals go
-through NumPy, so that no Python code runs for each element.
+NumPy converts all literals of a list in one call, so no Python code runs for each element. The parser only
+checks that the brackets are those of the type's shape.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..types import (
     COMPLEX,
     FLOAT,
     UNSIGNED,
+    Array,
     ElementType,
     OpaqueType,
     QuantizedType,
@@ -30,8 +31,6 @@ from ..types import (
 )
 from .lexer import SKIP, Pattern, pattern
 from .location_parser import LocationParser
-
-Array = np.ndarray[Any, Any]
 
 _HEXADECIMAL: Final = pattern(r'"0x')
 _NUMBERS: Final = Pattern(
@@ -45,17 +44,16 @@ _WIDE_INTEGER: Final = Pattern(r"\d{19}")
 _COMPONENT_TYPES: Final = {"complex<f32>": element_type("f32"), "complex<f64>": element_type("f64")}
 
 _HEXADECIMAL_DIGITS: Final = frozenset("0123456789abcdefABCDEF")
-_DECODED_DIGITS: Final = 1 << 17
-"""Hexadecimal digits that are decoded at a time: the copy of them stays in the cache."""
+_DIGITS_PER_CHUNK: Final = 1 << 17
+"""Number of hexadecimal digits decoded at a time, so that the slice of the text stays in the L2 cache."""
 
 
 class DenseParser(LocationParser):
-    """Parses constants; equal splats of the same type become one object."""
+    """Parses constants; splats with the same text share one object."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
         self._cached_splats: dict[str, DenseElementsAttribute] = {}
-        self.resources: dict[str, tuple[int, int]] | None = None
 
     def dense(self) -> DenseElementsAttribute | DenseStringsAttribute:
         """Consume ``<...> : type`` after ``dense``."""
@@ -91,21 +89,21 @@ class DenseParser(LocationParser):
         type = self.type()
         if isinstance(type, OpaqueType):
             self.fail_with(f"constants of type {type} are not supported", type_position)
-        type = self._static(type, type_position)
+        type = self._static_type(type, type_position)
         return DenseElementsAttribute(type, self._elements(numbers.group(), start, type))
 
     def _at_string_list(self) -> bool:
         return re.compile(r'[\[ \t\r\n]*+"').match(self.text, self.position) is not None
 
-    def _static(self, type: Type, position: int) -> TensorType:
+    def _static_type(self, type: Type, position: int) -> TensorType:
         if not isinstance(type, TensorType) or not type.is_static:
-            self.fail("a tensor type whose sizes are all known", position)
+            self.fail("a tensor type with static sizes", position)
         if not is_addressable(type):
             self.fail_with(f"{type} has more elements than memory can have", position)
         return type
 
     def _elements(self, text: str, start: int, type: TensorType) -> Array:
-        """The array that a list of literals or a single literal stands for."""
+        """The array of a nested list of literals, or of one literal broadcast to the shape."""
         literal = text.strip()
         if not literal:
             if type.size:
@@ -117,7 +115,11 @@ class DenseParser(LocationParser):
         return self._convert(text, start, type, type.size).reshape(type.shape)
 
     def _check_structure(self, text: str, start: int, type: TensorType) -> None:
-        """Brackets and commas must be those of nested lists of the type's shape."""
+        """Check that brackets and commas are those of nested lists of the type's shape.
+
+        Raises:
+            ParseError: one differs; the error shows the first.
+        """
         actual = _STRUCTURE.sub("", text)
         shape = type.shape[: type.shape.index(0) + 1] if 0 in type.shape else type.shape
         min_elements = math.prod(size for size in shape if size)
@@ -141,35 +143,35 @@ class DenseParser(LocationParser):
         )
 
     def _convert(self, text: str, start: int, type: TensorType, count: int) -> Array:
-        """The literals of `text` as a flat array of the type's NumPy form."""
+        """Convert the `count` literals of `text` to a flat array of the type's dtype."""
         elements = type.element_type
         if isinstance(elements, QuantizedType):
             elements = elements.storage
-        plain = text.translate(_BRACKETS)
+        literals_text = text.translate(_BRACKETS)
         if count == 0:
-            if plain.strip(" \t\r\n,"):
+            if literals_text.strip(" \t\r\n,"):
                 self.fail(f"no elements, since the type is {type}", start)
             return np.empty(0, elements.dtype)
         if elements.category == COMPLEX:
-            if text.count("(") != count or plain.count(",") != 2 * count - 1:
+            if text.count("(") != count or literals_text.count(",") != 2 * count - 1:
                 self.fail(f"{count} pairs such as '(1.0, 2.0)'", start)
-            return self._floats(plain, start, _COMPONENT_TYPES[elements.name]).view(elements.dtype)
-        if plain.count(",") != count - 1 or "(" in text:
+            return self._floats(literals_text, start, _COMPONENT_TYPES[elements.name]).view(elements.dtype)
+        if literals_text.count(",") != count - 1 or "(" in text:
             self.fail(f"{count} elements of {elements}", start)
         if elements.category == FLOAT:
-            return self._floats(plain, start, elements)
-        return self._integers(plain, start, elements)
+            return self._floats(literals_text, start, elements)
+        return self._integers(literals_text, start, elements)
 
-    def _floats(self, plain: str, start: int, elements: ElementType) -> Array:
-        """The floats that commas separate in `plain`."""
-        if "x" in plain:
-            return self._floats_and_bits(plain.split(","), start, elements)
-        if plain.count(".") != plain.count(",") + 1:
+    def _floats(self, literals_text: str, start: int, elements: ElementType) -> Array:
+        """Convert comma-separated floats, rounded to the element type."""
+        if "x" in literals_text:
+            return self._floats_and_bits(literals_text.split(","), start, elements)
+        if literals_text.count(".") != literals_text.count(",") + 1:
             self.fail("floats such as '1.0'", start)
-        return self.rounded_array(np.fromstring(plain, np.float64, sep=","), elements)
+        return self.rounded_array(np.fromstring(literals_text, np.float64, sep=","), elements)
 
     def _floats_and_bits(self, literals: list[str], start: int, elements: ElementType) -> Array:
-        """Floats some of which are given by their bits."""
+        """Convert float literals of which some are hexadecimal bit patterns."""
         bits: dict[int, int] = {}
         for index, literal in enumerate(literals):
             if "x" in literal:
@@ -182,17 +184,17 @@ class DenseParser(LocationParser):
             values[index] = self._bits_array(value, elements, start)
         return values
 
-    def _integers(self, plain: str, start: int, elements: ElementType) -> Array:
-        """The integers that commas separate in `plain`."""
+    def _integers(self, literals_text: str, start: int, elements: ElementType) -> Array:
+        """Convert comma-separated integers or booleans."""
         if elements.category == BOOLEAN:
-            return self._booleans(plain.split(","), start)
-        if "." in plain:
+            return self._booleans(literals_text.split(","), start)
+        if "." in literals_text:
             self.fail(f"integers, since the elements are {elements}", start)
-        if not ("x" in plain or "e" in plain or _WIDE_INTEGER.search(plain)):
-            values = np.fromstring(plain, np.int64, sep=",")
+        if not ("x" in literals_text or "e" in literals_text or _WIDE_INTEGER.search(literals_text)):
+            values = np.fromstring(literals_text, np.int64, sep=",")
             self._check_range(int(values.min()), int(values.max()), elements, start)
             return values.astype(elements.dtype)
-        wide = [self._literal_integer(literal, start) for literal in plain.split(",")]
+        wide = [self._literal_integer(literal, start) for literal in literals_text.split(",")]
         self._check_range(min(wide), max(wide), elements, start)
         masked = [value & (1 << elements.width) - 1 for value in wide]
         return np.array(masked, np.uint64).astype(elements.dtype)
@@ -220,12 +222,16 @@ class DenseParser(LocationParser):
         return self.integer_value(literal, start)
 
     def _integer_range(self, elements: ElementType) -> tuple[int, int]:
-        """Signless literals may be given as signed or unsigned."""
+        """The range of literals of a type; signless literals may be signed or unsigned."""
         low, high = storage_range(elements)
         return low, high if elements.category == UNSIGNED else (1 << elements.width) - 1
 
     def in_range(self, value: int, elements: ElementType, position: int) -> int:
-        """`value` as an element of an integer type; raises where it does not fit."""
+        """Convert `value` to an integer type, in which large unsigned literals wrap to negative values.
+
+        Raises:
+            ParseError: the type's range does not contain it.
+        """
         if elements.category == BOOLEAN:
             low, high = -1, 1
         else:
@@ -246,17 +252,18 @@ class DenseParser(LocationParser):
             return np.asarray(rounding(values.dtype, elements)(values))
 
     def from_bits(self, bits: int, elements: ElementType, position: int) -> float:
-        """The value of a floating-point type that has these bits."""
+        """The float of the given type with these bits."""
         return float(self._bits_array(bits, elements, position))
 
-    def _bits_array(self, bits: int, elements: ElementType, position: int) -> Any:
+    def _bits_array(self, bits: int, elements: ElementType, position: int) -> Array:
         if not 0 <= bits < 1 << elements.width:
             self.fail_with(f"{bits:#x} has more bits than {elements}", position)
         size = elements.dtype.itemsize
-        return np.frombuffer(bits.to_bytes(size, "little"), elements.dtype)[0]
+        bits_array: Array = np.frombuffer(bits.to_bytes(size, "little"), elements.dtype)
+        return bits_array.reshape(())
 
     def _parse_hexadecimal(self, start: int) -> DenseElementsAttribute:
-        """Consume ``0x...">`` whose digits begin at `start`: bytes, little endian, in row-major order."""
+        """Consume ``0x...">`` whose digits begin at `start`: little-endian bytes in row-major order."""
         quote = self.text.find('"', start)
         if quote < 0:
             self.fail_with("expected '\"' that ends the string", start - 3)
@@ -264,7 +271,7 @@ class DenseParser(LocationParser):
         self.expect(">")
         self.expect(":")
         type_position = self.skip()
-        type = self._static(self.type(), type_position)
+        type = self._static_type(self.type(), type_position)
         return DenseElementsAttribute(type, self._blob(start, quote, type, start))
 
     def _blob(self, start: int, end: int, type: TensorType, position: int) -> Array:
@@ -272,26 +279,26 @@ class DenseParser(LocationParser):
         itemsize = type.dtype.itemsize
         size = type.size
         if digits == 2 * itemsize:
-            return np.broadcast_to(self._decoded(start, end, type).reshape(()), type.shape)
+            return np.broadcast_to(self._decode_hexadecimal(start, end, type).reshape(()), type.shape)
         if digits == 2 * itemsize * size:
-            return self._decoded(start, end, type).reshape(type.shape)
+            return self._decode_hexadecimal(start, end, type).reshape(type.shape)
         self.fail_with(
             f"expected {2 * itemsize * size} hexadecimal digits, since the type is {type}, found {digits}",
             position,
         )
 
-    def _decoded(self, start: int, end: int, type: TensorType) -> Array:
-        import binascii  # few programs need it
+    def _decode_hexadecimal(self, start: int, end: int, type: TensorType) -> Array:
+        import binascii  # imported here because few programs have hexadecimal constants
 
         raw = np.empty((end - start) // 2, np.uint8)
         target = raw.data
-        for first in range(start, end, _DECODED_DIGITS):
-            digits = self.text[first : min(first + _DECODED_DIGITS, end)]
+        for first in range(start, end, _DIGITS_PER_CHUNK):
+            digits = self.text[first : min(first + _DIGITS_PER_CHUNK, end)]
             try:
                 target[(first - start) // 2 : (first - start + len(digits)) // 2] = binascii.unhexlify(digits)
             except ValueError:
-                wrong = next(index for index, digit in enumerate(digits) if digit not in _HEXADECIMAL_DIGITS)
-                self.fail("a hexadecimal digit", first + wrong)
+                bad = next(index for index, digit in enumerate(digits) if digit not in _HEXADECIMAL_DIGITS)
+                self.fail("a hexadecimal digit", first + bad)
         if type.category == BOOLEAN:
             np.not_equal(raw, 0, out=raw.view(np.bool_))
         elif type.element_type.width < 8:
@@ -299,7 +306,7 @@ class DenseParser(LocationParser):
         return raw.view(type.dtype)
 
     def _parse_strings(self) -> DenseStringsAttribute:
-        """Strings in row-major order; the brackets only have to balance."""
+        """Consume strings in row-major order; their brackets must balance but need not fit the shape."""
         values: list[str] = []
         depth = 0
         while True:
@@ -331,10 +338,10 @@ class DenseParser(LocationParser):
             return DenseResourceAttribute(name, type)
         if span[1] - span[0] < 8:
             self.fail_with(f"expected 4 bytes of alignment and the data in the blob of {name}", position)
-        static = self._static(type, type_position)
+        static = self._static_type(type, type_position)
         # The first four bytes of a blob say how it is aligned.
         return DenseElementsAttribute(static, self._blob(span[0] + 8, span[1], static, span[0]))
 
     def resource_spans(self) -> dict[str, tuple[int, int]]:
-        """The offsets (start, end) of the digits of each blob."""
+        """The offsets (start, end) of the hexadecimal digits of each blob, by the blob's name."""
         raise NotImplementedError

@@ -1,7 +1,7 @@
-"""The cursor over a module's text: white space, literals, names, strings, and errors that show the location.
+"""The lexer: a cursor over a module's text, which matches literals, names and strings and reports errors.
 
 There is no list of tokens: each grammar rule matches one compiled pattern at the cursor. Patterns use
-possessive quantifiers throughout, so that no text makes them backtrack.
+possessive quantifiers throughout, so that malformed text cannot make them backtrack.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ESCAPE: Final = rb'\\(?:([0-9A-Fa-f]{2})|(["\\])|(n)|(t))?'
 
 
 class Pattern:
-    """A regular expression that is compiled at its first use, because a program needs few of them.
+    """A regular expression that is compiled at its first use, because most programs use few of them.
 
     Attributes:
         match, fullmatch, search, sub, finditer: the methods of `re.Pattern`.
@@ -59,7 +59,7 @@ def pattern(expression: str) -> Pattern:
     return Pattern(SKIP + expression)
 
 
-_NEXT: Final = pattern("")
+_WHITE_SPACE: Final = pattern("")
 _STRING: Final = pattern(r'"')
 _STRING_BODY: Final = Pattern(r'[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"')
 _SYMBOL: Final = pattern(r'@(?:([A-Za-z_0-9$.\-][\w$.\-]*+)|(?="))')
@@ -67,13 +67,13 @@ _KEYWORD: Final = pattern(f"({BARE_IDENTIFIER})")
 _INTEGER: Final = pattern(r"(-?+(?:0x[0-9A-Fa-f]++|\d++))(?![.\w])")
 NUMBER: Final = pattern(r"(?:(-?+\d++\.\d*+(?:[eE][+\-]?+\d++)?+)|(-?+(?:0x[0-9A-Fa-f]++|\d++)))")
 
-_WORD: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$.")
+_IDENTIFIER_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$.")
 _USES_BEFORE_PATTERN: Final = 128
 """Compiling an expression takes about as long as this many searches for a literal without one."""
 
 
 class _LiteralMatch:
-    """The match of a literal without a regular expression; it has the part of `re.Match` that callers use."""
+    """The match of a literal that `_Literal` compared itself; it has the only method of `re.Match` used."""
 
     __slots__ = ("_end",)
 
@@ -89,32 +89,32 @@ class _Literal:
     """Punctuation or keywords, after white space and comments; the last keyword must end at a word boundary.
 
     Attributes:
-        match: matches the literal where it comes next.
+        match(text, position): the match of the literal at `position`, or None.
     """
 
-    __slots__ = ("_is_word", "_uses", "_words", "match")
+    __slots__ = ("_ends_identifier", "_tokens", "_uses", "match")
 
     match: Callable[[str, int], re.Match[str] | _LiteralMatch | None]
 
     def __init__(self, literal: str) -> None:
-        self._words = literal.split()
-        self._is_word = literal[-1] in _WORD
+        self._tokens = literal.split()
+        self._ends_identifier = literal[-1] in _IDENTIFIER_CHARACTERS
         self._uses = 0
-        self.match = self._find
+        self.match = self._match_tokens
 
-    def _find(self, text: str, position: int) -> _LiteralMatch | None:
+    def _match_tokens(self, text: str, position: int) -> _LiteralMatch | None:
         self._uses += 1
         if self._uses > _USES_BEFORE_PATTERN:
-            end = r"(?![\w$.])" if self._is_word else ""
-            self.match = pattern(SKIP.join(map(re.escape, self._words)) + end).match
-        for word in self._words:
-            match = _NEXT.match(text, position)
+            end = r"(?![\w$.])" if self._ends_identifier else ""
+            self.match = pattern(SKIP.join(map(re.escape, self._tokens)) + end).match
+        for token in self._tokens:
+            match = _WHITE_SPACE.match(text, position)
             assert match is not None
             position = match.end()
-            if not text.startswith(word, position):
+            if not text.startswith(token, position):
                 return None
-            position += len(word)
-        if self._is_word and text[position : position + 1] in _WORD:
+            position += len(token)
+        if self._ends_identifier and text[position : position + 1] in _IDENTIFIER_CHARACTERS:
             return None
         return _LiteralMatch(position)
 
@@ -147,14 +147,14 @@ class Cursor:
         self.nesting = 0
 
     def match(self, expression: Pattern) -> re.Match[str] | None:
-        """Consume what `expression` matches here; None, consuming nothing, where it does not match."""
+        """Consume the match of `expression` at the cursor; None, consuming nothing, without a match."""
         match = expression.match(self.text, self.position)
         if match is not None:
             self.position = match.end()
         return match
 
     def accept(self, literal: str) -> bool:
-        """Consume `literal` where it comes next."""
+        """Consume `literal` if it is next; whether it was."""
         match = (_LITERALS.get(literal) or _literal(literal)).match(self.text, self.position)
         if match is None:
             return False
@@ -162,19 +162,23 @@ class Cursor:
         return True
 
     def expect(self, literal: str) -> None:
-        """Consume `literal`, or raise."""
+        """Consume `literal`.
+
+        Raises:
+            ParseError: it is not next.
+        """
         match = (_LITERALS.get(literal) or _literal(literal)).match(self.text, self.position)
         if match is None:
             self.fail(f"'{literal}'")
         self.position = match.end()
 
     def at(self, literal: str) -> bool:
-        """Whether `literal` comes next."""
+        """Whether `literal` is next."""
         return _literal(literal).match(self.text, self.position) is not None
 
     def skip(self) -> int:
         """Consume white space and comments; the offset after them."""
-        match = _NEXT.match(self.text, self.position)
+        match = _WHITE_SPACE.match(self.text, self.position)
         assert match is not None
         self.position = match.end()
         return self.position
@@ -185,7 +189,11 @@ class Cursor:
         return self.text[position : position + 1]
 
     def descend(self) -> None:
-        """Enter a nested construct; the caller lowers `nesting` when it is done."""
+        """Enter a nested construct; the caller decrements `nesting` at its end.
+
+        Raises:
+            ParseError: constructs nest deeper than `MAX_NESTING`.
+        """
         self.nesting += 1
         if self.nesting > MAX_NESTING:
             self.fail_with(f"nested deeper than {MAX_NESTING} levels", self.position)
@@ -198,12 +206,12 @@ class Cursor:
         return match.group(1)
 
     def optional_keyword(self) -> str | None:
-        """Consume a bare identifier where one comes next."""
+        """Consume a bare identifier; None, consuming nothing, if none is next."""
         match = self.match(_KEYWORD)
         return None if match is None else match.group(1)
 
     def symbol(self) -> str:
-        """Consume ``@name`` or ``@"name"``; the name."""
+        """Consume ``@name`` or ``@"name"`` and return the name."""
         match = self.match(_SYMBOL)
         if match is None:
             self.fail("a symbol such as '@name'")
@@ -217,13 +225,13 @@ class Cursor:
         return self.integer_value(match.group(1), match.start(1))
 
     def integer_value(self, literal: str, position: int) -> int:
-        """The value of an integer literal that stands at `position`."""
+        """The value of the integer literal at `position`, decimal or hexadecimal."""
         if len(literal) > MAX_INTEGER_DIGITS:
             self.fail_with(f"an integer of more than {MAX_INTEGER_DIGITS} digits", position)
         return int(literal, 16) if "x" in literal else int(literal)
 
     def items(self, close: str) -> Iterator[None]:
-        """Yield before each item of a list that commas separate and `close` ends; both are consumed."""
+        """Yield before each item of a comma-separated list; the commas and the final `close` are consumed."""
         if self.accept(close):
             return
         while True:
@@ -239,7 +247,7 @@ class Cursor:
         return tuple([self.integer() for _ in self.items("]")])
 
     def string(self) -> str:
-        """Consume a string literal; bytes that are no UTF-8 become surrogate escapes."""
+        """Consume a string literal; bytes that are not UTF-8 become surrogate escapes."""
         start = self.match(_STRING)
         if start is None:
             self.fail("a string")
@@ -259,7 +267,7 @@ class Cursor:
         return match.end()
 
     def unescape(self, body: str, position: int) -> str:
-        """The characters for which the escapes in a string stand."""
+        """Replace the escapes in `body`, the contents of a string literal that begins at `position`."""
 
         def character(match: re.Match[bytes]) -> bytes:
             if match[1]:
@@ -274,9 +282,9 @@ class Cursor:
         return encoded.decode("utf-8", "surrogateescape")
 
     def balanced(self) -> str:
-        """Consume text up to, and without, the bracket or comma that does not belong to it; the text.
+        """Consume and return the text before the first comma or closing bracket outside nested brackets.
 
-        Brackets of all kinds nest, strings are passed over, ``->`` is no bracket.
+        The contents of strings are ignored, and the ``>`` of ``->`` is not a bracket.
         """
         start = position = self.skip()
         open_brackets: list[str] = []
@@ -302,7 +310,7 @@ class Cursor:
                 self.fail(f"'{open_brackets[-1]}'", position)
 
     def location_at(self, position: int) -> SourceLocation:
-        """The location of an offset."""
+        """The source location of the offset `position`."""
         return SourceLocation(self.source, position)
 
     def fail(self, expected: str, position: int | None = None) -> NoReturn:
@@ -313,7 +321,7 @@ class Cursor:
         self.fail_with(f"expected {expected}" + (f", found the {actual}" if actual else ""), position)
 
     def fail_with(self, reason: str, position: int) -> NoReturn:
-        """Raise a ParseError with the line at `position` and a caret."""
+        """Raise a ParseError that shows the source line of `position` with a caret below the character."""
         raise parse_error(reason, self.text, self.source, position)
 
     def unsupported(self, reason: str, operation: str, position: int) -> NoReturn:
@@ -326,7 +334,7 @@ _CLOSING: Final = {"<": ">", "(": ")", "[": "]", "{": "}"}
 
 
 def parse_error(reason: str, text: str, source: Source, position: int) -> ParseError:
-    """A ParseError that shows file:line:column, the line (abridged where long) and a caret."""
+    """A ParseError that shows file:line:column, the source line (abridged if long) and a caret below it."""
     position = min(position, len(text))
     line, column = source.line_and_column(position)
     start = position - column + 1
@@ -344,10 +352,10 @@ def parse_error(reason: str, text: str, source: Source, position: int) -> ParseE
 
 
 def split(text: str) -> list[tuple[int, str]]:
-    """The programs of a text with several, separated by ``// -----`` at the end of a line.
+    """Split a text with several programs, separated by ``// -----`` at the end of a line.
 
     Returns:
-        (number of the first line counted from 0, text) of each program.
+        (number of its first line, counted from 0; text) of each program.
     """
     programs: list[tuple[int, str]] = []
     start = line = 0

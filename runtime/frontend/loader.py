@@ -12,7 +12,7 @@ from ..ir import Module
 from .parser import parse
 
 MAGIC: Final = b"ML\xefR"
-"""How MLIR bytecode begins."""
+"""The first bytes of MLIR bytecode."""
 _SINGLE_WORD: Final = re.compile(r"[^\s{}%@\"]+")
 
 
@@ -25,7 +25,7 @@ def load_ir(module: object) -> Module:
 
     Raises:
         ParseError: text or bytecode is malformed, or a file cannot be read.
-        UnsupportedError: a package needed to read it is not installed, or its type is none of these.
+        UnsupportedError: jaxlib is needed but not installed, or the argument has another type.
     """
     if isinstance(module, str):
         return _read(module) if _is_file_path(module) else _parse_text(module)
@@ -73,7 +73,7 @@ def _parse_bytes(content: bytes, name: str) -> Module:
 
 
 def _parse_object(module: Any) -> Module:
-    """Load from an object, recognized by its methods so that JAX need not be imported."""
+    """Load from an object of JAX or jaxlib, recognized by its methods so that JAX need not be imported."""
     functions: Sequence[Callable[..., Any]] = ()
     if callable(getattr(module, "compiler_ir", None)):
         functions = _host_functions(module)
@@ -105,6 +105,9 @@ def _mark_jax_producer(module: Module) -> Module:
 
 
 def _host_functions(lowered: Any) -> Sequence[Callable[..., Any]]:
-    """The Python functions that a ``jax.stages.Lowered`` calls back, in the order of their indices."""
+    """The Python functions that a ``jax.stages.Lowered`` calls back, by index.
+
+    JAX has no public access to them.
+    """
     arguments = getattr(getattr(lowered, "_lowering", None), "compile_args", None)
     return (arguments.get("host_callbacks") if isinstance(arguments, Mapping) else None) or ()

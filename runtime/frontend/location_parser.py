@@ -1,4 +1,4 @@
-"""Locations, and the aliases under which MLIR prints attributes, types and locations.
+"""Parse locations, and the aliases of attributes, types and locations.
 
 Source: MLIR language reference, "Builtin dialect", location attributes; "Attribute value aliases".
 """
@@ -33,7 +33,7 @@ _DEFINITION: Final = pattern(r"([#!])([A-Za-z_][\w$]*+)[ \t]*+=")
 
 
 class LocationParser(TypeParser):
-    """Parses locations and resolves aliases, wherever in the text they are defined."""
+    """Parses locations and resolves aliases, which may be defined after their use."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
@@ -43,7 +43,7 @@ class LocationParser(TypeParser):
         self._alias_ends: dict[int, int] = {}
 
     def optional_location(self) -> Location | None:
-        """Consume ``loc(...)`` where it comes next."""
+        """Consume ``loc(...)``; None, consuming nothing, if it is not next."""
         match = _LOCATION.match(self.text, self.position)
         if match is None:
             return None
@@ -59,7 +59,7 @@ class LocationParser(TypeParser):
         return location
 
     def location(self) -> Location:
-        """Consume what stands within ``loc(...)``."""
+        """Consume the text within ``loc(...)``."""
         match = _FILE_LOCATION.match(self.text, self.position)
         if match is not None:
             self.position = match.end()
@@ -139,7 +139,15 @@ class LocationParser(TypeParser):
         return value
 
     def alias(self, name: str, position: int) -> Attribute | Type | Location:
-        """What an alias stands for; it may be defined further down."""
+        """The attribute, type or location that an alias used at `position` stands for.
+
+        Args:
+            name: the alias with its ``#`` or ``!``.
+            position: offset of the use, for errors.
+
+        Raises:
+            ParseError: the alias is not defined, or is defined by itself.
+        """
         if name not in self._aliases:
             self._resolve_all()
         if name not in self._aliases:
@@ -150,7 +158,7 @@ class LocationParser(TypeParser):
         return value
 
     def alias_definition(self) -> bool:
-        """Consume ``#name = attribute`` or ``!name = type`` where one comes next."""
+        """Consume ``#name = attribute`` or ``!name = type``; whether one was next."""
         match = self.match(_DEFINITION)
         if match is None:
             return False
@@ -174,7 +182,7 @@ class LocationParser(TypeParser):
     def _resolve_all(self) -> None:
         """Parse all definitions that begin a line, in the order of the text.
 
-        MLIR prints an alias after those it uses, so in this order long chains of aliases do not recurse.
+        MLIR prints an alias after the aliases that it uses, so this order keeps the recursion shallow.
         """
         if self._alias_starts is not None:
             return

@@ -1,4 +1,4 @@
-"""Operations in pretty and generic form.
+"""Parse operations in pretty form, by the assembly formats of their declarations.
 
 Source: MLIR language reference, "Operations".
 """
@@ -14,7 +14,7 @@ _FORMATS: dict[str, list[ParseAction]] = {}
 
 
 def _assembly_format_of(name: str) -> list[ParseAction] | None:
-    """The compiled assembly format of an operation; None where it has none."""
+    """The compiled assembly format of an operation; None if it has no declaration or no format."""
     declaration = lookup(name)
     if declaration is None or declaration.assembly is None:
         return None

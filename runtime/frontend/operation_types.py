@@ -1,4 +1,7 @@
-"""The spellings of operand and result types in assembly formats."""
+"""Parse actions for the operand and result types of assembly formats.
+
+Each checks the operands against the types in the text and sets the result types.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def same_type(parser: StatementParser, state: OperationState) -> None:
 
 
 def complex_type(parser: StatementParser, state: OperationState) -> None:
-    """The complex result type, from which the types of both components follow, or the functional type."""
+    """The complex result type, which determines the type of both components, or the functional type."""
     if parser.peek() == "(":
         functional_type(parser, state)
         return
@@ -53,7 +56,7 @@ def select_type(parser: StatementParser, state: OperationState) -> None:
 
 
 def tuple_type(parser: StatementParser, state: OperationState) -> None:
-    """The tuple type, from which those of the operands follow."""
+    """The tuple type, whose element types are those of the operands."""
     position = parser.position
     type = parser.type()
     if not isinstance(type, TupleType):
@@ -75,23 +78,23 @@ def compared_type(parser: StatementParser, state: OperationState) -> None:
     position = parser.position
     type = parser.type()
     parser.check_operand_types(state.operands, [type, type], position)
-    truth = ELEMENT_TYPES["i1"]
-    state.result_types = (type.with_element_type(truth) if isinstance(type, TensorType) else truth,)
+    i1 = ELEMENT_TYPES["i1"]
+    state.result_types = (type.with_element_type(i1) if isinstance(type, TensorType) else i1,)
 
 
 def selected_type(parser: StatementParser, state: OperationState) -> None:
-    """The type of both values, preceded by the type of the condition where that is not a scalar."""
+    """The type of both values, preceded by the condition's type unless the condition is a scalar."""
     type = parser.type()
     state.result_types = (parser.type() if parser.accept(",") else type,)
 
 
 def index_type(parser: StatementParser, state: OperationState) -> None:
-    """Set the result type to index, which the text omits."""
+    """No text: the result has type index."""
     state.result_types = (INDEX,)
 
 
 def element_type(parser: StatementParser, state: OperationState) -> None:
-    """Set the result type to the element type of the first operand, which the text omits."""
+    """No text: the result has the element type of the first operand."""
     type = state.operands[0].type
     if not isinstance(type, TensorType):
         parser.fail("a tensor operand", parser.position)

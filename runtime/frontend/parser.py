@@ -1,4 +1,4 @@
-"""Text to ir: modules and functions around operations.
+"""Parse the text of a module, of a type, or of a list of attributes.
 
 Source: MLIR language reference, "Modules"; the func and builtin dialects.
 """
@@ -34,11 +34,14 @@ def parse(text: str, name: str = "<text>") -> Module:
 
     Args:
         text: the program as MLIR prints it, in pretty or generic form.
-        name: what errors and locations call the text, usually its file name.
+        name: the name of the text in errors and locations, usually its file name.
+
+    Returns:
+        the module; functions outside a module become the body of an unnamed one.
 
     Raises:
         ParseError: the text is malformed.
-        UnsupportedError: an operation in pretty form is not known.
+        UnsupportedError: no operation is declared under a name in pretty form.
     """
     if not text.isascii():
         _check_encoding(text, name)
@@ -52,6 +55,10 @@ def parse(text: str, name: str = "<text>") -> Module:
 def parse_type(text: str, name: str = "<type>") -> Type:
     """Parse one type, such as ``tensor<3x4xf32>``.
 
+    Args:
+        text: the type as MLIR prints it; blanks around it are ignored.
+        name: the name of the text in errors.
+
     Raises:
         ParseError: the text is malformed, or something follows the type.
     """
@@ -60,12 +67,16 @@ def parse_type(text: str, name: str = "<type>") -> Type:
     parser = Parser(text, name)
     parsed = parser.type()
     if parser.skip() != len(text):
-        parser.fail("nothing behind the type")
+        parser.fail("the end of the text after the type")
     return parsed
 
 
 def parse_attributes(text: str, name: str = "<attributes>") -> list[Attribute]:
     """Parse attributes that commas separate, such as ``dense<1> : tensor<i32>, dense<2.0> : tensor<f32>``.
+
+    Args:
+        text: the attributes as MLIR prints them; the empty text has none.
+        name: the name of the text in errors.
 
     Raises:
         ParseError: the text is malformed.
@@ -82,16 +93,16 @@ def parse_attributes(text: str, name: str = "<attributes>") -> list[Attribute]:
 
 
 def _check_encoding(text: str, name: str) -> None:
-    """Raise where the text has characters that no bytes stand for."""
+    """Raise a ParseError at the first character that UTF-8 cannot encode."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        reason = "a lone surrogate is no character"
+        reason = "a lone surrogate is not a character"
         raise parse_error(reason, text, Source(name, text), error.start) from None
 
 
 class Parser(OperationParser):
-    """Parses one text."""
+    """Parses one text: the last layer of the parser, which knows modules and functions."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
@@ -150,9 +161,9 @@ class Parser(OperationParser):
         return items
 
     def _function(self, start: int) -> Function:
-        word = self.optional_keyword()
-        if word is not None and word not in ("public", "private", "nested"):
-            self.fail("a function's name", self.position - len(word))
+        visibility = self.optional_keyword()
+        if visibility is not None and visibility not in ("public", "private", "nested"):
+            self.fail("a function's name", self.position - len(visibility))
         name = self.symbol()
         arguments, inputs, argument_attributes = self._function_arguments()
         results, result_attributes = self._function_results()
@@ -166,7 +177,7 @@ class Parser(OperationParser):
             name,
             FunctionType(inputs, results),
             body,
-            visibility=word,
+            visibility=visibility,
             attributes=attributes,
             argument_attributes=argument_attributes,
             result_attributes=result_attributes,
@@ -176,7 +187,11 @@ class Parser(OperationParser):
     def _function_arguments(
         self,
     ) -> tuple[list[tuple[str, int, Type]], list[Type], list[Mapping[str, Attribute]]]:
-        """``(%name: type {attributes} loc(...), ...)``; a declaration may leave names out."""
+        """Consume ``(%name: type {attributes} loc(...), ...)``; a declaration may omit the names.
+
+        Returns:
+            (name, offset, type) of each named argument; the types; the attributes.
+        """
         arguments: list[tuple[str, int, Type]] = []
         types: list[Type] = []
         attributes: list[Mapping[str, Attribute]] = []
@@ -207,7 +222,7 @@ class Parser(OperationParser):
         return types, attributes
 
     def _from_generic(self, operation: Operation) -> Function | Module:
-        """A function or module whose text is in generic form."""
+        """Convert ``"func.func"`` or ``"builtin.module"`` in generic form to a function or a module."""
         attributes = dict(operation.attributes)
         symbol = attributes.pop("sym_name", None)
         name = symbol.value if isinstance(symbol, StringAttribute) else None
@@ -251,7 +266,7 @@ class Parser(OperationParser):
 
 
 def _dictionaries(attribute: Attribute | None) -> list[Mapping[str, Attribute]] | None:
-    """``[{...}, {...}]`` as mappings."""
+    """The dictionaries of an attribute ``[{...}, {...}]``; None for another attribute or none."""
     if not isinstance(attribute, ArrayAttribute):
         return None
     return [each.values if isinstance(each, DictionaryAttribute) else {} for each in attribute]

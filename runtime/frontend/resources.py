@@ -1,4 +1,4 @@
-"""The metadata at the end of a text: ``{-# dialect_resources: {builtin: {name: "0x..."}} #-}``.
+"""Parse the file metadata at the end of a text: ``{-# dialect_resources: {builtin: {name: "0x..."}} #-}``.
 
 Source: MLIR language reference, "File metadata dictionary".
 """
@@ -12,7 +12,7 @@ CLOSING = "#-}"
 
 
 def parse_resources(cursor: Cursor) -> dict[str, tuple[int, int]]:
-    """Consume a metadata dictionary; return (start, end) of the digits of each builtin blob."""
+    """Consume a metadata dictionary; the offsets (start, end) of the digits of each builtin blob, by name."""
     spans: dict[str, tuple[int, int]] = {}
     cursor.expect(OPENING)
     for _ in cursor.items(CLOSING):

@@ -1,4 +1,4 @@
-"""The attributes of the sdy dialect: meshes, shardings, sharding rules.
+"""Parse the attributes of the sdy dialect: meshes, shardings, sharding rules.
 
 Source: the sdy dialect's attributes, in the forms in which MLIR prints them.
 """
@@ -42,42 +42,42 @@ _I64: Final = range(-(1 << 63), 1 << 63)
 T = TypeVar("T", bound=SdyAttribute)
 
 
-class ShardingReader:
-    """Reads the attributes of the sdy dialect.
+class ShardingParser:
+    """Parses attributes of the sdy dialect.
 
     Args:
-        cursor: where to read.
-        attribute: what reads an attribute in its full form, ``#sdy.mesh<...>`` or an alias.
+        cursor: the cursor of the parser that owns the text.
+        parse_attribute: consumes an attribute in its full form, ``#sdy.mesh<...>`` or an alias.
     """
 
-    def __init__(self, cursor: Cursor, attribute: Callable[[], Attribute]) -> None:
+    def __init__(self, cursor: Cursor, parse_attribute: Callable[[], Attribute]) -> None:
         self.cursor = cursor
-        self.attribute = attribute
+        self.parse_attribute = parse_attribute
 
     def body(self, mnemonic: str) -> SdyAttribute | None:
-        """Consume what follows a mnemonic; None, consuming nothing, where its attributes are kept as text."""
-        read = _BODIES.get(mnemonic)
-        return None if read is None else read(self)
+        """Consume the text after a mnemonic; None, consuming nothing, if ir has no class for the mnemonic."""
+        parse = _BODIES.get(mnemonic)
+        return None if parse is None else parse(self)
 
     def bare(self, kind: type[T]) -> T:
         """Consume an attribute without its mnemonic, or in its full form.
 
         Args:
-            kind: the class of the attribute, which has a mnemonic of its own. Assembly formats leave out the
-                angle brackets around the list of a `ShardingPerValue`.
+            kind: the class of the attribute. Assembly formats omit the angle brackets of a
+                `ShardingPerValue`.
         """
         if self.cursor.peek() != "#":
-            read = self.sharding_list() if kind is ShardingPerValue else self.body(kind.mnemonic)
-            assert isinstance(read, kind)
-            return read
+            parsed = self.sharding_list() if kind is ShardingPerValue else self.body(kind.mnemonic)
+            assert isinstance(parsed, kind)
+            return parsed
         position = self.cursor.position
-        given = self.attribute()
-        if not isinstance(given, kind):
+        attribute = self.parse_attribute()
+        if not isinstance(attribute, kind):
             self.cursor.fail(f"an attribute #sdy.{kind.mnemonic}", position)
-        return given
+        return attribute
 
     def integer(self) -> int:
-        """Consume an integer of 64 bits."""
+        """Consume an integer in the range of i64."""
         position = self.cursor.skip()
         value = self.cursor.integer()
         if value not in _I64:
@@ -89,7 +89,7 @@ class ShardingReader:
         return tuple([self.bare(kind) for _ in self.cursor.items(closing)])
 
     def _integers(self) -> tuple[int, ...]:
-        """``[1, 2]``, with one integer at least."""
+        """``[1, 2]`` with at least one integer."""
         self.cursor.expect("[")
         values = [self.integer()]
         while self.cursor.accept(","):
@@ -98,7 +98,7 @@ class ShardingReader:
         return tuple(values)
 
     def mesh(self) -> Mesh:
-        """``<["x"=2, "y"=4], device_ids=[...]>``; devices in their natural order are left out."""
+        """``<["x"=2, "y"=4], device_ids=[...]>``; the device ids 0, 1, ... are omitted."""
         cursor = self.cursor
         cursor.expect("<")
         axes = self._list(MeshAxis, "[", "]")
@@ -154,9 +154,10 @@ class ShardingReader:
         if word is None:
             return None
         digits = word[1:]
-        if word[0] != "p" or not (digits.isascii() and digits.isdigit()) or str(_int(digits)) != digits:
+        is_number = digits.isascii() and digits.isdigit()
+        if word[0] != "p" or not is_number or str(_bounded_int(digits)) != digits:
             cursor.fail_with(f"expected a priority such as 'p1', found '{word[:40]}'", position)
-        priority = _int(digits)
+        priority = _bounded_int(digits)
         if priority not in _I64:
             cursor.fail_with("the priority is out of the range of i64", position)
         return priority
@@ -189,7 +190,7 @@ class ShardingReader:
         return TensorSharding(mesh, dimensions, replicated, unreduced, reduction)
 
     def _axes(self) -> tuple[AxisRef, ...]:
-        """``{"x", "y"}``, with one axis at least."""
+        """``{"x", "y"}`` with at least one axis."""
         if not (axes := self._list(AxisRef, "{", "}")):
             self.cursor.fail("an axis such as '\"x\"'", self.cursor.position - 1)
         return axes
@@ -260,7 +261,7 @@ class ShardingReader:
         return TensorMapping(tuple([self._factor_list() for _ in self.cursor.items("]")]))
 
     def _factor_list(self) -> tuple[int, ...]:
-        """``ijz_1``: factors written one after the other."""
+        """``ijz_1``: factors without a separator."""
         start = self.cursor.skip()
         word = self.cursor.optional_keyword() or ""
         factors = []
@@ -271,7 +272,7 @@ class ShardingReader:
         return tuple(factors)
 
     def _factor(self, word: str, position: int, start: int) -> tuple[int, int]:
-        """The factor that a word names at a position, and the position after it."""
+        """Parse a factor of `word`, whose offset is `start`; the factor and the position after it."""
         if not word.startswith("z_", position):
             factor = ord(word[position]) - FIRST_FACTOR
             if not 0 <= factor <= LAST_LETTER:
@@ -281,9 +282,9 @@ class ShardingReader:
         while end < len(word) and word[end] in "0123456789":
             end += 1
         digits = word[position + 2 : end]
-        if not digits or digits.startswith("0") or _int(digits) not in _I64:
-            self.cursor.fail_with("expected a positive number behind 'z_'", start + position)
-        return LAST_LETTER + _int(digits), end
+        if not digits or digits.startswith("0") or _bounded_int(digits) not in _I64:
+            self.cursor.fail_with("expected a positive number after 'z_'", start + position)
+        return LAST_LETTER + _bounded_int(digits), end
 
     def _factor_sizes(self) -> tuple[int, ...]:
         """``{i=8, j=16}``: the factors in order."""
@@ -305,25 +306,25 @@ class ShardingReader:
         self.cursor.expect("{")
         for _ in self.cursor.items("}"):
             position = self.cursor.skip()
-            word = self._factor_list()
-            if len(word) != 1:
+            parsed = self._factor_list()
+            if len(parsed) != 1:
                 self.cursor.fail_with("expected one factor", position)
-            factors += word
+            factors += parsed
         return tuple(factors)
 
     def propagation_edges(self) -> PropagationEdges:
         """``<[{step-0 = [{"x" = operand-0 -> [result-0]}]}]>``."""
         self.cursor.expect("<")
-        steps = self._some(self._propagation_step)
+        steps = self._nonempty_list(self._propagation_step)
         self.cursor.expect(">")
         return PropagationEdges(steps)
 
-    def _some(self, read: Callable[[], T]) -> tuple[T, ...]:
-        """``[a, b]``, with one item at least."""
+    def _nonempty_list(self, parse_item: Callable[[], T]) -> tuple[T, ...]:
+        """``[a, b]`` with at least one item."""
         self.cursor.expect("[")
-        items = [read()]
+        items = [parse_item()]
         while self.cursor.accept(","):
-            items.append(read())
+            items.append(parse_item())
         self.cursor.expect("]")
         return tuple(items)
 
@@ -334,7 +335,7 @@ class ShardingReader:
         cursor.expect("-")
         index = self.integer()
         cursor.expect("=")
-        axes = self._some(self._axis_propagation)
+        axes = self._nonempty_list(self._axis_propagation)
         cursor.expect("}")
         return PropagationStep(index, axes)
 
@@ -345,7 +346,7 @@ class ShardingReader:
         cursor.expect("=")
         source = self._edge_value()
         cursor.expect("->")
-        targets = self._some(self._edge_value)
+        targets = self._nonempty_list(self._edge_value)
         cursor.expect("}")
         return AxisPropagation(axis, source, targets)
 
@@ -358,25 +359,25 @@ class ShardingReader:
         return EdgeValue(kind, self.integer())
 
 
-def _int(digits: str) -> int:
-    """The value of decimal digits; of more digits than an i64 has only that it is too large."""
+def _bounded_int(digits: str) -> int:
+    """The value of decimal digits, or 2^63 if there are more digits than an i64 can have."""
     return int(digits) if len(digits) < 20 else 1 << 63
 
 
-_BODIES: Final[dict[str, Callable[[ShardingReader], SdyAttribute]]] = {
-    "mesh": ShardingReader.mesh,
-    "mesh_axis": ShardingReader.mesh_axis,
-    "sub_axis_info": ShardingReader.sub_axis,
-    "axis_ref": ShardingReader.axis_ref,
-    "dimension_sharding": ShardingReader.dimension,
-    "sharding": ShardingReader.sharding,
-    "sharding_per_value": ShardingReader.per_value,
-    "manual_axes": ShardingReader.manual_axes,
-    "axis_ref_list": ShardingReader.axis_list,
-    "list_of_axis_ref_lists": ShardingReader.axis_lists,
-    "all_to_all_param": ShardingReader.all_to_all,
-    "all_to_all_param_list": ShardingReader.all_to_alls,
-    "op_sharding_rule": ShardingReader.sharding_rule,
-    "propagation_edges": ShardingReader.propagation_edges,
+_BODIES: Final[dict[str, Callable[[ShardingParser], SdyAttribute]]] = {
+    "mesh": ShardingParser.mesh,
+    "mesh_axis": ShardingParser.mesh_axis,
+    "sub_axis_info": ShardingParser.sub_axis,
+    "axis_ref": ShardingParser.axis_ref,
+    "dimension_sharding": ShardingParser.dimension,
+    "sharding": ShardingParser.sharding,
+    "sharding_per_value": ShardingParser.per_value,
+    "manual_axes": ShardingParser.manual_axes,
+    "axis_ref_list": ShardingParser.axis_list,
+    "list_of_axis_ref_lists": ShardingParser.axis_lists,
+    "all_to_all_param": ShardingParser.all_to_all,
+    "all_to_all_param_list": ShardingParser.all_to_alls,
+    "op_sharding_rule": ShardingParser.sharding_rule,
+    "propagation_edges": ShardingParser.propagation_edges,
 }
-"""What reads the body of an attribute, by its mnemonic."""
+"""The method that consumes the body of an attribute, by its mnemonic."""

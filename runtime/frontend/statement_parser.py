@@ -38,9 +38,10 @@ class OperationState:
     """An operation while it is parsed.
 
     Attributes:
-        name, position: its name and where it begins.
-        operands: the operands so far; `groups`: those of each declared operand.
-        result_types, attributes, regions: what has been parsed of them.
+        name, position: its name, and the offset of the name in the text.
+        operands: all operands parsed so far, in order.
+        groups: the operands of each operand of the declaration, by its declared name.
+        result_types, attributes, regions: those parsed so far.
     """
 
     __slots__ = ("attributes", "groups", "name", "operands", "position", "regions", "result_types")
@@ -56,7 +57,12 @@ class OperationState:
 
 
 class StatementParser(AttributeParser):
-    """Parses operations; `values` maps names to the values in scope."""
+    """Parses operations.
+
+    Attributes:
+        values: the values in scope, by name.
+        defined: the names that the innermost region defines.
+    """
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
@@ -98,13 +104,13 @@ class StatementParser(AttributeParser):
         return region
 
     def enter_isolated(self) -> tuple[dict[str, Value], list[str]]:
-        """Begin a region that sees no values from outside; what `leave_isolated` restores."""
+        """Begin a region that sees no values from outside; the scope around it, for `leave_isolated`."""
         outer = self.values, self.defined
         self.values, self.defined = {}, []
         return outer
 
     def leave_isolated(self, outer: tuple[dict[str, Value], list[str]]) -> None:
-        """End a region that sees no values from outside."""
+        """End a region that sees no values from outside, and restore the scope around it."""
         self.values, self.defined = outer
 
     def _labelled_block(self) -> Block:
@@ -127,7 +133,7 @@ class StatementParser(AttributeParser):
         return name, position, type
 
     def value_name(self) -> tuple[str, int]:
-        """Consume a value's name; the name and its offset."""
+        """Consume a value's name and return it with its offset."""
         match = self.match(NAME)
         if match is None:
             self.fail("a value's name such as '%0'")
@@ -153,7 +159,7 @@ class StatementParser(AttributeParser):
             self.fail("an operation or '}'")
 
     def operation(self) -> Operation | None:
-        """Consume an operation with its results' names and its location; None where none comes next."""
+        """Consume an operation with its results' names and its location; None if no operation is next."""
         match = STATEMENT.match(self.text, self.position)
         if match is None:
             return None
@@ -227,10 +233,10 @@ class StatementParser(AttributeParser):
         if match is None:
             self.fail("an operand such as '%0'")
         value = self.values.get(match.group(1))
-        return value if value is not None else self._use(match.group(1), match.start(1))
+        return value if value is not None else self._resolve(match.group(1), match.start(1))
 
     def operands(self) -> list[Value]:
-        """Consume uses of values separated by commas; none is allowed."""
+        """Consume a comma-separated list of operands, which may be empty."""
         match = _OPERANDS.match(self.text, self.position)
         if match is None:
             return []
@@ -239,13 +245,17 @@ class StatementParser(AttributeParser):
         values: list[Value] = []
         for name in names.replace("\t", " ").split(","):
             value = self.values.get(name.strip())
-            values.append(value if value is not None else self._use(name.strip(), match.start(1)))
+            values.append(value if value is not None else self._resolve(name.strip(), match.start(1)))
         while self.accept(","):
             values.append(self.operand())
         return values
 
-    def _use(self, name: str, position: int) -> Value:
-        """The value of a name that is not bound as it stands: ``%x#0`` of one result, or an error."""
+    def _resolve(self, name: str, position: int) -> Value:
+        """Resolve a name that `values` lacks: ``%x#0`` names the only result of an operation.
+
+        Raises:
+            ParseError: the value is not defined.
+        """
         base, _, index = name.partition("#")
         value = self.values.get(base)
         if value is not None and index == "0":
@@ -275,14 +285,18 @@ class StatementParser(AttributeParser):
         self.functional_type(state)
 
     def functional_type(self, state: OperationState) -> None:
-        """Consume ``(types) -> types``, which must fit the operands."""
+        """Consume ``(types) -> types``: the types of the operands, which are checked, and of the results."""
         position = self.position
         type = self.function_type()
         self.check_operand_types(state.operands, type.inputs, position)
         state.result_types = type.results
 
     def check_operand_types(self, operands: Sequence[Value], types: Sequence[Type], position: int) -> None:
-        """Raise unless the operands have these types."""
+        """Check the operands against the types that the text at `position` states.
+
+        Raises:
+            ParseError: an operand has another type, or the numbers differ.
+        """
         if len(operands) != len(types):
             self.fail(f"{len(operands)} operand types, found {len(types)}", position)
         for operand, type in zip(operands, types, strict=True):
@@ -290,14 +304,18 @@ class StatementParser(AttributeParser):
                 self.fail(f"an operand of type {type}, found one of type {operand.type}", position)
 
     def add_attributes(self, attributes: dict[str, Attribute], more: Mapping[str, Attribute]) -> None:
-        """Add attributes; raise if one of them is present already."""
+        """Add the attributes `more` to `attributes`.
+
+        Raises:
+            ParseError: `attributes` has one of them already.
+        """
         for name in more:
             if name in attributes:
                 self.fail_with(f"attribute {name} is given twice", self.position)
         attributes.update(more)
 
     def boolean(self) -> bool:
-        """Consume ``true`` or ``false``; 1 and 0 are taken for them."""
+        """Consume ``true`` or ``1``, ``false`` or ``0``."""
         if self.accept("true") or self.accept("1"):
             return True
         if self.accept("false") or self.accept("0"):
@@ -310,14 +328,18 @@ class StatementParser(AttributeParser):
         return tuple([self.boolean() for _ in self.items("]")])
 
     def int64_array(self, values: Sequence[Sequence[int]]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-        """An i64 array; raises where a value is out of range."""
+        """Convert lists of integers of equal length to an i64 array of rank 2.
+
+        Raises:
+            ParseError: a value is out of the range of i64.
+        """
         try:
             return np.array(values, np.int64)
         except OverflowError:
             self.fail_with("an integer is out of the range of i64", self.position)
 
     def bare_number(self, type: ElementType) -> Attribute:
-        """Consume a number whose type the text may omit."""
+        """Consume a number of the given type, which the text need not state."""
         if type.category == FLOAT:
             return self.number(type)
         position = self.skip()

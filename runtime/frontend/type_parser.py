@@ -1,4 +1,4 @@
-"""Types in the forms in which MLIR prints them.
+"""Parse types of the builtin, StableHLO, quant and shape dialects.
 
 Source: specification, section "Types"; MLIR language reference, "Builtin dialect", types.
 """
@@ -32,7 +32,7 @@ from ..types import (
 )
 from .lexer import NUMBER, Cursor, Pattern, pattern
 
-LARGEST_SIZE: Final = 2**63 - 1
+MAX_DIMENSION_SIZE: Final = 2**63 - 1
 _MAX_RANK: Final = 64
 _ANGLES: Final = r"<(?:[^<>\"()]|<(?:[^<>\"()]|<[^<>\"()]*+>)*+>)*+>"
 _PLAIN_TYPE: Final = pattern(rf"((?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![\w<.]))")
@@ -46,7 +46,7 @@ _DIALECT_TYPE: Final = pattern(r"!([A-Za-z_][\w$]*+)((?:\.[\w$]++)*+)")
 
 
 class TypeParser(Cursor):
-    """Parses types; equal texts give one object."""
+    """Parses types; the same text gives the same object."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
@@ -77,7 +77,7 @@ class TypeParser(Cursor):
         return FunctionType(inputs, results)
 
     def types(self) -> list[Type]:
-        """Consume one type or several, separated by commas."""
+        """Consume a comma-separated list of at least one type."""
         types = [self.type()]
         while self.accept(","):
             types.append(self.type())
@@ -92,7 +92,7 @@ class TypeParser(Cursor):
         return parsed
 
     def element_type(self) -> AnyElementType:
-        """Consume a type that tensors may have as elements."""
+        """Consume an element type: an integer, float, complex or quantized type."""
         position = self.skip()
         parsed = self.type()
         if not isinstance(parsed, (ElementType, QuantizedType)):
@@ -100,7 +100,7 @@ class TypeParser(Cursor):
         return parsed
 
     def type_alias(self, name: str, position: int) -> Type:
-        """The type for which ``!name`` stands."""
+        """The type that the alias ``!name``, used at `position`, stands for."""
         raise NotImplementedError
 
     def _parse_type(self) -> Type:
@@ -156,7 +156,7 @@ class TypeParser(Cursor):
             return self._other_builtin(name, match.start(1))
 
     def _other_builtin(self, name: str, position: int) -> Type:
-        """Integer types that StableHLO lacks are legal in attributes of other dialects."""
+        """A builtin type without an element type here, which attributes of other dialects may have."""
         if re.fullmatch(r"[su]?i[1-9]\d{0,3}", name):
             return OpaqueType(name)
         if name in _OTHER_FLOATS:
@@ -184,7 +184,7 @@ class TypeParser(Cursor):
                 shape.append(DYNAMIC)
                 continue
             size = self.integer_value(match.group(2), match.start(2))
-            if size > LARGEST_SIZE:
+            if size > MAX_DIMENSION_SIZE:
                 self.fail("a dimension size below 2^63", match.start(2))
             shape.append(size)
         self._check_rank(shape, start)
@@ -219,7 +219,11 @@ class TypeParser(Cursor):
         raise NotImplementedError
 
     def _parse_bounds(self, rank: int) -> tuple[int, ...]:
-        """The bounds in a tensor type's encoding; encodings of other kinds are no part of StableHLO."""
+        """Consume a tensor type's encoding and return the bounds of its dimensions.
+
+        Raises:
+            UnsupportedError: the encoding is not StableHLO's.
+        """
         position = self.skip()
         encoding = self.attribute()
         match = _BOUNDS.fullmatch(encoding.text) if isinstance(encoding, OpaqueAttribute) else None
@@ -249,10 +253,10 @@ class TypeParser(Cursor):
         match = self.match(_DIALECT_TYPE)
         if match is None:
             self.fail("a type")
-        dialect, rest = match.groups()
-        if not rest and self.text[self.position : self.position + 1] != "<":
+        dialect, suffix = match.groups()
+        if not suffix and self.text[self.position : self.position + 1] != "<":
             return self.type_alias(dialect, match.start() + match.group().index("!"))
-        name = dialect + rest
+        name = dialect + suffix
         if name == "stablehlo.token":
             return TokenType()
         if name == "stablehlo.future":
@@ -267,7 +271,7 @@ class TypeParser(Cursor):
         return OpaqueType(f"!{name}")
 
     def angle_text(self) -> str:
-        """Consume ``<...>`` as text."""
+        """Consume ``<...>`` and return the text within."""
         self.expect("<")
         start = self.skip()
         for _ in self.items(">"):
@@ -327,7 +331,7 @@ _SHAPE_TYPES: Final[dict[str, Type]] = {
     "shape.shape": TensorType((DYNAMIC,), INDEX),
     "shape.size": INDEX,
 }
-"""The shape dialect's own types, as what they hold; those of an error have no value here."""
+"""The type that values of each type of the shape dialect have here."""
 
 _OTHER_FLOATS: Final = frozenset({"f80", "f128"})
 _BOUND: Final = Pattern(r"\?|[0-9]{1,18}")

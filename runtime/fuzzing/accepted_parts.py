@@ -9,10 +9,9 @@ from typing import Final
 
 from ..api import load
 from ..backends import Backend, BackendError
-from ..backends.backend import Array
 from ..differences.extraction import constant_array, main_block, static_program
 from ..ir import Block, Builder, Function, Module, Operation, Region, Value, used_values
-from ..types import FunctionType
+from ..types import Array, FunctionType
 
 MAX_NAMED: Final = 2
 """Operations that are tried because a message names them."""

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..errors import NimbleError
 from ..ir import Module
 from ..minimizer import reduce
 from ..options import Options
-from ..types import BOOLEAN, COMPLEX, FLOAT, TensorType
+from ..types import BOOLEAN, COMPLEX, FLOAT, Array, TensorType
 from .accepted_parts import ENDED, accepted_part
 from .crashes import crash_explanation
 from .function_causes import operation_of
@@ -29,8 +29,6 @@ from .known_causes import cause_of_result, known_cause
 from .programs import random_program
 from .report import FuzzReport, Outcome, without_numbers
 from .workers import outcomes_of_workers
-
-Array = np.ndarray[Any, Any]
 
 MINIMIZING_SECONDS: Final = 20.0
 """Seconds for making a finding's program smaller."""

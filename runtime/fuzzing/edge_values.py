@@ -8,9 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..types import ELEMENT_TYPES, SIGNED
-
-Array = np.ndarray[Any, Any]
+from ..types import ELEMENT_TYPES, SIGNED, Array
 
 
 def integer_values(name: str) -> Array:

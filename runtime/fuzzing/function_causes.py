@@ -14,7 +14,7 @@ from ..differences.extraction import main_block, returning
 from ..error_bounds.ulps import is_inexact, is_subnormal
 from ..ir import Operation
 from ..options import Options
-from ..types import FLOAT, INTEGER, TensorType
+from ..types import FLOAT, INTEGER, Array, TensorType
 
 TERMS_OF_ZETA: Final = 2000
 """Terms that zeta is compared with."""
@@ -47,7 +47,7 @@ def operation_of(first: Difference) -> Operation:
     return returned
 
 
-def operand_arrays(first: Difference) -> list[np.ndarray[Any, Any]]:
+def operand_arrays(first: Difference) -> list[Array]:
     """The arrays that the operation takes."""
     program = returning(first.module, operation_of(first).operands)
     return [np.asarray(one) for one in execute(program, first.inputs, options=_PLAIN)]

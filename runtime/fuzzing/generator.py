@@ -31,6 +31,7 @@ from ..types import (
     FLOAT,
     INTEGER,
     PLAIN,
+    Array,
     ElementType,
     FunctionType,
     TensorType,
@@ -39,8 +40,6 @@ from ..types import (
 from .edge_values import float_values, integer_values
 from .tensor_values import TensorValue as Value
 from .tensor_values import tensor_values
-
-Array = np.ndarray[Any, Any]
 
 LARGEST = 120
 """Most elements of a tensor: the reference interpreter takes a microsecond for each."""

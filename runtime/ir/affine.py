@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from ..types import Array
 
 Box = tuple[tuple[int, int], ...]
 """For each loop its first index, and the one after its last."""
@@ -35,7 +37,7 @@ class AffineExpr(NamedTuple):
                 composed = composed.plus(index.scaled(stride))
         return composed
 
-    def values(self, sizes: Sequence[int]) -> np.ndarray[Any, Any]:
+    def values(self, sizes: Sequence[int]) -> Array:
         """The values at all indices of loops from 0 to `sizes`, one dimension for each loop."""
         values = np.array(self.offset)
         for stride, size in zip(self.strides, sizes, strict=True):

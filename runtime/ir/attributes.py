@@ -1,13 +1,11 @@
-"""Attributes: the compile-time values that operations carry, in the forms in which MLIR prints them."""
+"""Attributes: the compile-time values of operations. Each class documents its text in MLIR."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
-from ..types import ElementType, TensorType, Type
+from ..types import Array, ElementType, TensorType, Type
 from .location import Location
 from .record import Record
 
@@ -26,20 +24,20 @@ class IntegerAttribute(Record):
 
 
 class FloatAttribute(Record):
-    """``1.0 : f32``; the value is held with the precision of f64."""
+    """``1.0 : f32``; the value has the precision of f64."""
 
     value: float
     type: ElementType
 
 
 class StringAttribute(Record):
-    """``"text"``; bytes that are no UTF-8 are held as surrogate escapes."""
+    """``"text"``; bytes that are not UTF-8 become surrogate escapes."""
 
     value: str
 
 
 class UnitAttribute(Record):
-    """An attribute that says something by being there."""
+    """``unit``: an attribute whose presence is its value."""
 
 
 class TypeAttribute(Record):
@@ -74,7 +72,7 @@ class DenseArrayAttribute(Record):
     """``array<i64: 1, 2>``."""
 
     element_type: ElementType
-    values: tuple[Any, ...]
+    values: tuple[bool | int | float, ...]
 
 
 class DictionaryAttribute(Record):
@@ -97,7 +95,7 @@ class DenseElementsAttribute:
 
     __slots__ = ("array", "type")
 
-    def __init__(self, type: TensorType, array: np.ndarray[Any, Any]) -> None:
+    def __init__(self, type: TensorType, array: Array) -> None:
         self.type = type
         self.array = array
         array.flags.writeable = False
@@ -146,12 +144,24 @@ class EnumAttribute(Record):
 class StructAttribute(Record):
     """``#dialect.mnemonic<field = value, ...>``, such as ``#stablehlo.gather<offset_dims = [1], ...>``.
 
-    Field values are int, bool, float, str, tuples of int, types and attributes. Absent fields are absent.
+    Fields that the text omits are not in `fields`.
     """
 
     dialect: str
     mnemonic: str
-    fields: Mapping[str, Any]
+    fields: Mapping[str, FieldValue]
+
+    def integer(self, name: str, default: int = 0) -> int:
+        """The field `name` of type i64; `default` if the text omits it."""
+        value = self.fields.get(name, default)
+        assert isinstance(value, int), value
+        return value
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """The field `name`, a list of i64; empty if the text omits it."""
+        values = self.fields.get(name, ())
+        assert isinstance(values, tuple), values
+        return tuple([value for value in values if isinstance(value, int)])
 
     def __hash__(self) -> int:
         return hash((self.dialect, self.mnemonic, tuple(sorted(self.fields))))
@@ -170,7 +180,7 @@ class OpaqueAttribute(Record):
 
 
 class DialectAttribute(Record):
-    """Base of the attributes of other dialects that are held as data, such as the shardings of sdy.
+    """Base of the attributes of other dialects that have a class, such as the shardings of sdy.
 
     Class attributes:
         dialect, mnemonic: its names in the text.
@@ -180,7 +190,7 @@ class DialectAttribute(Record):
     mnemonic = ""
 
     def body(self) -> str:
-        """What follows the mnemonic in the text."""
+        """The text after the mnemonic."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -191,7 +201,7 @@ class DialectAttribute(Record):
 
 
 class FunctionAttribute(Record):
-    """A Python function that a program brought along; text cannot hold it and shows that it is there."""
+    """A Python function that a JAX program calls back; the text shows only that there is one."""
 
     function: Callable[..., Any]
 
@@ -217,3 +227,6 @@ Attribute = (
     | DialectAttribute
     | FunctionAttribute
 )
+
+FieldValue = bool | int | float | str | Type | Attribute | tuple["FieldValue", ...]
+"""The value of a struct attribute's field: a plain value for types i64, f64 and i1, else an attribute."""

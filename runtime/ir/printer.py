@@ -1,4 +1,4 @@
-"""Ir to text: modules and functions in their pretty forms, operations in the generic form.
+"""Print ir as MLIR text: modules and functions in pretty form, operations in generic form.
 
 The text parses to the same module, in this project and in MLIR.
 
@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, ElementType, QuantizedType, TensorType, Type
+from ..types import COMPLEX, ELEMENT_TYPES, FLOAT, Array, ElementType, QuantizedType, TensorType, Type
 from .attributes import (
     ArrayAttribute,
     Attribute,
@@ -25,6 +25,7 @@ from .attributes import (
     DialectAttribute,
     DictionaryAttribute,
     EnumAttribute,
+    FieldValue,
     FloatAttribute,
     FunctionAttribute,
     IntegerAttribute,
@@ -39,8 +40,8 @@ from .attributes import (
 from .location import CallSiteLocation, FileLocation, FusedLocation, Location, NameLocation, SourceLocation
 from .operation import Block, Function, Operation, Region, Value
 
-LONGEST_LIST: Final = 64
-"""Constants of more elements are printed as hexadecimal digits."""
+MAX_LISTED_ELEMENTS: Final = 64
+"""Maximum number of elements that are printed as a list; larger constants become hexadecimal digits."""
 
 _BARE: Final = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
 _SYMBOL: Final = re.compile(r"[A-Za-z_][\w$.\-]*", re.ASCII)
@@ -48,7 +49,7 @@ _ENUMS_IN_ANGLES: Final = frozenset({"result_accuracy_mode"})
 
 
 class PrintedModule(Protocol):
-    """What is printed of a module (`nimblehlo.ir.Module`)."""
+    """The attributes of `nimblehlo.ir.Module` that are printed."""
 
     name: str | None
     attributes: dict[str, Attribute]
@@ -269,7 +270,7 @@ class Printer:
         raw = "raw " if attribute.mnemonic == "conv" else ""
         return f"#{attribute.dialect}.{attribute.mnemonic}<{raw}{listed}>"
 
-    def _field(self, value: Any) -> str:
+    def _field(self, value: FieldValue) -> str:
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, int):
@@ -280,7 +281,7 @@ class Printer:
             return quoted(value)
         if isinstance(value, tuple):
             return f"[{', '.join(map(self._field, value))}]"
-        if isinstance(value, (ElementType, QuantizedType, TensorType)):
+        if isinstance(value, Type):
             return self.type(value)
         return self.attribute(value)
 
@@ -289,7 +290,7 @@ class Printer:
         array, type = attribute.array, attribute.type
         if attribute.is_splat:
             body = _element_text(array.flat[0], type)
-        elif array.size > LONGEST_LIST:
+        elif array.size > MAX_LISTED_ELEMENTS:
             body = f'"0x{np.ascontiguousarray(array).tobytes().hex().upper()}"'
         elif array.size == 0:
             body = ""
@@ -329,7 +330,7 @@ def float_text(value: float, type: ElementType) -> str:
     return text
 
 
-def _scalar_text(value: Any, type: ElementType) -> str:
+def _scalar_text(value: bool | int | float, type: ElementType) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return float_text(value, type) if type.category == FLOAT else str(int(value))
@@ -347,20 +348,20 @@ def _element_text(element: Any, type: TensorType) -> str:
 
 
 def _bits_text(element: Any) -> str:
-    """A float of an array, whose own bits are printed where it is not finite."""
+    """A float of an array: decimal, or its bits if it is not finite."""
     if np.isfinite(element):
         return float_text(float(element), _F64)
     return f"0x{np.asarray(element).tobytes()[::-1].hex().upper()}"
 
 
-def _lists(array: np.ndarray[Any, Any], type: TensorType) -> str:
+def _lists(array: Array, type: TensorType) -> str:
     if array.ndim == 0:
         return _element_text(array[()], type)
     return f"[{', '.join(_lists(array[index], type) for index in range(len(array)))}]"
 
 
 def _string_lists(values: tuple[str, ...], type: Type) -> str:
-    """Strings in nested lists of the type's shape, which is known by its text alone."""
+    """Strings in nested lists of the type's shape, which is parsed from the type's text."""
     sizes = re.match(r"tensor<((?:\d+x)*)", str(type))
     shape = [int(size) for size in sizes[1].split("x")[:-1]] if sizes else []
     texts = [quoted(value) for value in values]
@@ -372,7 +373,7 @@ def _string_lists(values: tuple[str, ...], type: Type) -> str:
 
 
 def location_text(location: Location) -> str:
-    """What stands within ``loc(...)``."""
+    """The text within ``loc(...)``."""
     match location:
         case FileLocation(file, line, column, end):
             until = "" if end is None else f" to {end[0]}:{end[1]}"

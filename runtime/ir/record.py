@@ -1,6 +1,6 @@
-"""Classes that only hold values: as frozen dataclasses with slots, but made in a fraction of the time.
+"""Immutable record classes: frozen dataclasses with slots that are created in a fraction of the time.
 
-A program's first result waits for all of them to be made.
+Importing the package creates all of them, and that delays a program's first result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, dataclass_transform
 
 @dataclass_transform(frozen_default=True)
 class _RecordType(type):
-    """Makes slots of the annotated fields, and what sets them."""
+    """Turns the annotated fields of a class into slots, and generates `__init__`."""
 
     _fields: tuple[str, ...]
     _values: Any
@@ -32,7 +32,7 @@ class _RecordType(type):
 
 
 def _initializer(record_type: type, fields: tuple[str, ...], defaults: tuple[Any, ...]) -> Any:
-    """The method that sets the fields; it alone can."""
+    """The `__init__` that stores the fields through their slots, because `__setattr__` always raises."""
     # Renaming the arguments of compiled code takes a tenth of the time of compiling it.
     code = _setting_code(len(fields)).replace(co_varnames=("self", *fields))
     setters = {f"set_{position}": vars(record_type)[field].__set__ for position, field in enumerate(fields)}
@@ -56,7 +56,7 @@ class Record(metaclass=_RecordType):
 
     @staticmethod
     def _values(record: Record) -> Any:
-        """What the fields hold; classes with fields have their own."""
+        """The values of the fields; each class with fields replaces this by an `attrgetter`."""
         return ()
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -82,7 +82,7 @@ class Record(metaclass=_RecordType):
 
 
 class Distinct(Record):
-    """Base of records that equal only themselves, such as those that hold arrays."""
+    """Base of records that are compared by identity, such as records with arrays."""
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__

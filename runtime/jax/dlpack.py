@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..types import Array
 from . import compatibility
 from .lowering import PLATFORM
 
@@ -58,12 +59,12 @@ class _Writable:
     A DLPack tensor of the versions that JAX offers cannot be marked read-only.
     """
 
-    def __init__(self, values: np.ndarray[Any, Any]) -> None:
+    def __init__(self, values: Array) -> None:
         self._values = values
         address, _ = values.__array_interface__["data"]
         self.__array_interface__ = {**values.__array_interface__, "data": (address, False)}
 
-    def array(self) -> np.ndarray[Any, Any]:
+    def array(self) -> Array:
         """An array that keeps this object, and so the memory."""
         return np.asarray(self)
 

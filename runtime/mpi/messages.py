@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..types import Array, DType
 from .liveness import Watch
 
-Array = np.ndarray[Any, Any]
-ArrayType = tuple[np.dtype[Any], tuple[int, ...]]
+ArrayType = tuple[DType, tuple[int, ...]]
 """Element type and shape of an array."""
 
 Deliver = Callable[[int, Any, tuple[Array, ...]], None]

@@ -28,7 +28,8 @@ from ..ir import NameLocation, Operation
 from ..ops.collectives.base import Joint, Member
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..ops.collectives.reduction import AllReduce, Node, own_nodes
-from .messages import Array, ArrayType, Mailbox, Messages, new_arrays
+from ..types import Array
+from .messages import ArrayType, Mailbox, Messages, new_arrays
 
 MIN_RANGED_BYTES: Final = 1 << 16
 """Bytes of an operand from which `all_reduce` cuts it into ranges: below, one round is quicker."""

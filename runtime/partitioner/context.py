@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from ..ir.builder import copy_region
 from ..ir.location import UNKNOWN, Location
 from ..ops.sharding.scope import Scope
 from ..specialize.inline import without_shardings
-from ..types import TensorType, Type, element_type, element_type_of
+from ..types import Array, TensorType, Type, element_type, element_type_of
 from .layouts import Axes, Devices, Layout, NoRule, whole
 
 CHANNEL: Final = StructAttribute("stablehlo", "channel_handle", {"handle": 1, "type": 1})
@@ -146,13 +146,13 @@ class Context:
         for result, local in zip(operation.results, created.results, strict=True):
             self.enter(result, local)
 
-    def constant(self, array: np.ndarray[Any, Any]) -> Value:
+    def constant(self, array: Array) -> Value:
         """A constant."""
         type = TensorType(array.shape, element_type_of(array.dtype))
         attributes = {"value": DenseElementsAttribute(type, array)}
         return self.create("stablehlo.constant", (), [type], attributes).result
 
-    def table(self, entries: np.ndarray[Any, Any]) -> Value:
+    def table(self, entries: Array) -> Value:
         """A scalar that has an entry for each device."""
         if self._index is None:
             type = TensorType((), element_type("ui32"))

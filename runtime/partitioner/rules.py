@@ -240,15 +240,15 @@ def _scatter(operation: Operation, context: Context) -> None:
     dimensions_of = operation.attributes["scatter_dimension_numbers"]
     assert isinstance(dimensions_of, StructAttribute)
     is_sum = len(operation.operands) == 3 and _combination(operation) == "stablehlo.add"
-    is_batched = bool(dimensions_of.fields.get("input_batching_dims"))
+    is_batched = bool(dimensions_of.integers("input_batching_dims"))
     if not is_sum or is_batched or captured_values(operation.regions):
         _whole(operation, context)
         return
     operand, indices, updates = operation.operands
     target = context.layout(operation.result)
     _, current = context.values[updates]
-    windows = dimensions_of.fields.get("update_window_dims", ())
-    vector = dimensions_of.fields.get("index_vector_dim", 0)
+    windows = dimensions_of.integers("update_window_dims")
+    vector = dimensions_of.integer("index_vector_dim")
     dimensions = [() if index in windows else axes for index, axes in enumerate(current.dimensions)]
     of_indices = [axes for index, axes in enumerate(dimensions) if index not in windows]
     if vector < tensor_type(indices).rank:
@@ -367,10 +367,10 @@ def _neutral(combination: str, type: TensorType) -> Any:
 
 def _dot_general(operation: Operation, context: Context) -> None:
     """Devices along divided contracted dimensions have terms of the product."""
-    fields = operation.attributes["dot_dimension_numbers"]
-    assert isinstance(fields, StructAttribute)
-    batching = [fields.fields.get(f"{side}_batching_dimensions", ()) for side in ("lhs", "rhs")]
-    contracting = [fields.fields.get(f"{side}_contracting_dimensions", ()) for side in ("lhs", "rhs")]
+    numbers = operation.attributes["dot_dimension_numbers"]
+    assert isinstance(numbers, StructAttribute)
+    batching = [numbers.integers(f"{side}_batching_dimensions") for side in ("lhs", "rhs")]
+    contracting = [numbers.integers(f"{side}_contracting_dimensions") for side in ("lhs", "rhs")]
     target = context.layout(operation.result)
     contracted = _contracted_axes(operation, context, contracting, target)
     results = list(target.dimensions)
@@ -428,7 +428,7 @@ def _handed_on(operation: Operation, context: Context) -> None:
 def _integers(operation: Operation, name: str) -> tuple[int, ...]:
     attribute = operation.attributes[name]
     assert isinstance(attribute, DenseArrayAttribute)
-    return attribute.values
+    return tuple(map(int, attribute.values))
 
 
 def _integer(operation: Operation, name: str) -> int:

@@ -10,10 +10,9 @@ import numpy as np
 
 from ..errors import NimbleError
 from ..inputs import as_array
-from ..types import element_type_of
+from ..types import Array, DType, element_type_of
 from .element_types import element_type_named
 from .failures import broken
-from .tape import Array
 
 
 def array_of(value: Any, what: str, pattern: str) -> Array:
@@ -79,11 +78,11 @@ def _module_of(value: object) -> Any:
     return sys.modules.get(type(value).__module__.partition(".")[0])
 
 
-def _is_supported_by_dlpack(dtype: np.dtype[Any]) -> bool:
+def _is_supported_by_dlpack(dtype: DType) -> bool:
     """Whether NumPy supports an element type through DLPack, which it does not for those of ml_dtypes."""
     return dtype.isbuiltin == 1
 
 
-def _carrier(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _carrier(dtype: DType) -> DType:
     """The integer type that carries the bits of an element type."""
     return np.dtype(np.int16 if dtype.itemsize == 2 else np.uint8)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-from ..types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, ElementType, element_type_of
+from ..types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, DType, ElementType, element_type_of
 from .failures import broken
 
 BOOL: Final = ELEMENT_TYPES["i1"]
@@ -60,7 +60,7 @@ def get_int_or_float_bit_width(dtype: Any) -> int:
     return element_type.width
 
 
-def get_int_type(bit_width: int) -> np.dtype[Any]:
+def get_int_type(bit_width: int) -> DType:
     """The signed integer type of a number of bits.
 
     Raises:

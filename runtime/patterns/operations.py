@@ -17,13 +17,14 @@ from ..types import (
     ELEMENT_TYPES,
     INTEGER,
     SIGNED,
+    Array,
     ElementType,
     TensorType,
     describe_categories,
     storage_range,
 )
 from .failures import broken
-from .tape import Array, Shape, Tape, Value
+from .tape import Shape, Tape, Value
 
 _WIDE_FLOATS: Final = frozenset(ELEMENT_TYPES[name] for name in ("f32", "f64", "bf16"))
 _SMALL: Final = 1 << 53

@@ -13,7 +13,7 @@ from ..frontend import parse_type
 from ..ir import Module
 from ..lru_cache import LRUCache
 from ..options import Options
-from ..types import ElementType, TensorType
+from ..types import Array, ElementType, TensorType
 from .arrays import array_of, as_array_of, library_of
 from .calls import Calls
 from .element_types import element_type_named, is_number
@@ -21,7 +21,7 @@ from .failures import broken
 from .modules import module_of
 from .operands import to_traced, value_of
 from .snapshots import KNOWN, Snapshot, globals_of, snapshot
-from .tape import Array, Tape, Value, active_tape
+from .tape import Tape, Value, active_tape
 from .traced import Traced
 
 MAX_CACHED_PROGRAMS: Final = 256

@@ -9,15 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 from types import TracebackType
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from ..ir import DenseElementsAttribute
-from ..types import ElementType, TensorType, element_type_of
+from ..types import Array, ElementType, TensorType, element_type_of
 from .failures import broken
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
 INPUT: Final = "input"

@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from ..types import DType
 from . import functions, movement
 from .failures import unsupported
 from .tape import Value
@@ -101,7 +102,7 @@ class Traced(Value):
         return apply_torch(function, args, kwargs or {})
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """NumPy's form of the element type."""
         return self.element_type.dtype
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from ..ir.record import Record
+from ..types import Array
 from .buffer_uses import FLAT_VIEWS, STRIDED_VIEWS
 from .plan import Plan, Step, all_steps
 
@@ -71,7 +71,7 @@ def memory_use(plan: Plan, donated: Collection[int] = (), counts_scratch: bool =
     )
 
 
-def _held_bytes(array: np.ndarray[Any, Any]) -> int:
+def _held_bytes(array: Array) -> int:
     """The memory that an array shows; what it repeats counts once."""
     sizes = [size for size, stride in zip(array.shape, array.strides, strict=True) if stride]
     return math.prod(sizes) * array.itemsize if array.size else 0

@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from ..kernels.launch.spans import Span
+from ..types import Array
 from .chrome_trace import Interval, events
 from .machine import Machine
 
@@ -86,8 +85,8 @@ class Profile:
     steps: Sequence[StepFigures]
     spans: Sequence[Span]
     machine: Machine
-    step_numbers: np.ndarray[Any, Any] = field(repr=False)
-    step_times: np.ndarray[Any, Any] = field(repr=False)
+    step_numbers: Array = field(repr=False)
+    step_times: Array = field(repr=False)
     thread: int = 0
 
     @property

@@ -45,7 +45,7 @@ def _elements(type: TensorType) -> int:
 
 
 def _contracted_size(lhs: TensorType, dot: StructAttribute) -> int:
-    dimensions = dot.fields.get("lhs_contracting_dimensions", ())
+    dimensions = dot.integers("lhs_contracting_dimensions")
     return math.prod([lhs.shape[dimension] for dimension in dimensions])
 
 
@@ -54,7 +54,7 @@ def _convolution(attributes: Mapping[str, Attribute], kernel: TensorType, result
     numbers = attributes.get("dimension_numbers")
     if not isinstance(numbers, StructAttribute):
         return 0
-    features: int = kernel.shape[numbers.fields["kernel_output_feature_dimension"]]
+    features = kernel.shape[numbers.integer("kernel_output_feature_dimension")]
     groups = attributes.get("batch_group_count")
     batch_groups = groups.value if isinstance(groups, IntegerAttribute) else 1
     return _elements(result) * kernel.size // max(features, 1) // max(batch_groups, 1)

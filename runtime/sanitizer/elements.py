@@ -9,11 +9,11 @@ import numpy as np
 
 from ..ir import Value
 from ..ops.elementwise import conversion
-from ..ops.framework.declaration import Array, Op
+from ..ops.framework.declaration import Op
 from ..ops.numerics import element_types
 from ..ops.numerics.quantization import dequantizer
 from ..ops.numerics.quantized_operation import expressed_view
-from ..types import AnyElementType, QuantizedType, TensorType, storage_range
+from ..types import AnyElementType, Array, QuantizedType, TensorType, storage_range
 from . import open_elements
 from .findings import Violation
 from .open_elements import aligned_pair

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.framework.declaration import Array, Op
+from ..ops.framework.declaration import Op
 from ..ops.framework.rules import constant_operand, with_actual_shapes
 from ..ops.indexing import index_space
 from ..ops.indexing.dynamic_slice import DynamicSlice, DynamicUpdateSlice, TorchIndexSelect
@@ -16,7 +16,7 @@ from ..ops.indexing.gather import GatherRules
 from ..ops.indexing.scatter import Scatter
 from ..ops.internal.whole_windows import starts_outside
 from ..options import Ordering
-from ..types import TensorType
+from ..types import Array, TensorType
 from .elements import Inspect, first_index, index_text, number
 from .findings import Violation
 

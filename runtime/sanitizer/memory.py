@@ -17,13 +17,14 @@ from ..ir import Function, Operation
 from ..ops.control.control import OptimizationBarrier
 from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.custom_calls.targets import SHARDING_ANNOTATIONS
-from ..ops.framework.declaration import Array, Op
+from ..ops.framework.declaration import Op
 from ..ops.framework.rules import with_actual_shapes
 from ..ops.framework.verify import view_of
 from ..ops.indexing.scatter import Scatter
 from ..ops.reduction.bodies import overwrites
 from ..ops.shape.dynamic_shapes import ReadsSizes, SetDimensionSize
 from ..ops.shape.tuples import GetTupleElement, Tuple
+from ..types import Array
 from .elements import first_index, index_text, number
 from .findings import Violation
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..ops.elementwise.base import Elementwise
-from ..ops.framework.declaration import Array, Op
+from ..ops.framework.declaration import Op
 from ..ops.reduction.bodies import monoid
-from ..types import COMPLEX, FLOAT, TensorType
+from ..types import COMPLEX, FLOAT, Array, TensorType
 from .elements import Inspect, first_index, index_text, number
 from .findings import Violation
 

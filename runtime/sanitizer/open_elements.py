@@ -13,10 +13,10 @@ import numpy as np
 
 from ..ops.chlo.broadcast import BroadcastBinary
 from ..ops.elementwise import arithmetic, bitwise, conversion
-from ..ops.framework.declaration import Array, Op
+from ..ops.framework.declaration import Op
 from ..ops.numerics import element_types
 from ..ops.numerics.broadcast_shapes import broadcast_pair
-from ..types import COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, storage_range
+from ..types import COMPLEX, FLOAT, INTEGER, SIGNED, Array, ElementType, storage_range
 
 Marks = Callable[[Sequence[Any]], Array | None]
 

@@ -14,7 +14,7 @@ from ..ir import Block, Builder, Function, Module, Operation, Region, captured_v
 from ..ops.control.control import Case, If, While
 from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.custom_calls.targets import BUILT_IN
-from ..ops.framework.declaration import Array, Op
+from ..ops.framework.declaration import Op
 from ..ops.framework.verify import TERMINATORS, view_of
 from ..ops.indexing.scatter import Scatter
 from ..ops.internal.whole_windows import exclude_partial_windows, may_drop_windows
@@ -25,7 +25,7 @@ from ..options import Options
 from ..plan import Implementation, Plan, Prepared, choose, lower
 from ..plan.implementations.run_time_types import has_unknown_sizes
 from ..specialize import Budget, bind
-from ..types import Type
+from ..types import Array, Type
 from . import elements, indices
 from .elements import Inspect
 from .findings import Finding, Findings, Violation

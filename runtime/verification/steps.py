@@ -19,9 +19,7 @@ import numpy as np
 from ..errors import ExecutionError
 from ..plan import Plan, Prepared, Step
 from ..plan.buffer_uses import BufferUses, buffer_uses
-from ..types import TupleValue
-
-Array = np.ndarray[Any, Any]
+from ..types import Array, TupleValue
 
 MAX_BYTES: Final = 1 << 22
 """Of a larger array the checksum is that of as many bytes, from its beginning and its end."""

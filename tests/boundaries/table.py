@@ -43,8 +43,8 @@ runtime/codegen/regions/sort.py:_NO_INSERTION
 runtime/codegen/llvm/values.py:_*
 runtime/explorer/differences.py:NO_DISTANCE
 runtime/explorer/responsibility.py:FAILURE
-runtime/frontend/bytecode.py:_NOT_INSTALLED
-runtime/frontend/bytecode.py:_MALFORMED
+runtime/frontend/jaxlib_modules.py:NOT_INSTALLED
+runtime/frontend/jaxlib_modules.py:MALFORMED
 runtime/ops/testing/array_files.py:_NUMPY_OWN
 runtime/ops/custom_calls/custom_call.py:TYPED_FFI
 runtime/ops/numerics/result_accuracy.py:*

@@ -172,7 +172,7 @@ def test_resources() -> None:
         ('dense<"0x012"> : tensor<2xi8>', "4 hexadecimal digits"),
         ('dense<"0x0g02"> : tensor<2xi8>', "hexadecimal digit"),
         ('dense<"0x0102> : tensor<2xi8>', "ends the string"),
-        ("dense<1> : tensor<?xi8>", "sizes are all known"),
+        ("dense<1> : tensor<?xi8>", "static sizes"),
         ("dense<> : tensor<2xi8>", "2 elements"),
         ("dense<0> : tensor<9223372036854775807xi64>", "more elements than memory"),
         ("dense<[0]> : tensor<99999999x99999999xi8>", "9999999800000001 elements"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.errors import ParseError, UnsupportedError
-from nimblehlo.frontend import bytecode
+from nimblehlo.frontend import bytecode, jaxlib_modules
 from nimblehlo.frontend.loader import load_ir
 from nimblehlo.ir.fingerprint import fingerprint
 
@@ -99,13 +99,14 @@ def test_objects_and_bytecode(tmp_path: Path) -> None:
 
 
 def test_without_jaxlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bytecode, "_READER", f"import sys; sys.exit({bytecode._NOT_INSTALLED})")
+    script = f"import sys; sys.exit({jaxlib_modules.NOT_INSTALLED})"
+    monkeypatch.setattr(bytecode, "_READER_ARGUMENTS", ("-c", script))
     with pytest.raises(UnsupportedError, match=r"nimblehlo\[jax\]"):
         load_ir(b"ML\xefR rest")
 
 
 def test_a_reader_that_dies_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bytecode, "_READER", "import os; os.abort()")
+    monkeypatch.setattr(bytecode, "_READER_ARGUMENTS", ("-c", "import os; os.abort()"))
     with pytest.raises(ParseError, match="malformed bytecode"):
         load_ir(b"ML\xefR rest")
 

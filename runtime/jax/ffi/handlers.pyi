@@ -1,7 +1,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
+from ...types import Array, DType
 
 ARRAY: Final[int]
 DICTIONARY: Final[int]
@@ -23,8 +23,8 @@ class HandlerCall:
         handlers: Sequence[int],
         operands: Sequence[tuple[int, tuple[int, ...]]],
         results: Sequence[tuple[int, tuple[int, ...]]],
-        arrays: Sequence[tuple[Sequence[int], np.dtype[Any]]],
+        arrays: Sequence[tuple[Sequence[int], DType]],
         attributes: Sequence[tuple[bytes, int, Any]],
         aliases: Mapping[int, int],
     ) -> None: ...
-    def __call__(self, *inputs: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]: ...
+    def __call__(self, *inputs: Array) -> tuple[Array, ...]: ...

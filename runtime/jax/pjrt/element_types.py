@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-
-from ...types import ELEMENT_TYPES
+from ...types import ELEMENT_TYPES, DType
 
 NAMES: Final = (
     None,
@@ -46,7 +44,7 @@ NAMES: Final = (
 )
 """The specification's names in the order of PJRT's element types; None for tokens and one-bit integers."""
 
-DTYPES: Final[list[np.dtype[Any] | None]] = [
+DTYPES: Final[list[DType | None]] = [
     None if name is None else ELEMENT_TYPES[name].dtype for name in NAMES
 ]
 

@@ -16,8 +16,8 @@ from ...errors import UnsupportedError
 from ...ir import Attribute, FunctionAttribute, Module, Operation, StringAttribute, Value
 from ...ir.sharding import Mesh, ShardingPerValue, TensorSharding
 from ...ops.custom_calls.host_functions import FUNCTION, PARTITIONED_TARGET
-from ...types import TensorType, Type
-from .shards import Array, Shards
+from ...types import Array, TensorType, Type
+from .shards import Shards
 
 _PIPELINE = "builtin.module(sdy-propagation-pipeline)"
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ...errors import UnsupportedError
 from ...ir.sharding import AxisRef, Mesh, TensorSharding
 from ...ops.collectives.manual import combined_terms
+from ...types import Array
 from . import wire
 
-Array = np.ndarray[Any, Any]
 Slices = tuple[slice, ...]
 
 _KIND, _TILE_DIMENSIONS, _TILE_DEVICES, _REPLICATES_LAST, _SUBGROUP_KINDS = 1, 3, 4, 6, 8

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...types import BOOLEAN, DYNAMIC, PLAIN, TENSOR, QuantizedType, TensorType, Type
+from ...types import BOOLEAN, DYNAMIC, PLAIN, TENSOR, Array, QuantizedType, TensorType, Type
 from ..elementwise import arithmetic, bitwise, comparison
 from ..elementwise.base import Elementwise
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, Enum
-from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint, declare
+from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint, declare
 from ..numerics.element_types import Function
 from . import elementwise as chlo
 

@@ -21,6 +21,7 @@ from ...types import (
     FLOAT,
     INTEGER,
     PLAIN,
+    Array,
     ElementType,
     TensorType,
     Type,
@@ -28,7 +29,7 @@ from ...types import (
 from ..elementwise.base import Elementwise
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint, declare
+from ..framework.declaration import Attribute, Op, Operand, Result, constraint, declare
 from ..numerics import complex_functions, element_types, real_functions
 from ..numerics import special_functions as special
 from ..numerics.element_types import Function

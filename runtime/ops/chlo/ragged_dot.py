@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...types import INTEGER, PLAIN
+from ...types import INTEGER, PLAIN, Array
 from ..contraction.base import DotDimensions, same_kind
 from ..contraction.matmul import PRECISION_CONFIG
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
-from ..framework.declaration import Array, Attribute, Operand, Result, constraint
+from ..framework.declaration import Attribute, Operand, Result, constraint
 
 _NUMBERS = "ragged_dot_dimension_numbers"
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ...types import DYNAMIC, PLAIN, TensorType, Type
+from ...types import DYNAMIC, PLAIN, Array, TensorType, Type
 from ..framework import rules
 from ..framework.attribute_kinds import BOOL, I64
-from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
 
 
 class Scan(Op, name="chlo.scan", assembly="custom(scan)"):

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...types import PLAIN, QUANTIZED_PER_TENSOR, QuantizedType, TensorType
+from ...types import PLAIN, QUANTIZED_PER_TENSOR, Array, QuantizedType, TensorType
 from ..framework import rules
-from ..framework.declaration import Array, Constraint, Op
+from ..framework.declaration import Constraint, Op
 from .process_grid import ONE_PROCESS, Grid, GroupMode, ProcessGroup, ProcessId
 from .replica_groups import ReplicaGroups
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ...errors import ExecutionError
-from ...types import ELEMENT_TYPES, TENSOR, TOKEN, UNSIGNED, TensorType, TokenType, Type
+from ...types import ELEMENT_TYPES, TENSOR, TOKEN, UNSIGNED, Array, TensorType, TokenType, Type
 from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64, PADDING, STRING
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .base import Communicating
 from .movement import Pairs
 from .process_grid import Grid

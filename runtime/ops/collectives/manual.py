@@ -21,9 +21,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...ir.sharding import AxisRef, ManualAxes, Mesh, ShardingPerValue, TensorSharding
-from ...types import ANY
+from ...types import ANY, Array, DType
 from ..framework.attribute_kinds import BOOL, DialectData
-from ..framework.declaration import Array, Attribute, Operand, Region, Result
+from ..framework.declaration import Attribute, Operand, Region, Result
 from .base import Joint, Results
 from .process_grid import Grid, ProcessGroup, ProcessId
 
@@ -184,7 +184,7 @@ def combined_terms(terms: Sequence[Array], reduction: str) -> Array:
     return values[0].astype(dtype, copy=False)
 
 
-def accumulator_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def accumulator_dtype(dtype: DType) -> DType:
     """In which type terms are combined."""
     is_narrow_float = dtype.itemsize < 4 and (dtype.kind == "f" or "float" in dtype.name)
     return np.dtype(np.float32) if is_narrow_float else dtype

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...errors import ExecutionError
-from ...types import DYNAMIC, ELEMENT_TYPES, TensorType, Type
+from ...types import DYNAMIC, ELEMENT_TYPES, Array, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, I64, PADDING
-from ..framework.declaration import Array, Attribute, Operand, Result, constraint
+from ..framework.declaration import Attribute, Operand, Result, constraint
 from .base import (
     TENSORS,
     Collective,

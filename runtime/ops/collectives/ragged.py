@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from ...errors import ExecutionError
-from ...types import DYNAMIC, INTEGER, PLAIN, TensorType, Type
+from ...types import DYNAMIC, INTEGER, PLAIN, Array, TensorType, Type
 from ..framework import rules
 from ..framework.attribute_kinds import I64
-from ..framework.declaration import Array, Attribute, Operand, Result, constraint
+from ..framework.declaration import Attribute, Operand, Result, constraint
 from .base import Collective, Member, Results, ids_cover_range, unique_ids
 from .replica_groups import REPLICA_GROUPS
 

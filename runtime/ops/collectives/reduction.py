@@ -17,11 +17,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from ...types import DYNAMIC, TensorType, Type
+from ...types import DYNAMIC, Array, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import (
-    Array,
     Attribute,
     Constraint,
     Evaluate,

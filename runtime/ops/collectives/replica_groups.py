@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ...ir import Attribute, DenseElementsAttribute, OpaqueAttribute, StructAttribute, SymbolAttribute
+from ...ir.attributes import FieldValue
 from ...ir.sharding import AxisRef, Mesh, MeshAxis, SubAxis
 from ...types import ELEMENT_TYPES, TensorType
 from ..framework.attribute_kinds import AttributeKind, array_of
@@ -98,32 +99,35 @@ def _groups_of_axes(fields: Mapping[str, Any]) -> ReplicaGroups:
     return ReplicaGroups(mesh_groups(_mesh(mesh.fields), axes))
 
 
-def _mesh(fields: Mapping[str, Any]) -> Mesh:
+def _mesh(fields: Mapping[str, FieldValue]) -> Mesh:
     axes = fields.get("axes")
     if not isinstance(axes, tuple):
         raise ValueError("must have a mesh with axes")
     mesh_axes = []
     for axis in axes:
         named = axis.fields if isinstance(axis, StructAttribute) else {}
-        if not isinstance(named.get("name"), str) or not isinstance(named.get("size"), int):
+        name, size = named.get("name"), named.get("size")
+        if not isinstance(name, str) or not isinstance(size, int):
             raise ValueError("must have a mesh whose axes each have a name and a size")
-        mesh_axes.append(MeshAxis(named["name"], named["size"]))
+        mesh_axes.append(MeshAxis(name, size))
     devices = fields.get("device_ids", ())
     if isinstance(devices, DenseElementsAttribute):
         devices = tuple(devices.array.reshape(-1).tolist())
-    if not isinstance(devices, tuple) or not all(type(device) is int for device in devices):
+    listed = devices if isinstance(devices, tuple) else (None,)
+    device_ids = [device for device in listed if type(device) is int]
+    if len(device_ids) != len(listed):
         raise ValueError("must have a mesh whose device_ids are a constant of i64")
-    mesh = Mesh(tuple(mesh_axes), devices)
+    mesh = Mesh(tuple(mesh_axes), tuple(device_ids))
     if min([axis.size for axis in mesh_axes], default=1) < 1 or len(mesh.sizes) != len(mesh_axes):
         raise ValueError(
             f"has the mesh {mesh.body()}, whose axes must have different names and sizes above 0"
         )
-    if devices and sorted(devices) != list(range(mesh.total_size)):
+    if device_ids and sorted(device_ids) != list(range(mesh.total_size)):
         raise ValueError(f"has the mesh {mesh.body()}, whose device_ids must be 0 to {mesh.total_size - 1}")
     return mesh
 
 
-def _axes(fields: Mapping[str, Any]) -> list[AxisRef]:
+def _axes(fields: Mapping[str, FieldValue]) -> list[AxisRef]:
     axes = fields.get("axes")
     if not isinstance(axes, tuple):
         raise ValueError("must have axes")

@@ -20,12 +20,13 @@ from ...types import (
     INTEGER,
     QUANTIZED_PER_AXIS,
     QUANTIZED_PER_TENSOR,
+    Array,
     QuantizedType,
     TensorType,
     Type,
 )
 from ..framework import constraints, rules
-from ..framework.declaration import Array, Constraint, Op
+from ..framework.declaration import Constraint, Op
 from .float_matmul import contracted, contraction_of, have_threads, k_block_of
 from .low_precision_matmul import suits
 from .matmul import Multiply, computed_float, is_narrow

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...types import FLOAT, INTEGER, PLAIN, QUANTIZED, QUANTIZED_PER_TENSOR, ElementType
+from ...types import FLOAT, INTEGER, PLAIN, QUANTIZED, QUANTIZED_PER_TENSOR, Array, ElementType
 from ..framework import rules
 from ..framework.attribute_kinds import DIMENSIONS, PADDING
-from ..framework.declaration import Array, Attribute, Op, Operand, constraint
+from ..framework.declaration import Attribute, Op, Operand, constraint
 from ..numerics.element_types import converter
 from ..reduction.window_geometry import Window
 from .convolution_algorithms import by_loops, grouped, multiplied, scaled, ungrouped

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...kernels.convolution import convolution
-from ..framework.declaration import Array
+from ...types import Array, DType
 from ..reduction.window_geometry import Window, window_positions
 from .matmul import Multiply, is_narrow
 
@@ -74,7 +74,7 @@ def _prepare(
     shapes: Sequence[Sequence[int]],
     axes: Sequence[convolution.Axis],
     numbers: convolution.DimensionNumbers,
-    dtype: np.dtype[Any],
+    dtype: DType,
     groups: tuple[int, int],
     threads: int | None,
     is_rhs_constant: bool = False,
@@ -170,7 +170,7 @@ def multiplied(
     windows: Sequence[Window],
     counts: Sequence[int],
     multiply: Multiply,
-    dtype: np.dtype[Any],
+    dtype: DType,
 ) -> Array:
     """The convolution as products of matrices whose rows are windows.
 

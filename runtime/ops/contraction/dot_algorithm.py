@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ...types import ELEMENT_TYPES, TF32, ElementType
-from ..framework.declaration import Array
+from ...types import ELEMENT_TYPES, TF32, Array, ElementType
 from ..numerics.element_types import carrier, converter
 from .float_matmul import contracted
 

@@ -19,13 +19,14 @@ from ...types import (
     PLAIN,
     QUANTIZED,
     QUANTIZED_PER_TENSOR,
+    Array,
     QuantizedType,
     TensorType,
     Type,
 )
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, FLOAT_TYPE, I64, STRING
-from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint
+from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
 from ..numerics.element_types import carrier, rounding
 from . import dot_algorithm
 from .base import Contraction, DotDimensions, QuantizedContraction, precision_config_size, same_kind

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import COMPLEX, DYNAMIC, FLOAT, ElementType, TensorType, Type
+from ...types import COMPLEX, DYNAMIC, FLOAT, Array, ElementType, TensorType, Type
 from ..framework.attribute_kinds import DIMENSIONS, Enum
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.rules import same_shape, shape_text, shapes_agree, sizes_agree
 from ..numerics.element_types import complex_type, real_type
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from ..framework.declaration import Array
+from ...types import Array
 from ..numerics.broadcast_shapes import broadcast_shapes
 
 Product = Callable[..., Array]

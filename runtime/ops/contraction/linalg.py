@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import COMPLEX, DYNAMIC, FLOAT, QUANTIZED_PER_TENSOR, TensorType
+from ...types import COMPLEX, DYNAMIC, FLOAT, QUANTIZED_PER_TENSOR, Array, TensorType
 from ..framework import constraints
 from ..framework.attribute_kinds import BOOL, Enum
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.rules import first, shape_text, shapes_agree, sizes_agree
 from ..numerics.decompositions import PreparedCall, native_call_by_kernel, uses_kernels
 from ..numerics.element_types import carrier

@@ -11,12 +11,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from ...types import ELEMENT_TYPES, FLOAT, ElementType
-from ..framework.declaration import Array
+from ...types import ELEMENT_TYPES, FLOAT, Array, DType, ElementType
 from ..numerics.element_types import converter
 
 _BF16: Final = ELEMENT_TYPES["bf16"]
@@ -102,7 +101,7 @@ def narrow_multiplier(
 def prepared(
     lhs: Sequence[int],
     rhs: Sequence[int],
-    result: np.dtype[Any],
+    result: DType,
     threads: int | None,
     implementation: str | None = None,
 ) -> Callable[[Array, Array], Array | None] | None:

@@ -17,9 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, ElementType, storage_range
+from ...types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, Array, ElementType, storage_range
 from ..framework.attribute_kinds import ArrayOf, Enum
-from ..framework.declaration import Array
 from ..numerics.element_types import carrier, converter, rounding
 from .float_matmul import complex_product, contracted, reads_bf16
 from .low_precision_matmul import are_served, has_order_of_f32, narrow_multiplier

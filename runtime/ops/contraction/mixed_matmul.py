@@ -18,8 +18,8 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from ...ir import Operation
-from ...types import BOOLEAN, COMPLEX, FLOAT, INTEGER, ElementType, QuantizedType, TensorType
-from ..framework.declaration import Array, Op
+from ...types import BOOLEAN, COMPLEX, FLOAT, INTEGER, Array, ElementType, QuantizedType, TensorType
+from ..framework.declaration import Op
 from ..framework.verify import view_of
 from ..numerics.element_types import converter
 from .matmul import Multiply, is_narrow, multiplier

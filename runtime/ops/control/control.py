@@ -18,13 +18,14 @@ from ...types import (
     TOKEN,
     TOKEN_VALUE,
     TUPLE,
+    Array,
     FunctionType,
     TensorType,
     TokenType,
     Type,
 )
 from ..framework.attribute_kinds import SYMBOL
-from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.rules import all_types_agree, first, function_type_is
 
 VALUE: Final = TENSOR | TOKEN | TUPLE | BUFFER

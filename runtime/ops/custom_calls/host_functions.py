@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...ir import DictionaryAttribute, FunctionAttribute, IntegerAttribute, Module, StringAttribute
-from ...types import TOKEN_VALUE, TokenType
+from ...types import TOKEN_VALUE, Array, TokenType
 from .user_functions import call_user
 from .view import CustomCallView
 
@@ -74,7 +74,7 @@ def run(view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
     )
 
 
-class Buffer(np.ndarray[Any, Any]):
+class Buffer(Array):
     """An array with the additional attribute of JAX's buffers."""
 
     @property

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import ELEMENT_TYPES, TensorType
-from ..framework.declaration import Array
+from ...types import ELEMENT_TYPES, Array, TensorType
 from ..framework.rules import first, same_element_type, same_shape, shapes_agree
 from ..numerics.decompositions import PreparedCall, native_call_by_kernel, uses_kernels
 from ..numerics.fortran import Call, Procedure

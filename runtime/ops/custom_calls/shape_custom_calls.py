@@ -18,10 +18,10 @@ import numpy as np
 
 from ...errors import VerifyError
 from ...ir import DenseElementsAttribute, DictionaryAttribute, Operation
-from ...types import BOOLEAN, FLOAT, INTEGER, PLAIN, UNSIGNED, TensorType, Type
+from ...types import BOOLEAN, FLOAT, INTEGER, PLAIN, UNSIGNED, Array, TensorType, Type
 from ..framework import rules
 from ..framework.attribute_kinds import Enum
-from ..framework.declaration import Array, Attribute, Op, Operand, Region, Result, lookup
+from ..framework.declaration import Attribute, Op, Operand, Region, Result, lookup
 from ..framework.verify import view_of
 from ..shape.random import RngAlgorithm
 from ..shape.static_forms import STATIC_FORMS, constant_sizes, operand_positions, static_operation

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import TensorType
+from ...types import Array, TensorType
 from ..framework import rules
-from ..framework.declaration import Array
 from .view import CustomCallView
 
 TARGET: Final = "cpu_csr_sparse_dense_ffi"

@@ -13,8 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...ir import FunctionAttribute, Operation, StringAttribute
-from ...types import BOOLEAN, INTEGER, TensorType
-from ..framework.declaration import Array
+from ...types import BOOLEAN, INTEGER, Array, TensorType
 from ..framework.rules import all_types_agree
 from ..numerics.decompositions import PreparedCall
 from ..numerics.fortran import Call

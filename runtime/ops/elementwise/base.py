@@ -17,13 +17,14 @@ from ...types import (
     INTEGER,
     PLAIN,
     QUANTIZED_PER_TENSOR,
+    Array,
     ElementType,
     QuantizedType,
     TensorType,
     Type,
 )
 from ..framework import constraints, rules
-from ..framework.declaration import Array, Attribute, Op, Operand, Result
+from ..framework.declaration import Attribute, Op, Operand, Result
 from ..numerics import element_types
 from ..numerics.element_types import Function
 from ..numerics.real_functions import NativeFunction, RealFunction

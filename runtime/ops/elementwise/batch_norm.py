@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import FLOAT, QUANTIZED_PER_TENSOR, TensorType, Type
+from ...types import FLOAT, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints
 from ..framework.attribute_kinds import F32, I64
-from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result
+from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
 from ..framework.rules import sizes_agree
 from ..numerics.element_types import carrier
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...types import BOOLEAN, ELEMENT_TYPES, INTEGER, ElementType
-from ..framework.declaration import Array, Operand, Result
+from ...types import BOOLEAN, ELEMENT_TYPES, INTEGER, Array, ElementType
+from ..framework.declaration import Operand, Result
 from ..numerics import element_types
 from ..numerics.element_types import Function
 from .base import Binary, Unary

@@ -21,6 +21,8 @@ from ...types import (
     QUANTIZED_PER_TENSOR,
     TENSOR,
     AnyElementType,
+    Array,
+    DType,
     ElementType,
     QuantizedType,
     TensorType,
@@ -28,7 +30,7 @@ from ...types import (
 )
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import I32
-from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint
+from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
 from ..numerics import element_types
 from ..numerics.element_types import Function
 from ..numerics.quantization import by_table, dequantizer, quantizer
@@ -153,7 +155,7 @@ def _precision_reducer(element_type: ElementType, exponent_bits: int, mantissa_b
     return reduce
 
 
-def _code(value: Any, dtype: np.dtype[Any]) -> int:
+def _code(value: Any, dtype: DType) -> int:
     """The bits of a positive value."""
     return int(np.asarray(value).astype(dtype).view(f"u{dtype.itemsize}"))
 

@@ -26,7 +26,7 @@ from ...ir import (
     TypeAttribute,
     UnitAttribute,
 )
-from ...types import ELEMENT_TYPES, FLOAT, ElementType, TensorType
+from ...types import ELEMENT_TYPES, FLOAT, Array, ElementType, TensorType
 
 _MAX_ELEMENTS: Final = 1 << 16
 """Maximum number of elements of a constant that is read as a list."""
@@ -54,7 +54,7 @@ class AttributeKind(ABC):
         return ValueError(f"must be {self.description}, but is {type(attribute).__name__}")
 
 
-def array_of(attribute: Attribute, rank: int, dtype: Any) -> np.ndarray[Any, Any] | None:
+def array_of(attribute: Attribute, rank: int, dtype: Any) -> Array | None:
     """The array of a ``dense`` attribute of that rank and element type, None for any other attribute.
 
     ValueError where it is far longer than any list of dimensions: a splat can have any size.

@@ -29,12 +29,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import new_class
 from typing import Any, ClassVar, Final, TypeVar
 
-import numpy as np
-
 from ...errors import ExecutionError, NimbleError, UndefinedBehaviorError, UnsupportedError, VerifyError
 from ...ir import DenseElementsAttribute, Operation
 from ...ir import Region as IrRegion
 from ...options import Ordering
+from ...types import Array as Array
 from ...types import Type
 from .attribute_kinds import SEGMENT_SIZES
 from .fields import Attribute as Attribute
@@ -46,7 +45,6 @@ from .fields import Result as Result
 from .fields import constraint as constraint
 from .op_registry import MODULE_OF_OPERATION
 
-Array = np.ndarray[Any, Any]
 AnyError = TypeVar("AnyError", bound=NimbleError)
 Evaluate = Callable[..., tuple[Any, ...]]
 """A region as `reference` sees it: arrays in, a tuple of arrays out."""

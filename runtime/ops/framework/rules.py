@@ -6,7 +6,7 @@ Sizes that are not known yet (DYNAMIC) agree with every size: the constraint is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ...types import (
     INTEGER,
     QUANTIZED_PER_AXIS,
     AnyElementType,
+    Array,
     ElementType,
     FunctionType,
     QuantizedType,
@@ -288,7 +289,7 @@ def _same_baseline(a: TensorType, b: TensorType) -> bool:
     return x == y
 
 
-def constant_operand(operation: Operation, position: int) -> np.ndarray[Any, Any] | None:
+def constant_operand(operation: Operation, position: int) -> Array | None:
     """The value of an operand that a constant defines, None for any other."""
     owner = operation.operands[position].owner
     if isinstance(owner, Operation) and owner.name == "stablehlo.constant":
@@ -308,7 +309,7 @@ def require(op: Op, reason: str | None, label: str | None = None) -> None:
         raise op.failure(reason, label)
 
 
-def with_actual_shapes(op: AnyOp, operands: Sequence[np.ndarray[Any, Any]]) -> AnyOp:
+def with_actual_shapes(op: AnyOp, operands: Sequence[Array]) -> AnyOp:
     """A view of the same operation whose operands have the shapes of these arrays."""
     view = object.__new__(type(op))
     view.__dict__.update(op.__dict__)
@@ -337,7 +338,7 @@ def judge(op: Op) -> None:
         require(op, reason, label)
 
 
-def judge_unknown_sizes(op: Op, *operands: np.ndarray[Any, Any]) -> None:
+def judge_unknown_sizes(op: Op, *operands: Array) -> None:
     """Judge all constraints with the operands' actual sizes where verification did not know them all.
 
     Raises:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Type
+from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .index_space import as_indices
 from .sliding import SlidingWindow
 

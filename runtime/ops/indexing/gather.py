@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Type
+from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, I64
-from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result
+from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
 from ..shape.dynamic_shapes import RunTimeShaped
 from . import index_space
 from .index_space import IndexedWindows

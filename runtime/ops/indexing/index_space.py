@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...types import DYNAMIC, TensorType
+from ...types import DYNAMIC, Array, TensorType
 from ..framework import constraints, rules
-from ..framework.declaration import Array, Constraint
+from ..framework.declaration import Constraint
 
 LARGEST_INDEX = np.iinfo(np.int64).max
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR
+from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, I64
-from ..framework.declaration import Array, Attribute, Evaluate, Operand, Region, Result, constraint
+from ..framework.declaration import Attribute, Evaluate, Operand, Region, Result, constraint
 from . import index_space
 from .scatter_rules import Destinations, ScatterRules
 

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ...types import ElementType, TensorType, Type
-from ..framework.declaration import Array, Evaluate, Op
+from ...types import Array, DType, ElementType, TensorType, Type
+from ..framework.declaration import Evaluate, Op
 from ..numerics.element_types import rounding
 from ..reduction.bodies import overwrites, vectorize_region
 from ..reduction.vectorize_region import Arrays, Body, Reducer
@@ -77,7 +77,7 @@ class ScatterRules(Op):
         return None if self._wider_reducer is None else self._wider_reducer.combine
 
     @property
-    def accumulators(self) -> Sequence[np.dtype[Any]]:
+    def accumulators(self) -> Sequence[DType]:
         """The NumPy types that results have while updates are applied: each is rounded, if not in f64."""
         reducer = self._wider_reducer
         return [result.dtype for result in self.results] if reducer is None else reducer.dtypes

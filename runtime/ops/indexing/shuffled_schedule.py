@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from ..framework.declaration import Array
+from ...types import Array
 
 STRIDES: Final = np.array(
     [

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...ir import Operation
-from ...types import INTEGER, PLAIN, TensorType
+from ...types import INTEGER, PLAIN, Array, DType, TensorType
 from ..framework.attribute_kinds import DIMENSIONS, I64
-from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
+from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result
 from ..framework.op_registry import ARG_REDUCE
 from ..reduction.bodies import arg_reducer
 from ..reduction.reduce import Reduce
@@ -79,7 +79,7 @@ class ArgReduce(Op, name=ARG_REDUCE):
         return analysis.leave(reducer.combine(initial, extremes), reducer)
 
     @property
-    def _dtypes(self) -> list[np.dtype[Any]]:
+    def _dtypes(self) -> list[DType]:
         """The NumPy types of values and positions."""
         return [self.operand.dtype, self.positions_type.dtype]
 

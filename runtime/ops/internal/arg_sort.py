@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...types import PLAIN
+from ...types import PLAIN, Array
 from ..framework.attribute_kinds import DIMENSIONS, I64
-from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
+from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result
 from ..framework.op_registry import ARG_SORT
 from ..reduction.bodies import SortKey, comparator
 from ..reduction.sort import MAX_SORTED_RANK, around_axis, sorted_positions

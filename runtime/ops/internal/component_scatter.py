@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...types import INTEGER, PLAIN
+from ...types import INTEGER, PLAIN, Array
 from ..framework.attribute_kinds import BOOL, DIMENSIONS
-from ..framework.declaration import Array, Attribute, Evaluate, Operand, Region, Result
+from ..framework.declaration import Attribute, Evaluate, Operand, Region, Result
 from ..framework.op_registry import COMPONENT_SCATTER
 from ..indexing.index_space import stacked_components
 from ..indexing.scatter_rules import ScatterRules

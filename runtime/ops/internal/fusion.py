@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ...types import TENSOR
-from ..framework.declaration import Array, Evaluate, Op, Operand, Region, Result
+from ...types import TENSOR, Array
+from ..framework.declaration import Evaluate, Op, Operand, Region, Result
 
 FUSION: Final = "nimblehlo.fusion"
 ROW_FUSION: Final = "nimblehlo.row_fusion"

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import ANY, INTEGER
+from ...types import ANY, INTEGER, Array
 from ..framework.attribute_kinds import DIMENSIONS, I64
-from ..framework.declaration import Array, Attribute, Operand, Result
+from ..framework.declaration import Attribute, Operand, Result
 from ..framework.rules import constant_operand
 from ..indexing import index_space
 from ..shape.dynamic_shapes import RunTimeShaped

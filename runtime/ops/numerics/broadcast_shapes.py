@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..framework.declaration import Array
+from ...types import Array
 
 Shape = tuple[int, ...]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..framework.declaration import Array
+from ...types import Array
 from .element_types import FLOAT32
 from .special_functions import complex_of
 

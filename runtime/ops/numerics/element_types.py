@@ -22,10 +22,11 @@ from ...types import (
     INTEGER,
     SIGNED,
     UNSIGNED,
+    Array,
+    DType,
     ElementType,
     storage_range,
 )
-from ..framework.declaration import Array
 from .broadcast_shapes import broadcast_shape
 
 Function = Callable[..., Any]
@@ -47,7 +48,7 @@ _MIN_SCALE: Final = 2.0**-127
 _BLOCK: Final = 1 << 14
 
 
-def carrier(element_type: ElementType) -> np.dtype[Any]:
+def carrier(element_type: ElementType) -> DType:
     """The NumPy type in which arithmetic of `element_type` is done.
 
     Integers narrower than a byte have a byte, floats narrower than f32 have f32: it has more than twice their
@@ -58,7 +59,7 @@ def carrier(element_type: ElementType) -> np.dtype[Any]:
     return _SUB_BYTE.get(element_type.name, element_type.dtype)
 
 
-def wide_carrier(element_type: ElementType) -> np.dtype[Any]:
+def wide_carrier(element_type: ElementType) -> DType:
     """The NumPy type in which transcendental functions of `element_type` are computed.
 
     NumPy's f32 loops differ from machine to machine by up to 4 ulps; in f64, rounded once, they do not.
@@ -89,7 +90,7 @@ def complex_type(element_type: ElementType) -> ElementType:
 
 
 def carried(
-    function: Function, element_type: ElementType, result_type: ElementType, dtype: np.dtype[Any]
+    function: Function, element_type: ElementType, result_type: ElementType, dtype: DType
 ) -> Function:
     """`function`, which computes on arrays of `dtype`, as a function from `element_type` to `result_type`.
 
@@ -119,7 +120,7 @@ def carried(
     return _blockwise(function, narrow, dtype)
 
 
-def _blockwise(function: Function, narrow: np.dtype[Any], dtype: np.dtype[Any]) -> Function:
+def _blockwise(function: Function, narrow: DType, dtype: DType) -> Function:
     """`function` computed in `dtype`, in blocks that stay in the cache where arrays are large."""
 
     def compute(*operands: Array) -> Any:
@@ -136,7 +137,7 @@ def _blockwise(function: Function, narrow: np.dtype[Any], dtype: np.dtype[Any]) 
     return compute
 
 
-def _buffered(function: np.ufunc, narrow: np.dtype[Any], dtype: np.dtype[Any]) -> Function:
+def _buffered(function: np.ufunc, narrow: DType, dtype: DType) -> Function:
     """`function` computed in `dtype` block by block, which spares whole arrays of that type."""
     if function.nin == 1:
         return lambda operand: function(
@@ -148,8 +149,8 @@ def _buffered(function: np.ufunc, narrow: np.dtype[Any], dtype: np.dtype[Any]) -
 
 
 def _computed_dtype(
-    dtype: np.dtype[Any], element_type: ElementType, result_type: ElementType
-) -> np.dtype[Any]:
+    dtype: DType, element_type: ElementType, result_type: ElementType
+) -> DType:
     """The NumPy type of the results of a function on arrays of `dtype`."""
     if result_type.category == BOOLEAN:
         return np.dtype(np.bool_)
@@ -158,7 +159,7 @@ def _computed_dtype(
     return dtype
 
 
-def rounding(dtype: np.dtype[Any], target: ElementType) -> Function:
+def rounding(dtype: DType, target: ElementType) -> Function:
     """The cast of arrays of `dtype` to `target`, to the nearest value, ties to even; integers wrap."""
     cast = _cast(target)
     if dtype == FLOAT64 and target.category == FLOAT and target.width < 32 and target.name != "f16":

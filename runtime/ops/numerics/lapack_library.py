@@ -18,8 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import ELEMENT_TYPES
-from ..framework.declaration import Array
+from ...types import ELEMENT_TYPES, Array
 from .fortran import Call, Procedure, capsule_address
 
 ELEMENTS: Final = {

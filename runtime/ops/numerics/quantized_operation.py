@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...ir import Operation
-from ...types import QUANTIZED, QuantizedType, TensorType, Type
-from ..framework.declaration import Array, Op
+from ...types import QUANTIZED, Array, QuantizedType, TensorType, Type
+from ..framework.declaration import Op
 from .quantization import dequantizer, quantizer
 
 AnyOp = TypeVar("AnyOp", bound=Op)

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...types import FLOAT, ElementType
-from ..framework.declaration import Array
+from ...types import FLOAT, Array, ElementType
 
 
 class NativeFunction:

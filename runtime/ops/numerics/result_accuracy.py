@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ...ir import Attribute as IrAttribute
 from ...ir import EnumAttribute, StructAttribute
+from ...ir.attributes import FieldValue
 from ...ir.record import Record
 from ...types import FLOAT, ElementType
 from ..framework.attribute_kinds import AttributeKind
@@ -74,21 +75,25 @@ class _ResultAccuracyKind(AttributeKind):
         text = mode.value if isinstance(mode, EnumAttribute) else str(mode)
         if text not in ResultAccuracyMode.__members__:
             raise ValueError(f"has mode {text}, which is none of {', '.join(ResultAccuracyMode)}")
-        bounds = {name: attribute.fields.get(name, 0) for name in ("atol", "rtol", "ulps")}
-        for name, value in bounds.items():
-            if isinstance(value, bool) or not isinstance(value, int if name == "ulps" else (int, float)):
+        bounds: dict[str, int | float] = {}
+        for name in ("atol", "rtol", "ulps"):
+            value = attribute.fields.get(name, 0)
+            is_fraction = isinstance(value, float) and name == "ulps"
+            if not isinstance(value, (int, float)) or isinstance(value, bool) or is_fraction:
                 raise ValueError(f"has {name} = {value}, but must be a number")
             if not value >= 0:
                 raise ValueError(f"has {name} = {value}, but must not be negative")
             if value and text != "TOLERANCE":
                 raise ValueError(f"has {name} = {value}, but only mode TOLERANCE takes bounds")
+            bounds[name] = value
         return ResultAccuracy(
             ResultAccuracyMode[text], float(bounds["atol"]), float(bounds["rtol"]), int(bounds["ulps"])
         )
 
     def encode(self, value: ResultAccuracy) -> IrAttribute:
         mode = EnumAttribute("stablehlo", "result_accuracy_mode", value.mode.value)
-        fields = {"atol": value.atol, "rtol": value.rtol, "ulps": value.ulps, "mode": mode}
+        bounds: dict[str, FieldValue] = {"atol": value.atol, "rtol": value.rtol, "ulps": value.ulps}
+        fields = {**bounds, "mode": mode}
         return StructAttribute("stablehlo", "result_accuracy", fields)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..framework.declaration import Array
+from ...types import Array, DType
 from . import complex_functions, real_functions
 from .broadcast_shapes import broadcast_shape
 
@@ -68,7 +68,7 @@ def multiply_high(lhs: Array, rhs: Array) -> Array:
     return upper
 
 
-def maximum(dtype: np.dtype[Any], width: int) -> Callable[[Array, Array], Array]:
+def maximum(dtype: DType, width: int) -> Callable[[Array, Array], Array]:
     """IEEE-754 `maximum` of floats of `width` bits: NaN where either is NaN, and +0 is greater than -0."""
     bits = np.dtype(f"i{dtype.itemsize}")
     magnitude_mask = bits.type((1 << (width - 1)) - 1)
@@ -82,7 +82,7 @@ def maximum(dtype: np.dtype[Any], width: int) -> Callable[[Array, Array], Array]
     return greater
 
 
-def minimum(dtype: np.dtype[Any], width: int) -> Callable[[Array, Array], Array]:
+def minimum(dtype: DType, width: int) -> Callable[[Array, Array], Array]:
     """IEEE-754 `minimum` of floats of `width` bits: NaN where either is NaN, and -0 is less than +0."""
     bits = np.dtype(f"i{dtype.itemsize}")
     sign_bit = ~bits.type((1 << (width - 1)) - 1)

@@ -16,9 +16,9 @@ import numpy as np
 
 from ...ir import Block, DenseElementsAttribute, EnumAttribute, Operation, Region, Value
 from ...ir.record import Record
-from ...types import BOOLEAN, COMPLEX, FLOAT, UNSIGNED, AnyElementType, TensorType
+from ...types import BOOLEAN, COMPLEX, FLOAT, UNSIGNED, AnyElementType, Array, DType, TensorType
 from ..elementwise.base import Elementwise
-from ..framework.declaration import Array, Evaluate, Op, lookup
+from ..framework.declaration import Evaluate, Op, lookup
 
 MONOIDS: Final = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
 """The operations that `monoid` knows, each by its name in the specification."""
@@ -97,7 +97,7 @@ def _broadcast(function: Evaluate, *arrays: Array) -> tuple[Array, ...]:
     return tuple([np.broadcast_to(result, shape) for result in function(*arrays)])
 
 
-def _one_by_one(dtypes: Sequence[np.dtype[Any]], function: Evaluate, *arrays: Array) -> tuple[Array, ...]:
+def _one_by_one(dtypes: Sequence[DType], function: Evaluate, *arrays: Array) -> tuple[Array, ...]:
     shape = np.shape(arrays[0])
     results = tuple([np.empty(shape, dtype) for dtype in dtypes])
     for position in np.ndindex(shape):

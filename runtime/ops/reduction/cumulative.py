@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ..framework.declaration import Array
+from ...types import Array
 from ..numerics.broadcast_shapes import broadcast_pair
 from .vectorize_region import Arrays, Reducer
 

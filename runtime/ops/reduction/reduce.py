@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...types import PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
+from ...types import PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import (
-    Array,
     Attribute,
     Constraint,
     Evaluate,

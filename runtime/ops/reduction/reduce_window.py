@@ -25,11 +25,10 @@ from typing import Any, Final
 import numpy as np
 
 from ...ir import Operation
-from ...types import COMPLEX, ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
+from ...types import COMPLEX, ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints
 from ..framework.attribute_kinds import DIMENSIONS, PADDING
 from ..framework.declaration import (
-    Array,
     Attribute,
     Constraint,
     Evaluate,

@@ -27,7 +27,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..framework.declaration import Array
+from ...types import Array
 from .vectorize_region import Arrays, Reducer
 
 MAX_VALUES: Final = 1 << 16

@@ -26,13 +26,14 @@ from ...types import (
     PLAIN,
     QUANTIZED_PER_TENSOR,
     AnyElementType,
+    Array,
     QuantizedType,
     TensorType,
     Type,
 )
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, I64
-from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier, real_type, total_order
 from .bodies import Order, SortKey, comparator, vectorize_region

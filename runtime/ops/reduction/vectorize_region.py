@@ -6,14 +6,14 @@ Source: specification, sections "reduce", "reduce_window" and "select_and_scatte
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ...ir import Region as IrRegion
-from ...types import COMPLEX, FLOAT, ElementType, TensorType
+from ...types import COMPLEX, FLOAT, Array, DType, ElementType, TensorType
 from ..framework import rules
-from ..framework.declaration import Array, Evaluate
+from ..framework.declaration import Evaluate
 from ..numerics.broadcast_shapes import broadcast_shape
 from ..numerics.element_types import FLOAT64, carrier, rounding
 from ..numerics.quantization import conversion
@@ -32,7 +32,7 @@ UFUNCS: Final[dict[str, np.ufunc]] = {
 }
 
 
-def accumulator(element_type: ElementType, name: str, accumulate: str) -> np.dtype[Any]:
+def accumulator(element_type: ElementType, name: str, accumulate: str) -> DType:
     """The NumPy type in which values are reduced by the monoid `name` under `Options(accumulate=...)`."""
     if element_type.category in (FLOAT, COMPLEX) and name in ("add", "multiply"):
         if accumulate == "float64":
@@ -57,7 +57,7 @@ class Reducer:
     def __init__(
         self,
         combine: Callable[[Arrays, Arrays], Arrays],
-        dtypes: Sequence[np.dtype[Any]],
+        dtypes: Sequence[DType],
         ufunc: np.ufunc | None = None,
         is_exact: bool = False,
     ) -> None:

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...types import DYNAMIC
+from ...types import DYNAMIC, Array
 from ..framework import rules
-from ..framework.declaration import Array
 
 
 class Window(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..framework.declaration import Array
+from ...types import Array
 from .reduction_tree import reduce_by_tree
 from .vectorize_region import Arrays, Reducer
 from .window_geometry import Window, element_positions, window_positions

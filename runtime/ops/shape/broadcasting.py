@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...ir.affine import AffineExpr, identity_map
-from ...types import DYNAMIC, TENSOR, TensorType, Type
+from ...types import DYNAMIC, TENSOR, Array, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp
 
 COPIED_ELEMENTS = 4096

@@ -16,13 +16,14 @@ from ...types import (
     INTEGER,
     QUANTIZED_PER_TENSOR,
     TENSOR,
+    Array,
     ElementType,
     QuantizedType,
     Type,
 )
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import CONSTANT, I64
-from ..framework.declaration import Array, Attribute, Op, Result, constraint
+from ..framework.declaration import Attribute, Op, Result, constraint
 from ..numerics import element_types
 
 

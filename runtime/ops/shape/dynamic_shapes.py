@@ -21,12 +21,13 @@ from ...types import (
     QUANTIZED_PER_TENSOR,
     SIGNED,
     TENSOR,
+    Array,
     TensorType,
     Type,
 )
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
-from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint
+from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
 from ..framework.memory_limit import require_memory
 from .broadcasting import BroadcastRules, broadcast_in_dim
 from .creation import iota

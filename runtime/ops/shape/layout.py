@@ -20,13 +20,14 @@ from ...types import (
     PLAIN,
     QUANTIZED_PER_TENSOR,
     TENSOR,
+    Array,
     QuantizedType,
     TensorType,
     Type,
 )
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp, kept_dims, reshape_groups
 
 

@@ -16,11 +16,22 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from ...types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, UNSIGNED, ElementType, TensorType, Type
+from ...types import (
+    BOOLEAN,
+    ELEMENT_TYPES,
+    FLOAT,
+    INTEGER,
+    SIGNED,
+    UNSIGNED,
+    Array,
+    ElementType,
+    TensorType,
+    Type,
+)
 from ..framework import constraints
 from ..framework.attribute_kinds import Enum
 from ..framework.call_state import call_state, uses_call_state
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..numerics.element_types import converter
 from .dynamic_shapes import RunTimeShaped, is_result_shape
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from ...ir import Attribute as IrAttribute
 from ...ir import BoolAttribute, DenseArrayAttribute, DenseElementsAttribute, IntegerAttribute
-from ...types import BOOLEAN, DYNAMIC, INDEX, INTEGER, PLAIN, ElementType, TensorType, Type
+from ...types import BOOLEAN, DYNAMIC, INDEX, INTEGER, PLAIN, Array, ElementType, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import AttributeKind, Dimensions, NumberedEnum
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint, declare
+from ..framework.declaration import Attribute, Op, Operand, Result, constraint, declare
 from ..framework.rules import as_tensor, constant_operand, require
 from ..numerics.element_types import unsigned_bits
 from ..numerics.special_functions import divide_integers

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...ir.affine import identity_map
-from ...types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, Type
+from ...types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, Array, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp, whole_map
 
 AMOUNTS = ("edge_padding_low", "edge_padding_high", "interior_padding")

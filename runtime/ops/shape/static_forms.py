@@ -13,7 +13,7 @@ import numpy as np
 
 from ...ir import Operation, Value
 from ...ir.record import Record
-from ...types import TensorType, Type
+from ...types import Array, TensorType, Type
 from ..framework.declaration import Op, lookup
 from ..framework.rules import constant_operand
 
@@ -77,7 +77,7 @@ def operand_positions(view: Op) -> dict[str, int]:
     return positions
 
 
-def constant_sizes(view: Op) -> dict[str, np.ndarray[Any, Any]] | None:
+def constant_sizes(view: Op) -> dict[str, Array] | None:
     """The values of all operands for sizes, if constants define all of them; else None.
 
     Args:
@@ -94,7 +94,7 @@ def constant_sizes(view: Op) -> dict[str, np.ndarray[Any, Any]] | None:
 
 
 def static_operation(
-    view: Op, values: Mapping[str, np.ndarray[Any, Any]], operands: Sequence[Value] | None = None
+    view: Op, values: Mapping[str, Array], operands: Sequence[Value] | None = None
 ) -> Operation:
     """The static operation for a dynamic one; its result types have the shapes in `values`.
 
@@ -131,7 +131,7 @@ def static_operation(
     )
 
 
-def _plain(array: np.ndarray[Any, Any]) -> Any:
+def _plain(array: Array) -> Any:
     """Integers as nested tuples of Python's own."""
     values = np.asarray(array).astype(object).tolist()
     if isinstance(values, list):

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import TensorType, Type
-from ..framework.declaration import Array
+from ...types import Array, TensorType, Type
 
 _NUMPY_OWN: Final = 1
 """The `isbuiltin` of NumPy's own element types."""

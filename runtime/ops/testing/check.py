@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import COMPLEX, FLOAT, TENSOR, ElementType, TensorType, element_type_of
+from ...types import COMPLEX, FLOAT, TENSOR, Array, ElementType, TensorType, element_type_of
 from ..framework import constraints
 from ..framework.attribute_kinds import CONSTANT, F64, I64, STRING, UI64
 from ..framework.call_state import uses_call_state
-from ..framework.declaration import Array, Attribute, Op, Operand, constraint
+from ..framework.declaration import Attribute, Op, Operand, constraint
 from ..framework.rules import same_type
 from .interpreter import read_probe
 

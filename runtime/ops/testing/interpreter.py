@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import BOOLEAN, COMPLEX, FLOAT, TENSOR, TensorType, Type
+from ...types import BOOLEAN, COMPLEX, FLOAT, TENSOR, Array, TensorType, Type
 from ..framework.attribute_kinds import STRING
 from ..framework.call_state import call_state, uses_call_state
-from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.rules import same_type
 from .array_files import for_file, from_file
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...ops.framework.declaration import Op
 from ...ops.reduction.bodies import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
-from ...types import TensorType
+from ...types import DType, TensorType
 from ..implementation import Runnable
 from ..tiering.tiers import Kernel
 
 if TYPE_CHECKING:
-    import numpy as np
 
     from ...ops.indexing.scatter_rules import ScatterRules
     from ...ops.internal.arg_reduce import ArgReduce
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from ...ops.reduction.reduce_window import ReduceWindow, SelectAndScatter
     from ...ops.reduction.sort import Sort
 
-    DType = np.dtype[Any]
 
 KernelMatch = Kernel | str
 """The kernel, or why there is none."""

@@ -20,10 +20,9 @@ from ...ops.contraction.base import Contraction
 from ...ops.contraction.float_matmul import complex_product, contraction_of, have_threads
 from ...ops.contraction.low_precision_matmul import bf16_implementation
 from ...ops.contraction.matmul import is_narrow, multiplier
-from ...ops.framework.declaration import Array
 from ...ops.framework.rules import constant_operand
 from ...ops.numerics.element_types import carrier, rounding
-from ...types import COMPLEX, FLOAT, INTEGER
+from ...types import COMPLEX, FLOAT, INTEGER, Array
 from ..implementation import Runnable
 from ..tiering.tiers import Kernel
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...ir import Block
 from ...ir.record import Record
-from ...types import TensorType
+from ...types import DType, TensorType
 from ..implementation import Cost, Implementation, Runnable
 from ..tiering.cost_model import BYTES_PER_SECOND, estimate
 
@@ -32,7 +30,7 @@ class LoweredKernel(Record):
     module: Callable[[], Any]
     size: int
     launches: tuple[tuple[str, int, float], ...]
-    scratch: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
+    scratch: tuple[tuple[tuple[int, ...], DType], ...] = ()
     symbols: Callable[[], Mapping[str, int]] = dict
 
 

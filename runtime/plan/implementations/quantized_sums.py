@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...ops.framework.declaration import Array, Op
+from ...ops.framework.declaration import Op
 from ...ops.numerics.quantization import dequantizer, quantizer
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
-from ...types import ELEMENT_TYPES, QuantizedType
+from ...types import ELEMENT_TYPES, Array, QuantizedType
 from ..tiering.tiers import Kernel
 
 _MAX_PARTIAL_SUM: Final = 1 << 20

@@ -14,6 +14,7 @@ from ...ir import Block, DenseElementsAttribute, Operation, Value, tensor_type
 from ...kernels.launch import ufunc_program as kinds
 from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
+from ...types import DType
 from ..implementation import Pairs
 from .one_by_one import EXACT_UFUNCS
 from .ufunc_traces import Traced, Untraceable, trace
@@ -96,7 +97,7 @@ class RowRecorder:
         """See `Recorder`."""
         return self._add(RowValue(kinds.CONSTANT, value.dtype.itemsize, False, _bits(value)))
 
-    def apply(self, loop: tuple[int, int], operands: tuple[int, ...], result: np.dtype[Any]) -> int:
+    def apply(self, loop: tuple[int, int], operands: tuple[int, ...], result: DType) -> int:
         """See `Recorder`."""
         if len(operands) > MAX_OPERANDS:
             raise Untraceable("has too many operands")

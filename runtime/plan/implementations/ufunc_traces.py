@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-DType = np.dtype[Any]
+from ...types import DType
 
 
 class Untraceable(Exception):

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...ir import DenseElementsAttribute, Operation, Value
-from ...ops.framework.declaration import Array, Op, lookup
+from ...ops.framework.declaration import Op, lookup
 from ...ops.framework.op_registry import PROCESS_IDS
 from ...ops.framework.rules import as_tensor
 from ...ops.framework.verify import view_of
-from ...types import PLAIN, TensorType
+from ...types import PLAIN, Array, TensorType
 from .effects import has_no_effect
 
 MAX_ELEMENTS = 1 << 14

@@ -15,9 +15,9 @@ import numpy as np
 
 from ...ir import Attribute, Block, DenseElementsAttribute, Operation, Region, Value, tensor_type
 from ...ops.framework.attribute_kinds import DIMENSIONS
-from ...ops.framework.declaration import Array, Op
+from ...ops.framework.declaration import Op
 from ...ops.framework.verify import TERMINATORS, view_of
-from ...types import TensorType, Type
+from ...types import Array, TensorType, Type
 from .constants import Budget, fold
 from .effects import has_no_effect
 from .intervals import Interval, Intervals
