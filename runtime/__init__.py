@@ -106,7 +106,7 @@ _DEFINED_IN = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is imported at its first use."""
+    """Import a public name at its first use."""
     if name not in _DEFINED_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = gc_paused(importlib.import_module)(f".{_DEFINED_IN[name]}", __name__)

@@ -206,7 +206,7 @@ class Executable:
         self._direct = self._only.direct_call(self._dtypes, self._shapes) if self._only else None
 
     def direct_call(self) -> Callable[..., list[Any]]:
-        """What does the same as a call of this object, with the least overhead."""
+        """A function with the behaviour of `__call__` and less overhead."""
         direct = None if self._only is None else self._only.direct_call(self._dtypes, self._shapes, self)
         return self if direct is None else direct
 
@@ -289,7 +289,7 @@ class Executable:
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """What the sanitizer has found in all calls so far, in order; a `nimblehlo.Findings` where it is on.
+        """The sanitizer's findings in all calls, in order; a `nimblehlo.Findings` if the sanitizer is on.
 
         Of each check and operation the first ones are kept.
         """
@@ -492,7 +492,7 @@ _executed: LRUCache[tuple[str, str, Options, int], Executable] = LRUCache(MAX_CA
 
 
 def _sanitizer(options: Options, scatters: OutOfBounds) -> Sanitizer | None:
-    """What looks for undefined behaviour, where that is asked for."""
+    """The sanitizer that `options` requests; None without one."""
     if not options.sanitize:
         return None
     from .sanitizer import Sanitizer

@@ -93,7 +93,7 @@ def _add_cache(command: argparse.ArgumentParser) -> None:
 
 
 def _add_schedules(command: argparse.ArgumentParser) -> None:
-    """What `explore` alone takes."""
+    """Add the arguments that only `explore` has."""
     command.add_argument(
         "--schedules", type=int, default=32, metavar="N", help="how many are tried (default: 32)"
     )

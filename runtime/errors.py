@@ -32,7 +32,7 @@ class NimbleError(Exception):
 
 
 def failure(error: Exception) -> str:
-    """What to say of an exception that ended a step of a run."""
+    """The error text for an exception that ended a step of a run."""
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}"
     if isinstance(error, RecursionError):

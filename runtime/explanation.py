@@ -1,4 +1,4 @@
-"""What `Executable.explain` shows: a program before and after specialization, and its plan."""
+"""The text of `Executable.explain`: a program before and after specialization, and its plan."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def function_text(function: Function) -> str:
 
 
 def plan_text(plan: Plan, memory: Memory) -> str:
-    """What a plan takes, and a line for each step: operation, types, how it is implemented and why."""
+    """A plan's memory use, and a line for each step: operation, types, implementation and its reason."""
     figures = ", ".join(f"{name} {bytes}" for name, bytes in memory.figures().items())
     return "\n".join([f"  bytes: {figures}", *_step_lines(plan, "")])
 

@@ -82,7 +82,7 @@ def _convert_array(value: Any, type: TensorType, index: int) -> Array:
 
 
 def as_array(value: Any, what: str) -> Array:
-    """What a user passed, as an array.
+    """Convert an argument of a call to an array.
 
     Args:
         value: an array, or anything with ``__dlpack__`` or ``__array__``, or what NumPy makes an array of; an

@@ -28,7 +28,7 @@ CHECKS: Final = (
     "non_finite",
     "uninitialized_memory",
 )
-"""What the sanitizer looks for; docs/sanitizer.md says what each means."""
+"""The checks of the sanitizer, which docs/sanitizer.md explains."""
 SANITIZE_ACTIONS: Final = ("raise", "warn", "collect")
 
 Tree = Literal["blocked", "balanced", "left", "right"] | tuple[Literal["random"], int]
@@ -37,7 +37,7 @@ Accumulation = Literal["wide", "declared", "float64"]
 
 
 class Ordering(NamedTuple):
-    """What is chosen where the specification leaves an order, or the digits of a sum, open. See `Options`."""
+    """The evaluation orders and precisions chosen where the specification leaves them open. See `Options`."""
 
     scatter_schedule: Any = "lexicographic"
     reduction_tree: Any = "blocked"

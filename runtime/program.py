@@ -59,7 +59,7 @@ class Placement(Record):
         return 1 if self.grid is None else self.grid.size
 
     def runner(self, function: Function, plan: Plan) -> Callable[[Plan], Any] | None:
-        """What makes the runner of a plan for a grid; None where it needs none."""
+        """A function that makes the runner of a plan on a grid; None if the function needs no grid."""
         reads_ids = len(function.type.inputs) > self.input_count
         communicates = any(step.operation in COMMUNICATING for step in all_steps(plan))
         if not (self.runs_on_grid or reads_ids or communicates):
@@ -80,7 +80,7 @@ def _runner_of(
     runner: Callable[[Plan], Any],
     placement: Placement | None,
 ) -> Any:
-    """What runs a function's plan; where that is asked for, verified (`nimblehlo.verification`)."""
+    """The runner of a function's plan, which verifies it if requested (`nimblehlo.verification`)."""
     on_grid = placement.runner(function, plan) if placement else None
     if verification.level() == "off":
         return (on_grid or runner)(plan)

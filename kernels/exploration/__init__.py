@@ -1,1 +1,1 @@
-"""What the explorer of open orders needs: updates grouped by element, comparisons of schedules."""
+"""Kernels of the explorer of evaluation orders: updates grouped by element, comparisons of schedules."""

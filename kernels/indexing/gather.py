@@ -101,7 +101,7 @@ class _Loops:
 
 
 class PreparedGather:
-    """What `prepare` returns. `result_shape` is the result's shape."""
+    """A prepared gather, the result of `prepare`; `result_shape` is the shape of the gather's result."""
 
     def __init__(
         self, geometry: _Geometry, result_shape: tuple[int, ...], operand_shape: tuple[int, ...],

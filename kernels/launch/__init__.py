@@ -1,1 +1,1 @@
-"""What runs native code: threads, the task pool, compilation, the cache on disk, scratch memory."""
+"""The runtime of native code: threads, the task pool, compilation, the cache on disk, scratch memory."""

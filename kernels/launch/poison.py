@@ -7,7 +7,7 @@ ENVIRONMENT_VARIABLE = "NIMBLEHLO_POISON_MEMORY"
 MODES = ("0", "1", "exact")
 
 POISON = os.environ.get(ENVIRONMENT_VARIABLE) or "0"
-"""What is done to blocks of memory. "0": nothing. "1": they are filled with NaNs when they are handed out
+"""How blocks of memory are poisoned. "0": nothing. "1": they are filled with NaNs when they are handed out
 and with other NaNs when they are freed, and guarded. "exact": the same without guards, and each block is
 allocated anew with the size that is asked for. `runtime/memory.pyx` says more."""
 

@@ -31,7 +31,7 @@ def constant_like(type: ir.Type, number: float) -> ir.Constant:
 
 
 def intrinsic_suffix(type: ir.Type) -> str:
-    """What LLVM appends to the name of an intrinsic function for operands of `type`, such as "v4f32"."""
+    """The suffix of an LLVM intrinsic's name for operands of `type`, such as "v4f32"."""
     if isinstance(type, ir.VectorType):
         return f"v{type.count}{type.element.intrinsic_name}"
     return str(type.intrinsic_name)

@@ -48,7 +48,7 @@ _MAX_LANES = 16
 Value = tuple[ir.Value, ...]
 Values = Sequence[ir.Value]
 TypedCode = tuple[Signature, Callable[..., ir.Value]]
-"""What an intrinsic function gives Numba: the types of a call, and the function that generates its code."""
+"""The result of a Numba intrinsic: the signature of the call, and the function that generates its code."""
 
 
 def literal(name: Any) -> Any:

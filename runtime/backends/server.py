@@ -19,7 +19,7 @@ from .isolation import Ended, send, serve
 from .names import backend
 
 _IMPORTS: Final = {"jax": f"{__package__}.pjrt", "pjrt": f"{__package__}.pjrt"}
-"""What is imported before, by the beginning of the backend's name. It starts no thread before it is used."""
+"""The module to import in advance, by the prefix of the backend's name; importing it starts no thread."""
 
 
 def main(name: str) -> None:

@@ -47,7 +47,7 @@ def attributes_description(operation: Operation) -> str:
 
 
 def constants_description(values: Sequence[Value]) -> str:
-    """What constants hold; of other values nothing."""
+    """Describe the contents of constants; other values add nothing."""
     owners = [value.owner for value in values]
     return "\n".join(
         [

@@ -1,4 +1,4 @@
-"""What several commands take: a program, its inputs, and options."""
+"""Arguments that several commands share: a program, its inputs, and options."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def options_of(options: argparse.Namespace) -> Options:
 
 
 def _checks(names: str | None) -> bool | list[str]:
-    """What `Options.sanitize` takes, from what the command line says."""
+    """Convert the checks that the command line names to the value of `Options.sanitize`."""
     if names is None or names == "all":
         return names is not None
     return [name.strip() for name in names.split(",")]

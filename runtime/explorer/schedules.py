@@ -18,7 +18,7 @@ _NAMED: Final[tuple[tuple[ScatterOrder | None, Tree], ...]] = (
     (None, "left"),
     (None, "balanced"),
 )
-"""What is tried first: schedules of scatter (None: a random one) and trees of reductions."""
+"""The schedules that are tried first: orders of scatter (None: a random one) and trees of reductions."""
 
 
 class Schedule(NamedTuple):

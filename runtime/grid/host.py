@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Queue(Protocol):
-    """What `queue.Queue` and `multiprocessing.Queue` offer."""
+    """The common interface of `queue.Queue` and `multiprocessing.Queue`."""
 
     def put(self, item: Any, /) -> None:
         """Add an item at the end."""

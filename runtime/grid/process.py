@@ -1,4 +1,4 @@
-"""What a program that runs as a process of a grid sees of it."""
+"""The view of a grid that one of its processes has."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class _Action:
         return tuple([frame[slot] for slot in self.step.operands])
 
     def captures(self, frame: list[Any]) -> Values:
-        """What the regions use from outside."""
+        """The values that the regions capture."""
         return tuple([frame[slot] for slot in self.step.captures])
 
 
@@ -486,7 +486,7 @@ _ACTIONS: dict[type, type[_Communication]] = {
 
 
 def _action(step: Step) -> _Action:
-    """What runs a step that communicates."""
+    """The action that runs a communicating step."""
     if isinstance(step.implementation, Communication):
         view = step.implementation.view
         return _ACTIONS.get(type(view), _Meeting)(step)

@@ -1,4 +1,4 @@
-"""What runs the plan of a program on a grid."""
+"""The runner of a program's plan on a grid."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _differ(value: Any, other: Any) -> bool:
 
 
 def description_of(view: Joint, operands: Values) -> dict[str, Any]:
-    """What the members of a group must have in common."""
+    """The properties that all members of a group must share."""
     attributes = {
         field.name: getattr(view, field.name)
         for field in view.declared_attributes

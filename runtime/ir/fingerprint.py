@@ -1,4 +1,4 @@
-"""What identifies a program: a digest of its structure.
+"""The fingerprint of a program: a digest of its structure.
 
 Names of values, locations, aliases and the form of the text do not count; default values count where they are
 written out.

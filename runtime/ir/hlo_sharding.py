@@ -142,7 +142,7 @@ class _Reader:
             self.expect(",")
 
     def sharding(self) -> HloSharding:
-        """What follows on the brace."""
+        """Parse the sharding after the opening brace."""
         kind = ""
         sizes: list[int] = []
         devices: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""What tells blocks apart in little time: by which objects most attributes are, not by their values."""
+"""A cheap key of blocks: most attributes are compared by identity, not by value."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Implementation:
 
     @property
     def function(self) -> Runnable:
-        """What the executor calls, with the operands: returns one value, or a tuple of all results."""
+        """The function that the executor calls with the operands; it returns a value or a tuple."""
         return self.prepare()
 
     @property

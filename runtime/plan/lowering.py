@@ -23,13 +23,13 @@ from .plan import Plan, Step, all_steps
 from .tiering.tiers import share_profiles, start_expected_compilations, tierings
 
 _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while", If: "if", Case: "case"}
-"""What the executor runs by itself."""
+"""The operations that the executor runs itself."""
 
 _MIN_OVERWRITTEN_BYTES = 1 << 12
 """Size of arrays from which writing in place saves time."""
 
 Choose = Callable[[Op, Options], Implementation]
-"""What says how an operation runs; the view has the options' ordering."""
+"""Chooses the implementation of an operation; the view has the options' ordering."""
 
 
 def lower(function: Function, options: Options, choose: Choose = choose) -> Plan:

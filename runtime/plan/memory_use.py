@@ -45,7 +45,7 @@ class Memory(Record):
 
 
 def memory_use(plan: Plan, donated: Collection[int] = (), counts_scratch: bool = True) -> Memory:
-    """What a run of a function's plan takes.
+    """Estimate the memory that a run of a function's plan uses.
 
     Args:
         plan: the plan of a function.
@@ -195,7 +195,7 @@ class _Run:
                 self.events.append((run.bytes_beyond_results(), None))
 
     def _run_while(self, step: Step) -> None:
-        """What a loop carries stands in the memory of its results; the body replaces it or writes into it."""
+        """Count a `while`, whose carried values are in the memory of its results."""
         cond, body = step.regions["cond"], step.regions["body"]
         assert isinstance(cond, Plan)
         assert isinstance(body, Plan)

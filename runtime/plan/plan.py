@@ -1,4 +1,4 @@
-"""What the executor runs: steps over numbered slots. Data only."""
+"""The plan that the executor runs: steps over numbered slots. Data only."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Step:
 
     @property
     def function(self) -> Runnable:
-        """What the executor calls; see `Implementation.function`."""
+        """The function that the executor calls; see `Implementation.function`."""
         return self.implementation.function
 
     def remapped(self, slot_map: Mapping[int, int]) -> Step:

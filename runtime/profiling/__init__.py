@@ -1,4 +1,4 @@
-"""What a call does: the time of each step (`profile`) and the results of each operation (`trace`)."""
+"""Records of a call: the time of each step (`profile`) and the results of each operation (`trace`)."""
 
 from .plan_page import plan_page
 from .profile import Profile, StepFigures

@@ -20,7 +20,7 @@ _REPETITIONS = 3
 
 
 class Machine(Record):
-    """What this machine reaches with all threads that a program may use.
+    """The peak rates of this machine with all threads that a program may use.
 
     Attributes:
         threads: their number.

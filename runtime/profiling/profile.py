@@ -1,4 +1,4 @@
-"""What a profile holds, as text and as JSON."""
+"""Profiles of calls, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_ROWS: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class StepFigures:
-    """What one step of the plan took.
+    """The figures of one step of the plan.
 
     Attributes:
         path: which step of the plan it is, such as ``"3"``, or ``"2.body.5"`` within the region of a step.
@@ -58,14 +58,14 @@ class StepFigures:
     machine_share: float
 
     def details(self) -> dict[str, Any]:
-        """What does not change from run to run."""
+        """The fields that do not change from run to run."""
         names = ("path", "types", "implementation", "reason", "location", "bytes")
         return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What some calls of an executable took, step by step.
+    """The times of some calls of an executable, step by step.
 
     Attributes:
         program: name and type of the function.

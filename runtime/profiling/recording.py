@@ -18,7 +18,7 @@ from .profile import Profile, StepFigures
 
 
 class Program(Protocol):
-    """What is profiled: `nimblehlo.program.Program`."""
+    """The interface of the profiled program, `nimblehlo.program.Program`."""
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]: ...
     def under(self, new_limits: Callable[[], Limits]) -> Program: ...

@@ -31,7 +31,7 @@ _HARMLESS: Final = frozenset({
     "stablehlo.maximum", "stablehlo.minimum", "stablehlo.negate", "stablehlo.round_nearest_afz",
     "stablehlo.round_nearest_even", "stablehlo.sign", "stablehlo.sine", "stablehlo.tanh",
 })  # fmt: skip
-"""What gives finite numbers for finite ones, in the common types of real numbers."""
+"""Operations that give finite numbers for finite ones, in the common types of real numbers."""
 
 MIN_WIDTH: Final = 16
 """Bits of the types that are common: some narrower ones have neither zero nor negative numbers."""

@@ -148,7 +148,7 @@ class _Inliner:
                 frames[-1].values.update(zip(call.results, returned, strict=True))
 
     def frame(self, call: Operation | None, block: Block, values: dict[Value, Value]) -> _Frame:
-        """What it takes to copy a block, which stands in the place of a call if there is one."""
+        """The state of copying a block, which replaces `call` if there is one."""
         self.count += len(block.operations)
         if self.count > MAX_OPERATIONS:
             raise UnsupportedError(
@@ -317,7 +317,7 @@ def _recomposed(operation: Operation) -> Operation | None:
 
 
 def _target(operation: Operation) -> ReplacedTarget | None:
-    """What stands for a custom call, where something does."""
+    """The target that replaces a custom call; None without one."""
     if operation.name != "stablehlo.custom_call":
         return None
     from .replace_calls import replaced_target

@@ -76,7 +76,7 @@ def recomposed(composite: Operation) -> Operation | None:
 
 
 def replaced_target(operation: Operation) -> ReplacedTarget | None:
-    """What stands for a custom call, where something does."""
+    """The target that replaces a custom call; None without one."""
     name = operation.attributes.get("call_target_name")
     if operation.name != "stablehlo.custom_call" or not isinstance(name, StringAttribute):
         return None

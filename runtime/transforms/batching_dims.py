@@ -94,7 +94,7 @@ def _decompose_region(region: Region) -> None:
 
 
 class _Names(NamedTuple):
-    """What the two operations call the same thing."""
+    """The names under which gather or scatter declares each attribute."""
 
     struct: str
     operand_batching_dims: str

@@ -31,7 +31,7 @@ _level: str = os.environ.get(VARIABLE, "off")
 
 
 def level() -> str:
-    """What is verified."""
+    """The level of verification."""
     return _level
 
 
@@ -54,7 +54,7 @@ def verified_runner(
     *,
     checks_steps: bool = True,
 ) -> Any:
-    """What runs a plan, which is verified before; at the level ``"steps"`` it checks each step that it runs.
+    """The runner of a plan, verified first; at the level ``"steps"`` it checks each step that it runs.
 
     Args:
         function: the specialized function, of which the plan was made.

@@ -111,7 +111,7 @@ class _Seen:
 
 
 class _Frame:
-    """What is known of the values of one run of a plan.
+    """The verifier's record of the values of one run of a plan.
 
     Attributes:
         seen: by slot, the values that were written or read and are not released.

@@ -117,7 +117,7 @@ class _Translation:
 
 
 def _operands(operation: Operation, step: Step) -> Sequence[Value]:
-    """What the step of an operation reads: with a product that it absorbs, that one's operands first."""
+    """The values that an operation's step reads: the operands of an absorbed product come first."""
     product = step.implementation.absorbed
     if product is None:
         return operation.operands

@@ -40,7 +40,7 @@ MAX_OPERATIONS = 4000
 """Operations of a block, those of its regions included: LLVM takes some 3 s for so many."""
 
 IN_PLACE = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
-"""What updates arrays in place, large ones always."""
+"""Operations that update an array in place if they can, and always if it is large."""
 
 CONSTANTS = frozenset({"stablehlo.constant", "stablehlo.iota"})
 """Their results are memory of the code's, which nothing changes."""

@@ -21,7 +21,7 @@ from ..regions.sort import MergeSort, SortPlan
 from .emitter import ArrayEmitter
 
 _OPERATIONS_PER_PROBE = 4
-"""What comparing two elements takes, in products."""
+"""Cost of comparing two elements, in multiplications."""
 
 
 def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:

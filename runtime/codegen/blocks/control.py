@@ -91,7 +91,7 @@ def _emit_branches(emitter: Emitter, operation: Operation, conditions: Sequence[
 
 
 def _joined(builder: ir.IRBuilder, column: Sequence[Bound], blocks: Sequence[ir.Block]) -> Bound:
-    """What a result is bound to after branches that bound it to `column`; arrays are the same in all."""
+    """Merge the bindings of a result in each branch (`column`) with phi nodes; arrays are the same in all."""
     first = column[0]
     if isinstance(first, Storage):
         return first
@@ -172,7 +172,7 @@ def _updated_array(emitter: Emitter, body: Block, number: int) -> IrValue | None
 
 
 def _preserved(emitter: Emitter, bound: Bound, homes: Sequence[Storage]) -> Bound:
-    """What is handed on: a copy where it lies in the memory of another carried value."""
+    """The value to carry: a copy if its memory belongs to another carried value."""
     if not isinstance(bound, Storage) or all(bound.pointer is not home.pointer for home in homes):
         return bound
     buffer = emitter.allocate_scratch(bound.type)
@@ -240,7 +240,7 @@ class _Carried:
             copy_all(self.emitter, self.now, bound)
 
     def last(self) -> Bound:
-        """What the last value is bound to: an array's lies in its home."""
+        """The binding of the last value; an array is in its home storage."""
         if self.home is None or self.turns is None:
             return self.read()
         builder, (home, _) = self.emitter.builder, self.turns.get()

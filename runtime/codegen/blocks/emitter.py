@@ -43,7 +43,7 @@ Target = Registers | Storage
 
 
 class Mode(enum.Enum):
-    """What a block works on; the value is up to how many elements of a tensor are LLVM values."""
+    """How a block holds tensors; the value is the maximum size of a tensor whose elements are LLVM values."""
 
     SCALARS = MAX_ELEMENTS
     ARRAYS = 1
@@ -53,7 +53,7 @@ class Mode(enum.Enum):
         return is_plain(type) and 0 < tensors.element_count(type) <= self.value
 
     def take(self, type: Any, values: list[ir.Value]) -> Any:
-        """What a tensor is bound to, by LLVM values popped from the front of `values` (see `flat`)."""
+        """The binding of a tensor, made of LLVM values popped from the front of `values` (see `flat`)."""
         if not self.holds(type):
             return Storage(type, values.pop(0))
         width, count = len(value_types(type.element_type)), type.size
@@ -137,7 +137,7 @@ class Emitter:
     """
 
     watch: ClassVar[Watch | None] = None
-    """What sees the memory that blocks read and write as they are generated: tests verify it."""
+    """Called with each access to memory that a block generates, so that tests can verify the accesses."""
     mode: ClassVar[Mode] = Mode.SCALARS
 
     def __init__(
@@ -213,12 +213,12 @@ class Emitter:
         return False
 
     def applied(self, block: Block, items: Sequence[Value]) -> list[Value]:
-        """What a body of single elements makes of some."""
+        """Emit a scalar body for the given elements and return its results."""
         results = self.emit_block(block, [Elements((item,)) for item in items])
         return [result.scalar for result in results if isinstance(result, Elements)]
 
     def element(self, value: IrValue) -> Value:
-        """What a tensor of one element is bound to."""
+        """The LLVM value of a tensor with one element."""
         return self.at(self.bound[value], 0)
 
     def indices(self, values: Iterable[IrValue]) -> list[ir.Value]:
@@ -267,7 +267,7 @@ class Emitter:
         return self.allocate_scratch(value.type)  # type: ignore[arg-type]
 
     def result(self, target: Target) -> Bound:
-        """What a tensor that was made is bound to."""
+        """The binding of a tensor whose elements have been stored in `target`."""
         if isinstance(target, Registers):
             return Elements(tuple(target.values))
         return tensors.all_elements(self.builder, target) if self.mode.holds(target.type) else target

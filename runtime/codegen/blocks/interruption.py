@@ -18,7 +18,7 @@ MAX_UNCHECKED_ITERATIONS = 1 << 12
 MAX_UNCHECKED_WORK = 1 << 22
 """Elements and products that are computed between two checks: some milliseconds."""
 STOPPED = 2
-"""What native code returns where its caller stopped it."""
+"""Return value of native code that its caller has stopped."""
 
 _CHECK = ir.FunctionType(I64, [POINTER, I64])
 

@@ -175,7 +175,7 @@ def _code(builder: ir.IRBuilder, type: ElementType, value: ir.Value) -> ir.Value
 
 
 class _Layout:
-    """What `reduce_precision` has to know of the codes of a floating-point type."""
+    """The bit layout of a floating-point type, as `reduce_precision` needs it."""
 
     def __init__(self, type: ElementType) -> None:
         dtype = type.dtype

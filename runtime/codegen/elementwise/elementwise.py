@@ -98,7 +98,7 @@ def _live_results(operations: Sequence[Operation]) -> int:
 
 
 def _work(operations: Sequence[Operation]) -> int:
-    """What these take for an element."""
+    """The work of the operations for one element."""
     return sum([_WORK.get(operation.name, 1) for operation in operations])
 
 

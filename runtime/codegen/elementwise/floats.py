@@ -44,7 +44,7 @@ def divide(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
 
 
 def remainder(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """What is left of lhs after division by rhs, with the sign of lhs; it is exact."""
+    """The exact remainder of lhs divided by rhs, with the sign of lhs."""
     return builder.frem(lhs, rhs)
 
 

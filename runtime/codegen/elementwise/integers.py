@@ -83,7 +83,7 @@ def divide(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rhs: ir.Valu
 
 
 def remainder(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """What `divide` leaves, with the dividend's sign; the dividend where the divisor is zero."""
+    """The remainder of `divide`, with the dividend's sign; the dividend if the divisor is zero."""
     divisor = _defined_divisor(builder, type, lhs, rhs)
     rest = builder.sub(lhs, builder.mul(_quotient(builder, type, lhs, divisor), divisor))
     by_zero = builder.icmp_unsigned("==", rhs, integer(rhs.type, 0))

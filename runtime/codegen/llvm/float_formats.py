@@ -50,7 +50,7 @@ class Format(NamedTuple):
 
     @property
     def overflow(self) -> float:
-        """What lies half-way between the greatest value and the one that would follow it."""
+        """The midpoint of the largest finite value and its successor with an unbounded exponent."""
         return (self.greatest + self.value_of(self.max_code + 1)) / 2
 
     @property

@@ -35,7 +35,7 @@ _USES_JIT_LINK = sys.platform != "win32"
 _CODE_MODEL = "small" if _USES_JIT_LINK else "large"
 
 _FOLDERS = "generated-"
-"""What the names of folders of machine code begin with."""
+"""Prefix of the names of folders with machine code."""
 
 _WIDE = "-prefer-256-bit"
 _ONE_BY_ONE = "+prefer-no-gather"
@@ -86,7 +86,7 @@ def may_be_quick() -> bool:
 
 
 def tuning() -> str:
-    """What LLVM is told of this processor beyond its features."""
+    """LLVM's tuning options for this processor."""
     wishes = ((_WIDE, has_full_speed_avx512()), (_ONE_BY_ONE, prefers_scalar_gather()))
     return ",".join(text for text, applies in wishes if applies)
 

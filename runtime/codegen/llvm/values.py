@@ -191,7 +191,7 @@ def _from_half(builder: ir.IRBuilder, stored: ir.Value) -> ir.Value:
 
 
 def _to_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """What lies in memory of a value that f16 holds; signalling NaNs stay so, too."""
+    """Convert a value that f16 can represent to its bits in memory; signalling NaNs stay signalling."""
     if isinstance(value, ir.CastInstr) and value.operands[0].type == ir.HalfType():
         return builder.bitcast(value.operands[0], I16)
     size = builder.and_(bits_of(builder, value), integer(I32, _MAGNITUDE))
@@ -228,7 +228,7 @@ def _from_code(builder: ir.IRBuilder, format: Format, code: ir.Value) -> ir.Valu
 
 
 def to_memory(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -> ir.Value:
-    """What is to lie in memory of an element in computed form that is not complex."""
+    """Convert an element from its computed form to its form in memory. It must not be complex."""
     if element_type.category == BOOLEAN:
         return builder.zext(value, I8)
     if element_type.category & (SIGNED | UNSIGNED):

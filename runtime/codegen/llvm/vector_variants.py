@@ -31,7 +31,7 @@ _POINTER = ir.PointerType()
 _COMPILER_USED = "llvm.compiler.used"
 _PURE = ("nounwind", "willreturn", "memory(none)")
 _LIBRARY = "nimblehlo_f64_"
-"""What the names of functions of `kernels/math` begin with."""
+"""Prefix of the names of the functions of `kernels/math`."""
 
 Emit = Callable[[ir.IRBuilder, Sequence[ir.Value]], ir.Value]
 
@@ -113,7 +113,7 @@ def fma(builder: ir.IRBuilder, value: ir.Value, factor: ir.Value, addend: float)
 
 
 def call_library(builder: ir.IRBuilder, name: str, operands: Sequence[ir.Value]) -> ir.Value:
-    """What a function of `kernels/math/real_functions.pyx` gives for values of f64."""
+    """Call a function of `kernels/math/real_functions.pyx` for values of f64."""
     module = builder.module
     if _LIBRARY + name not in module.globals:
         lanes = tuple(lanes for lanes in _library()[name] if 1 < lanes <= _library_lanes())

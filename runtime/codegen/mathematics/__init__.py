@@ -46,7 +46,7 @@ FUNCTIONS: Final = _functions(MATHEMATICS)
 """For the name of each operation that is computed in f64 what computes it."""
 
 FUNCTIONS_OF_F64: Final = _functions(MATHEMATICS_OF_F64)
-"""What gives the references' bits for f64 as well."""
+"""The emitters that give the references' bits for f64 as well."""
 
 _ON_SHORT_REALS: Final[dict[str, Callable[..., Real]]] = {
     "stablehlo.exponential": single.exp,
@@ -62,5 +62,5 @@ _ON_SHORT_REALS: Final[dict[str, Callable[..., Real]]] = {
 SHORT_FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
     {name: _on_values(function) for name, function in _ON_SHORT_REALS.items()}
 )
-"""What computes some of them in `float`, for types of at most `SHORT` significant bits."""
+"""The emitters that compute in `float`, for types of at most `SHORT` significant bits."""
 SHORT: Final = 8

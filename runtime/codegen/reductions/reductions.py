@@ -46,7 +46,7 @@ FINISH = "finish"
 
 
 class Accumulation(NamedTuple):
-    """What reductions accumulate in, and what their bodies use from outside.
+    """The types in which reductions accumulate, and the values that their bodies capture.
 
     Attributes:
         accumulate: see `accumulator_types`.

@@ -226,7 +226,7 @@ def captured_bounds(
     pointers: Sequence[ir.Value],
     view_of: ViewOf,
 ) -> dict[IrValue, Bound]:
-    """What the values that regions use from outside are bound to; `pointers` are those of `passed`."""
+    """The bindings of the values that regions capture; `pointers` are those of `passed`."""
     bounds = {value: _read(builder, value, pointer) for value, pointer in zip(passed, pointers, strict=True)}
     return {**bounds, **_embedded_constants(Emitter(builder, view_of), regions)}
 

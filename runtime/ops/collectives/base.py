@@ -56,7 +56,7 @@ class Joint(Communicating):
         return self.channel_id or 0
 
     def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
-        """What some members of a group need of another one's operands.
+        """The data that a member sends to other members of its group.
 
         Args:
             member: the other one.

@@ -21,7 +21,7 @@ from .process_grid import Grid
 
 
 class ChannelType(enum.IntEnum):
-    """What is at the two ends of a channel."""
+    """The kinds of endpoints of a channel."""
 
     DEVICE_TO_DEVICE = 1
     DEVICE_TO_HOST = 2

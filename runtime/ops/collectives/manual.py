@@ -77,7 +77,7 @@ class ManualComputation(Joint, name="nimblehlo.manual_computation"):
         return tuple(device for _, device in sorted(members))
 
     def shards_of(self, process: ProcessId, tensors: Sequence[Any]) -> list[Any]:
-        """What a device gets of the operands."""
+        """The shards of the operands that a device receives."""
         at = self.devices[process]
         shards = []
         for sharding, value in zip(self.in_shardings.shardings, tensors, strict=True):

@@ -78,7 +78,7 @@ class GroupMode(enum.StrEnum):
     FLATTENED_IDS = "flattened_ids"
 
     def id_count(self, grid: Grid) -> tuple[str, int]:
-        """What the specification calls the number of ids that groups of this mode name, and that number."""
+        """The number of ids in groups of this mode, after the specification's name for it."""
         if self is GroupMode.CROSS_PARTITION:
             return "num_partitions", grid.partitions
         if self is GroupMode.FLATTENED_IDS:

@@ -28,7 +28,7 @@ _ARRAYS_PER_RECEIVER: Final = 3
 
 
 class _Received(NamedTuple):
-    """What one process sends to another one.
+    """The data that one process sends to another one.
 
     Attributes:
         data: the slices, one after the other.

@@ -165,7 +165,7 @@ class Reducing(Collective):
 
     @functools.cached_property
     def body(self) -> Body:
-        """What the computation does."""
+        """The analyzed computation."""
         return Body(self.computation)
 
     def reduction(self, type: TensorType, computation: Evaluate) -> ProcessReduction:

@@ -161,7 +161,7 @@ class FftOfReal(Op, name=FFT_OF_REAL):
 def transformer(
     fft_type: FftType, shape: tuple[int, ...], fft_length: Sequence[int], dtype: Any, threads: int | None
 ) -> Callable[[Array], Array]:
-    """What transforms arrays of a shape and an element type, none of its sizes 0."""
+    """A function that transforms arrays of the given shape and element type. No size may be 0."""
     from ...kernels.fft import fft
 
     sizes = list(shape[-len(fft_length) :])

@@ -101,7 +101,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
         return run
 
     def native_call(self) -> Callable[[], PreparedCall] | None:
-        """What makes the call that native code can make in place of the reference; None where it cannot."""
+        """A function that prepares the native call which replaces the reference; None without one."""
         working, shape = carrier(self.a.element_type), self.a.shape
         if working != self.result.dtype or DYNAMIC in shape or 0 in shape or not uses_kernels(self.operation):
             return None
@@ -183,7 +183,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         return run
 
     def native_call(self) -> Callable[[], PreparedCall | Call] | None:
-        """What makes the call that native code can make in place of the reference; None where it cannot."""
+        """A function that prepares the native call which replaces the reference; None without one."""
         working, shape = carrier(self.a.element_type), self.b.shape
         if working != self.result.dtype or DYNAMIC in shape or 0 in shape:
             return None

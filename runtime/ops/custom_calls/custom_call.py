@@ -182,7 +182,7 @@ class CustomCall(
         return self.target.on_threads(self, threads)
 
     def native_call(self) -> Callable[[], PreparedCall | Call] | None:
-        """What makes the call that native code can make in place of the reference; None where it cannot."""
+        """A function that prepares the native call which replaces the reference; None without one."""
         if self.target is None or self.target.native_call is None or self.shape_operands:
             return None
         return self.target.native_call(self)

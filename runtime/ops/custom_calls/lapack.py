@@ -170,7 +170,7 @@ class Routine:
     def _kernel(
         self, view: CustomCallView, threads: int | None = None
     ) -> Callable[[], PreparedCall] | None:
-        """What prepares the kernel that serves in place of the routine; None if there is none."""
+        """The function that prepares the kernel which replaces the routine; None without one."""
         prepare = self.prepare
         if prepare is None or not uses_kernels(view.operation):
             return None
@@ -178,7 +178,7 @@ class Routine:
         return lambda: prepare(view.inputs[0].dtype, parameters, threads, *shapes)
 
     def native_call(self, view: CustomCallView) -> Callable[[], PreparedCall | Call] | None:
-        """What makes the call that native code can make in place of `run`; None where it cannot."""
+        """A function that prepares the native call which replaces `run`; None without one."""
         if self.check is not None or any(type.size == 0 for type in view.inputs):
             return None
         _, arguments = self._problem(view)
@@ -200,7 +200,7 @@ class Routine:
         return list(zip([type.shape for type in view.results], dtypes, strict=True))
 
     def _rereadings(self, view: CustomCallView) -> tuple[list[Reread | None], list[Reread | None]]:
-        """What gives the operands, and the results, another layout."""
+        """The functions that convert the layouts of the operands and of the results."""
         enter = [
             _rereading(_layout(view.operand_layouts, position, type.rank), _columns(type.rank, shape))
             for position, (type, shape) in enumerate(zip(view.inputs, self.operands, strict=True))
@@ -252,8 +252,7 @@ def _columns(rank: int, shape: Shape) -> Sequence[int]:
 
 
 def _rereading(written: Sequence[int], read: Sequence[int]) -> Reread | None:
-    """What gives an array of the same shape whose buffer in layout `read` is that of its argument in layout
-    `written`; None where that is the argument."""
+    """A function to reinterpret an array's buffer from layout `written` to layout `read`; None if equal."""
     if list(written) == list(read):
         return None
     order, read_order = written[::-1], np.argsort(read[::-1])
@@ -438,7 +437,7 @@ _KERNELS: Final[dict[str, Prepare]] = {
     "potrf": _cholesky_kernel,
     "trsm": _triangular_solve_kernel,
 }
-"""What serves in place of routines."""
+"""The kernels that replace routines, by routine."""
 
 _UPLO: Final[dict[str, str | None]] = {"uplo": "LU"}
 _SIGNATURES: Final[dict[str, tuple[Describe, str, dict[str, str | None]]]] = {

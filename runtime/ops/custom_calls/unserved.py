@@ -47,7 +47,7 @@ UNSERVED: Final[dict[str, str]] = {
     # TensorFlow's graph is not part of the module.
     "tf.call_tf_function": PROCESS,
 }
-"""What a target requires, by its name or a pattern of names."""
+"""The requirement of a target, by its name or a pattern of names."""
 
 
 OTHER_PLATFORMS: Final = frozenset({GPU, TPU})

@@ -66,6 +66,6 @@ def _is_routine(operation: Operation) -> bool:
 def native_call_by_kernel(
     make: Callable[[], PreparedCall], matrices: Sequence[Sequence[int]]
 ) -> Callable[[], PreparedCall] | None:
-    """What makes the call that native code can make, if matrices of these shapes are small; else None."""
+    """A function that prepares the native call for small matrices of these shapes; None for large ones."""
     is_small = max(map(math.prod, matrices)) <= MAX_NATIVE_ELEMENTS
     return make if is_small and make().solver is not None else None

@@ -86,7 +86,7 @@ Argument = Buffer | Workspace | Array | str | int
 def native_call_of(
     make: Callable[[], Call], arguments: Sequence[Argument], results: int, item: int
 ) -> Callable[[], Call] | None:
-    """What makes the call that native code can make (`fortran.Call.solver`), of small problems; else None.
+    """A function that prepares the native call (`fortran.Call.solver`); None for large problems.
 
     Args:
         make: makes the call.

@@ -32,7 +32,7 @@ SCAN_BLOCK: Final = 256
 
 
 class ScanLayout(NamedTuple):
-    """What a scan reduces, and in which blocks.
+    """The dimensions of a scan and its division into blocks.
 
     Attributes:
         outer, length, inner: the sizes before, along and after the scanned dimension.

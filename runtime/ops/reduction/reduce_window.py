@@ -146,7 +146,7 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
 
     @functools.cached_property
     def analysis(self) -> Body:
-        """What the body computes."""
+        """The analyzed body."""
         return Body(self.body)
 
     @property
@@ -264,7 +264,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
 
     @functools.cached_property
     def analysis(self) -> Body:
-        """What `scatter` computes."""
+        """The analyzed region `scatter`."""
         return Body(self.scatter)
 
     @functools.cached_property

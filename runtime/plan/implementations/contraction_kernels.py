@@ -75,7 +75,7 @@ def _batched_shapes(view: Contraction, lhs: Sequence[int], rhs: Sequence[int]) -
 
 
 def _low_precision_matmul(view: Any, threads: int | None) -> KernelMatch:
-    """What the reference calls, with threads."""
+    """Match a product of bf16 or small integers with the reference's kernel, on threads."""
 
     def prepare() -> Runnable:
         multiply, shape = view.multiply, view.result.shape
@@ -141,7 +141,7 @@ def _to_result_type(computed: Any, result: Any) -> Runnable:
 
 
 def _float_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
-    """What the reference calls, with threads."""
+    """Match a product of floats with the reference's kernel, on threads."""
     if not have_threads():
         return "BLAS multiplies matrices"
 
@@ -156,7 +156,7 @@ def _float_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> Kern
 
 
 def _complex_matmul(view: Any, threads: int | None) -> KernelMatch:
-    """What the reference calls, with threads."""
+    """Match a complex product with the reference's kernel, on threads."""
     lhs, rhs, result = (type.element_type for type in (view.lhs, view.rhs, view.result))
     multiply_stacks = functools.partial(complex_product, threads=threads)
     return Kernel(
@@ -177,7 +177,7 @@ def convolution(view: Convolution, threads: int | None) -> KernelMatch:
 
 
 def _float_convolution(view: Convolution, windows: Sequence[Window], threads: int | None) -> KernelMatch:
-    """What the reference calls, with threads; scaled elements, which it adds in NumPy, by a kernel."""
+    """Match a float convolution with the reference's kernel, on threads; kernels add scaled elements too."""
     padding = view.known_padding()
 
     def run(lhs: Array, rhs: Array) -> Array:
@@ -227,7 +227,7 @@ def _depthwise_kernel(
 
 
 def _kernel_geometry(view: Convolution, windows: Sequence[Window]) -> tuple[Any, Any, Any]:
-    """What kernels are told of the shapes."""
+    """The arguments of the convolution kernels that describe the shapes."""
     from ...ops.contraction.convolution_algorithms import axes, numbers
 
     shapes = (view.lhs.shape, view.rhs.shape, view.result.shape)

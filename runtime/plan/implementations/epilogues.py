@@ -121,7 +121,7 @@ class EpilogueFusion(Replaceable):
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """What both take from others."""
+        """The operands of the product and of its epilogue that neither computes."""
         before, after = self.fusion.operands[: self.position], self.fusion.operands[self.position + 1 :]
         return (*self.product.operands, *before, *after)
 

@@ -108,7 +108,7 @@ def _top_k(view: TopK, threads: int | None) -> KernelMatch:
 
 
 def _fft(view: Fft | FftOfReal, threads: int | None) -> KernelMatch:
-    """What the reference calls, with threads."""
+    """Match a Fourier transform with the reference's kernel, on threads."""
     from ...ops.contraction.fft import SMALL_TRANSFORM
 
     shape = view.operand.shape
@@ -118,7 +118,7 @@ def _fft(view: Fft | FftOfReal, threads: int | None) -> KernelMatch:
 
 
 def _linear_algebra(view: Cholesky | TriangularSolve, threads: int | None) -> KernelMatch:
-    """What the reference calls, with threads."""
+    """Match a factorization or a triangular system with the reference's kernel, on threads."""
     from ...ops.numerics.decompositions import uses_kernels
 
     reason = "panels on several threads" if uses_kernels(view.operation) else "LAPACK"
@@ -126,7 +126,7 @@ def _linear_algebra(view: Cholesky | TriangularSolve, threads: int | None) -> Ke
 
 
 def _custom_call(view: CustomCall, threads: int | None) -> KernelMatch:
-    """What the reference calls, with threads."""
+    """Match a custom call with the reference's kernel, on threads."""
     function = view.on_threads(threads)
     if function is None:
         return "no kernel for this operation"

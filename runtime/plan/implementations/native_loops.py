@@ -39,17 +39,17 @@ _PLAN_SECONDS = 0.02
 """How long a loop runs by its plan before it looks whether its native code is there."""
 
 _MIN_SHARD_WORK = 1 << 15
-"""What a step of a part must take at least, in products."""
+"""Minimum work of an iteration of a shard, in multiplications."""
 _MAX_REDUNDANT_WORK = 1.25
 """How many times the loop's work all parts may have together: what all rows share is computed by each."""
 _MULTIPLICATIONS_PER_BYTE = 2
-"""What making a byte of an array takes, in products."""
+"""Cost of writing a byte of an array, in multiplications."""
 _MULTIPLICATION_SECONDS = 1e-11
-"""What a product takes."""
+"""Time of a multiplication in seconds."""
 
 
 class LoopToCompile(Record):
-    """What becomes native code of a `while`: the whole, or one of the parts into which it is cut.
+    """A `while`, or one shard of it, to compile to native code.
 
     Attributes:
         operation: the loop that is generated.
@@ -73,7 +73,7 @@ class LoopToCompile(Record):
 
 
 def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
-    """What becomes native code of a `while`, or why nothing does.
+    """The part of a `while` to compile to native code, or the reason why none is compiled.
 
     Args:
         threads: most threads that it may use; None: all.
@@ -127,7 +127,7 @@ def _writes_only_own_windows(shard: LoopShard) -> bool:
 
 
 def _iteration_work(loop: LoopToCompile, views: ViewOf) -> int:
-    """What a step takes, about, in products."""
+    """Estimated work of an iteration, in multiplications."""
     from ...codegen import native_loop
 
     computed_bytes, multiplications = native_loop.iteration_work(loop.operation, views)
@@ -211,7 +211,7 @@ class NativeLoop(Replaceable):
         return native(values, self._captures(body.captures), body.count_steps)
 
     def _captures(self, captures: Sequence[Any]) -> Sequence[Any]:
-        """What the native code uses of the captured values, in its order."""
+        """The captured values that the native code uses, in its order."""
         return (
             captures
             if self.capture_positions is None

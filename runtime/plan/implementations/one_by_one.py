@@ -22,7 +22,7 @@ EXACT_UFUNCS: Final = frozenset({
 
 
 def one_by_one(block: Block, reference_for: Callable[[Op], Runnable]) -> Prepared:
-    """What runs a block by references: see `run_one_by_one`."""
+    """A function that runs a block by references: see `run_one_by_one`."""
     results = block.terminator.operands
     pairs = [
         (operand_number, result_number)

@@ -32,7 +32,7 @@ def has_reduction_tiling(block: Block) -> bool:
 
 
 class _Shared:
-    """What fusions with equal blocks share.
+    """The lowered code that fusions with equal blocks share.
 
     Args:
         text: describes the block; different blocks have different texts.
@@ -61,7 +61,7 @@ class LoopCode(NativeCode):
 
     @functools.cached_property
     def _shared(self) -> _Shared:
-        """What equal blocks share; their texts are compared only if their structural keys differ."""
+        """The code shared with equal blocks; texts are compared only if their structural keys differ."""
         identity, referenced = structural_key(self.block)
         cached = _by_structural_key.get((type(self).__name__, identity))
         if cached is None:

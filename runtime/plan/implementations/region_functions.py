@@ -117,7 +117,7 @@ class RegionCode(NativeCode):
         return lambda *operands, **regions: reference(*operands[:count], **regions)
 
     def step(self, implementation: Implementation) -> Implementation:
-        """What a step runs, by an implementation that takes values from outside behind the operands."""
+        """The implementation of a step, from one that takes captured values after the operands."""
         if not self.captured or not self.captured_operands:
             return implementation
         positions = [self.captured.index(value) for value in self.captured_operands]
@@ -143,7 +143,7 @@ class RegionCode(NativeCode):
 
     @functools.cached_property
     def lowered(self) -> LoweredKernel:
-        """What `lower` made, once."""
+        """The cached result of `lower`."""
         return self.lower()
 
     @functools.cached_property
@@ -210,7 +210,7 @@ def reduce_problem(analysis: Body, accumulate: str, results: Sequence[TensorType
 
 
 def converters(types: Sequence[TensorType], targets: Sequence[Any]) -> Callable[..., list[Any]]:
-    """What converts arrays of some types to a region's own element types."""
+    """A function that converts arrays to a region's own element types."""
     from ...ops.numerics.element_types import converter
 
     functions = [

@@ -113,7 +113,7 @@ class Background:
                 self.changed.wait()
 
     def work(self) -> None:
-        """What the thread does."""
+        """Run the thread: compile the jobs of the queue."""
         interval = sys.getswitchinterval()
         sys.setswitchinterval(min(interval, _SWITCH_SECONDS) + _HALF_A_MICROSECOND)
         while True:

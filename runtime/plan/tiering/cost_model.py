@@ -162,14 +162,14 @@ def _reference_seconds_an_element(operation: Operation, seconds: float) -> float
 
 
 def _compiling(seconds: float) -> float:
-    """What an operation adds to the compilation, by what it takes for an element."""
+    """The compile time that an operation adds, in seconds, from its time for an element."""
     if seconds < _TRANSCENDENTAL:
         return _COMPILING_PLAIN
     return _COMPILING_EXPENSIVE if seconds < _SCIPY else _COMPILING_SPECIAL
 
 
 def seconds_of_operations(block: Block) -> float:
-    """What NumPy takes for one element in all operations of a region."""
+    """NumPy's time for one element in all operations of a region, in seconds."""
     seconds = 0.0
     for operation in block.operations[:-1]:
         declaration = _declaration(operation)
@@ -182,7 +182,7 @@ def seconds_of_operations(block: Block) -> float:
 
 
 def compiler_load_seconds() -> float:
-    """What it takes to load the compiler into this process; 0 where that has been done."""
+    """Time to load the compiler into this process, in seconds; 0 if it is loaded."""
     return 0.0 if "llvmlite.binding" in sys.modules else _LLVMLITE_IMPORT_SECONDS
 
 
@@ -216,7 +216,7 @@ def _is_complex_magnitude(operation: Operation) -> bool:
 
 
 def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) -> float:
-    """What NumPy takes for one element of an elementwise operation."""
+    """NumPy's time for one element of an elementwise operation, in seconds."""
     type = operation.results[0].type
     if not isinstance(type, TensorType):
         return _ARITHMETIC

@@ -38,7 +38,7 @@ class DynamicIndex(Record):
 
 
 class GatherMap(Record):
-    """What an element of a gather's result is taken from.
+    """The operand element that an element of a gather's result copies.
 
     Attributes:
         coordinates: those in the operand where all indices are 0.

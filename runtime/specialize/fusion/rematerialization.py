@@ -184,7 +184,7 @@ class _Rewriter:
     def recomputation(
         self, producer: Operation, consumer: Operation, lifetimes: _Lifetimes, peak: int
     ) -> _Recomputation | None:
-        """What a consumer computes again, or None where that takes no less memory or too much time.
+        """The operations that a consumer recomputes; None if that saves no memory or takes too much time.
 
         Up to the consumer, no value takes much less memory than those that replace it, and all together take
         more at the peak.
@@ -273,7 +273,7 @@ class _Rewriter:
 
 
 class _Recomputation:
-    """What a consumer computes again.
+    """The operations that a consumer recomputes.
 
     Args:
         outside: the results of the producer by the values of its body.

@@ -47,7 +47,7 @@ class RepeatedSubgraph(NamedTuple):
 
 
 class _Signature(NamedTuple):
-    """What subgraphs that are equal but for their operands have in common.
+    """The key that subgraphs share if they differ only in their operands.
 
     Attributes:
         operands: for each operand of each operation the number of its value: outside values count from 0 in

@@ -48,7 +48,7 @@ def dot_of_components(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def _components(value: Value, precision: ElementType, count: int, rewriter: Rewriter) -> list[Value]:
-    """What `ops.contraction.dot_algorithm` splits an operand into, in the precision's type; tf32 in f32."""
+    """The components of an operand (`ops.contraction.dot_algorithm`) in the precision's type; tf32 in f32."""
     remainder = _converted(value, working_type(precision), rewriter)
     splits: list[Value] = []
     while True:

@@ -18,11 +18,11 @@ XLA_DIALECTS: Final = ("jax.", "mhlo.", "tf.")
 
 
 class OutOfBounds(Record):
-    """What scatters of a program leave out.
+    """The granularity at which a program's scatters drop updates that are out of bounds.
 
     Attributes:
         granularity: ``"element"`` or ``"window"``.
-        reason: what decided it.
+        reason: why this granularity applies.
     """
 
     granularity: Literal["element", "window"]
@@ -34,7 +34,7 @@ class OutOfBounds(Record):
 
 
 def out_of_bounds(module: Module, options: Options) -> OutOfBounds:
-    """What the scatters of a module leave out under `Options.scatter_out_of_bounds`."""
+    """The granularity at which a module's scatters drop updates under `Options.scatter_out_of_bounds`."""
     chosen = options.scatter_out_of_bounds
     if chosen != "auto":
         return OutOfBounds(chosen, f"Options(scatter_out_of_bounds={chosen!r})")
@@ -45,7 +45,7 @@ def out_of_bounds(module: Module, options: Options) -> OutOfBounds:
 
 
 def _xla_mark(module: Module) -> str | None:
-    """What shows that a module was made for XLA, None where nothing does."""
+    """The reason to treat a module as made for XLA; None without one."""
     if module.producer is not None:
         return f"it came as an object of {module.producer}"
     for name in module.attributes:

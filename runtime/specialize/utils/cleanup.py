@@ -68,7 +68,7 @@ class _Cleaner:
 
 
 class OperationKeys:
-    """What operations compute from their operands."""
+    """Keys of operations, for common-subexpression elimination."""
 
     def __init__(self) -> None:
         self.numbers: dict[Hashable, int] = {}
@@ -76,7 +76,7 @@ class OperationKeys:
         self.referenced: list[object] = []
 
     def key_of(self, operation: Operation) -> Hashable:
-        """What two operations that compute the same from the same operands have in common."""
+        """A key that is equal for operations which compute the same from the same operands."""
         number_by_id, attributes = self.number_by_id, operation.attributes
         return (
             operation.name,
@@ -95,7 +95,7 @@ class OperationKeys:
         return number
 
     def region_key(self, region: Region) -> Hashable:
-        """What two regions that compute the same have in common; large ones are as good as never the same."""
+        """A key that is equal for regions which compute the same; large regions have keys of their own."""
         block = region.block
         if len(block.operations) > MAX_COMPARED_OPERATIONS:
             return id(region)

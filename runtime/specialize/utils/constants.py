@@ -21,7 +21,7 @@ MAX_ELEMENTS = 1 << 14
 """Largest operand or result of an operation that is folded; splats count as one element."""
 
 MAX_WORK = 1 << 24
-"""What folding may cost in one pass: elements that are read and made, products that are summed."""
+"""Maximum work of folding in one pass: elements read and written, plus multiply-adds."""
 
 ALWAYS_FOLDED = 256
 """Work that is always done: sizes are computed so."""
@@ -128,7 +128,7 @@ def _by_reference(operation: Operation, arrays: Sequence[Array]) -> Any:
 
 
 def _work(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> int:
-    """What the reference does, roughly; a call counts even where there are no elements."""
+    """Estimated work of the reference; a call counts even without elements."""
     if name in _VIEWS:
         return 1
     sizes = [constant.array.size for constant in constants]
@@ -136,7 +136,7 @@ def _work(name: str, type: TensorType, constants: list[DenseElementsAttribute]) 
 
 
 def _sizes(view: Op, type: TensorType) -> DenseElementsAttribute | None:
-    """What follows from the operands' types, where these tell it: the operands need not be constants."""
+    """The result if the operands' types determine it, so that the operands need not be constants."""
     value = view.value_of_types()
     return None if value is None else DenseElementsAttribute(type, value.astype(type.dtype))
 

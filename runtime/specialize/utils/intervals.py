@@ -89,7 +89,7 @@ class Intervals:
         return max(low, min_value), min(high, max_value)
 
     def _derived_along(self, operation: Operation, dimension: int, index: int, depth: int) -> Interval | None:
-        """What the operation says of the elements there, before it wraps around."""
+        """The interval that the operation implies for the elements at `index`, before wrap-around."""
         name = operation.name
         if name == "stablehlo.constant":
             return _of_constant(operation, (slice(None),) * dimension + (slice(index, index + 1),))
@@ -109,7 +109,7 @@ class Intervals:
         return _union(known_intervals) if rule is None else rule(known_intervals)
 
     def _derived(self, operation: Operation, element_type: ElementType, depth: int) -> Interval | None:
-        """What the operation says, before it wraps around."""
+        """The interval that the operation implies, before wrap-around."""
         name = operation.name
         if name == "stablehlo.constant":
             return _of_constant(operation)

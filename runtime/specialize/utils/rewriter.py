@@ -104,7 +104,7 @@ class Rewriter:
                 operation.operands = tuple([self.current(operand) for operand in operation.operands])
 
     def current(self, value: Value) -> Value:
-        """What stands for a value."""
+        """The value that has replaced `value`, or `value` itself."""
         return self._values.get(value, value)
 
     def create(
@@ -147,7 +147,7 @@ class Rewriter:
         self._block.operations.append(operation)
 
     def _simplified(self, operation: Operation) -> Sequence[Value] | None:
-        """What stands for the operation's results where a rewrite applies."""
+        """The values that replace the operation's results; None if no rewrite applies."""
         name = operation.name
         rewrites = self._other_rewrites.get(name, ())
         if name in self._tensor_rewrites and is_plain(operation):
