@@ -209,7 +209,7 @@ def error(got: Any, true: Any, real: Real) -> float:
 
 
 def measure(function: Function, element: str) -> float:
-    """The greatest error of a function on an element type, in ulps."""
+    """The largest error of a function on an element type, in ulps."""
     operands = arguments(function, element)
     results = computed(function, element, operands)
     real = real_of(element)

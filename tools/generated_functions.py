@@ -2,7 +2,7 @@
 
     python tools/generated_functions.py [--stride N] [--write] [--without-tables] [FUNCTION ...]
 
-For each function: the greatest error of its f64 value, before it is rounded to f32, in ulps of f64 against
+For each function: the largest error of its f64 value, before it is rounded to f32, in ulps of f64 against
 mpmath; and on how many arguments the bits of f32 differ from the reference's, of all 2^32 or with `--stride`
 of each N-th, for functions of two arguments of 2^24 pairs. The first that differ are printed. `--write` puts
 the rows into docs/numerics.md. `--without-tables` takes the code for CPUs that read tables slowly. All
@@ -94,7 +94,7 @@ def differences(name: str, stride: int) -> tuple[int, int, list[str]]:
 
 
 def error(name: str) -> float:
-    """The greatest error of the f64 value in ulps, where f32 has normal numbers."""
+    """The largest error of the f64 value in ulps, where f32 has normal numbers."""
     function = next(f for f in accuracy.FUNCTIONS if f.name == name)
     operands = [array.astype(np.float64) for array in accuracy.arguments(function, "f32")]
     low, high = WITHIN.get(name, (-math.inf, math.inf))

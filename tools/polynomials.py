@@ -25,7 +25,7 @@ TARGET = ROOT / "runtime" / "codegen" / "mathematics" / "coefficients.py"
 KERNELS_TARGET = ROOT / "kernels" / "math" / "real_function_coefficients.h"
 HEADER = '''"""Coefficients of approximations, the lowest power's first. Written by tools/polynomials.py.
 
-Errors are those of exact evaluation, relative to the greatest absolute value in the interval; for quotients
+Errors are those of exact evaluation, relative to the largest absolute value in the interval; for quotients
 relative to each value.
 """
 
@@ -409,7 +409,7 @@ def fitted(wanted: Approximation) -> tuple[list[float], list[float]]:
 
 
 def error(wanted: Approximation, dividend: Sequence[float], divisor: Sequence[float]) -> float:
-    """The greatest error of the approximation on a grid."""
+    """The largest error of the approximation on a grid."""
     worst, scale = mpf(0), mpf(0)
     for point in nodes(wanted.interval, 301):
         top = mpmath.polyval([mpf(value) for value in reversed(dividend)], point)

@@ -41,7 +41,7 @@ class LibraryProgram:
         name: the name of the function that builds the program.
         library: the name of the library on PyPI.
         build: imports the library, and makes the function and its arguments.
-        bound: the greatest difference between a floating-point result and that of XLA:CPU, relative to the
+        bound: the largest difference between a floating-point result and that of XLA:CPU, relative to the
             largest value of the result. Integers and booleans must be equal.
         x64: whether the program uses 64-bit types.
     """

@@ -28,7 +28,7 @@ from ..measuring import Comparison, seconds, warm_up
 from .declaration import Array, library_programs
 
 BOUND = 1e-3
-"""Greatest difference of the results, relative to the largest value."""
+"""Largest difference of the results, relative to the largest value."""
 WARM_UP_SECONDS = 5.0
 PAUSE_SECONDS = 0.1
 CALLS, ROUNDS = 3, 15

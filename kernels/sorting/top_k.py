@@ -36,7 +36,7 @@ def supports(dtype: Any) -> bool:
 
 
 def prepare(shape: Sequence[int], dtype: Any, k: int, *, threads: int | None = None) -> TopK:
-    """Prepare a search for the greatest elements of rows, `operand -> (values, indices)`.
+    """Prepare a search for the largest elements of rows, `operand -> (values, indices)`.
 
     Args:
         shape: sizes of the operand; both results have `k` as the last size instead. Indices are int32.

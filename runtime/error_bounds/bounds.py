@@ -106,7 +106,7 @@ class Departure:
         index: the element that is farthest beyond, or None where type or shape differ.
         reason: what is wrong, with values.
         elements: how many elements lie beyond.
-        excess: the greatest distance in bounds; infinite where the elements have to be equal.
+        excess: the largest distance in bounds; infinite where the elements have to be equal.
     """
 
     result: int

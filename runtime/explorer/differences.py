@@ -213,7 +213,7 @@ class Range:
 
     @property
     def most(self) -> Array | None:
-        """The greatest value of each element, likewise."""
+        """The largest value of each element, likewise."""
         return self._of_all(self._maximum)
 
     def _of_all(self, bound: Array | None) -> Array | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MAX_DRAWN_ELEMENTS = 2000
-"""Maximum number of elements of a result that are plotted: those with the greatest spread."""
+"""Maximum number of elements of a result that are plotted: those with the largest spread."""
 
 
 class ResultReport(Distinct):
@@ -32,7 +32,7 @@ class ResultReport(Distinct):
         type: its type.
         plain: its value in the plain run.
         first, greatest: the first element that differs in some schedule, with the two schedules, and the
-            element with the greatest difference; None if the result is the same in all schedules.
+            element with the largest difference; None if the result is the same in all schedules.
         elements: the number of elements that differ in some schedule.
         schedules: the number of schedules whose results differ from the plain run.
         operations: the indices of the responsible operations in `Exploration.operations`.
@@ -62,7 +62,7 @@ class ResultReport(Distinct):
 
     @property
     def most(self) -> Array | None:
-        """The greatest value of each element, likewise."""
+        """The largest value of each element, likewise."""
         return self.range.most
 
 
@@ -75,7 +75,7 @@ class OperationReport(Distinct):
         option: the option that determines its order.
         calls: the number of its calls in the plain run whose results depend on the schedule.
         result: the index of its own result that differs.
-        first, greatest: the first and the greatest difference in that result, in the first such call.
+        first, greatest: the first and the largest difference in that result, in the first such call.
         results: the names of the program's results that change if only this operation changes its order.
         fails: whether runs fail if only this operation changes its order.
         module: a program that consists of this operation.

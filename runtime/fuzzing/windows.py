@@ -209,7 +209,7 @@ def _directions(fold: Region) -> list[str]:
 
 
 def _extremes(scalar: TensorType) -> tuple[Any, Any]:
-    """The greatest and the least value of a type."""
+    """The largest and the least value of a type."""
     if scalar.category == BOOLEAN:
         return True, False
     if scalar.category == FLOAT:
@@ -267,7 +267,7 @@ def map_(g: Generator) -> None:
 
 
 def top_k(g: Generator) -> None:
-    """The greatest elements of the last dimension."""
+    """The largest elements of the last dimension."""
     operand = g.value(INTEGER | FLOAT)
     if not operand.type.rank:
         raise Unsuitable("rank 0")

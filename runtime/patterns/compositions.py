@@ -178,7 +178,7 @@ def floored_remainder(a: Value, b: Value) -> Value:
 
 
 def floor_divide(a: Value, b: Value) -> Value:
-    """The greatest integer that is not above the quotient."""
+    """The largest integer that is not above the quotient."""
     if a.element_type.category == UNSIGNED:
         return divide(a, b)
     if a.element_type.category == FLOAT:

@@ -185,12 +185,12 @@ def _all_ones(element_type: ElementType) -> Array:
 
 
 def max_integer(element_type: ElementType) -> int:
-    """The greatest value of an integer type."""
+    """The largest value of an integer type."""
     return storage_range(element_type)[1]
 
 
 def _extreme(element_type: ElementType, *, is_minimum: bool) -> Array:
-    """The least or the greatest value of an element type, an infinity if it has one."""
+    """The least or the largest value of an element type, an infinity if it has one."""
     dtype = element_type.dtype
     if element_type.category == BOOLEAN:
         return np.array(not is_minimum)

@@ -153,7 +153,7 @@ def _dequantizer(type: Any) -> Callable[[Any], Any]:
 
 
 def _has_extreme(stored: Array, type: TensorType) -> bool:
-    """Whether an element is the least or the greatest one: a saturated one is."""
+    """Whether an element is the least or the largest one: a saturated one is."""
     element_type = type.element_type
     assert isinstance(element_type, QuantizedType)
     values = stored.astype(element_types.carrier(element_type.storage), copy=False)

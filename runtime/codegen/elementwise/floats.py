@@ -114,7 +114,7 @@ def square_root(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
 
 
 def floor(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
-    """The greatest integer that is not greater."""
+    """The largest integer that is not greater."""
     return call(builder, "llvm.floor", operand)
 
 

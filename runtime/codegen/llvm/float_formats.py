@@ -37,7 +37,7 @@ class Format(NamedTuple):
 
     @property
     def max_code(self) -> int:
-        """The code of the greatest finite value."""
+        """The code of the largest finite value."""
         codes = 1 << self.sign_shift
         if self.specials == "infinities":
             return codes - (1 << self.mantissa_bits) - 1
@@ -45,7 +45,7 @@ class Format(NamedTuple):
 
     @property
     def greatest(self) -> float:
-        """The greatest finite value."""
+        """The largest finite value."""
         return self.value_of(self.max_code)
 
     @property

@@ -273,7 +273,7 @@ def rounded(
 ) -> ir.Value:
     """A `float` or `double`, rounded to the nearest value of a floating-point type, ties to even, once.
 
-    What is too great becomes what ml_dtypes makes of it: infinity, NaN or the greatest value.
+    What is too great becomes what ml_dtypes makes of it: infinity, NaN or the largest value.
     f8E8M0FNU rounds ties up.
 
     Args:

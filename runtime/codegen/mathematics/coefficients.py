@@ -1,6 +1,6 @@
 """Coefficients of approximations, the lowest power's first. Written by tools/polynomials.py.
 
-Errors are those of exact evaluation, relative to the greatest absolute value in the interval; for quotients
+Errors are those of exact evaluation, relative to the largest absolute value in the interval; for quotients
 relative to each value.
 """
 

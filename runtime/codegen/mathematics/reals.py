@@ -99,7 +99,7 @@ class Real:
         return self._called("llvm.roundeven")
 
     def floor(self) -> Real:
-        """The greatest integer that is not greater."""
+        """The largest integer that is not greater."""
         return self._called("llvm.floor")
 
     def with_sign_of(self, other: Real) -> Real:

@@ -65,7 +65,7 @@ class StartIndex(NamedTuple):
     """How a start index of a gather becomes an offset into the array.
 
     Attributes:
-        max_index: the greatest index in bounds; larger ones are clamped to it.
+        max_index: the largest index in bounds; larger ones are clamped to it.
         stride: of the indexed dimension, in elements.
     """
 

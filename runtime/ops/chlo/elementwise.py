@@ -252,7 +252,7 @@ class TopK(
 ):
     """The k greatest elements along the last dimension, in descending order, and their indices.
 
-    Equal elements keep their order. Floats stand in IEEE-754's total order, so that NaN is the greatest.
+    Equal elements keep their order. Floats stand in IEEE-754's total order, so that NaN is the largest.
     """
 
     operand = Operand(BOOLEAN | INTEGER | FLOAT)

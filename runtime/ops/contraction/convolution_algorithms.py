@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ...kernels.convolution import convolution
 from ...types import Array, DType
 from ..reduction.window_geometry import Window, window_positions
 from .matmul import Multiply, is_narrow
+
+if TYPE_CHECKING:
+    from .convolution_rules import ConvolutionRules
 
 _MIN_OUTPUTS_FOR_MATMUL: Final = 128
 """Minimum number of output features for which low-precision products by copied windows (im2col) pay off."""
@@ -96,7 +99,7 @@ _prepare_cached = functools.lru_cache(1 << 8)(_prepare)
 
 
 def result_shape(
-    view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int]
+    view: ConvolutionRules, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int]
 ) -> tuple[int, ...]:
     """Shape of the result for operands of these shapes."""
     sizes = [lhs[view.input_batch_dimension] // view.batch_group_count]
@@ -105,7 +108,9 @@ def result_shape(
     return tuple([sizes[position] for position in np.argsort(view.output_dimensions)])
 
 
-def axes(view: Any, windows: Sequence[Window], lhs: Sequence[int]) -> tuple[convolution.Axis, ...]:
+def axes(
+    view: ConvolutionRules, windows: Sequence[Window], lhs: Sequence[int]
+) -> tuple[convolution.Axis, ...]:
     """The spatial dimensions of an lhs of this shape with the geometry of their windows."""
     axes = []
     for w, d, is_reversed in zip(windows, view.input_spatial_dimensions, view.window_reversal, strict=True):
@@ -114,7 +119,7 @@ def axes(view: Any, windows: Sequence[Window], lhs: Sequence[int]) -> tuple[conv
     return tuple(axes)
 
 
-def numbers(view: Any) -> convolution.DimensionNumbers:
+def numbers(view: ConvolutionRules) -> convolution.DimensionNumbers:
     """The dimension numbers of operands and result, in order."""
     return convolution.DimensionNumbers(view.input_dimensions, view.kernel_dimensions, view.output_dimensions)
 

@@ -88,7 +88,7 @@ def combine(batch: Sequence[int], window: Sequence[int], window_dims: Sequence[i
 
 
 def as_indices(array: Array) -> Array:
-    """Integers of any type as int64; greater values become the greatest one, which is out of bounds too."""
+    """Integers of any type as int64; greater values become the largest one, which is out of bounds too."""
     if array.dtype == np.uint64:
         return np.minimum(array, np.uint64(LARGEST_INDEX)).astype(np.int64)
     return np.asarray(array).astype(np.int64, copy=False)

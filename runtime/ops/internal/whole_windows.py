@@ -7,7 +7,7 @@ drops all of its elements.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -47,6 +47,16 @@ class WholeWindows(RunTimeShaped, name=WHOLE_WINDOWS):
         return exclude_partial_windows(self, input.shape, scatter_indices, update.shape)
 
 
+class ScatterNumbers(Protocol):
+    """The dimension numbers of `stablehlo.scatter`, which more than one declaration has."""
+
+    update_window_dims: Sequence[int]
+    inserted_window_dims: Sequence[int]
+    input_batching_dims: Sequence[int]
+    scatter_dims_to_operand_dims: Sequence[int]
+    index_vector_dim: int
+
+
 def may_drop_windows(view: Any) -> bool:
     """Whether a window of a scatter may be partly out of bounds.
 
@@ -64,7 +74,7 @@ def may_drop_windows(view: Any) -> bool:
     return bool(outside[components].any())
 
 
-def wide_components(view: Any, rank: int, updates_shape: Sequence[int]) -> list[int]:
+def wide_components(view: ScatterNumbers, rank: int, updates_shape: Sequence[int]) -> list[int]:
     """The components of index vectors along which windows have more than one element, or an unknown number.
 
     Args:
@@ -77,7 +87,7 @@ def wide_components(view: Any, rank: int, updates_shape: Sequence[int]) -> list[
     return [component for component, d in scattered if extents.get(d, 1) not in (0, 1)]
 
 
-def window_extents(view: Any, rank: int, updates_shape: Sequence[int]) -> dict[int, int]:
+def window_extents(view: ScatterNumbers, rank: int, updates_shape: Sequence[int]) -> dict[int, int]:
     """The sizes of windows along the dimensions of an input that they have."""
     dropped = (view.inserted_window_dims, view.input_batching_dims)
     window_dims = index_space.kept_sizes(range(rank), *dropped)
@@ -88,7 +98,7 @@ def window_extents(view: Any, rank: int, updates_shape: Sequence[int]) -> dict[i
 
 
 def starts_outside(
-    view: Any, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
+    view: ScatterNumbers, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
 ) -> tuple[Array, Array]:
     """The index vectors of a scatter, and which of their elements put a window partly out of bounds.
 
@@ -107,7 +117,7 @@ def starts_outside(
 
 
 def exclude_partial_windows(
-    view: Any, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
+    view: ScatterNumbers, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
 ) -> Array:
     """The indices as int64, with FAR_AWAY in place of the indices of windows that are not in bounds."""
     _, outside = starts_outside(view, shape, scatter_indices, updates_shape)

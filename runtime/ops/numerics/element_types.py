@@ -251,7 +251,7 @@ def _float_to_integer(source: ElementType, target: ElementType) -> Function:
     low, high = storage_range(target)
     through = FLOAT32 if source.width <= 32 and target.width <= 16 else FLOAT64
     integers = carrier(target)
-    # The greatest value of the carrier that is at most `high`.
+    # The largest value of the carrier that is at most `high`.
     limit = np.nextafter(through.type(high), through.type(0)) if int(through.type(high)) > high else high
 
     def convert(array: Array) -> Array:

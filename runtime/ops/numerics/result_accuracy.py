@@ -38,9 +38,9 @@ MAX_ERROR: Final = {
 What docs/numerics.md has measured and about one more: NumPy has other instructions on other machines."""
 
 ROUNDED_ONCE: Final = 0.51
-"""Greatest error of narrower floats, in ulps."""
+"""Largest error of narrower floats, in ulps."""
 ROUNDED_ONCE_COMPLEX: Final = 1
-"""Greatest error of complex<f32>, in ulps: each component is rounded."""
+"""Largest error of complex<f32>, in ulps: each component is rounded."""
 
 _BOUNDED: Final = frozenset({"stablehlo.cosine", "stablehlo.logistic", "stablehlo.sine", "stablehlo.tanh"})
 """Functions that are at most 1 for all real numbers."""

@@ -140,7 +140,7 @@ def monoid(region: Region) -> str | None:
 
 
 def arg_reducer(region: Region) -> str | None:
-    """Whether a region of (value, index) pairs computes the greatest or least value and its index.
+    """Whether a region of (value, index) pairs computes the largest or least value and its index.
 
     It must be the form in which the first NaN wins, and the lowest index among equal values.
 

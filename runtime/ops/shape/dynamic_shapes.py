@@ -341,7 +341,7 @@ class SetDimensionSize(
         return [self.operand.with_shape(shape)]
 
     def bound(self, actual: int) -> int:
-        """The greatest size of the dimension: its bound, or its size."""
+        """The largest size of the dimension: its bound, or its size."""
         bounds = [type.bounds[self.dimension] for type in (self.operand, self.result) if type.bounds]
         return int(max(actual, self.operand.shape[self.dimension], *bounds))
 

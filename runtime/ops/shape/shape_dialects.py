@@ -357,7 +357,7 @@ class Broadcast(Op, name="shape.broadcast", assembly="$shapes attr-dict : types(
 
     @constraint
     def C1(self) -> str | None:
-        """size(result) is the greatest of the sizes of shapes"""
+        """size(result) is the largest of the sizes of shapes"""
         return rules.same_shape("result", self.result, "the greatest rank", [self.max_rank()])
 
     def max_rank(self) -> int:

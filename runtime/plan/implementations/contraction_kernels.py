@@ -42,7 +42,7 @@ _MIN_MATRIX_UNIT_OUTPUTS: Final = 16
 """Output features of a group from which on the matrix unit convolves integers."""
 
 
-def contraction(view: Any, threads: int | None) -> KernelMatch:
+def contraction(view: Contraction, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.matmul.integer_matmul`: integers and floats."""
     if view.algorithm is not None:
         return "a dot algorithm"
@@ -89,7 +89,7 @@ def _low_precision_matmul(view: Any, threads: int | None) -> KernelMatch:
     return Kernel(prepare, str(bf16_implementation()), is_compiled_ahead=True)
 
 
-def _integer_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
+def _integer_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
     from ...kernels.matmul import integer_matmul
 
     lhs, rhs, result = (carrier(type.element_type) for type in (view.lhs, view.rhs, view.result))

@@ -202,7 +202,7 @@ class RowRecorder:
         return trace(reducer.ufunc, (init_value, reduced))
 
     def _extreme(self, name: str, operand: Traced, init_value: Traced) -> Traced:
-        """The greatest or least float of each row, where the init value changes nothing."""
+        """The largest or least float of each row, where the init value changes nothing."""
         kind, function, identity = _EXTREMES[name]
         initial = self.values[init_value.number]
         if initial.source != kinds.CONSTANT or initial.offset_or_bits != _bits(operand.dtype.type(identity)):

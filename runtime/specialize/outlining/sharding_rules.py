@@ -7,7 +7,7 @@ such a dimension is needed whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,6 +20,12 @@ from ...ops.shape.layout import Reshape
 from ...ops.shape.movement import MovementOp
 from ...ops.shape.slicing import Slice
 from ..utils.rewriter import dimensions
+
+if TYPE_CHECKING:
+    from ...ops.contraction.dot_general import DotGeneral
+    from ...ops.indexing.dynamic_slice import DynamicSlice
+    from ...ops.reduction.reduce import Reduce
+    from ...ops.shape.creation import Iota
 
 
 class OperandSharding(Record):
@@ -85,14 +91,14 @@ def _slice(view: Slice, dim: int, size: int) -> OperandSharding | None:
     return None if cut is None else OperandSharding(cut.dims, limits)
 
 
-def _dynamic_slice(view: Any, dim: int, size: int) -> OperandSharding | None:
+def _dynamic_slice(view: DynamicSlice, dim: int, size: int) -> OperandSharding | None:
     if view.slice_sizes[dim] != view.operand.shape[dim]:
         return None
     starts = [None] * view.operand.rank
     return OperandSharding((dim, *starts), dimensions(slice_sizes=_with(view.slice_sizes, dim, size)))
 
 
-def _dot_general(view: Any, dim: int, size: int) -> OperandSharding:
+def _dot_general(view: DotGeneral, dim: int, size: int) -> OperandSharding:
     batching, rows = len(view.lhs_batching_dimensions), len(view.lhs_result_dimensions)
     if dim < batching:
         return OperandSharding((view.lhs_batching_dimensions[dim], view.rhs_batching_dimensions[dim]))
@@ -101,17 +107,17 @@ def _dot_general(view: Any, dim: int, size: int) -> OperandSharding:
     return OperandSharding((None, view.rhs_result_dimensions[dim - batching - rows]))
 
 
-def _reduce(view: Any, dim: int, size: int) -> OperandSharding:
+def _reduce(view: Reduce, dim: int, size: int) -> OperandSharding:
     remaining_dims = [d for d in range(view.inputs[0].rank) if d not in view.dimensions]
     count = len(view.inputs)
     return OperandSharding((*[remaining_dims[dim]] * count, *[None] * count))
 
 
-def _iota(view: Any, dim: int, size: int) -> OperandSharding | None:
+def _iota(view: Iota, dim: int, size: int) -> OperandSharding | None:
     return None if dim == view.iota_dimension else OperandSharding(())
 
 
-def _constant(view: Any, dim: int, size: int) -> OperandSharding | None:
+def _constant(view: Op, dim: int, size: int) -> OperandSharding | None:
     """Only constants all of whose elements are equal."""
     type, value = tensor_type(view.operation.result), view.operation.attributes["value"]
     if not isinstance(value, DenseElementsAttribute) or not value.is_splat:

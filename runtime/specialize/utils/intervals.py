@@ -50,7 +50,7 @@ class Intervals:
         self._cache[value] = interval
 
     def of(self, value: Value, depth: int = 0) -> Interval | None:
-        """The least and the greatest value; None where the value is no integer tensor.
+        """The least and the largest value; None where the value is no integer tensor.
 
         A tensor without elements has the bounds of its element type.
         """

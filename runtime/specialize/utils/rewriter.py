@@ -130,11 +130,11 @@ class Rewriter:
         )
 
     def interval(self, value: Value) -> Interval | None:
-        """The least and the greatest value that an integer tensor may hold."""
+        """The least and the largest value that an integer tensor may hold."""
         return self.intervals.of(value)
 
     def interval_along(self, indices: Value, index_vector_dim: int, component: int) -> Interval | None:
-        """The least and the greatest value of a component of index vectors."""
+        """The least and the largest value of a component of index vectors."""
         if tensor_type(indices).rank == index_vector_dim:
             return self.interval(indices)
         return self.intervals.along(indices, index_vector_dim, component)
