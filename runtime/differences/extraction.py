@@ -39,7 +39,7 @@ def main_block(module: Module) -> Block:
 
 
 def observable_values(module: Module) -> list[Value]:
-    """What the operations of @main compute, in order, apart from constants and what is no plain tensor."""
+    """The results of the operations of @main, in order: only plain tensors, without constants."""
     return [
         result
         for operation in main_block(module).operations

@@ -95,7 +95,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Report:
-    """What `find_difference` found.
+    """The result of `find_difference`.
 
     Attributes:
         backend: the name of the backend.

@@ -120,7 +120,7 @@ class Departure:
 
 
 class Accuracy:
-    """What `accuracy` found out.
+    """The result of `accuracy`.
 
     Attributes:
         results: a bound for each result.
@@ -401,7 +401,7 @@ def _within(value: Array, bound: Array) -> ResultBound:
 
 
 def _flushed(value: Array) -> Array:
-    """What a subnormal result may be off where it is flushed."""
+    """The error bound of a subnormal result that is flushed to zero."""
     if value.dtype.kind == "c":
         return np.asarray(np.hypot(_flushed(value.real), _flushed(value.imag)))
     return np.where(is_subnormal(value), np.abs(value.astype(np.float64)), 0.0)

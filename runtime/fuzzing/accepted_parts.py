@@ -18,7 +18,7 @@ MAX_NAMED: Final = 2
 MAX_REMOVED: Final = 4
 """Operations that are removed before a program counts as rejected."""
 ENDED: Final = "ended its process"
-"""What errors of backends say whose process ended."""
+"""The error text of a backend whose process ended."""
 
 
 @dataclass(frozen=True)

@@ -159,4 +159,4 @@ PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
     (0.7, fft),
     (0.3, triangular_solve),
 ]
-"""What this module makes, and how often."""
+"""The generators of this module, with their relative frequencies."""

@@ -18,7 +18,7 @@ _INDEX = TensorType((), ELEMENT_TYPES["i32"])
 
 
 def body(g: Generator, types: Sequence[TensorType]) -> Callable[..., list[Value]]:
-    """What fills a region: operations on whole tensors, its arguments and captured values.
+    """The contents of a region: operations on whole tensors, its arguments and captured values.
 
     In small programs all are exactly rounded: the interpreter's results within a region are not known.
     """
@@ -156,4 +156,4 @@ PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
     (0.7, call),
     (0.2, optimization_barrier),
 ]
-"""What this module makes, and how often."""
+"""The generators of this module, with their relative frequencies."""

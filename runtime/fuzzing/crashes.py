@@ -1,4 +1,4 @@
-"""What is known of programs that end a backend's process, by what it says before it ends."""
+"""Known causes of programs that end a backend's process, by its last message."""
 
 from __future__ import annotations
 

@@ -288,6 +288,6 @@ PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
     (1, chlo_broadcast),
     (0.1, constant_like),
 ]
-"""What this module makes, and how often."""
+"""The generators of this module, with their relative frequencies."""
 
 __all__ = ["PRODUCERS", "apply", "comparison", "scalar_expression"]

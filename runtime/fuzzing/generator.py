@@ -62,7 +62,7 @@ _STRUCTS = {
 
 
 class Unsuitable(Exception):
-    """What was drawn fits no operation; something else is drawn."""
+    """Raised if no operation fits the drawn values; the generator draws again."""
 
 
 @dataclass
@@ -81,7 +81,7 @@ class Program:
 
     @property
     def results(self) -> list[Value]:
-        """What is returned; by default what no operation uses, and where that is nothing, the last value."""
+        """The values to return: by default those that no operation uses, or else the last value."""
         if self.returned:
             return self.returned
         used = {operand for operation in self.block.operations for operand in uses(operation)}

@@ -166,4 +166,4 @@ def promoted(g: Generator, element_type: ElementType) -> ElementType:
 
 
 PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [(2.5, gather), (2.5, scatter)]
-"""What this module makes, and how often."""
+"""The generators of this module, with their relative frequencies."""

@@ -209,4 +209,4 @@ PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
     (1, dynamic_slice),
     (1, dynamic_update_slice),
 ]
-"""What this module makes, and how often."""
+"""The generators of this module, with their relative frequencies."""

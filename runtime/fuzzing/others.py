@@ -161,4 +161,4 @@ PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
     (0.3, real_dynamic_slice),
     (0.3, torch_index_select),
 ]
-"""What this module makes, and how often."""
+"""The generators of this module, with their relative frequencies."""

@@ -205,4 +205,4 @@ _STEPS: list[Callable[[Generator, Value], Value]] = [
 ]
 
 PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [(1.5, quantized)]
-"""What this module makes, and how often."""
+"""The generators of this module, with their relative frequencies."""

@@ -1,4 +1,4 @@
-"""What a comparison of a backend on random programs found."""
+"""The report of a comparison with a backend on random programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one program.
+    """The outcome of one program.
 
     Attributes:
         seed: of the program.
@@ -55,7 +55,7 @@ class Finding:
 
 @dataclass
 class FuzzReport:
-    """What `fuzz` found.
+    """The result of `fuzz`.
 
     Attributes:
         backend: the name of the backend.

@@ -285,4 +285,4 @@ PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
     (1.5, map_),
     (0.5, top_k),
 ]
-"""What this module makes, and how often."""
+"""The generators of this module, with their relative frequencies."""

@@ -20,7 +20,7 @@ CHUNK: Final = 20
 def outcomes_of_workers(
     against: str, seeds: Sequence[int], minimizes: bool, jobs: int, known: Iterable[str]
 ) -> Iterator[list[Outcome]]:
-    """What comes of programs, chunk by chunk as processes answer.
+    """Yield the outcomes of programs, chunk by chunk as processes answer.
 
     Args:
         against: the name of a backend.

@@ -1,4 +1,4 @@
-"""What JAX must know of a compiled program and does not get from jaxlib.
+"""Properties of a compiled program that JAX needs and jaxlib does not supply.
 
 Functions here stand in for JAX's that ask jaxlib. They find the program by the executable's fingerprint.
 

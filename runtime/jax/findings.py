@@ -1,4 +1,4 @@
-"""What the sanitizer and the explorer find in programs of JAX: who gets to know it.
+"""Report the findings of the sanitizer and the explorer in JAX programs.
 
 A thread's `sanitize` and `explore` contexts get what the programs find that this thread calls within them.
 What is found outside of any context, with settings of the process or the environment, goes to warnings and

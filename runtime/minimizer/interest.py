@@ -1,4 +1,4 @@
-"""What shows that a program has the fault: a command, an error, or a backend whose results are wrong."""
+"""Tests of whether a program has the fault: a command, an error, or a backend whose results are wrong."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..types import Type
 from .search import Fails
 
 PLACEHOLDER: Final = "{}"
-"""What stands for the program's file in a command."""
+"""The placeholder of the program's file in a command."""
 
 
 def by_command(command: str, seconds: float = 60.0) -> Fails:

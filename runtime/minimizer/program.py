@@ -12,7 +12,7 @@ from ..ir.builder import used_values
 from ..types import PLAIN, TensorType, Type
 
 StandIn = Literal["argument", "value", "zero"]
-"""What stands in for a result: an argument, the value that the operation computed, or zeros."""
+"""The replacement of a result: an argument, the value that the operation computed, or zeros."""
 
 MAX_CONSTANT_BYTES: Final = 1 << 20
 """Bytes of a value that becomes a constant of the program."""
@@ -167,7 +167,7 @@ class _Copying:
         self.builder.copy(operation, self.mapping)
 
     def replacement(self, value: Value) -> Value:
-        """What stands in for a value."""
+        """The replacement of a value."""
         if self.stand_in == "zero":
             return constant(self.builder, value.type, 0)
         array = self.values.get(value)

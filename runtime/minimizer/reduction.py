@@ -35,7 +35,7 @@ MAX_SIMPLIFIED_OPERATIONS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """What `reduce` returns.
+    """The result of `reduce`.
 
     Attributes:
         module: the smallest program that was found.
@@ -113,7 +113,7 @@ def reduce(
 
 
 def _no_progress(trials: int, operations: int) -> None:
-    """What is done after a trial where nobody asks for it."""
+    """The default callback after a trial, which does nothing."""
 
 
 class _Reduction:
@@ -227,7 +227,7 @@ class _Reduction:
         return [partial(regions.without_nested, self.module, self.entry, chunk)]
 
     def results(self) -> Sequence[Any]:
-        """What the program returns."""
+        """The values that the program returns."""
         return entry_of(self.module, self.entry).terminator.operands
 
     def without_results(self, chunk: Sequence[Any]) -> list[Make]:

@@ -1,4 +1,4 @@
-"""What the launcher of an MPI program says in the environment; imports nothing of MPI."""
+"""The environment variables that MPI launchers set; the module does not import MPI."""
 
 from __future__ import annotations
 

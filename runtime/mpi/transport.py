@@ -48,7 +48,7 @@ _LOOKS_BETWEEN_CHECKS: Final = 50
 
 
 class _Idle(NamedTuple):
-    """What a rank that has nothing to do says of itself.
+    """The state that an idle rank reports.
 
     Attributes:
         sent, received: numbers of messages.

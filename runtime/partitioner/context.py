@@ -121,7 +121,7 @@ class Context:
         self.values[value] = local, target
 
     def operand(self, value: Value, layout: Layout) -> Value:
-        """What a device holds of a value in a layout."""
+        """The shard of a value that a device holds in a layout."""
         local, current = self.values[value]
         return self.converted(local, current, layout)
 

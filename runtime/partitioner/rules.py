@@ -1,4 +1,4 @@
-"""What operations become on each device.
+"""Partition each operation into operations of one device.
 
 A rule asks for its operands in the layouts that the layout of the result needs. An operation without a rule
 gets its operands whole, and each device computes all of it.

@@ -1,4 +1,4 @@
-"""What test suites use: the pytest plugin, goldens, and the judgement of another implementation's results."""
+"""Tools of test suites: the pytest plugin, goldens, and the judgement of another implementation's results."""
 
 from .jax_programs import program
 from .matching import assert_matches

@@ -132,7 +132,7 @@ class ProgramItem(pytest.Item):
         return goldens.inputs_of(golden, module, types)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What is shown of a failure: what is wrong, without the frames of this package."""
+        """The text of a failure: the error, without the frames of this package."""
         if excinfo.errisinstance((AssertionError, NimbleError)):
             error = excinfo.value
             return str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"

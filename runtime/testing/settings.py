@@ -1,4 +1,4 @@
-"""What the command line and the configuration of pytest say about programs."""
+"""The settings of programs in pytest's command line and configuration."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def handlers_of(registered: Any) -> Handlers:
 
 
 def _bound(view: CustomCallView, stages: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
-    """What calls the handlers of an operation; arrays stand in memory in the order of their layouts."""
+    """A function that calls the handlers of an operation, with arrays in the order of their layouts."""
     operand_orders = _orders(view.operand_layouts, len(view.inputs))
     result_orders = _orders(view.result_layouts, len(view.results))
     operands, results = [[_described(view, type) for type in types] for types in (view.inputs, view.results)]

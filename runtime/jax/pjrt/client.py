@@ -1,4 +1,4 @@
-"""What the plugin says of itself: versions and devices."""
+"""The plugin's description of itself: versions and devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller asks of a compilation: PJRT's CompileOptionsProto.
+"""The caller's options of a compilation: PJRT's CompileOptionsProto.
 
 Source: xla/pjrt/proto/compile_options.proto of openxla/xla (numbers of fields).
 """

@@ -1,4 +1,4 @@
-"""What a call of a program costs, under the names that XLA's cost analysis has."""
+"""The cost of a call of a program, under the names of XLA's cost analysis."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class LoadedProgram:
         return self._text
 
     def serialize(self) -> bytes:
-        """What `deserialize_program` takes.
+        """Serialize the program for `deserialize_program`.
 
         Raises:
             UnsupportedError: the program calls Python functions of this process.
@@ -168,7 +168,7 @@ class LoadedProgram:
         return arguments, results, self.donated_bytes, needed.temporaries, peak
 
     def cost(self) -> dict[str, float]:
-        """What a call costs: see `cost_of`."""
+        """The cost of a call: see `cost_of`."""
         return cost_of(self._module, self._program.executable.memory())
 
 

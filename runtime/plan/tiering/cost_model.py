@@ -148,7 +148,7 @@ def estimate(block: Block) -> Cost:
 
 
 def _reference_seconds_an_element(operation: Operation, seconds: float) -> float:
-    """What the reference takes for an element where NumPy takes so many seconds.
+    """The reference's time for an element, in seconds, from NumPy's time.
 
     References of narrow floats convert blocks to f32, and call vector functions of f32.
     """
@@ -187,7 +187,7 @@ def compiler_load_seconds() -> float:
 
 
 def native_saving_seconds(operation: Operation) -> float:
-    """What native code saves on an operation because NumPy has no quick loop for it, or takes many calls."""
+    """Seconds that native code saves on an operation for which NumPy has no fast loop or needs many calls."""
     declaration = _declaration(operation)
     if not issubclass(declaration, Elementwise):
         return 0.0
