@@ -179,7 +179,7 @@ class PreparedScatter:
 
 
 class _Indices(NamedTuple):
-    """How indices are passed to the kernels.
+    """The format in which the kernels receive indices.
 
     Attributes:
         dtype: their element type.

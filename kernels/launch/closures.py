@@ -22,7 +22,7 @@ _INT64 = ir.IntType(64)
 
 
 class Encoding(enum.Enum):
-    """How a closure, an array of 64-bit values, encodes an argument.
+    """The encoding of an argument in a closure, an array of 64-bit values.
 
     The closure begins with the addresses of arrays, in the order of the arguments. The values of all
     arguments follow, and then a failure flag: it is not 0 once a task has failed.
@@ -52,7 +52,7 @@ def array_type(dtype: np.dtype[Any], rank: int, is_written: bool) -> Any:
 
 
 def encoded_arguments(arguments: tuple[Any, ...]) -> Arguments:
-    """How `native.run_kernel` encodes the arguments of a call."""
+    """The encoding of a call's arguments by `native.run_kernel`."""
     return tuple(
         [
             tuple(map(_encoded, argument)) if isinstance(argument, tuple) else _encoded(argument)

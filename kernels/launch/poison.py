@@ -16,5 +16,5 @@ if POISON not in MODES:
 
 
 def max_cached_bytes(size: int) -> int:
-    """How many bytes of scratch may be kept between calls: `size`, or none where memory is poisoned."""
+    """The bytes of scratch memory kept between calls: `size`, or 0 if memory is poisoned."""
     return size if POISON == "0" else 0

@@ -77,7 +77,7 @@ def _scalar_problem(operation: Operation, view_of: ViewOf) -> str | None:
 
 
 def operations_within(operation: Operation) -> int:
-    """How many operations the regions of a `while` have."""
+    """The number of operations in the regions of a `while`."""
     return sum(1 for one in operation.walk()) - 1
 
 

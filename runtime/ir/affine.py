@@ -51,7 +51,7 @@ def identity_map(rank: int) -> tuple[AffineExpr, ...]:
 
 
 def row_major_strides(shape: Sequence[int]) -> list[int]:
-    """How many elements lie between neighbours along each dimension of an array in row-major order."""
+    """The strides, in elements, of an array in row-major order."""
     return [math.prod(shape[d + 1 :]) for d in range(len(shape))]
 
 

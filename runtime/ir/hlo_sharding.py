@@ -32,7 +32,7 @@ _MAX_IOTA_RANK: Final = 20
 
 
 class HloSharding(NamedTuple):
-    """How one tensor is divided among devices.
+    """The sharding of one tensor.
 
     Attributes:
         kind: ``"tiled"``, ``"replicated"``, ``"manual"``, ``"unknown"``, ``"unreduced"`` or ``"maximal"``.

@@ -1,4 +1,4 @@
-"""Where an operation stands: in the parsed text, or where the exporter says that it came from."""
+"""Locations of operations: in the parsed text, or in the source that the exporter recorded."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class AxisRef(SdyAttribute):
         return mesh.sizes[self.name] if self.sub_axis is None else self.sub_axis.size
 
     def next_pre_size(self, mesh: Mesh) -> int:
-        """Where it ends within its axis."""
+        """The end of the sub-axis within its axis."""
         return mesh.sizes[self.name] if self.sub_axis is None else self.sub_axis.next_pre_size
 
     def contains(self, other: AxisRef) -> bool:

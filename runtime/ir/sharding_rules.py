@@ -1,4 +1,4 @@
-"""How shardings spread over an operation: the sdy dialect's sharding rules, and the record of propagation.
+"""Propagation through an operation: the sdy dialect's sharding rules, and the record of propagation.
 
 Source: the sdy dialect's attributes op_sharding_rule and propagation_edges.
 """

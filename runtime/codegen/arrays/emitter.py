@@ -92,7 +92,7 @@ def block_problem(
 
 
 def operation_count(block: Block) -> int:
-    """How many operations a block has, those of its regions included."""
+    """The number of operations of a block and of its regions."""
     return sum(1 for _ in _walk(block))
 
 

@@ -63,7 +63,7 @@ class _Walk:
         self.stale: set[Value] = set()
 
     def home_of(self, value: Value) -> Value:
-        """Where an array lies; one from outside of the loop in memory of its own."""
+        """The value whose storage an array uses; an array from outside the loop has its own."""
         return self.homes.setdefault(value, value)
 
     def block_problem(self, block: Block) -> str | None:

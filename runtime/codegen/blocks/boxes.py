@@ -15,7 +15,7 @@ from .emitter import Bound, Emitter, Index, Target, as_value
 
 
 class Side(NamedTuple):
-    """Where the elements of a box lie: the first one, and the steps between neighbours by dimension."""
+    """The location of a box: the offset of its first element, and the stride of each dimension."""
 
     bound: Bound | Target
     first: Index

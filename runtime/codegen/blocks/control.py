@@ -52,7 +52,7 @@ def _emit_if(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
 
 
 def _emit_case(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
-    """Where no other region is chosen, the last one is."""
+    """The last region is the default of `case`."""
     (index,) = emitter.element(operation.operands[0])
     numbers = range(len(operation.regions) - 1)
     chosen = [emitter.builder.icmp_signed("==", index, index.type(number)) for number in numbers]

@@ -1,4 +1,4 @@
-"""How many iterations a `while` takes that counts up to a constant."""
+"""The trip count of a `while` that counts up to a constant."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Registers:
 
 
 Target = Registers | Storage
-"""Where an operation's result is made."""
+"""The destination of an operation's result."""
 
 
 class Mode(enum.Enum):
@@ -252,7 +252,7 @@ class Emitter:
         return self.storage(operation.operands[0])
 
     def allocate_scratch(self, type: TensorType) -> Target:
-        """Where a tensor can be made."""
+        """A new destination for a tensor."""
         return Registers(type)
 
     def release_unwritten(self, storage: Storage, alias: Storage) -> None:
@@ -263,7 +263,7 @@ class Emitter:
         """
 
     def allocate_result(self, value: IrValue) -> Target:
-        """Where a result is made: where the caller wants it, or on its own."""
+        """The destination of a result: the one that the caller requests, or a new one."""
         return self.allocate_scratch(value.type)  # type: ignore[arg-type]
 
     def result(self, target: Target) -> Bound:

@@ -84,7 +84,7 @@ def side_by_side(operations: Sequence[Operation]) -> int:
 
 
 def _live_results(operations: Sequence[Operation]) -> int:
-    """How many results of these are used later at once, at most."""
+    """The maximum number of these results that are live at once."""
     last_use = {operand: number for number, one in enumerate(operations) for operand in one.operands}
     live: set[IrValue] = set()
     most = 0

@@ -140,7 +140,7 @@ def power(builder: ir.IRBuilder, type: ElementType, base: ir.Value, exponent: ir
 
 
 def _exponent_bits(type: ElementType, exponent: ir.Value) -> int:
-    """How many bits of an exponent that is not negative may be set."""
+    """The number of bits that a non-negative exponent may have."""
     if isinstance(exponent, ir.Constant) and exponent.constant >= 0:
         return int(exponent.constant).bit_length()
     return type.width - 1 if type.category == SIGNED else type.width
@@ -206,12 +206,12 @@ def shift_right_arithmetic(
 
 
 def count_bits(builder: ir.IRBuilder, type: ElementType, operand: ir.Value) -> ir.Value:
-    """How many bits are set."""
+    """The number of set bits."""
     return wrapped(builder, type, call(builder, "llvm.ctpop", _bits(builder, type, operand)))
 
 
 def count_leading_zeros(builder: ir.IRBuilder, type: ElementType, operand: ir.Value) -> ir.Value:
-    """How many of the highest bits are zero."""
+    """The number of leading zero bits."""
     count = builder.ctlz(_bits(builder, type, operand), ir.IntType(1)(0))
     above = integer(operand.type, operand.type.width - type.width)
     return wrapped(builder, type, builder.sub(count, above))

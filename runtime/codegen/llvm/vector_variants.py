@@ -142,7 +142,7 @@ def _library() -> dict[str, dict[int, int]]:
 
 @functools.cache
 def _library_lanes() -> int:
-    """How many lanes a vector of generated code has at most: more would be passed in two registers."""
+    """The maximum number of lanes of a vector in generated code; more would need two registers."""
     return 8 if has_full_speed_avx512() else 4
 
 
@@ -191,7 +191,7 @@ def _emit_inverse_root(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> i
 
 @functools.cache
 def _instructions() -> tuple[_Instruction, ...]:
-    """Those that this processor has."""
+    """The vector instructions that this processor supports."""
     all = (
         _Instruction(
             _Declaration("entry", I64, (_POINTER, I64), (4, 8)), _emit_entry, has_two_register_permute

@@ -15,7 +15,7 @@ from ..llvm.vector_variants import ENTRIES, entry
 
 
 class _Layout(NamedTuple):
-    """Where the parts of a float stand.
+    """The bit layout of a floating-point type.
 
     Attributes:
         bits: the type of integers of its width.
@@ -53,7 +53,7 @@ class Real:
 
     @property
     def layout(self) -> _Layout:
-        """Where its parts stand."""
+        """The bit layout of the type."""
         return _LAYOUTS[self.value.type]
 
     def _called(self, name: str, *others: Real | float) -> Real:

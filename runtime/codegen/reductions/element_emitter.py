@@ -15,7 +15,7 @@ from ..llvm.values import I64, Value, constant_element, rounded, value_types, wr
 from .iteration_space import IndexMap
 
 Point = tuple[ir.Value, ...]
-"""Where an element is computed, by the indices of the loops around it."""
+"""The position of an element: the indices of the loops around it."""
 
 
 class ElementEmitter:

@@ -59,7 +59,7 @@ class SortPlan(NamedTuple):
         return [1 << k for k in range((self.chunks - 1).bit_length())]
 
     def pairs(self, width: int) -> int:
-        """How many pairs of runs of that many chunks a row has."""
+        """The number of pairs of runs, each of that many chunks, in a row."""
         return -(-self.chunks // (2 * width))
 
 

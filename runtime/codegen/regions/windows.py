@@ -72,7 +72,7 @@ def slices_of(view: Any) -> int:
 
 
 def _leading(view: Any) -> int:
-    """How many leading dimensions have windows of single elements."""
+    """The number of leading dimensions along which windows have one element."""
     return next((d for d, window in enumerate(view.windows) if not window.is_trivial), len(view.windows))
 
 

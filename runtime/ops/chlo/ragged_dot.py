@@ -66,7 +66,7 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
 
     @property
     def _group_position(self) -> int:
-        """Where the product of lhs and a slice of rhs has the group dimension of rhs."""
+        """The position of rhs's group dimension in the product of lhs and a slice of rhs."""
         before = len(self.lhs_batching_dimensions) + len(self.lhs_result_dimensions)
         return before + self.rhs_result_dimensions.index(self.rhs_group_dimensions[0])
 

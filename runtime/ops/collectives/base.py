@@ -103,7 +103,7 @@ class Collective(Joint):
 
     @property
     def mode(self) -> GroupMode:
-        """How the grid is split into groups."""
+        """The division of the grid into groups."""
         return GroupMode.CROSS_PARTITION if self.channel > 0 else GroupMode.CROSS_REPLICA
 
     def groups(self, grid: Grid) -> tuple[ProcessGroup, ...]:

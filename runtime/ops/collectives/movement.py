@@ -297,7 +297,7 @@ class Pairs(Communicating):
 
     @property
     def mode(self) -> GroupMode:
-        """How ids stand for processes."""
+        """The mode in which ids name processes."""
         return GroupMode.CROSS_PARTITION if self.channel > 0 else GroupMode.CROSS_REPLICA
 
     def routes(self, grid: Grid) -> list[tuple[ProcessId, ProcessId]]:

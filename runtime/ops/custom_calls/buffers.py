@@ -78,7 +78,7 @@ def aliases_violation(view: CustomCallView) -> str | None:
 
 
 def _buffers(types: Sequence[Type], path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """Where the buffers among nested types are."""
+    """The positions of the buffers among nested types."""
     for index, type in enumerate(types):
         if isinstance(type, BufferType):
             yield (*path, index)

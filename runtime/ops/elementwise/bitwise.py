@@ -31,7 +31,7 @@ class And(Logical, name="stablehlo.and", functions={BOOLEAN | INTEGER: np.bitwis
 
 
 class CountLeadingZeros(Unary, name="stablehlo.count_leading_zeros"):
-    """How many of the highest bits are zero."""
+    """The number of leading zero bits."""
 
     operand = Operand(INTEGER)
     result = Result(INTEGER)
@@ -64,7 +64,7 @@ class Or(Logical, name="stablehlo.or", functions={BOOLEAN | INTEGER: np.bitwise_
 
 
 class Popcnt(Unary, name="stablehlo.popcnt"):
-    """How many bits are set."""
+    """The number of set bits."""
 
     operand = Operand(INTEGER)
     result = Result(INTEGER)

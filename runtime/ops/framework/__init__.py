@@ -1,1 +1,1 @@
-"""How an operation is declared, looked up, verified and read."""
+"""The framework of operations: declaration, lookup, verification and views."""

@@ -1,4 +1,4 @@
-"""How declared attributes are read from the ir and written back."""
+"""Kinds of declared attributes: each decodes an attribute of the ir and encodes a value."""
 
 from __future__ import annotations
 

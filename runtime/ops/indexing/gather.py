@@ -112,7 +112,7 @@ class GatherRules(Op):
 
     @property
     def row_elements(self) -> int:
-        """How many elements follow each other in operand and result, and are copied together."""
+        """The number of elements that are contiguous in operand and result, and are copied together."""
         shape = self.operand.shape
         return math.prod(shape[self._rank_without_rows(shape, self.slice_sizes) :])
 

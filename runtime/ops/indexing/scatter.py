@@ -111,7 +111,7 @@ class Scatter(ScatterRules, name="stablehlo.scatter"):
         return self.scatter_of(*[type.shape for type in types])
 
     def destinations(self) -> Destinations:
-        """Where updates go; all sizes must be known."""
+        """The destination indices of the updates; all sizes must be static."""
         types = (self.inputs[0], self.scatter_indices, self.updates[0])
         return Destinations(self, *[type.shape for type in types])
 

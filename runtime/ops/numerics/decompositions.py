@@ -19,7 +19,7 @@ MAX_NATIVE_ELEMENTS: Final = 1 << 10
 _MARK: Final = "by_library"
 """The attribute of operations that LAPACK computes although there is a kernel."""
 _LAPACK_PREFIX: Final = "lapack_"
-"""How the targets of custom calls begin that are routines of LAPACK."""
+"""Prefix of the custom-call targets that are LAPACK routines."""
 
 
 class PreparedCall(Protocol):

@@ -138,7 +138,7 @@ def _native(name: str) -> tuple[int, Any]:
 
 
 class _ThreadLimits:
-    """How many threads the library below NumPy may use while calls limit it.
+    """The number of threads that NumPy's LAPACK library may use while calls limit it.
 
     A limit holds for all threads of the process: another thread's product has it as well, for a moment.
     """

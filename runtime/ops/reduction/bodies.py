@@ -28,7 +28,7 @@ _FLIPPED: Final = {"GT": "LT", "GE": "LE"}
 
 
 class Order(StrEnum):
-    """How a recognised comparator orders two keys."""
+    """The order of two keys by a recognised comparator."""
 
     NUMBER = "FLOAT"
     """By value, as LT of numbers says: -0 equals +0; NaN is not ordered."""

@@ -36,7 +36,7 @@ from .vectorize_region import UFUNCS, Arrays, Body, Reducer
 
 
 class Layout(NamedTuple):
-    """How an operand is viewed as [outer, n, inner], where n counts the reduced values of a result element.
+    """The view of an operand as [outer, n, inner], where n counts the reduced values of a result element.
 
     Attributes:
         permutation: dimensions transposed first, or None.
@@ -125,7 +125,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
 
     @property
     def layout(self) -> Layout:
-        """How the inputs are seen as [outer, n, inner]."""
+        """The view of the inputs as [outer, n, inner]."""
         return layout(self.inputs[0].shape, self.dimensions)
 
     def reference(self, *operands: Array, body: Evaluate) -> Arrays:

@@ -85,7 +85,7 @@ class _Windows(Op):
         return padding_shape(self.padding, self.windowed_type.rank, "the rank of the operand")
 
     def num_windows(self) -> tuple[int, ...]:
-        """How many windows there are along each dimension."""
+        """The number of windows along each dimension."""
         sizes = zip(self.windows, self.windowed_type.shape, strict=True)
         return tuple([window.count(size) for window, size in sizes])
 
