@@ -10,7 +10,8 @@
 #define REGISTERS (CHAINS / LANES)
 /* K_GROUP: values of k of contiguous columns that are read at once. */
 #define K_GROUP 4
-#define PREFETCH_DISTANCE (4 * K_GROUP)
+/* Values of k that any_columns prefetches ahead, into L2: the chains of its columns fill L1 (measured on Zen 4). */
+#define PREFETCH_DISTANCE (8 * K_GROUP)
 
 /* Load elements of a matrix, of `stored_itemsize` bytes, a constant: bf16 is the high half of an f32. */
 #if LANES * 4 == VECTOR_BYTES
@@ -135,7 +136,7 @@ INLINE void NAME(any_columns)(
         for (int64_t number = 0; number < columns / LANES; number++)
             UNROLL for (int vector_value = 0; vector_value < K_GROUP; vector_value++) {
                 const char *address = matrix + vector_value * k_stride + number * LANES * stored_itemsize;
-                __builtin_prefetch(address + PREFETCH_DISTANCE * k_stride);
+                __builtin_prefetch(address + PREFETCH_DISTANCE * k_stride, 0, 2);
                 chains[vector_value * chain_stride + number] =
                     FMA(vector_values[vector_value], READ(address), chains[vector_value * chain_stride + number]);
             }
