@@ -112,7 +112,7 @@ def compared(case: Case) -> Comparison:
     if reason is not None:
         raise ValueError(reason)
     warm_up(ours, for_seconds=0.5)
-    return side_by_side(ours, other, most=1000)
+    return side_by_side(ours, other, for_seconds=1.5, most=1000)
 
 
 def report(cases: Iterator[Case], names: list[str], as_figures: bool) -> int:
