@@ -40,6 +40,9 @@ _TRANSFER_SLEEP_SECONDS: Final = 1e-5
 that share processors keep them from each other: `all_reduce` of 64 MB over 4 ranks on 2 cores takes 0.05 s,
 with `sched_yield` in its place 0.17 s."""
 
+_LAST_MESSAGE_SECONDS: Final = 0.25
+"""How long the last messages of a rank that has ended are waited for."""
+
 _SPINS: Final = 100
 """Looks at the network without a pause, before a rank lets others have the processor."""
 
@@ -382,13 +385,32 @@ class MPITransport(Transport):
             if self._has_finished and not self.messages.has_outgoing:
                 return
             looks += 1
-            if looks % _LOOKS_BETWEEN_CHECKS == 0:
-                self.messages.watch.check()
+            if looks % _LOOKS_BETWEEN_CHECKS == 0 and self._has_message_of_lost_rank():
+                return
             if self.messages.is_transferring:
                 time.sleep(_TRANSFER_SLEEP_SECONDS)
             elif looks > _SPINS:
                 time.sleep(pause)
                 pause = min(2 * pause, _MAX_SLEEP_SECONDS)
+
+    def _has_message_of_lost_rank(self) -> bool:
+        """Look whether a rank has ended, and whether a message has come in since.
+
+        That it ended may become known before what it sent last.
+
+        Raises:
+            ExecutionError: a rank has ended, and no message follows.
+        """
+        try:
+            self.messages.watch.check()
+        except ExecutionError:
+            end = time.monotonic() + _LAST_MESSAGE_SECONDS
+            while time.monotonic() < end:
+                if self.messages.poll():
+                    return True
+                time.sleep(_MAX_SLEEP_SECONDS)
+            raise
+        return False
 
     def _tell(self, waits: tuple[str, ...] | None) -> None:
         """Tell rank 0 that there is nothing to do here, if that is news."""

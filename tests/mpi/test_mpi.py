@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 
 import nimblehlo
+from nimblehlo.errors import ExecutionError
 from nimblehlo.grid.transport import Rendezvous
 from nimblehlo.mpi import messages
 from nimblehlo.mpi.environment import launched_ranks
-from nimblehlo.mpi.transport import _Exchange
+from nimblehlo.mpi.transport import MPITransport, _Exchange
 from nimblehlo.ops.collectives.reduction import own_nodes
 from tests.mpi.programs import PROGRAMS, inputs_of
 
@@ -133,6 +134,32 @@ def test_the_ranks_that_live_tell_of_one_that_is_killed(tmp_path: Path) -> None:
 def test_a_rank_that_is_killed_while_the_others_end(tmp_path: Path) -> None:
     files = run_case_with_a_death("left_alone", tmp_path)
     assert [pickle.loads(file.read_bytes()) for file in files] == [0, 2]
+
+
+@pytest.mark.parametrize("looks", [1, 60])
+def test_the_last_message_of_a_rank_that_has_ended_comes_in(looks: int) -> None:
+    """The end of a rank may be known before the message that it sent last has come in."""
+    left = iter([False] * (50 + looks) + [True])
+
+    def rank_has_ended() -> None:
+        raise ExecutionError("rank 0 takes no more part: its program has ended")
+
+    transport = object.__new__(MPITransport)
+    transport.messages = cast(
+        Any,
+        SimpleNamespace(
+            poll=lambda: next(left),
+            watch=SimpleNamespace(check=rank_has_ended),
+            has_outgoing=False,
+            is_transferring=False,
+        ),
+    )
+    transport._has_finished = False
+    transport._tell = lambda waits: None  # type: ignore[method-assign]
+    transport._wait_for_message(None)
+    left = iter([False] * 10_000)
+    with pytest.raises(ExecutionError, match="rank 0 takes no more part"):
+        transport._wait_for_message(None)
 
 
 def test_the_command_line(tmp_path: Path, on_one_rank: Mapping[str, list[Any]]) -> None:
