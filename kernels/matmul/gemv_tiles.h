@@ -10,7 +10,7 @@
 #define REGISTERS (CHAINS / LANES)
 /* K_GROUP: values of k of contiguous columns that are read at once. */
 #define K_GROUP 4
-/* Values of k that any_columns prefetches ahead, into L2: the chains of its columns fill L1 (measured on Zen 4). */
+/* Values of k that any_columns prefetches ahead, into L2, which took less time than into L1 (Zen 4). */
 #define PREFETCH_DISTANCE (8 * K_GROUP)
 
 /* Load elements of a matrix, of `stored_itemsize` bytes, a constant: bf16 is the high half of an f32. */

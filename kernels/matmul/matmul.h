@@ -6,9 +6,10 @@
    instruction `simd/software_fma.h` multiplies and adds, with the same bits but in 16 (f32) or 50 (f64) times the time
    of BLAS.
 
-   A work item is a block of rows times a block of columns. It multiplies all rows with one panel of columns at a
-   time, tile by tile, from the L1 cache. A panel is copied if its columns are not contiguous, or if there are enough
-   rows to pay for it: by its first tile, beside the multiply-adds, which leave the processor time for it. Meanwhile the next panel and the tile's destination are prefetched, a little at a time: a
+   A work item is a block of rows times a block of columns. It multiplies all rows with one panel of columns at a time,
+   tile by tile, from the L1 cache. A panel is copied if its columns are not contiguous, or if there are enough rows to
+   pay for it. Full panels of contiguous columns are copied by their first tile, beside the multiply-adds, which leave
+   the processor time for it. Meanwhile the next panel and the tile's destination are prefetched, a little at a time: a
    processor waits for few cache misses at once, and later loads queue behind them. Rows are read where they are unless
    their distance makes them compete for a few lines of the L1 cache. Then one k block of them is copied at a time, to
    lie at a better distance: the rows of a tile are copied before the first tile that reads them, which prefetches the

@@ -317,7 +317,9 @@ class _Emitter:
 
     def prefetch_slices(self, builder: ir.IRBuilder, index: ir.Value) -> None:
         """Prefetch gathered slices that the innermost loop copies later."""
-        last = builder.sub(self.sizes[-1], ir.Constant(I64, 1)) if self.schedule.prefetched else index
+        if not self.schedule.prefetched:
+            return
+        last = builder.sub(self.sizes[-1], ir.Constant(I64, 1))
         for number in self.schedule.prefetched:
             node = self.nest.nodes[number]
             assert isinstance(node, Gather)

@@ -16,8 +16,8 @@ cdef struct Waits:
     int64_t returned
     int64_t run_nanoseconds
     int prompt
-"""What is known of a program's callers: its last call by number, 0 or that number while nobody has waited for its results,
-and when it returned, in ns; how long a run takes; how many calls in a row were waited for promptly."""
+"""The callers of a program: the number of its last call; that number again while nobody has waited for the call's
+results, else 0; when the call returned, in ns; how long a run takes; how many calls in a row were waited for promptly."""
 
 
 cdef Waits *new_waits() noexcept nogil:
@@ -39,7 +39,10 @@ cdef void release_waits(Waits *waits) noexcept nogil:
 
 
 cdef bint are_prompt(Waits *waits) noexcept nogil:
-    """Whether the caller of a new call is likely to wait for it at once."""
+    """Whether the caller of a new call is likely to wait for it at once.
+
+    Ask for each call: an earlier one whose results nobody has asked for counts from now on as not waited for.
+    """
     cdef bint answer
     take_lock()
     if waits.open_call:
