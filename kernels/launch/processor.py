@@ -32,7 +32,6 @@ __all__ = [
     "prefers_scalar_gather",
     "prefetch_distance_bytes",
     "prefetches_ascending_only",
-    "read_streams",
     "register_bytes",
     "vector_bytes",
 ]
@@ -117,11 +116,6 @@ def _is_amd() -> bool:
     return has("sse4a")
 
 
-def _is_amd_without_avx512() -> bool:
-    """Whether this is an AMD processor with vectors of at most 256 bits (before Zen 4)."""
-    return _is_amd() and not has("avx512f")
-
-
 def has_full_speed_avx512() -> bool:
     """Whether 512-bit vectors run at full speed; LLVM avoids them otherwise."""
     return has("avx512vbmi2")
@@ -187,11 +181,6 @@ def prefetches_ascending_only() -> bool:
 def avoids_software_prefetch() -> bool:
     """Zen 4: software prefetching slows sequential reductions down."""
     return prefetches_ascending_only() and has("avx512f")
-
-
-def read_streams() -> int:
-    """Number of ascending ranges to read interleaved: AMD before Zen 4 prefetches too little for one."""
-    return 4 if _is_amd_without_avx512() else 1
 
 
 def vector_bytes() -> int:

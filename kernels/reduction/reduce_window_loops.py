@@ -11,7 +11,6 @@ from ..simd.arithmetic import get, put
 from ..simd.monoids import Combination
 from ..simd.vectors import (
     I64,
-    ReadAhead,
     Value,
     apply,
     cgutils,
@@ -21,6 +20,7 @@ from ..simd.vectors import (
     literal,
     load_lanes,
     load_strided,
+    read_ahead,
     splat,
     store_lanes,
 )
@@ -122,7 +122,7 @@ def reduce_windows(
                     with element_branch:
                         offset = builder.mul(column, I64(constant) if constant else any_stride)
                         first = builder.add(builder.add(base, distance), offset)
-                        ReadAhead(builder, kind.element, data, first, lanes * max(constant, 1)).after_step()
+                        read_ahead(builder, kind.element, data, first, lanes * max(constant, 1))
                         item = load_strided(builder, kind.element, data, first, lanes, stride)
                         _combine_with(builder, kind, accumulators, item)
             total = tuple(builder.load(accumulator) for accumulator in accumulators)

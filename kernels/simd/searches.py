@@ -17,7 +17,6 @@ from .monoids import Combination, computing_dtype
 from .vectors import (
     I32,
     I64,
-    ReadAhead,
     TypedCode,
     Values,
     apply,
@@ -28,6 +27,7 @@ from .vectors import (
     intrinsic,
     literal,
     load_lanes,
+    read_ahead,
     selected,
     splat,
     store_lanes,
@@ -134,7 +134,7 @@ def _comparable(
 ) -> ir.Value:
     """`SEARCH_BLOCK` elements as signed integers of the same order; prefetches the elements that follow."""
     item = ir.IntType(array.dtype.bitwidth)
-    ReadAhead(builder, f"uint{item.width}", data, start, SEARCH_BLOCK).after_step()
+    read_ahead(builder, f"uint{item.width}", data, start, SEARCH_BLOCK)
     address = builder.bitcast(builder.gep(data, [start]), ir.VectorType(item, SEARCH_BLOCK).as_pointer())
     code = builder.xor(builder.load(address, align=item.width // 8), splat(builder, flipped, SEARCH_BLOCK))
     if not total_order:
@@ -352,7 +352,7 @@ def _extreme(
     end, step = builder.add(start, count), lanes * _UNROLL
     middle = builder.add(start, builder.and_(count, I64(-step)))
     with cgutils.for_range_slice(builder, start, middle, I64(step), intp=I64, inc=True) as (at, _):
-        ReadAhead(builder, kind.element, data, at, step).after_step()
+        read_ahead(builder, kind.element, data, at, step)
         offsets = [builder.add(at, I64(number * lanes)) for number in range(_UNROLL)]
         take([load_lanes(builder, kind.element, data, offset, lanes)[0] for offset in offsets])
     with cgutils.for_range_slice(builder, middle, end, I64(1), intp=I64, inc=True) as (at, _):

@@ -4,8 +4,7 @@ A value is a tuple of LLVM values, one of a real number, two of a complex one: s
 lanes. `element` and `kind` are named as in `monoids`. Importing this module imports Numba.
 """
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -285,60 +284,17 @@ def prefetch(builder: ir.IRBuilder, element: str, data: ir.Value, index: ir.Valu
     prefetch_address(builder, _address(builder, element, data, index, 1)[0], locality)
 
 
-@contextlib.contextmanager
-def interleaved_loop(
-    builder: ir.IRBuilder, begin: ir.Value, end: ir.Value, step: int, streams: int
-) -> Iterator[ir.Value]:
-    """A loop over every `step`-th position in [begin, end) that interleaves `streams` ascending ranges of it.
+def read_ahead(builder: ir.IRBuilder, element: str, data: ir.Value, index: ir.Value, count: int) -> None:
+    """Prefetch the elements that lie `prefetch_distance_bytes` after the `count` elements from `index` on.
 
-    The remainder of an uneven division comes last.
+    Nothing is prefetched on processors whose hardware prefetcher is sufficient.
     """
-    count = builder.udiv(builder.sub(end, begin), I64(step))
-    stream_steps = builder.udiv(count, I64(streams))
-    with cgutils.for_range(builder, count, intp=I64) as loop:
-        stream, step_in_stream = (by(loop.index, I64(streams)) for by in (builder.urem, builder.udiv))
-        position = builder.add(builder.mul(stream, stream_steps), step_in_stream)
-        is_shared = builder.icmp_signed("<", loop.index, builder.mul(stream_steps, I64(streams)))
-        position = builder.select(is_shared, position, loop.index)
-        yield builder.add(begin, builder.mul(position, I64(step)))
-
-
-class ReadAhead:
-    """Prefetches `prefetch_distance_bytes` ahead of the `count` elements that a loop reads from `index` on.
-
-    The prefetches are distributed over the loop's `steps`: many in a row delay the instructions after them.
-    Processors whose hardware prefetcher is sufficient only need memory to be read in order.
-    """
-
-    def __init__(
-        self, builder: ir.IRBuilder, element: str, data: ir.Value, index: ir.Value, count: int, steps: int = 1
-    ) -> None:
-        self.builder, self.element, self.data, self.index, self.steps = builder, element, data, index, steps
-        self.itemsize = storage_dtype(element).itemsize
-        self.lines = -(-count * self.itemsize // CACHE_LINE)
-        self.step = self.fetched = 0
-
-    def after_step(self) -> None:
-        """Prefetch the cache lines that are due at this step."""
-        self.step += 1
-        due = self.lines * self.step // self.steps
-        if self.fetched < due:
-            self._keep_order()
-            if not avoids_software_prefetch():
-                self._fetch(range(self.fetched, due))
-            self._keep_order()
-            self.fetched = due
-
-    def _fetch(self, lines: range) -> None:
-        for line in lines:
-            distance = (prefetch_distance_bytes() + line * CACHE_LINE) // self.itemsize
-            index = self.builder.add(self.index, I64(distance))
-            prefetch(self.builder, self.element, self.data, index, locality=3)
-
-    def _keep_order(self) -> None:
-        """A compiler barrier: loads and prefetches stay on their side of it."""
-        if self.steps > 1:
-            self.builder.fence("seq_cst", "singlethread")
+    if avoids_software_prefetch():
+        return
+    itemsize = storage_dtype(element).itemsize
+    for line in range(-(-count * itemsize // CACHE_LINE)):
+        distance = (prefetch_distance_bytes() + line * CACHE_LINE) // itemsize
+        prefetch(builder, element, data, builder.add(index, I64(distance)), locality=3)
 
 
 def _address(

@@ -1,4 +1,4 @@
-"""What generated loops fetch ahead, and in which order they read."""
+"""What the vector helpers emit: prefetches, and columns by vectors."""
 
 import re
 
@@ -20,58 +20,24 @@ def builder():
     return ir.IRBuilder(function.append_basic_block("entry"))
 
 
-def fetched(builder, monkeypatch, count, steps, follows=False):
-    """For each step the distances, in bytes, of the lines that are fetched; and the compiler's fences."""
+def fetched(builder, monkeypatch, count, follows=False):
+    """The distances, in bytes, of the cache lines that are prefetched."""
     monkeypatch.setattr(vectors, "prefetch_distance_bytes", lambda: AHEAD)
     monkeypatch.setattr(vectors, "avoids_software_prefetch", lambda: follows)
     data, index = builder.function.args
-    ahead = vectors.ReadAhead(builder, "float32", data, index, count, steps)
-    lines, seen = [], 0
-    for _ in range(steps):
-        ahead.after_step()
-        text = "\n".join(map(str, builder.block.instructions[seen:]))
-        seen = len(builder.block.instructions)
-        lines.append([4 * int(number) for number in re.findall(r"add i64 %\S+, (\d+)", text)])
-        assert len(lines[-1]) == text.count("call void @")
-    fences = [one for one in builder.block.instructions if isinstance(one, ir.instructions.Fence)]
-    return lines, len(fences)
+    vectors.read_ahead(builder, "float32", data, index, count)
+    text = "\n".join(map(str, builder.block.instructions))
+    distances = [4 * int(number) for number in re.findall(r"add i64 %\S+, (\d+)", text)]
+    assert len(distances) == text.count("call void @")
+    return distances
 
 
-def test_each_line_once_in_order_between_the_steps(builder, monkeypatch):
-    lines, fences = fetched(builder, monkeypatch, 64, 4)
-    assert lines == [[AHEAD], [AHEAD + 64], [AHEAD + 128], [AHEAD + 192]]
-    assert fences == 8
+def test_each_cache_line_is_prefetched_once(builder, monkeypatch):
+    assert fetched(builder, monkeypatch, 40) == [AHEAD, AHEAD + 64, AHEAD + 128]
 
 
-def test_fewer_lines_than_steps(builder, monkeypatch):
-    lines, fences = fetched(builder, monkeypatch, 32, 4)
-    assert lines == [[], [AHEAD], [], [AHEAD + 64]]
-    assert fences == 4
-
-
-def test_order_is_kept_where_nothing_is_fetched(builder, monkeypatch):
-    lines, fences = fetched(builder, monkeypatch, 64, 4, follows=True)
-    assert lines == [[], [], [], []]
-    assert fences == 8
-
-
-def visited(begin, end, step, places):
-    """The positions of a loop at several places, in its order."""
-
-    @vectors.intrinsic
-    def visit(typing_context, order):
-        def generate(context, builder, signature, arguments):
-            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            done = vectors.cgutils.alloca_once_value(builder, I64(0))
-            with vectors.interleaved_loop(builder, I64(begin), I64(end), step, places) as position:
-                builder.store(position, builder.gep(data, [builder.load(done)]))
-                builder.store(builder.add(builder.load(done), I64(1)), done)
-            return builder.load(done)
-
-        return types.int64(order), generate
-
-    order = np.full(100, -1)
-    return list(order[: njit(lambda order: visit(order))(order)])
+def test_nothing_is_prefetched_where_the_hardware_suffices(builder, monkeypatch):
+    assert fetched(builder, monkeypatch, 40, follows=True) == []
 
 
 def taken(width, lanes, monkeypatch):
@@ -107,19 +73,3 @@ def taken(width, lanes, monkeypatch):
 )
 def test_each_column_is_taken_once(monkeypatch, lanes, together):
     assert taken(7, lanes, monkeypatch) == ([1] * 7, together)
-
-
-def test_places_are_read_in_turn_then_the_rest():
-    assert visited(0, 22, 2, 4) == [0, 4, 8, 12, 2, 6, 10, 14, 16, 18, 20]
-    assert visited(3, 6, 1, 4) == [3, 4, 5]
-    assert visited(5, 5, 1, 4) == []
-
-
-def test_one_place_is_read_upwards():
-    assert visited(8, 32, 8, 1) == [8, 16, 24]
-
-
-def test_all_at_once_where_there_is_one_step(builder, monkeypatch):
-    lines, fences = fetched(builder, monkeypatch, 40, 1)
-    assert lines == [[AHEAD, AHEAD + 64, AHEAD + 128]]
-    assert fences == 0
