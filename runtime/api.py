@@ -207,8 +207,7 @@ class Executable:
 
     def direct_call(self) -> Callable[..., list[Any]]:
         """A function with the behaviour of `__call__` and less overhead."""
-        direct = None if self._only is None else self._only.direct_call(self._dtypes, self._shapes, self)
-        return self if direct is None else direct
+        return self if self._only is None else self._only.direct_call(self._dtypes, self._shapes, self)
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """Run it.

@@ -1,5 +1,5 @@
-from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from .executor import Limits
@@ -16,28 +16,32 @@ def memory_of(values: Iterable[Any]) -> set[int]: ...
 def owned(
     results: list[Any], types: tuple[Type, ...], arguments: Iterable[Any], constants: set[int]
 ) -> list[Any]: ...
-def results_of(
-    run: Callable[..., list[Any]],
-    inputs: Sequence[Any],
-    limits: Limits | None,
-    types: tuple[Type, ...],
-    arguments: tuple[Any, ...],
-    constants: set[int],
-) -> list[Any]: ...
+
+class ProgramCall:
+    def __init__(
+        self,
+        run: Callable[..., list[Any]],
+        types: tuple[Type, ...],
+        constants: set[int],
+        *,
+        donated: Iterable[int] = (),
+        wake: Callable[[], object] | None = None,
+        handler: Any = None,
+        retention: Retention | None = None,
+        max_bytes: int | None = None,
+        new_state: Callable[[], AbstractContextManager[None]] | None = None,
+        new_limits: Callable[[], Limits] | None = None,
+    ) -> None: ...
+    def under(self, new_limits: Callable[[], Limits]) -> ProgramCall: ...
+    def results(self, arguments: tuple[Any, ...]) -> list[Any]: ...
 
 class DirectCall:
     def __init__(
         self,
         dtypes: tuple[DType | None, ...],
         shapes: tuple[tuple[int, ...] | None, ...],
-        run: Callable[..., list[Any]],
-        types: tuple[Type, ...],
-        constants: set[int],
-        errors_ignored: tuple[ContextVar[Any], Any],
-        prepare: Callable[[], object] | None,
-        memory: tuple[Any, Retention | None] | None,
+        call: ProgramCall,
         other: Callable[..., list[Any]] | None = None,
     ) -> None: ...
     def __call__(self, *inputs: Any) -> list[Any]: ...
     def results_if_fit(self, inputs: tuple[Any, ...]) -> list[Any] | None: ...
-    def results(self, inputs: tuple[Any, ...]) -> list[Any]: ...

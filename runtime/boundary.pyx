@@ -10,7 +10,8 @@ import numpy as np
 
 from .errors import ExecutionError
 from .executor import Donated, donated
-from .memory import run_with
+from .float_errors import ERRORS_IGNORED, without_warnings
+from .memory import limited, run_with
 from .types import TokenType, TupleType, TupleValue
 
 cnp.import_array()
@@ -119,31 +120,97 @@ cpdef list owned(list results, tuple types, arguments, set constants):
     return given
 
 
-cdef class DirectCall:
-    """Calls a program whose runs need nothing but their arguments.
+cdef class ProgramCall:
+    """Calls a program with arguments that fit.
 
-    It does in one function what `Executable.__call__` and `Program.run` do in eight. Each of these takes a tenth of a
-    microsecond, and 5 to 10 after a program whose values have taken the place of the interpreter's in the caches.
+    It is one Cython class because each Python function in between takes a tenth of a microsecond, and 5 to 10 after a
+    program whose values have replaced the interpreter's in the caches.
+
+    Args:
+        run: see `Runner.run`.
+        types, constants: see `owned`.
+        donated: the numbers of the arguments that a run may consume.
+        wake: called before a run, such as `wake_workers`; None: nothing is.
+        handler, retention: the first and the last argument of `run_with`; without a handler, NumPy allocates.
+        max_bytes: the memory that a run may use; it replaces `handler`.
+        new_state: makes the context in which a run has its `call_state`; None: it needs none.
+        new_limits: makes the `Limits` of a run; None: there are none.
+    """
+
+    cdef object run, wake, handler, retention, max_bytes, new_state, new_limits, variable, ignored
+    cdef tuple types
+    cdef set constants
+    cdef list donated
+
+    def __init__(
+        self, run, types, constants, *, donated=(), wake=None, handler=None, retention=None, max_bytes=None,
+        new_state=None, new_limits=None,
+    ):
+        self.run, self.types, self.constants, self.donated = run, types, constants, list(donated)
+        self.wake, self.handler, self.retention, self.max_bytes = wake, handler, retention, max_bytes
+        self.new_state, self.new_limits = new_state, new_limits
+        self.variable, self.ignored = ERRORS_IGNORED or (None, None)
+
+    def under(self, new_limits):
+        """The same call with other limits."""
+        return ProgramCall(
+            self.run, self.types, self.constants, donated=self.donated, wake=self.wake, handler=self.handler,
+            retention=self.retention, max_bytes=self.max_bytes, new_state=self.new_state, new_limits=new_limits,
+        )
+
+    cpdef list results(self, tuple arguments):
+        """The results, which belong to the caller.
+
+        Raises:
+            ExecutionError: the run failed, or there is no memory for the results.
+        """
+        if self.wake is not None:
+            self.wake()
+        if self.variable is None:
+            return without_warnings(self._results, arguments)
+        before = PyContextVar_Set(self.variable, self.ignored)
+        try:
+            return self._results(arguments)
+        finally:
+            PyContextVar_Reset(self.variable, before)
+
+    cpdef list _results(self, tuple arguments):
+        """The results, with the state of a call if it needs one."""
+        if self.new_state is None:
+            return self._results_within_memory(arguments)
+        with self.new_state():
+            return self._results_within_memory(arguments)
+
+    cdef list _results_within_memory(self, tuple arguments):
+        cdef object handler = self.handler if self.max_bytes is None else limited(self.max_bytes)
+        if handler is None:
+            return self._owned_results(arguments)
+        return run_with(handler, self._owned_results, arguments, self.retention)
+
+    cpdef list _owned_results(self, tuple arguments):
+        cdef object inputs = with_donations(arguments, self.donated) if self.donated else arguments
+        cdef list results = self.run(inputs, None if self.new_limits is None else self.new_limits())
+        try:
+            return owned(results, self.types, arguments, self.constants)
+        except MemoryError as error:
+            raise ExecutionError(f"no memory for the results: {error}") from error
+
+
+cdef class DirectCall:
+    """Calls a program with any inputs.
 
     Args:
         dtypes, shapes: see `fit_as_they_are`.
-        run: see `Runner.run`.
-        types, constants: see `owned`.
-        errors_ignored: NumPy's context variable of floating-point errors, and its value while it ignores them.
-        prepare: called before a run; None: nothing is.
-        memory: the first and the last argument of `run_with`; None: runs are not within it.
-        other: is called with inputs that do not fit as they are.
+        call: is called with inputs that fit as they are.
+        other: is called with all other inputs.
     """
 
-    cdef tuple dtypes, shapes, types
-    cdef object run, variable, ignored, prepare, memory, other
-    cdef set constants
+    cdef tuple dtypes, shapes
+    cdef ProgramCall call
+    cdef object other
 
-    def __init__(self, dtypes, shapes, run, types, constants, errors_ignored, prepare, tuple memory, other=None):
-        self.dtypes, self.shapes, self.run = dtypes, shapes, run
-        self.types, self.constants = types, constants
-        self.variable, self.ignored = errors_ignored
-        self.prepare, self.memory, self.other = prepare, memory, other
+    def __init__(self, dtypes, shapes, ProgramCall call, other=None):
+        self.dtypes, self.shapes, self.call, self.other = dtypes, shapes, call, other
 
     def __call__(self, *inputs):
         """The results, which belong to the caller.
@@ -155,48 +222,14 @@ cdef class DirectCall:
         return self.other(*inputs) if results is None else results
 
     cpdef list results_if_fit(self, tuple inputs):
-        """The results, which belong to the caller; None where the inputs do not fit as they are.
+        """The results, which belong to the caller; None if the inputs do not fit as they are.
 
         Raises:
             ExecutionError: the run failed.
         """
         if len(inputs) != len(self.shapes) or not fit_as_they_are(inputs, self.dtypes, self.shapes):
             return None
-        if self.prepare is not None:
-            self.prepare()
-        before = PyContextVar_Set(self.variable, self.ignored)
-        try:
-            if self.memory is None:
-                return self.results(inputs)
-            return run_with(self.memory[0], self.results, inputs, self.memory[1])
-        finally:
-            PyContextVar_Reset(self.variable, before)
-
-    cpdef list results(self, tuple inputs):
-        """The results for inputs that fit."""
-        return results_of(self.run, inputs, None, self.types, inputs, self.constants)
-
-
-cpdef list results_of(object run, object inputs, object limits, tuple types, tuple arguments, set constants):
-    """Run a program.
-
-    Args:
-        run: see `Runner.run`.
-        inputs: what the run is given, a tuple or list.
-        limits: `Limits`, or None.
-        types, arguments, constants: see `owned`.
-
-    Returns:
-        The results, which belong to the caller.
-
-    Raises:
-        ExecutionError: the run failed, or there is no memory for the results.
-    """
-    cdef list results = run(inputs, limits)
-    try:
-        return owned(results, types, arguments, constants)
-    except MemoryError as error:
-        raise ExecutionError(f"no memory for the results: {error}") from error
+        return self.call.results(inputs)
 
 
 cdef inline bint _is_alone(PyObject *value):

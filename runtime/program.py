@@ -8,14 +8,13 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from . import verification
-from .boundary import DirectCall, memory_of, results_of, with_donations
+from .boundary import DirectCall, ProgramCall, memory_of
 from .executor import Limits, Runner
-from .float_errors import ERRORS_IGNORED, without_warnings
 from .ir import Function
 from .ir.record import Record
 from .kernels.launch.native import wake_workers
 from .kernels.launch.poison import POISON
-from .memory import MIN_POOLED_BYTES, RECYCLING, Retention, limited, run_with
+from .memory import MIN_POOLED_BYTES, RECYCLING, Retention
 from .ops.framework.call_state import needs_call_state, new_call
 from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
 from .ops.framework.op_registry import COMMUNICATING
@@ -93,10 +92,10 @@ class Program:
 
     Args:
         function: what `nimblehlo.specialize.specialize` returned.
-        options: says which ways are open.
+        options: those of the Executable.
         choose: see `nimblehlo.plan.lower`.
-        runner: makes what runs the plan.
-        placement: the processes that run it; None: one alone, which communicates with nobody.
+        runner: makes the runner of the plan.
+        placement: the processes that run it; None: one process, which does not communicate.
     """
 
     def __init__(
@@ -121,24 +120,24 @@ class Program:
         donated = range(count) if options.donate == "all" else options.donate
         self._donated_arguments = donated
         self.memory_of_values = memory_use(self._plan, donated, counts_scratch=False)
-        self._types = function.type.results
-        self._options = options
-        self._has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
-        self._runner = _runner_of(function, self._plan, options, runner, placement)
-        self._constants = memory_of(self._plan.constants.values())
-        self._types *= processes
-        self._donated = [count * process + index for process in range(processes) for index in donated]
         limits = (options.max_steps, options.timeout, options.max_bytes)
-        self._new_limits: Callable[[], Limits] | None = (
-            None if limits == (None, None, None) else functools.partial(Limits, *limits)
-        )
+        has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
         memory = self.memory_of_values
         needed = (memory.results + memory.temporaries) * processes
-        is_large = needed + memory.arguments >= MIN_POOLED_BYTES
-        self._handler = RECYCLING if is_large or POISON != "0" else None
-        self._is_plain = not self._has_call_state and self._handler is None and options.max_bytes is None
-        self._retention = Retention(needed, PHYSICAL_MEMORY_BYTES // 4) if self._handler else None
-        self._wakes_threads = needed + memory.arguments >= MIN_WAKE_BYTES and options.threads != 1
+        all_bytes = needed + memory.arguments
+        handler = RECYCLING if all_bytes >= MIN_POOLED_BYTES or POISON != "0" else None
+        self._call = ProgramCall(
+            _runner_of(function, self._plan, options, runner, placement).run,
+            self.type.results * processes,
+            memory_of(self._plan.constants.values()),
+            donated=[count * process + index for process in range(processes) for index in donated],
+            wake=wake_workers if all_bytes >= MIN_WAKE_BYTES and options.threads != 1 else None,
+            handler=handler,
+            retention=Retention(needed, PHYSICAL_MEMORY_BYTES // 4) if handler else None,
+            max_bytes=options.max_bytes,
+            new_state=functools.partial(new_call, options) if has_call_state else None,
+            new_limits=None if limits == (None, None, None) else functools.partial(Limits, *limits),
+        )
 
     @functools.cached_property
     def memory(self) -> Memory:
@@ -147,63 +146,26 @@ class Program:
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
-        if self._wakes_threads:
-            wake_workers()
-        return without_warnings(self._results if self._is_plain else self._run, arguments)
-
-    def _run(self, arguments: tuple[Any, ...]) -> list[Any]:
-        """Run with the state of a call, if it needs one."""
-        if not self._has_call_state:
-            return self._run_within_memory(arguments)
-        with new_call(self._options):
-            return self._run_within_memory(arguments)
-
-    def _run_within_memory(self, arguments: tuple[Any, ...]) -> list[Any]:
-        """Run with the memory that it may use."""
-        handler = self._handler
-        if self._options.max_bytes is not None:
-            handler = limited(self._options.max_bytes)
-        if handler is None:
-            return self._results(arguments)
-        return run_with(handler, self._results, arguments, self._retention)
-
-    def _results(self, arguments: tuple[Any, ...]) -> list[Any]:
-        limits = None if self._new_limits is None else self._new_limits()
-        arguments_to_run = with_donations(arguments, self._donated) if self._donated else arguments
-        run = self._runner.run
-        return results_of(run, arguments_to_run, limits, self._types, arguments, self._constants)
+        return self._call.results(arguments)
 
     def direct_call(
         self,
         dtypes: tuple[DType | None, ...],
         shapes: tuple[tuple[int, ...] | None, ...],
         other: Callable[..., list[Any]] | None = None,
-    ) -> DirectCall | None:
-        """What calls it with the least overhead; None where a run needs more than its arguments.
+    ) -> DirectCall:
+        """A call of the program with the least overhead.
 
         Args:
             dtypes, shapes: see `nimblehlo.boundary.fit_as_they_are`.
             other: is called with inputs that do not fit as they are.
         """
-        has_limits = self._new_limits is not None or self._options.max_bytes is not None
-        if self._donated or self._has_call_state or has_limits or ERRORS_IGNORED is None:
-            return None
-        return DirectCall(
-            dtypes,
-            shapes,
-            self._runner.run,
-            self._types,
-            self._constants,
-            ERRORS_IGNORED,
-            wake_workers if self._wakes_threads else None,
-            None if self._handler is None else (self._handler, self._retention),
-            other,
-        )
+        return DirectCall(dtypes, shapes, self._call, other)
 
     def under(self, new_limits: Callable[[], Limits]) -> Program:
         """The program, whose runs are under the limits that `new_limits` makes, such as a `Timeline`."""
         program = copy(self)
-        program._new_limits = new_limits
+        program._call = self._call.under(new_limits)
         return program
 
     @property

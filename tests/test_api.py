@@ -26,6 +26,7 @@ from nimblehlo import (
 )
 from nimblehlo.boundary import DirectCall
 from nimblehlo.lru_cache import LRUCache
+from tests.threads import on_threads
 
 ADD = """
 func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
@@ -344,20 +345,13 @@ def test_many_threads_share_an_executable() -> None:
     }
     """
     executable = nimblehlo.compile(text)
-    wrong: list[int] = []
 
     def call(factor: int) -> None:
         for _ in range(20):
             (result,) = executable(np.int32(10), np.full(64, factor, np.float32))
-            if (result != 11 * factor).any():
-                wrong.append(factor)
+            assert (result == 11 * factor).all()
 
-    threads = [threading.Thread(target=call, args=(factor,)) for factor in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    on_threads(8, call)
 
 
 @pytest.mark.parametrize("compile", ["never", "eager"])

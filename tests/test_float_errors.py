@@ -1,13 +1,13 @@
 """Calls without NumPy's warnings."""
 
 import contextvars
-import threading
 
 import numpy as np
 import pytest
 
 from nimblehlo import execute, float_errors
 from nimblehlo.float_errors import without_warnings
+from tests.threads import on_threads
 
 ZEROS = np.zeros(3)
 DIVISION = """
@@ -61,13 +61,11 @@ def test_calls_within_calls():
 def test_another_thread_and_another_context():
     found = []
 
-    def call() -> None:
+    def call(_=0) -> None:
         with np.errstate(all="raise"):
             found.append(without_warnings(divided, ZEROS, ZEROS))
 
-    thread = threading.Thread(target=call)
-    thread.start()
-    thread.join()
+    on_threads(1, call)
     contextvars.copy_context().run(call)
     assert np.isnan(found).all() and len(found) == 2
 

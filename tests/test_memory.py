@@ -6,7 +6,6 @@ import gc
 import os
 import subprocess
 import sys
-import threading
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +18,7 @@ from nimblehlo import ExecutionError, Options, api, memory
 from nimblehlo.executor import Runner, donated
 from nimblehlo.plan import Memory, Plan, Prepared, Step
 from tests.running import run_every_way
+from tests.threads import on_threads
 
 COUNT = 100_000
 BYTES = 4 * COUNT
@@ -188,11 +188,7 @@ assert resident() - before < 4, resident() - before
 
 def test_arrays_may_be_freed_by_another_thread(retention: memory.Retention) -> None:
     arrays = [make(number) for number in range(50)]
-    threads = [threading.Thread(target=arrays.pop) for _ in range(len(arrays))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(len(arrays), lambda _: arrays.pop())
     assert not arrays and (make(3) == 3).all()
 
 

@@ -51,14 +51,14 @@ def observable_values(module: Module) -> list[Value]:
 
 def operations_before(value: Value) -> list[Operation]:
     """The operations on which a value depends, its own one first."""
-    found: dict[Operation, None] = {}
+    operations: dict[Operation, None] = {}
     waiting = [value]
     while waiting:
         operation = waiting.pop().owner
-        if isinstance(operation, Operation) and operation not in found:
-            found[operation] = None
+        if isinstance(operation, Operation) and operation not in operations:
+            operations[operation] = None
             waiting += [*operation.operands, *captured_values(operation.regions)]
-    return list(found)
+    return list(operations)
 
 
 def constant_array(operation: Operation) -> Array | None:

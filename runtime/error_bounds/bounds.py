@@ -150,18 +150,18 @@ class Accuracy:
         arrays = [np.asarray(one) for one in actual]
         if len(arrays) != len(self.results):
             return [Departure(0, None, f"{len(arrays)} results instead of {len(self.results)}", 0, math.inf)]
-        found = _departures(self.results, arrays)
-        if found and self._estimate.add_choices():
+        departures = _departures(self.results, arrays)
+        if departures and self._estimate.add_choices():
             self.results = self._estimate.bounds()
-            found = _departures(self.results, arrays)
-        if found and self._estimate.add_orders():
+            departures = _departures(self.results, arrays)
+        if departures and self._estimate.add_orders():
             self.results = self._estimate.bounds()
-            found = _departures(self.results, arrays)
-        if found and self._estimate.is_random and self.draws < DEFAULT_DRAWS + MORE_DRAWS:
+            departures = _departures(self.results, arrays)
+        if departures and self._estimate.is_random and self.draws < DEFAULT_DRAWS + MORE_DRAWS:
             self._estimate.draw(MORE_DRAWS)
             self.results, self.draws = self._estimate.bounds(), len(self._estimate.drawn)
-            found = _departures(self.results, arrays)
-        return found
+            departures = _departures(self.results, arrays)
+        return departures
 
     def __str__(self) -> str:
         lines = []
@@ -412,10 +412,10 @@ def _digits_lost(call: Call, other: Call) -> float:
     operands = [_relative_error(a, b) for a, b in zip(call.operands, other.operands, strict=False)]
     results = [_relative_error(a, b) for a, b in zip(call.results, other.results, strict=False)]
     inexact = [one.dtype for one in (*call.operands, *call.results) if is_inexact(one.dtype)]
-    least = max((unit_roundoff(dtype) for dtype in inexact), default=0.0)
-    if not inexact or not least:
+    max_roundoff = max((unit_roundoff(dtype) for dtype in inexact), default=0.0)
+    if not inexact or not max_roundoff:
         return 0.0
-    before, after = max([*operands, least]), max([*results, least])
+    before, after = max([*operands, max_roundoff]), max([*results, max_roundoff])
     return math.log10(min(after, 1.0) / min(before, 1.0))
 
 
@@ -430,12 +430,12 @@ def _relative_error(a: Array, b: Array) -> float:
 
 
 def _departures(bounds: Sequence[ResultBound], arrays: Sequence[Array]) -> list[Departure]:
-    found = []
+    departures = []
     for index, (bound, array) in enumerate(zip(bounds, arrays, strict=True)):
         departure = departure_of(index, bound, array)
         if departure is not None:
-            found.append(departure)
-    return found
+            departures.append(departure)
+    return departures
 
 
 def departure_of(index: int, bound: ResultBound, actual: Array) -> Departure | None:

@@ -179,19 +179,19 @@ def slices(values: Array, bits: int, limit: int) -> list[Array]:
     if not np.isfinite(values.real).all():
         raise UnsupportedError("numbers that are not finite have no slices")
     rests = [values.real.copy(), values.imag.copy()]
-    found: list[Array] = []
+    result: list[Array] = []
     while True:
         largest = max(float(np.max(np.abs(one), initial=0.0)) for one in rests)
         if not largest:
-            return found
-        if len(found) == limit:
+            return result
+        if len(result) == limit:
             raise UnsupportedError(f"more than {limit} slices are needed for elements of such a range")
         # Numbers up to 2 ** exponent are cut at unit, a power of two.
         exponent = int(np.frexp(largest)[1])
         unit = np.ldexp(1.0, max(exponent + 1 - bits, -1074))
-        cut = [_multiple(one, unit) for one in rests]
-        rests = [one - taken for one, taken in zip(rests, cut, strict=True)]
-        found.append(cut[0] + cut[1])
+        cut = [_multiple(rest, unit) for rest in rests]
+        rests = [rest - multiple for rest, multiple in zip(rests, cut, strict=True)]
+        result.append(cut[0] + cut[1])
 
 
 def _multiple(values: Array, unit: float) -> Array:

@@ -113,8 +113,8 @@ def _loses_squares(operands: Sequence[Array]) -> Array:
     y, x = np.broadcast_arrays(*[one.astype(np.clongdouble) for one in operands])
     squares = [np.abs(one) ** 2 for one in (x, y)]
     sizes = [*squares, np.abs(x * x + y * y)]
-    least = float(layout.smallest_normal) / float(layout.eps)
-    is_small = np.logical_or.reduce([(one > 0) & (one < least) for one in sizes])
+    min_accurate = float(layout.smallest_normal) / float(layout.eps)
+    is_small = np.logical_or.reduce([(one > 0) & (one < min_accurate) for one in sizes])
     return np.asarray(is_small | ~(np.maximum(*squares) < float(layout.max) / 16))
 
 

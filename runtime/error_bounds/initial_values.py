@@ -42,14 +42,14 @@ def alternatives(view: Op) -> Alternatives | None:
         spread = tuple([np.broadcast_to(one, is_any.shape) for one in initial])
         with np.errstate(all="ignore"):
             once = reducer.combine(spread, values)
-        found: list[list[Array]] = []
+        orders: list[list[Array]] = []
         for candidate in (once, values):
             chosen = [np.where(is_any, one, start) for one, start in zip(candidate, spread, strict=True)]
             rounded = [np.asarray(one) for one in view.analysis.leave(chosen, reducer)]
-            others = [*found, list(results)]
+            others = [*orders, list(results)]
             if not any(all(map(_same, rounded, other)) for other in others):
-                found.append(rounded)
-        return found
+                orders.append(rounded)
+        return orders
 
     return compute
 

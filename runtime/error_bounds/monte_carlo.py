@@ -288,10 +288,10 @@ def moved(array: Array, amount: Array, random: np.random.Generator, *, extreme: 
         bounded = np.where(np.isfinite(amount), amount, np.abs(wide))
         factors = random.uniform(-1, 1, array.shape)
         wanted = extended + bounded * (np.sign(factors) if extreme else factors)
-        least = float(layout_of(array.dtype).min)
-        if least > 0:
+        lower = float(layout_of(array.dtype).min)
+        if lower > 0:
             # A type without zero and negative numbers.
-            wanted = np.maximum(wanted, least)
+            wanted = np.maximum(wanted, lower)
         shifted = wanted.astype(array.dtype)
         result = np.where(np.isfinite(wide) & (amount > 0), shifted, array)
         if np.isposinf(amount).any():

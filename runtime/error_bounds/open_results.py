@@ -66,13 +66,13 @@ def other_results(module: Module, inputs: Sequence[Any], entry: str = "main") ->
         NimbleError: what `nimblehlo.execute` raises.
     """
     program = NoisyProgram(module, entry, inputs, _PLAIN)
-    found: list[list[Array]] = []
+    distinct: list[list[Array]] = []
     choice, choices = 1, 2
     while choice < choices:
         draw = Draw(choice=choice)
         results = program.run(draw)
         choices = draw.choices
         if choice < choices:
-            found.append(results)
+            distinct.append(results)
         choice += 1
-    return found
+    return distinct

@@ -97,8 +97,8 @@ def _integer_arithmetic(view: Op) -> OpenRule | None:
         return None
 
     def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
-        found = [mask for mask in (one(operands) for one in marks) if mask is not None]
-        return [np.logical_or.reduce(found) if found else None]
+        masks = [mask for mask in (one(operands) for one in marks) if mask is not None]
+        return [np.logical_or.reduce(masks) if masks else None]
 
     return rule
 
@@ -255,8 +255,8 @@ def _extreme(array: Array) -> Array:
     layout = layout_of(array.dtype)
     wide = np.abs(array.astype(np.float64))
     is_scale = float(layout.min) > 0
-    least = float(layout.min) if is_scale else -1.0
-    return ~np.isfinite(wide) | (wide >= float(layout.max)) | (wide <= least)
+    lower = float(layout.min) if is_scale else -1.0
+    return ~np.isfinite(wide) | (wide >= float(layout.max)) | (wide <= lower)
 
 
 @_rule

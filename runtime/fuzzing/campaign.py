@@ -102,12 +102,12 @@ class Fuzzer:
     Args:
         against: what `fuzz` takes.
         minimizes: whether programs are made smaller.
-        known: causes of which there is a program.
+        causes: those of which the report has a program.
     """
 
-    def __init__(self, against: str | Backend, minimizes: bool, known: Iterable[str] = ()) -> None:
+    def __init__(self, against: str | Backend, minimizes: bool, causes: Iterable[str] = ()) -> None:
         self.backend = IsolatedBackend(against, PROGRAM_SECONDS) if isinstance(against, str) else against
-        self.known = set(known)
+        self.causes = set(causes)
         self._minimizes = minimizes
 
     def outcome(self, seed: int) -> Outcome:
@@ -120,8 +120,8 @@ class Fuzzer:
             where = traceback.extract_tb(error.__traceback__)[-1]
             title = f"NimbleHLO itself fails with {type(error).__name__}: {without_numbers(str(error))}"
             detail = f"in {where.name}, {Path(where.filename).name}:{where.lineno}."
-            program = "" if title in self.known else str(random_module(seed)[0])
-            self.known.add(title)
+            program = "" if title in self.causes else str(random_module(seed)[0])
+            self.causes.add(title)
             return Outcome(seed, "finding", title, detail, program)
 
     def _compared(self, seed: int) -> Outcome:
@@ -142,8 +142,9 @@ class Fuzzer:
         return replace(outcome, rejected=message)
 
     def _crash(self, seed: int, module: Module, inputs: Sequence[Array], message: str) -> Outcome:
-        found = Outcome(seed, "finding", message, "the process ends.", explanation=crash_explanation(message))
-        return self._with_program(found, module, inputs, _ends(self.backend, message))
+        explanation = crash_explanation(message)
+        finding = Outcome(seed, "finding", message, "the process ends.", explanation=explanation)
+        return self._with_program(finding, module, inputs, _ends(self.backend, message))
 
     def _judged(self, seed: int, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]) -> Outcome:
         """Compare the backend's results of a program with ours."""
@@ -153,23 +154,23 @@ class Fuzzer:
         departures = accuracy(module, inputs).departures(theirs)
         if not departures:
             return Outcome(seed, "inside")
-        known = cause_of_result(module, inputs, departures[0], theirs)
-        if known is not None and known.title in self.known:
-            return Outcome(seed, "finding", known.title, str(departures[0]), explanation=known.explanation)
+        cause = cause_of_result(module, inputs, departures[0], theirs)
+        if cause is not None and cause.title in self.causes:
+            return Outcome(seed, "finding", cause.title, str(departures[0]), explanation=cause.explanation)
         first = find_difference(module, inputs, self.backend).first
         if first is None:
             title, explanation = UNEXPLAINED, ""
-            if known is not None:
-                title, explanation = known.title, known.explanation
+            if cause is not None:
+                title, explanation = cause.title, cause.explanation
             elif self._varies(module, inputs, theirs):
                 title, explanation = VARIES, VARIES_BECAUSE
-            found = Outcome(seed, "finding", title, str(departures[0]), explanation=explanation)
-            return self._with_program(found, module, inputs, _differs(self.backend, None))
-        known = known_cause(first)
-        cause = cause_of(first) if known is None else known.title
-        explanation = "" if known is None else known.explanation
-        found = Outcome(seed, "finding", cause, str(first.departure), explanation=explanation)
-        return self._with_program(found, first.module, first.inputs, _differs(self.backend, cause))
+            finding = Outcome(seed, "finding", title, str(departures[0]), explanation=explanation)
+            return self._with_program(finding, module, inputs, _differs(self.backend, None))
+        cause = known_cause(first)
+        title = cause_of(first) if cause is None else cause.title
+        explanation = "" if cause is None else cause.explanation
+        finding = Outcome(seed, "finding", title, str(first.departure), explanation=explanation)
+        return self._with_program(finding, first.module, first.inputs, _differs(self.backend, title))
 
     def _varies(self, module: Module, inputs: Sequence[Array], theirs: Sequence[Array]) -> bool:
         """Whether the backend gives other results when the program runs again."""
@@ -180,12 +181,12 @@ class Fuzzer:
         return False
 
     def _with_program(
-        self, found: Outcome, module: Module, inputs: Sequence[Array], fails: Callable[[Module], bool]
+        self, finding: Outcome, module: Module, inputs: Sequence[Array], fails: Callable[[Module], bool]
     ) -> Outcome:
         """A finding with its program, which is made smaller; without one where its cause is known."""
-        if found.reason in self.known:
-            return found
-        self.known.add(found.reason)
+        if finding.reason in self.causes:
+            return finding
+        self.causes.add(finding.reason)
         closed = load(str(with_constant_inputs(module, inputs)))
         if not fails(closed):
             # A compiler may fold constants in another way than it computes.
@@ -194,11 +195,9 @@ class Fuzzer:
             try:
                 closed = reduce(closed, fails, seconds=MINIMIZING_SECONDS).module
             except NimbleError:
-                detail = (
-                    f"{found.detail} With constant inputs, or without the operations around it, it is right."
-                )
-                found = replace(found, detail=detail)
-        return replace(found, program=str(closed))
+                detail = "With constant inputs, or without the operations around it, it is right."
+                finding = replace(finding, detail=f"{finding.detail} {detail}")
+        return replace(finding, program=str(closed))
 
 
 def random_module(seed: int) -> tuple[Module, list[Array]]:
@@ -207,9 +206,10 @@ def random_module(seed: int) -> tuple[Module, list[Array]]:
     return load(str(module)), inputs
 
 
-def _differs(other: Backend, cause: str | None) -> Callable[[Module], bool]:
-    """Whether a program without arguments gives results beyond their bounds; for the same cause if there is
-    one, so that a smaller program does not show another cause.
+def _differs(other: Backend, title: str | None) -> Callable[[Module], bool]:
+    """Whether a program without arguments gives results beyond their bounds.
+
+    If a cause has a title, it must be that one, so that a smaller program does not show another cause.
     """
 
     def fails(module: Module) -> bool:
@@ -221,10 +221,10 @@ def _differs(other: Backend, cause: str | None) -> Callable[[Module], bool]:
             first = find_difference(module, [], other).first
         except NimbleError:
             return False
-        if first is None or cause is None:
-            return cause is None and first is None
-        known = known_cause(first)
-        return cause == (cause_of(first) if known is None else known.title)
+        if first is None or title is None:
+            return title is None and first is None
+        cause = known_cause(first)
+        return title == (cause_of(first) if cause is None else cause.title)
 
     return fails
 

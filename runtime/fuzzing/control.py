@@ -56,8 +56,8 @@ def _returned(g: Generator, type: TensorType) -> Value:
 def _results(g: Generator) -> list[TensorType]:
     types = []
     for _ in range(g.random.choice((1, 1, 2, 3))):
-        found = g.existing()
-        types.append(found.type if found and g.chance(0.8) else g.type())
+        value = g.existing()
+        types.append(value.type if value and g.chance(0.8) else g.type())
     return types
 
 
@@ -108,12 +108,12 @@ def tuples(g: Generator) -> None:
     """A tuple, nested at times, and an element of it."""
     values = [g.value() for _ in range(g.random.randrange(1, 4))]
     outer = TupleType([value.type for value in values])
-    (made,) = g.add("stablehlo.tuple", values, [outer])
+    (tuple_value,) = g.add("stablehlo.tuple", values, [outer])
     if g.chance(0.3):
-        (nested,) = g.add("stablehlo.tuple", [made, values[0]], [TupleType([outer, values[0].type])])
-        (made,) = g.add("stablehlo.get_tuple_element", [nested], [outer], index=0)
+        (nested,) = g.add("stablehlo.tuple", [tuple_value, values[0]], [TupleType([outer, values[0].type])])
+        (tuple_value,) = g.add("stablehlo.get_tuple_element", [nested], [outer], index=0)
     index = g.random.randrange(len(values))
-    g.add("stablehlo.get_tuple_element", [made], [values[index].type], index=index)
+    g.add("stablehlo.get_tuple_element", [tuple_value], [values[index].type], index=index)
 
 
 def call(g: Generator) -> None:

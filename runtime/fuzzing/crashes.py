@@ -73,8 +73,8 @@ def crash_explanation(message: str) -> str:
     Args:
         message: what the backend's process printed last.
     """
-    known = next((reason for part, reason in REASONS.items() if part in message), "")
+    reason = next((reason for part, reason in REASONS.items() if part in message), "")
     if message.rstrip().endswith("):"):
         # A segmentation fault: the process says nothing.
-        known = _BITS
-    return f"{ENDS} {known}".rstrip()
+        reason = _BITS
+    return f"{ENDS} {reason}".rstrip()

@@ -234,7 +234,7 @@ class Generator:
 
     def existing(self, categories: int = PLAIN, rank: int | None = None) -> Value | None:
         """A tensor that is there already, or None."""
-        found = [
+        candidates = [
             value
             for value in self.visible
             if isinstance(value.type, TensorType)
@@ -242,12 +242,12 @@ class Generator:
             and (rank is None or value.type.rank == rank)
         ]
         # Recent values make long chains.
-        return self.random.choice(found[-6:] if self.chance(0.6) else found) if found else None
+        return self.random.choice(candidates[-6:] if self.chance(0.6) else candidates) if candidates else None
 
     def value(self, categories: int = PLAIN, rank: int | None = None) -> Value:
         """Any tensor of these categories, new or not."""
-        found = self.existing(categories, rank) if self.chance(0.8) else None
-        return found or self.constant(self.type(categories, rank))
+        value = self.existing(categories, rank) if self.chance(0.8) else None
+        return value or self.constant(self.type(categories, rank))
 
     def operand(self, type: TensorType) -> Value:
         """A tensor of a type: one that is there, or is made of such a one, or a new constant."""

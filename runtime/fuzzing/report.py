@@ -106,12 +106,13 @@ class FuzzReport:
         finding = Finding(
             cause, outcome.seed, outcome.detail, outcome.program, explanation=outcome.explanation
         )
-        known = self.findings.get(cause)
-        if known is None:
+        existing = self.findings.get(cause)
+        if existing is None:
             self.findings[cause] = finding
             return
-        smaller = min(known, finding, key=lambda one: len(one.program) or math.inf)
-        self.findings[cause] = replace(smaller, seed=min(known.seed, outcome.seed), count=known.count + 1)
+        smaller = min(existing, finding, key=lambda one: len(one.program) or math.inf)
+        seed = min(existing.seed, outcome.seed)
+        self.findings[cause] = replace(smaller, seed=seed, count=existing.count + 1)
 
     def summary(self) -> str:
         """The counts as a sentence."""

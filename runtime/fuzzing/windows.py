@@ -188,24 +188,24 @@ def select_and_scatter(g: Generator) -> None:
 def _identity(g: Generator, fold: Region, scalar: TensorType) -> Value:
     """The init value that changes nothing: how often `select_and_scatter` applies it is left open."""
     names = {operation.name for operation in fold.block.operations}
-    greatest, least = _extremes(scalar)
+    maximum, minimum = _extremes(scalar)
     value: Any = 0
     if "stablehlo.multiply" in names:
         value = 1
     elif "stablehlo.and" in names:
         value = -1 if scalar.category & INTEGER else True
     elif "stablehlo.maximum" in names or "GT" in _directions(fold):
-        value = least
+        value = minimum
     elif "stablehlo.minimum" in names or "LE" in _directions(fold):
-        value = greatest
+        value = maximum
     if scalar.category == FLOAT:
         return g.constant(scalar, np.array(value, np.float64))
     return g.constant(scalar, np.array(value & ((1 << 64) - 1), np.uint64))
 
 
 def _directions(fold: Region) -> list[str]:
-    found = [operation.attributes.get("comparison_direction") for operation in fold.block.operations]
-    return [attribute.value for attribute in found if isinstance(attribute, EnumAttribute)]
+    directions = [operation.attributes.get("comparison_direction") for operation in fold.block.operations]
+    return [attribute.value for attribute in directions if isinstance(attribute, EnumAttribute)]
 
 
 def _extremes(scalar: TensorType) -> tuple[Any, Any]:
@@ -217,8 +217,8 @@ def _extremes(scalar: TensorType) -> tuple[Any, Any]:
         infinity = np.array(np.inf).astype(scalar.dtype).astype(np.float64)
         return (np.inf, -np.inf) if np.isinf(infinity) else (float(layout.max), float(layout.min))
     assert isinstance(scalar.element_type, ElementType)
-    least, greatest = storage_range(scalar.element_type)
-    return greatest, least
+    minimum, maximum = storage_range(scalar.element_type)
+    return maximum, minimum
 
 
 def sort(g: Generator) -> None:

@@ -21,8 +21,8 @@ def main(against: str, minimizes: bool) -> None:
     os.dup2(2, 1)
     fuzzer = Fuzzer(against, minimizes)
     while (request := receive(sys.stdin.buffer)) is not None:
-        seeds, known = request
-        fuzzer.known.update(known)
+        seeds, causes = request
+        fuzzer.causes.update(causes)
         send(answers, [fuzzer.outcome(seed) for seed in seeds])
 
 

@@ -18,7 +18,7 @@ CHUNK: Final = 20
 
 
 def outcomes_of_workers(
-    against: str, seeds: Sequence[int], minimizes: bool, jobs: int, known: Iterable[str]
+    against: str, seeds: Sequence[int], minimizes: bool, jobs: int, causes: Iterable[str]
 ) -> Iterator[list[Outcome]]:
     """Yield the outcomes of programs, chunk by chunk as processes answer.
 
@@ -27,13 +27,13 @@ def outcomes_of_workers(
         seeds: of the programs.
         minimizes: whether programs of findings are made smaller.
         jobs: the number of processes.
-        known: causes of which there is a program.
+        causes: those of which there is a program.
     """
     chunks: SimpleQueue[Sequence[int]] = SimpleQueue()
     for start in range(0, len(seeds), CHUNK):
         chunks.put(seeds[start : start + CHUNK])
     answers: SimpleQueue[list[Outcome] | None] = SimpleQueue()
-    causes = set(known)
+    causes = set(causes)
     with ThreadPoolExecutor(jobs, "nimblehlo fuzz") as pool:
         running = [pool.submit(_drive, against, minimizes, chunks, answers, causes) for _ in range(jobs)]
         ended = 0

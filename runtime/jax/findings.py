@@ -99,13 +99,13 @@ def sanitize(
     Raises:
         ValueError: there is no such check or setting.
     """
-    found = Findings("collect")
+    findings = Findings("collect")
     with configured(sanitize=checks or True, sanitize_action=action, **settings):
-        _CONTEXTS.findings.append(found)
+        _CONTEXTS.findings.append(findings)
         try:
-            yield found
+            yield findings
         finally:
-            _CONTEXTS.findings[:] = [one for one in _CONTEXTS.findings if one is not found]
+            _CONTEXTS.findings[:] = [one for one in _CONTEXTS.findings if one is not findings]
 
 
 @contextmanager

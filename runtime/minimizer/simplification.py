@@ -24,7 +24,7 @@ _PLAIN_TYPES: Final = {"f": "f32", "b": "f32", "c": "f32", "u": "i32", "i": "i32
 def smaller_sizes(module: Module) -> Iterator[Callable[[], Module]]:
     """The program with a smaller size in place of each one, in types alone and in attributes too."""
     text = str(module)
-    for size in sorted({int(found) for found in _SIZE.findall(text)}, reverse=True):
+    for size in sorted({int(digits) for digits in _SIZE.findall(text)}, reverse=True):
         for smaller in dict.fromkeys([1, 2, 3, size // 2]):
             if 0 < smaller < size:
                 resized = _replaced(_SIZE, text, str(size), str(smaller))

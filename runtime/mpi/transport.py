@@ -474,8 +474,8 @@ class MPITransport(Transport):
         if self._has_finished:
             return
         self._has_finished = True
-        known = type(error).__name__ if hasattr(errors, type(error).__name__) else "ExecutionError"
-        content = "failure", known, error.reason, error.operation, error.label, error.location
+        type_name = type(error).__name__ if hasattr(errors, type(error).__name__) else "ExecutionError"
+        content = "failure", type_name, error.reason, error.operation, error.label, error.location
         for rank in range(self.ranks):
             if rank != self.rank:
                 self.mailbox.send(rank, content, counts=False)

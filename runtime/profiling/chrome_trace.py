@@ -50,11 +50,11 @@ def events(
     tracks = {thread: (1, "calls")}
     for span in spans:
         tracks.setdefault(span.thread, (len(tracks) + 1, span.thread_name))
-    made = [_name("process_name", 0, "nimblehlo")]
-    made += [_name("thread_name", number, name) for number, name in tracks.values()]
-    made += [_event(interval, 1, origin) for interval in (*calls, *steps)]
-    made += [_event(interval, tracks[one][0], origin) for one, interval in _intervals(spans)]
-    return made
+    events = [_name("process_name", 0, "nimblehlo")]
+    events += [_name("thread_name", number, name) for number, name in tracks.values()]
+    events += [_event(interval, 1, origin) for interval in (*calls, *steps)]
+    events += [_event(interval, tracks[one][0], origin) for one, interval in _intervals(spans)]
+    return events
 
 
 def _intervals(spans: Iterable[Span]) -> Iterator[tuple[int, Interval]]:

@@ -167,8 +167,8 @@ class Profile:
 
     def to_perfetto(self, path: str | os.PathLike[str]) -> None:
         """Store a file that https://ui.perfetto.dev opens (`nimblehlo.profiling.chrome_trace`)."""
-        made = {"traceEvents": self.events(), "displayTimeUnit": "ns"}
-        Path(path).write_text(json.dumps(made), encoding="utf-8")
+        trace = {"traceEvents": self.events(), "displayTimeUnit": "ns"}
+        Path(path).write_text(json.dumps(trace), encoding="utf-8")
 
     def events(self) -> list[dict[str, Any]]:
         """The events of that file, in the Trace Event Format."""

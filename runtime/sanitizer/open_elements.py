@@ -62,11 +62,11 @@ def division_overflow(view: Op) -> Marks | None:
     dtype, (low, _) = element_types.carrier(element_type), storage_range(element_type)
 
     def marks(operands: Sequence[Array]) -> Array | None:
-        least = operands[0].astype(dtype, copy=False) == low
-        if not np.count_nonzero(least):
+        is_min = operands[0].astype(dtype, copy=False) == low
+        if not np.count_nonzero(is_min):
             return None
-        least, rhs = aligned_pair(view, least, operands[1].astype(dtype, copy=False))
-        overflows: Array = least & (rhs == -1)
+        is_min, rhs = aligned_pair(view, is_min, operands[1].astype(dtype, copy=False))
+        overflows: Array = is_min & (rhs == -1)
         return overflows
 
     return marks
@@ -99,11 +99,11 @@ def float_to_integer(view: Op) -> Marks | None:
         return None
     low, high = storage_range(target)
     dtype = element_types.carrier(element_types.real_type(source))
-    least, beyond = dtype.type(low), dtype.type(high + 1)
+    lower, upper = dtype.type(low), dtype.type(high + 1)
 
     def marks(operands: Sequence[Array]) -> Array | None:
         truncated = np.trunc(operands[0].real.astype(dtype, copy=False))
-        outside: Array = ~((truncated >= least) & (truncated < beyond))
+        outside: Array = ~((truncated >= lower) & (truncated < upper))
         return outside
 
     return marks

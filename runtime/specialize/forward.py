@@ -34,7 +34,7 @@ class _Pass:
 
     def __init__(self, budget: Budget, sizes_bound: bool) -> None:
         self.sizes_bound = sizes_bound
-        self.known: dict[Value, DenseElementsAttribute] = {}
+        self.constants: dict[Value, DenseElementsAttribute] = {}
         self.budget = budget
         self.values: dict[Value, Value] = {}
         self.depth = 0
@@ -70,14 +70,14 @@ class _Pass:
         """Append an operation, or the constant that it computes."""
         value = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
         if isinstance(value, DenseElementsAttribute):
-            self.known[operation.result] = value
+            self.constants[operation.result] = value
         else:
-            value = fold(operation, self.known, self.budget)
+            value = fold(operation, self.constants, self.budget)
             if value is not None:
                 constant = Operation(
                     "stablehlo.constant", (), [value.type], {"value": value}, (), operation.location
                 )
-                self.known[constant.result] = value
+                self.constants[constant.result] = value
                 operation = self.replace(operation, constant)
             else:
                 operation = self.replace(operation, static_form(operation))

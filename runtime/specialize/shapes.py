@@ -67,10 +67,10 @@ def _shaped(type: Type, shape: tuple[int, ...]) -> Type:
 def _reshaped_shape(view: Reshape) -> tuple[int, ...]:
     """The declared shape; one unknown size follows from the number of elements."""
     shape: tuple[int, ...] = view.result.shape
-    known = math.prod(size for size in shape if size != DYNAMIC)
-    if shape.count(DYNAMIC) != 1 or not view.operand.is_static or not known or view.operand.size % known:
+    rest = math.prod(size for size in shape if size != DYNAMIC)
+    if shape.count(DYNAMIC) != 1 or not view.operand.is_static or not rest or view.operand.size % rest:
         return shape
-    return tuple([view.operand.size // known if size == DYNAMIC else size for size in shape])
+    return tuple([view.operand.size // rest if size == DYNAMIC else size for size in shape])
 
 
 def _broadcast_shape(view: BroadcastInDim) -> tuple[int, ...]:

@@ -190,12 +190,12 @@ class _CheckedFunction:
         """A slot's value must have the elements that it was written with."""
         if not _is_array(value):
             return
-        known = frame.seen.get(slot)
-        if known is None or known.array() is None:
+        previous = frame.seen.get(slot)
+        if previous is None or previous.array() is None:
             frame.enter(slot, value)
-        elif known.array() is not value:
+        elif previous.array() is not value:
             raise InvalidStep(f"{self.where} reads another array in slot {slot} than was written there")
-        elif known.checksum != _checksum(value):
+        elif previous.checksum != _checksum(value):
             reason = "whose elements are others than were written there"
             raise InvalidStep(f"{self.where} {verb} slot {slot}, {reason}")
 

@@ -18,6 +18,7 @@ from nimblehlo import ExecutionError, Grid, HostQueues, NimbleError, Options, Un
 from nimblehlo.grid.transport import MAX_NAMED_PROCESSES
 from nimblehlo.ops.collectives.reduction import CHUNK_ELEMENTS
 from tests.grid.programs import all_reduce, channel, function, groups
+from tests.threads import on_threads
 
 Array = np.ndarray[Any, Any]
 V = "tensor<5xf32>"
@@ -306,13 +307,7 @@ def test_a_thousand_processes_and_many_callers() -> None:
     executable = nimblehlo.compile(text, grid=Grid(1000))
     inputs = [[np.array(process, np.int32)] for process in range(1000)]
     totals: list[int] = []
-    threads = [
-        threading.Thread(target=lambda: totals.append(int(executable(inputs)[999][0]))) for _ in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(3, lambda _: totals.append(int(executable(inputs)[999][0])))
     assert totals == [499500] * 3
 
 

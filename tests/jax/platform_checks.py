@@ -6,7 +6,6 @@ import contextlib
 import io
 import itertools
 import sys
-import threading
 from typing import Any
 
 import jax
@@ -25,6 +24,7 @@ import nimblehlo.jax
 from nimblehlo.jax import running
 from nimblehlo.jax.lowering import COMPOSITES
 from tests.jax.children import run_checks
+from tests.threads import on_threads
 
 CPU = jax.local_devices(backend="cpu")[0]
 MATRIX = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
@@ -226,15 +226,13 @@ def check_findings_go_to_the_thread_that_calls() -> None:
     function = jax.jit(lambda x: jnp.log(x))
     others: list[Any] = []
 
-    def call_elsewhere() -> None:
+    def call_elsewhere(_: int) -> None:
         with nimblehlo.jax.sanitize("non_finite") as found:
             function(jnp.float32(-1)).block_until_ready()
         others.extend(found)
 
     with nimblehlo.jax.sanitize("non_finite") as outer, nimblehlo.jax.sanitize("non_finite") as findings:
-        thread = threading.Thread(target=call_elsewhere)
-        thread.start()
-        thread.join()
+        on_threads(1, call_elsewhere)
         function(jnp.float32(0)).block_until_ready()
     assert [one.value for one in findings] == [-np.inf] and list(outer) == list(findings)
     assert len(others) == 1 and np.isnan(others[0].value)

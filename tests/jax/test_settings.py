@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from nimblehlo import Options
 from nimblehlo.jax import Settings, configure, configured, current
 from nimblehlo.jax.settings import VARIABLE, of_environment, of_overrides, parse
+from tests.threads import on_threads
 
 
 @pytest.mark.parametrize(
@@ -59,9 +58,7 @@ def test_contexts_hold_for_their_thread_and_within_the_process() -> None:
         configure(max_steps=9)
         with configured(threads=3), configured(seed=5):
             inside = current()
-            thread = threading.Thread(target=lambda: seen.append(current()))
-            thread.start()
-            thread.join()
+            on_threads(1, lambda _: seen.append(current()))
         assert inside.options == Options(max_steps=9, threads=3, seed=5)
         assert seen == [current()] == [Settings(Options(max_steps=9))]
     finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
-import threading
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from nimblehlo.lru_cache import LRUCache
 from nimblehlo.patterns import programs, sn_imm, sn_zipmapreduce
 from nimblehlo.types import DYNAMIC, ELEMENT_TYPES, TensorType
 from tests.running import same_bits
+from tests.threads import on_threads
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -149,20 +149,12 @@ def test_the_least_recently_used_programs_are_dropped(
 
 
 def test_threads() -> None:
-    wrong: list[Any] = []
-
     def run(number: int) -> None:
         for _ in range(50):
             out = sn_zipmapreduce(lambda attrs, x: x * number + sn_zipmapreduce(double, [x]), [X])
-            if not same_bits(out, X * np.float32(number) + X + X):
-                wrong.append(out)
+            assert same_bits(out, X * np.float32(number) + X + X)
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    on_threads(4, run)
 
 
 def test_results_belong_to_the_caller() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from typing import Any
 
@@ -15,6 +14,7 @@ from nimblehlo.options import CHECKS
 from nimblehlo.sanitizer.findings import MAX_FINDINGS_PER_OPERATION
 from nimblehlo.sanitizer.sanitizer import _INSPECTED
 from tests.sanitizer.findings import findings_of, line_of, only_finding
+from tests.threads import on_threads
 
 TEXT = """
 func.func @main(%a: tensor<2xi32>, %b: tensor<2xi32>) -> tensor<2xi32> {
@@ -48,13 +48,7 @@ def test_findings_are_warned_of_once() -> None:
 
 def test_findings_are_collected_and_bounded() -> None:
     executable = nimblehlo.compile(TEXT, options=Options(sanitize=True, sanitize_action="collect"))
-    threads = [
-        threading.Thread(target=lambda: [executable(ONE, FAULTY) for _ in range(20)]) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(4, lambda _: [executable(ONE, FAULTY) for _ in range(20)])
     findings = executable.findings
     assert isinstance(findings, Findings)
     assert len(findings) == MAX_FINDINGS_PER_OPERATION

@@ -10,9 +10,10 @@ from llvmlite import ir
 from ...ir import Operation
 from ...types import FLOAT, SIGNED, ElementType
 from ..blocks import Bound
-from ..blocks.emitter import EMIT_RULES, EmitRule, Mode, Variable
+from ..blocks.emitter import EMIT_RULES, EmitRule, Mode
 from ..coverage import ViewOf
 from ..elementwise.elementwise import total_order
+from ..llvm.functions import Variable
 from ..llvm.loops import While
 from ..llvm.values import I64, Value
 from .emitter import ArrayEmitter
@@ -71,9 +72,9 @@ class _Selection:
             with builder.goto_entry_block():
                 self.keys = builder.alloca(ir.ArrayType(key.type, self.k))
         held = builder.select(builder.icmp_signed("<", index, k), index, k)
-        slot = Variable(self.emitter, (held,))
+        slot = Variable(builder, held)
         with While(builder) as goes_on:
-            (offset,) = slot.get()
+            offset = slot.get()
             before = builder.sub(offset, I64(1))
             is_some = builder.icmp_signed(">", offset, I64(0))
             other = builder.load(self.at(builder.select(is_some, before, I64(0))), typ=key.type)
@@ -81,8 +82,8 @@ class _Selection:
             goes_on(builder.and_(is_some, compare("<", other, key)))
             with builder.if_then(builder.icmp_signed("<", offset, k)):
                 self.enter(offset, other, self.emitter.at(self.indices, builder.add(self.first, before)))
-            slot.set((before,))
-        (offset,) = slot.get()
+            slot.set(before)
+        offset = slot.get()
         with builder.if_then(builder.icmp_signed("<", offset, k)):
             self.enter(offset, key, (builder.trunc(index, ir.IntType(32)),))
 

@@ -173,5 +173,5 @@ def fused_function(module: ir.Module, type: ir.Type) -> ir.Function:
     element: Any = type.element if isinstance(type, ir.VectorType) else type
     bits = 32 if isinstance(element, ir.FloatType) else 64
     name = f"llvm.fma.v{type.count}f{bits}" if element is not type else f"llvm.fma.f{bits}"
-    known: Any = module.globals.get(name)
-    return known or ir.Function(module, ir.FunctionType(type, [type] * 3), name)
+    existing: Any = module.globals.get(name)
+    return existing or ir.Function(module, ir.FunctionType(type, [type] * 3), name)

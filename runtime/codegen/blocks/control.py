@@ -10,6 +10,7 @@ from llvmlite import ir
 from ...ir import Block, Operation, Region, captured_values
 from ...ir import Value as IrValue
 from ..coverage import ViewOf
+from ..llvm.functions import Variable
 from ..llvm.loops import While
 from ..llvm.values import I64, Value
 from .arrays import FUSIONS
@@ -18,10 +19,10 @@ from .elements import Elements, Storage, is_plain
 from .emitter import (
     EMIT_RULES,
     Bound,
+    ElementVariable,
     EmitRule,
     Emitter,
     Mode,
-    Variable,
     block_problem,
     instructions,
     regions_problem,
@@ -140,24 +141,24 @@ def emit_while(
     builder = emitter.builder
     cond, body = (region.block for region in operation.regions)
     carried = [_Carried(emitter, body, number, bound) for number, bound in enumerate(initial)]
-    left = None if budget is None else Variable(emitter, (budget,))
+    left = None if budget is None else Variable(builder, budget)
     first = emitter.enter_loop()
     with While(builder) as goes_on:
         (condition,) = emitter.emit_block(cond, [one.read() for one in carried])
         (holds,) = emitter.at(condition, 0)
-        goes_on(holds if left is None else builder.and_(holds, builder.icmp_signed(">", *left.get(), I64(0))))
+        goes_on(holds if left is None else builder.and_(holds, builder.icmp_signed(">", left.get(), I64(0))))
         if budget is None and emitter.interruption is not None and is_checked(operation):
             emitter.interruption.emit_check(body)
         handed_on = emitter.emit_block(body, [one.read() for one in carried])
-        homes = [one.now for one in carried]
+        buffers = [one.current for one in carried if one.current is not None]
         settled = [
-            _preserved(emitter, bound, [home for home in homes if home is not None and home is not one.now])
+            _preserved(emitter, bound, [buffer for buffer in buffers if buffer is not one.current])
             for one, bound in zip(carried, handed_on, strict=True)
         ]
         for one, bound in zip(carried, settled, strict=True):
             one.write(bound)
         if left is not None:
-            left.set((builder.sub(*left.get(), I64(1)),))
+            left.set(builder.sub(left.get(), I64(1)))
     emitter.leave_loop(first, [storage for one in carried for storage in one.storages])
     return [one.last() for one in carried], holds
 
@@ -171,9 +172,9 @@ def _updated_array(emitter: Emitter, body: Block, number: int) -> IrValue | None
     return value if handed_on.index(value) == number else None
 
 
-def _preserved(emitter: Emitter, bound: Bound, homes: Sequence[Storage]) -> Bound:
+def _preserved(emitter: Emitter, bound: Bound, buffers: Sequence[Storage]) -> Bound:
     """The value to carry: a copy if its memory belongs to another carried value."""
-    if not isinstance(bound, Storage) or all(bound.pointer is not home.pointer for home in homes):
+    if not isinstance(bound, Storage) or all(bound.pointer is not buffer.pointer for buffer in buffers):
         return bound
     buffer = emitter.allocate_scratch(bound.type)
     copy_all(emitter, buffer, bound)
@@ -181,69 +182,71 @@ def _preserved(emitter: Emitter, bound: Bound, homes: Sequence[Storage]) -> Boun
 
 
 class _Carried:
-    """A value that a loop carries: elements in registers, an array in its home.
+    """A value that a loop carries: elements in registers, or an array in memory.
 
-    An array that each step makes anew is made in its home where nothing reads the one before any more.
-    Otherwise it takes turns between its home and another place: one step's is read while the next one's is
-    written, and none is copied.
+    An array that each iteration computes anew overwrites the previous one if nothing reads that any more.
+    Otherwise it has two buffers: an iteration reads one and writes the other, so that nothing is copied.
 
     Args:
-        body: the loop's.
-        number: of the carried value.
-        initial: what it is bound to at first; an array's memory is its home, where it is left at last.
+        body: of the loop.
+        number: the position of the value among the carried ones.
+        initial: its first binding; the memory of an array also gets its last value.
 
     Attributes:
-        computed: the array that a step makes; None: it makes none.
-        now, following: where the array lies that the step reads, and where the next one is to be made.
-        storages: the memory of an array: its home, and the other place.
+        computed: the array that an iteration computes; None: it computes none.
+        home: the memory of the first and last array.
+        current: the memory that the iteration reads.
+        following: the memory for the array that it computes.
+        buffers: the pointers to `current` and to the other buffer; None: there is one buffer.
+        storages: all memory of the array.
     """
 
     def __init__(self, emitter: Emitter, body: Block, number: int, initial: Bound) -> None:
         self.emitter, self.computed = emitter, _updated_array(emitter, body, number)
-        self.home = self.now = self.following = initial if isinstance(initial, Storage) else None
+        self.home = self.current = self.following = initial if isinstance(initial, Storage) else None
         self.storages = [] if self.home is None else [self.home]
-        self.turns: Variable | None = None
-        self.elements: list[Variable] = []
+        self.buffers: ElementVariable | None = None
+        self.elements: list[ElementVariable] = []
         if isinstance(initial, Elements):
-            self.elements = [Variable(emitter, value) for value in initial.values]
+            self.elements = [ElementVariable(emitter.builder, value) for value in initial.values]
         elif self.computed is not None and not emitter.may_replace(
             body, body.arguments[number], self.computed
         ):
             other: Any = emitter.allocate_scratch(initial.type)
             self.storages.append(other)
-            self.turns = Variable(emitter, (initial.pointer, other.pointer))
+            self.buffers = ElementVariable(emitter.builder, (initial.pointer, other.pointer))
 
     def read(self) -> Bound:
         if self.home is None:
             return Elements(tuple([element.get() for element in self.elements]))
-        now = self.following = self.home
-        if self.turns is not None:
-            now, self.following = [Storage(self.home.type, pointer) for pointer in self.turns.get()]
+        current = self.following = self.home
+        if self.buffers is not None:
+            current, self.following = [Storage(self.home.type, pointer) for pointer in self.buffers.get()]
         if self.computed is not None:
             self.emitter.result_storage[self.computed] = self.following
-        self.now = now
-        return now
+        self.current = current
+        return current
 
     def write(self, bound: Bound) -> None:
-        if self.now is None:
+        if self.current is None:
             assert isinstance(bound, Elements)
             for element, value in zip(self.elements, bound.values, strict=True):
                 element.set(value)
             return
         pointer = bound.pointer if isinstance(bound, Storage) else None
-        if self.turns is not None and self.following is not None:
+        if self.buffers is not None and self.following is not None:
             if pointer is self.following.pointer:
-                self.turns.set((pointer, self.now.pointer))
+                self.buffers.set((pointer, self.current.pointer))
                 return
             self.emitter.release_unwritten(self.storages.pop(), self.following)
-        if pointer is not self.now.pointer:
-            copy_all(self.emitter, self.now, bound)
+        if pointer is not self.current.pointer:
+            copy_all(self.emitter, self.current, bound)
 
     def last(self) -> Bound:
         """The binding of the last value; an array is in its home storage."""
-        if self.home is None or self.turns is None:
+        if self.home is None or self.buffers is None:
             return self.read()
-        builder, (home, _) = self.emitter.builder, self.turns.get()
+        builder, (home, _) = self.emitter.builder, self.buffers.get()
         with builder.if_then(builder.icmp_unsigned("!=", home, self.home.pointer)):
             copy_all(self.emitter, self.home, Storage(self.home.type, home))
         return self.home

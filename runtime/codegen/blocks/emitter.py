@@ -21,6 +21,7 @@ from ...ir import Value as IrValue
 from ...ir.record import Record
 from ...types import TensorType, Type
 from ..coverage import MATHEMATICS, ViewOf
+from ..llvm.functions import Variable
 from ..llvm.values import I64, Value, value_types
 from . import elements as tensors
 from .arrays import BRANCHES
@@ -307,21 +308,18 @@ class Emitter:
         return self.add(*summands)
 
 
-class Variable:
-    """An element that changes: memory on the stack, which becomes registers."""
+class ElementVariable:
+    """An element that changes: a variable for each of its components."""
 
-    def __init__(self, emitter: Emitter, initial: Value) -> None:
-        self.builder = emitter.builder
-        with self.builder.goto_entry_block():
-            self.scratch_buffers = [self.builder.alloca(component.type) for component in initial]
-        self.set(initial)
+    def __init__(self, builder: ir.IRBuilder, initial: Value) -> None:
+        self.components = [Variable(builder, component) for component in initial]
 
     def get(self) -> Value:
-        return tuple([self.builder.load(pointer) for pointer in self.scratch_buffers])
+        return tuple([component.get() for component in self.components])
 
     def set(self, value: Value) -> None:
-        for pointer, component in zip(self.scratch_buffers, value, strict=True):
-            self.builder.store(component, pointer)
+        for variable, component in zip(self.components, value, strict=True):
+            variable.set(component)
 
 
 def as_value(index: Index) -> ir.Value:

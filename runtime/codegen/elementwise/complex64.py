@@ -123,7 +123,7 @@ def _sign(z: Pair) -> Pair:
 def _exp(z: Pair) -> Pair:
     """exp(x) (cos(y), sin(y)); NaN wherever the angle is infinite or NaN."""
     x, y = z
-    size = exp_of_real(x, most=_EXP_REACH)
+    size = exp_of_real(x, upper=_EXP_REACH)
     return size * cos(y), where(y.compare("==", 0.0), y, size * sin(y))
 
 

@@ -116,11 +116,11 @@ def _float_to_integer(builder: ir.IRBuilder, target: ElementType, value: ir.Valu
     low, high = storage_range(target)
     held = np.dtype(np.float64 if value.type == F64 else np.float32).type
     limit = held(high) if int(held(high)) <= high else np.nextafter(held(high), held(0))
-    greatest, least = floating(value.type, float(limit)), floating(value.type, float(low))
+    upper_bound, lower_bound = floating(value.type, float(limit)), floating(value.type, float(low))
     number = builder.select(is_nan(builder, value), floats.zero_like(value), value)
-    over = builder.fcmp_ordered(">", number, greatest)
-    clamped = builder.select(over, greatest, number)
-    clamped = builder.select(builder.fcmp_ordered("<", clamped, least), least, clamped)
+    over = builder.fcmp_ordered(">", number, upper_bound)
+    clamped = builder.select(over, upper_bound, number)
+    clamped = builder.select(builder.fcmp_ordered("<", clamped, lower_bound), lower_bound, clamped)
     (type,) = value_types(target)
     whole = _truncated(builder, target, clamped)
     whole = whole if whole.type == type else builder.trunc(whole, type)
@@ -157,11 +157,11 @@ def neighbour(builder: ir.IRBuilder, type: ElementType, x: ir.Value, y: ir.Value
     up = builder.fcmp_ordered("<", x, y)
     away = builder.icmp_unsigned("==", up, builder.fcmp_ordered(">", x, zero))
     step = builder.select(away, integer(work, 1), integer(work, -1))
-    least = builder.or_(
+    smallest_step = builder.or_(
         integer(work, 1), builder.select(up, integer(work, 0), integer(work, 1 << (type.width - 1)))
     )
     from_zero = builder.fcmp_ordered("==", x, zero)
-    next_float = _from_code(builder, type, builder.select(from_zero, least, builder.add(code, step)))
+    next_float = _from_code(builder, type, builder.select(from_zero, smallest_step, builder.add(code, step)))
     next_float = builder.select(builder.fcmp_ordered("==", x, y), y, next_float)
     unordered = builder.fcmp_unordered("uno", x, y)
     return builder.select(unordered, floating(x.type, np.nan), next_float)
@@ -191,7 +191,7 @@ class _Layout:
             codes = [
                 int(np.asarray(v).astype(dtype).view(pattern)) for v in (limits.max, 1, infinity, -infinity)
             ]
-        self.greatest, one, self.infinity, self.negative_infinity = codes
+        self.max_code, one, self.infinity, self.negative_infinity = codes
         self.bias = one >> self.mantissa_bits
 
 
@@ -209,7 +209,7 @@ def with_precision(
     size = builder.xor(code, sign)
     if mantissa_bits < layout.mantissa_bits:
         size = _with_fewer_bits(builder, size, layout.mantissa_bits - mantissa_bits)
-    over = builder.icmp_unsigned(">", size, integer(work, layout.greatest))
+    over = builder.icmp_unsigned(">", size, integer(work, layout.max_code))
     if exponent_bits < layout.exponent_bits:
         reach = (1 << (exponent_bits - 1)) - 1
         exponent = builder.lshr(size, integer(work, layout.mantissa_bits))

@@ -96,9 +96,9 @@ def _defined_divisor(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rh
         return rhs
     undefined = builder.icmp_unsigned("==", rhs, integer(rhs.type, 0))
     if type.category == SIGNED:
-        least = builder.icmp_signed("==", lhs, integer(lhs.type, storage_range(type)[0]))
+        is_min = builder.icmp_signed("==", lhs, integer(lhs.type, storage_range(type)[0]))
         minus_one = builder.icmp_signed("==", rhs, integer(rhs.type, -1))
-        undefined = builder.or_(undefined, builder.and_(least, minus_one))
+        undefined = builder.or_(undefined, builder.and_(is_min, minus_one))
     return builder.select(undefined, integer(rhs.type, 1), rhs)
 
 

@@ -44,14 +44,14 @@ class Format(NamedTuple):
         return codes - 2 if self.specials == "nan" else codes - 1
 
     @property
-    def greatest(self) -> float:
+    def max_value(self) -> float:
         """The largest finite value."""
         return self.value_of(self.max_code)
 
     @property
     def overflow(self) -> float:
         """The midpoint of the largest finite value and its successor with an unbounded exponent."""
-        return (self.greatest + self.value_of(self.max_code + 1)) / 2
+        return (self.max_value + self.value_of(self.max_code + 1)) / 2
 
     @property
     def min_normal(self) -> float:

@@ -33,6 +33,22 @@ def aligned_scratch(builder: ir.IRBuilder, type: ir.Type, count: int) -> ir.Valu
     return builder.gep(memory, [I64(0), I64(0)], inbounds=True)
 
 
+class Variable:
+    """A value that changes: memory on the stack, which becomes a register."""
+
+    def __init__(self, builder: ir.IRBuilder, initial: ir.Value) -> None:
+        self.builder = builder
+        with builder.goto_entry_block():
+            self.pointer = builder.alloca(initial.type)
+        self.set(initial)
+
+    def get(self) -> ir.Value:
+        return self.builder.load(self.pointer)
+
+    def set(self, value: ir.Value) -> None:
+        self.builder.store(value, self.pointer)
+
+
 def opaque(pointer: ir.Value) -> ir.Value:
     """The pointer without its type: vectors, or elements of other types, are read and written there too."""
     pointer.type = POINTER

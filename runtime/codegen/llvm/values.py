@@ -204,8 +204,8 @@ def _to_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 def _from_exponent(builder: ir.IRBuilder, code: ir.Value) -> ir.Value:
     """A f8E8M0FNU: 2 to the power of the code less 127; the last code is NaN."""
     shifted = builder.shl(code, integer(I32, 23))
-    least = builder.icmp_unsigned("==", code, integer(I32, 0))
-    bits = builder.select(least, integer(I32, _QUIET), shifted)
+    is_zero = builder.icmp_unsigned("==", code, integer(I32, 0))
+    bits = builder.select(is_zero, integer(I32, _QUIET), shifted)
     last = builder.icmp_unsigned("==", code, integer(I32, 255))
     return float_of(builder, builder.select(last, integer(I32, _EXPONENTS | _QUIET), bits))
 
@@ -317,8 +317,8 @@ def _rounded_exponent(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """The power of two that f8E8M0FNU makes of a value: its least one of all that are positive and less."""
     bits = bits_of(builder, value)
     nearest = builder.and_(builder.add(bits, integer(I32, _QUIET)), integer(I32, _EXPONENTS))
-    least = builder.icmp_signed("<", bits, integer(I32, _QUIET + (_QUIET >> 1)))
-    power = builder.select(least, integer(I32, _QUIET), nearest)
+    is_min = builder.icmp_signed("<", bits, integer(I32, _QUIET + (_QUIET >> 1)))
+    power = builder.select(is_min, integer(I32, _QUIET), nearest)
     limit = floating(F32, 1.5 * 2.0**127)
     positive = builder.and_(
         builder.fcmp_ordered(">", value, floating(F32, 0.0)), builder.fcmp_ordered("<", value, limit)
@@ -333,9 +333,9 @@ def _rounded_code(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.
     """
     size = magnitude(builder, value)
     bits = bits_of(builder, size)
-    least = integer(I32, int(np.float32(format.min_normal).view(np.int32)))
+    min_normal = integer(I32, int(np.float32(format.min_normal).view(np.int32)))
     exponent = builder.and_(bits, integer(I32, _EXPONENTS))
-    exponent = builder.select(builder.icmp_signed(">", exponent, least), exponent, least)
+    exponent = builder.select(builder.icmp_signed(">", exponent, min_normal), exponent, min_normal)
     power = float_of(builder, builder.add(exponent, integer(I32, format.dropped << 23)))
     nearest = builder.fsub(builder.fadd(size, power), power)
     sign = builder.and_(bits_of(builder, value), integer(I32, 1 << 31))
@@ -363,8 +363,8 @@ def _with_specials(
         beyond = builder.select(nan, quiet, integer(I32, _EXPONENTS))
         bits = builder.select(over, beyond, bits)
     else:
-        greatest = bits_of(builder, floating(F32, format.greatest))
-        bits = builder.or_(builder.select(over, greatest, bits), sign)
+        max_bits = bits_of(builder, floating(F32, format.max_value))
+        bits = builder.or_(builder.select(over, max_bits, bits), sign)
         # Whatever the sign of NaN: processors differ in it.
         return float_of(builder, builder.select(nan, integer(I32, 1 << 31), bits))
     return float_of(builder, builder.or_(bits, sign))

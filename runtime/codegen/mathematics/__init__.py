@@ -30,14 +30,14 @@ def _on_values(function: Callable[..., Real]) -> Function:
 def _functions(names: Mapping[str, str]) -> Mapping[str, Function]:
     """The functions of this folder's modules that have these names."""
     modules = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
-    found = {}
+    functions = {}
     for operation, path in names.items():
         module, _, name = path.partition(".")
         if module == "library":
-            found[operation] = library_function(name)
+            functions[operation] = library_function(name)
         else:
-            found[operation] = _on_values(getattr(modules[module], name))
-    return MappingProxyType(found)
+            functions[operation] = _on_values(getattr(modules[module], name))
+    return MappingProxyType(functions)
 
 
 _MODULES: Final = (error_functions, exponential, gamma_functions, logarithm, roots, trigonometry)

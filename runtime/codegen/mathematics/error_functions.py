@@ -61,7 +61,7 @@ def erfc(x: Real) -> Real:
         value = (-slope).fma(mean, at)
         return where(x.compare("<", 0.0), 2.0 - value, value)
     a = abs(x).within(None, _ERFC_REACH)
-    value = exp(-(a * a), least=None, most=None) * polynomial(a, ERFC_DIVIDEND) / polynomial(a, ERFC_DIVISOR)
+    value = exp(-(a * a), lower=None, upper=None) * polynomial(a, ERFC_DIVIDEND) / polynomial(a, ERFC_DIVISOR)
     return where(x.compare("<", 0.0), 2.0 - value, value)
 
 

@@ -81,14 +81,14 @@ def _rest(x: Real, k: Real, step: tuple[float, float], tail: Real | None) -> Rea
 def exp(
     x: Real,
     tail: Real | None = None,
-    least: float | None = -REACH,
-    most: float | None = REACH,
+    lower: float | None = -REACH,
+    upper: float | None = REACH,
 ) -> Real:
     """exp(x + tail); error 6.9, with a tail 1.
 
-    `least`, `most`: None where x is known to lie within REACH.
+    `lower`, `upper`: None where x is known to lie within REACH.
     """
-    x = x.within(least, most)
+    x = x.within(lower, upper)
     if has_fast_gather():
         return _exp_by_table(x, tail, _FINE_POWERS)
     if has_two_register_permute():

@@ -35,8 +35,8 @@ def _positive_lgamma(a: Real) -> Real:
     """lgamma of a positive number: from that of a + 2, a + 1 or a - n, which is 2 + t with |t| <= 1/2."""
     is_small, is_least, is_far = a.compare("<", 1.5), a.compare("<", 0.5), a.compare(">=", _FAR)
     near, product = a, a.like(1.0)
-    for least in (2.5, 3.5, 4.5, 5.5):
-        beyond, less = a.compare(">=", least), near - 1.0
+    for threshold in (2.5, 3.5, 4.5, 5.5):
+        beyond, less = a.compare(">=", threshold), near - 1.0
         near, product = where(beyond, less, near), where(beyond, product * less, product)
     t = where(is_small, where(is_least, a, a - 1.0), near - 2.0)
     factor = where(is_small, where(is_least, a * (a + 1.0), a), product)
@@ -69,8 +69,8 @@ def _positive_digamma(a: Real) -> Real:
     near = where(is_small, a + 1.0, a)
     # The sum of the reciprocals of a - 1, ..., a - n as one quotient.
     dividend, divisor = where(is_small, -1.0, a.like(0.0)), where(is_small, a, a.like(1.0))
-    for least in (2.0, 3.0, 4.0, 5.0, 6.0):
-        beyond, less = a.compare(">=", least), near - 1.0
+    for threshold in (2.0, 3.0, 4.0, 5.0, 6.0):
+        beyond, less = a.compare(">=", threshold), near - 1.0
         dividend = where(beyond, dividend.fma(less, divisor), dividend)
         divisor = where(beyond, divisor * less, divisor)
         near = where(beyond, less, near)

@@ -217,13 +217,13 @@ def power_of_two(x: Real, exponent: ir.Value) -> Real:
     return x.from_bits(builder.shl(builder.add(exponent, integer(bits, bias)), integer(bits, mantissa)))
 
 
-def mantissa_and_exponent(x: Real, least: float) -> tuple[Real, Real]:
+def mantissa_and_exponent(x: Real, lower: float) -> tuple[Real, Real]:
     """The m with least <= m < 2 * least and the integer k with x = m * 2^k, for positive normal x.
 
     No instruction turns vectors of i64 into floats: k becomes the lowest bits of one.
     """
     builder, (bits, mantissa, _, code) = x.builder, x.layout
-    offset = builder.sub(x.bits(), integer(bits, bits_of(least, code)))
+    offset = builder.sub(x.bits(), integer(bits, bits_of(lower, code)))
     exponent_field = builder.and_(offset, integer(bits, -1 << mantissa))
     m = x.from_bits(builder.sub(x.bits(), exponent_field))
     biased = builder.lshr(builder.xor(offset, integer(bits, 1 << (bits.width - 1))), integer(bits, mantissa))

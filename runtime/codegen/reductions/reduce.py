@@ -193,7 +193,7 @@ class MinMaxReducer:
         self, builder: ir.IRBuilder, body: Block, accumulator: ElementType, lanes: int | None = None
     ) -> None:
         self.builder = builder
-        self.is_greatest = reducer_name(body) == "stablehlo.maximum"
+        self.is_maximum = reducer_name(body) == "stablehlo.maximum"
         self.real = value_types(accumulator)[0]
         self.integer = ir.IntType(64 if self.real == ir.DoubleType() else 32)
         self.type, self.bits, flag = (
@@ -202,15 +202,15 @@ class MinMaxReducer:
         )
         with builder.goto_entry_block():
             self.nan = builder.alloca(flag)
-            self.least_bits = builder.alloca(self.bits)
+            self.min_bits = builder.alloca(self.bits)
         builder.store(splat_constant(flag, 0), self.nan)
         # As unsigned numbers, the bits of +0 are the least; as signed ones, those of -0 are.
-        no_zero = -1 if self.is_greatest else (1 << (self.integer.width - 1)) - 1
-        builder.store(splat_constant(self.bits, no_zero), self.least_bits)
+        no_zero = -1 if self.is_maximum else (1 << (self.integer.width - 1)) - 1
+        builder.store(splat_constant(self.bits, no_zero), self.min_bits)
 
     def of(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """The greater or lesser of two observed values, or of results of this."""
-        wins = self.builder.fcmp_ordered(">" if self.is_greatest else "<", a, b)
+        wins = self.builder.fcmp_ordered(">" if self.is_maximum else "<", a, b)
         return self.builder.select(wins, a, b)
 
     def observe(self, *values: ir.Value) -> None:
@@ -228,8 +228,8 @@ class MinMaxReducer:
     def look_for_zero(self, value: ir.Value) -> None:
         """Track whether there is the zero that a zero total must be."""
         builder = self.builder
-        bits, least_bits = builder.bitcast(value, self.bits), builder.load(self.least_bits)
-        builder.store(builder.select(self._less(bits, least_bits), bits, least_bits), self.least_bits)
+        bits, min_bits = builder.bitcast(value, self.bits), builder.load(self.min_bits)
+        builder.store(builder.select(self._less(bits, min_bits), bits, min_bits), self.min_bits)
 
     def across(self, value: ir.Value) -> ir.Value:
         """Reduce the lanes of a vector."""
@@ -244,11 +244,11 @@ class MinMaxReducer:
     def total(self, value: ir.Value) -> ir.Value:
         """The total, given the last remaining value."""
         builder = self.builder
-        has_nan, least_bits = builder.load(self.nan), builder.load(self.least_bits)
+        has_nan, min_bits = builder.load(self.nan), builder.load(self.min_bits)
         if isinstance(self.type, ir.VectorType):
-            has_nan, least_bits = self._of_lanes(has_nan, least_bits)
-        zero = self.integer(0 if self.is_greatest else 1 << (self.integer.width - 1))
-        has_preferred_zero = builder.icmp_signed("==", least_bits, zero)
+            has_nan, min_bits = self._of_lanes(has_nan, min_bits)
+        zero = self.integer(0 if self.is_maximum else 1 << (self.integer.width - 1))
+        has_preferred_zero = builder.icmp_signed("==", min_bits, zero)
         is_zero = self.is_zero(value)
         value = builder.select(
             builder.and_(has_preferred_zero, is_zero), builder.bitcast(zero, self.real), value
@@ -267,7 +267,7 @@ class MinMaxReducer:
 
     def _less(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """Whether bits are less, in the order in which those of the zero are the least."""
-        compared = self.builder.icmp_unsigned if self.is_greatest else self.builder.icmp_signed
+        compared = self.builder.icmp_unsigned if self.is_maximum else self.builder.icmp_signed
         return compared("<", a, b)
 
 

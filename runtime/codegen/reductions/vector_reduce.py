@@ -111,7 +111,7 @@ def _reduce_min_max(row: _Row, reduction: Reducer) -> ir.Value:
     with builder.goto_entry_block():
         accumulators = [builder.alloca(row.type) for _ in range(min(_ACCUMULATORS, row.count // lanes))]
     for address in accumulators:
-        builder.store(splat_constant(row.type, float("-inf" if reducer.is_greatest else "inf")), address)
+        builder.store(splat_constant(row.type, float("-inf" if reducer.is_maximum else "inf")), address)
 
     def accumulate(address: ir.Value, vector: ir.Value) -> None:
         reducer.look_for_nan(vector)

@@ -29,7 +29,7 @@ from ..blocks import (
 from ..blocks.elements import element_count, flat
 from ..blocks.emitter import emit_rule_of, instructions
 from ..coverage import ViewOf
-from ..llvm.functions import aligned_scratch
+from ..llvm.functions import Variable, aligned_scratch
 from ..llvm.values import I64, POINTER, Value, load, store, stored_type, value_types
 
 MAX_INSTRUCTIONS = 1000
@@ -199,24 +199,7 @@ class LoopFunction:
 
     def variable(self, initial: ir.Value) -> Variable:
         """A mutable integer, which becomes a register."""
-        with self.builder.goto_entry_block():
-            pointer = self.builder.alloca(initial.type)
-        return Variable(self.builder, pointer, initial)
-
-
-class Variable:
-    """A mutable integer."""
-
-    def __init__(self, builder: ir.IRBuilder, pointer: ir.Value, initial: ir.Value) -> None:
-        self.builder = builder
-        self.pointer = pointer
-        self.set(initial)
-
-    def get(self) -> ir.Value:
-        return self.builder.load(self.pointer)
-
-    def set(self, value: ir.Value) -> None:
-        self.builder.store(value, self.pointer)
+        return Variable(self.builder, initial)
 
 
 def captured_bounds(

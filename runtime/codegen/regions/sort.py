@@ -21,10 +21,11 @@ from llvmlite import ir
 from ...ir import Region, plain_element_type
 from ...ir import Value as IrValue
 from ..coverage import ViewOf
+from ..llvm.functions import Variable
 from ..llvm.loops import Loop, While, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64
-from .region_function import LoopFunction, OperandArrays, RegionFunction, Variable
+from .region_function import LoopFunction, OperandArrays, RegionFunction
 
 CHUNKS = "chunks"
 MERGES = "merges{}"

@@ -1,6 +1,6 @@
-"""Which handlers Python has registered with JAX, and the calls of programs that are of them.
+"""The FFI handlers that Python has registered with JAX, and the calls of a program that need them.
 
-Handlers of the platform itself come first, then those of the CPU, whose memory this platform's arrays are in.
+A handler that is registered for this platform wins over one for the CPU, which shares its memory.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from ...ops.custom_calls.targets import HANDLER
 from ..compatibility import CALL_HANDLER, CPU_CALLS, CPU_TYPES, TYPE_HANDLER
 
 UNTYPED: Final = 0
-"""The version with which JAX registers functions that are no handlers of the typed interface."""
+"""The API version of functions that are no handlers of the typed interface."""
 
 _OF_PLATFORM: dict[str, Any] = {}
 _OF_CPU: dict[str, Any] = {}
-"""What is registered for the platform and for the CPU: a handler's capsule, those of its stages by name, or
-None for other functions."""
+"""The registrations for the platform and for the CPU, by name: the capsule of a handler, or the capsules of
+its stages by name; None for a function that is no handler of the typed interface."""
 
 
 def install(platform: str) -> None:
-    """Learn what handlers and types are registered for the platform and for the CPU.
+    """Note every handler and type that is or will be registered for the platform and for the CPU.
 
-    Types come first: XLA takes no handler whose state has a type that it does not know.
+    Types come first: XLA refuses a handler whose state has an unknown type.
     """
     if TYPE_HANDLER.exists and CPU_TYPES.exists:
         TYPE_HANDLER.get()("cpu", _take_type)
@@ -37,27 +37,32 @@ def install(platform: str) -> None:
 
 
 def _follow_cpu_handlers() -> None:
-    """Learn the CPU's handlers and pass them on to XLA.
+    """Note the CPU's handlers and pass them on to XLA.
 
-    One of those from before that XLA refuses must not keep this platform from starting.
+    This platform must start even if XLA refuses a handler that was registered earlier.
     """
     is_before = True
 
     def take(name: str, function: Any, platform: str, api_version: int = 0, *traits: Any) -> None:
-        _OF_CPU[name] = None if api_version == UNTYPED else function
+        _note(_OF_CPU, name, function, api_version)
         try:
             CPU_CALLS.get()(name, function, platform, api_version, *traits)
         except Exception as error:
             if not is_before:
                 raise
-            warnings.warn(f"XLA takes no handler {name} for the CPU: {error}", RuntimeWarning, stacklevel=2)
+            reason = f"XLA refuses the handler {name} for the CPU: {error}"
+            warnings.warn(reason, RuntimeWarning, stacklevel=2)
 
     CALL_HANDLER.get()("cpu", take)
     is_before = False
 
 
 def _take_handler(name: str, function: Any, platform: str, api_version: int = 0, *traits: Any) -> None:
-    _OF_PLATFORM[name] = None if api_version == UNTYPED else function
+    _note(_OF_PLATFORM, name, function, api_version)
+
+
+def _note(registry: dict[str, Any], name: str, function: Any, api_version: int) -> None:
+    registry[name] = None if api_version == UNTYPED else function
 
 
 def _take_type(name: str, registration: Any) -> None:

@@ -307,12 +307,12 @@ def _with_results(
     JAX keeps an argument that was donated without use.
     """
     left = Counter(result_bytes)
-    found = []
+    indices = []
     for index in donated:
         if left[argument_bytes[index]] > 0:
             left[argument_bytes[index]] -= 1
-            found.append(index)
-    return tuple(found)
+            indices.append(index)
+    return tuple(indices)
 
 
 def _bytes(type: Type, shape: Sequence[int] | None = None) -> int:

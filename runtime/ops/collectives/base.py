@@ -10,7 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...types import PLAIN, QUANTIZED_PER_TENSOR, Array, QuantizedType, TensorType
+from ...errors import ExecutionError
+from ...types import ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, Array, QuantizedType, TensorType
 from ..framework import rules
 from ..framework.declaration import Constraint, Op
 from .process_grid import ONE_PROCESS, Grid, GroupMode, ProcessGroup, ProcessId
@@ -155,6 +156,51 @@ class WithGlobalIds(Collective):
         if self.use_global_device_ids:
             return GroupMode.FLATTENED_IDS
         return GroupMode.CROSS_REPLICA_AND_PARTITION if self.channel > 0 else GroupMode.CROSS_REPLICA
+
+
+class Rooted(Collective):
+    """Base of collectives in which one process of each group, the root, sends or gets the values.
+
+    With has_dynamic_root, the last operand has the position of the root for each of the other operands.
+    """
+
+    size_label: ClassVar[str] = "C2"
+    range_label: ClassVar[str] = "C2"
+    operands: Any
+    has_dynamic_root: Any
+
+    @property
+    def data_operands(self) -> list[TensorType]:
+        """The operands without the roots."""
+        operands: list[TensorType] = self.operands
+        return operands[:-1] if self.has_dynamic_root else operands
+
+    def roots_mismatch(self) -> str | None:
+        """The last operand must name a root for each of the others."""
+        count = len(self.operands)
+        if count < 2:
+            return f"there are {count} operands, but must be at least 2 where has_dynamic_root = true"
+        expected = TensorType((count - 1,), ELEMENT_TYPES["i32"])
+        return rules.same_type("the last operand", self.operands[-1], "its type must be", expected)
+
+    def roots(self, operands: Results, group_size: int, label: str) -> list[int]:
+        """The position of each value's root in the group.
+
+        Args:
+            operands: the values, and with has_dynamic_root the roots.
+            group_size: the number of processes in the group.
+            label: of the constraint that a root outside the group violates.
+
+        Raises:
+            ExecutionError: there is no such process.
+        """
+        if not self.has_dynamic_root:
+            return [0] * len(operands)
+        roots: list[int] = operands[-1].tolist()
+        reason = rules.in_range("the root", roots, 0, group_size, "the size of the group")
+        if reason is not None:
+            raise ExecutionError(reason, operation=self.name, label=label, location=self.operation.location)
+        return roots
 
 
 def unique_ids() -> Constraint:

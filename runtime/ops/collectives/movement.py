@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...errors import ExecutionError
-from ...types import DYNAMIC, ELEMENT_TYPES, Array, TensorType, Type
+from ...types import DYNAMIC, Array, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, I64, PADDING
 from ..framework.declaration import Attribute, Operand, Result, constraint
@@ -21,6 +20,7 @@ from .base import (
     Communicating,
     Member,
     Results,
+    Rooted,
     WithGlobalIds,
     global_ids_need_channel,
     ids_cover_range,
@@ -184,11 +184,8 @@ class AllToAll(Collective, name="stablehlo.all_to_all"):
         ]
 
 
-class CollectiveBroadcast(Collective, name="stablehlo.collective_broadcast"):
+class CollectiveBroadcast(Rooted, name="stablehlo.collective_broadcast"):
     """Hands the values of one process of each group to all of its processes."""
-
-    size_label: ClassVar[str] = "C2"
-    range_label: ClassVar[str] = "C2"
 
     operands = Operand(TENSORS, variadic=True)
     replica_groups = Attribute(REPLICA_GROUPS)
@@ -196,12 +193,6 @@ class CollectiveBroadcast(Collective, name="stablehlo.collective_broadcast"):
     has_dynamic_root = Attribute(BOOL, False)
     channel_type = Attribute(I64, None, of="channel_handle", field="type")
     results = Result(TENSORS, variadic=True)
-
-    @property
-    def data_operands(self) -> list[TensorType]:
-        """The operands without the roots."""
-        operands: list[TensorType] = self.operands
-        return operands[:-1] if self.has_dynamic_root else operands
 
     C1 = unique_ids()
 
@@ -227,7 +218,7 @@ class CollectiveBroadcast(Collective, name="stablehlo.collective_broadcast"):
         tensor<[size(operands)-1]xi32> and type(results[j]) = type(operands[j]) for the others"""
         if not self.has_dynamic_root:
             return None
-        return roots_are_given(self.operands) or types_are(
+        return self.roots_mismatch() or types_are(
             self.results[: len(self.operands) - 1], self.data_operands[: len(self.results)]
         )
 
@@ -251,36 +242,13 @@ class CollectiveBroadcast(Collective, name="stablehlo.collective_broadcast"):
         return [
             tuple(
                 payloads[root][index]
-                for index, root in enumerate(roots_of(self, payloads[receiver], len(payloads), "C6"))
+                for index, root in enumerate(self.roots(payloads[receiver], len(payloads), "C6"))
             )
             for receiver in receivers
         ]
 
     def results_outside(self, process: ProcessId) -> Results:
         return tuple(map(zeros, self.data_operands))
-
-
-def roots_are_given(operands: Sequence[TensorType]) -> str | None:
-    """The last operand must name a root for each of the others."""
-    if len(operands) < 2:
-        return f"there are {len(operands)} operands, but must be at least 2 where has_dynamic_root = true"
-    expected = TensorType((len(operands) - 1,), ELEMENT_TYPES["i32"])
-    return rules.same_type("the last operand", operands[-1], "its type must be", expected)
-
-
-def roots_of(op: Any, operands: Results, group_size: int, label: str) -> list[int]:
-    """Which member of the group is the root of each value.
-
-    Raises:
-        ExecutionError: there is no such member.
-    """
-    if not op.has_dynamic_root:
-        return [0] * len(operands)
-    roots: list[int] = operands[-1].tolist()
-    reason = rules.in_range("the root", roots, 0, group_size, "the size of the group")
-    if reason is not None:
-        raise ExecutionError(reason, operation=op.name, label=label, location=op.operation.location)
-    return roots
 
 
 class Pairs(Communicating):

@@ -35,13 +35,14 @@ from .base import (
     Collective,
     Member,
     Results,
+    Rooted,
     WithGlobalIds,
     global_ids_need_channel,
     ids_cover_range,
     unique_ids,
     zeros,
 )
-from .movement import resized, roots_are_given, roots_of
+from .movement import resized
 from .process_grid import Grid, GroupMode, ProcessId
 from .replica_groups import REPLICA_GROUPS
 
@@ -305,11 +306,8 @@ class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
         return [(self.reduced(values, self.operand, computation),) for values in zip(*payloads, strict=True)]
 
 
-class CollectiveReduce(Reducing, name="stablehlo.collective_reduce"):
+class CollectiveReduce(Reducing, Rooted, name="stablehlo.collective_reduce"):
     """Combines the values of each process of a group; its root gets the result, the others zeros."""
-
-    size_label: ClassVar[str] = "C2"
-    range_label: ClassVar[str] = "C2"
 
     operands = Operand(TENSORS, variadic=True)
     replica_groups = Attribute(REPLICA_GROUPS)
@@ -325,12 +323,6 @@ class CollectiveReduce(Reducing, name="stablehlo.collective_reduce"):
         """The dialect has flattened ids here as well, which the specification does not list."""
         return GroupMode.FLATTENED_IDS if self.use_global_device_ids else super().mode
 
-    @property
-    def data_operands(self) -> list[TensorType]:
-        """The operands without the roots."""
-        operands: list[TensorType] = self.operands
-        return operands[:-1] if self.has_dynamic_root else operands
-
     C1 = unique_ids()
 
     @constraint
@@ -342,8 +334,8 @@ class CollectiveReduce(Reducing, name="stablehlo.collective_reduce"):
     def C3(self) -> str | None:
         """shape(results...) = shape(operands...), without the last operand where has_dynamic_root = true,
         which names a root for each of the others"""
-        roots = roots_are_given(self.operands) if self.has_dynamic_root else None
-        return roots or shapes_are(self.results, self.data_operands)
+        mismatch = self.roots_mismatch() if self.has_dynamic_root else None
+        return mismatch or shapes_are(self.results, self.data_operands)
 
     C4 = computation_combines("data_operands")
 
@@ -357,7 +349,7 @@ class CollectiveReduce(Reducing, name="stablehlo.collective_reduce"):
     def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
         types = self.data_operands
         results = {receiver: list(self.results_outside(ProcessId(0, 0))) for receiver in receivers}
-        roots = roots_of(self, payloads[0], len(payloads), "C3") if payloads[0] else []
+        roots = self.roots(payloads[0], len(payloads), "C3") if payloads[0] else []
         for index, (root, type) in enumerate(zip(roots, types, strict=False)):
             if root in results:
                 values = [operands[index] for operands in payloads]

@@ -323,18 +323,18 @@ def _singular_values(name: str) -> Describe:
 
     def describe(library: Library, parameters: Parameters, x: Sizes) -> Problem:
         (m, n), mode = x, parameters["mode"]
-        least, most = min(x), max(x)
-        rows, columns = {"A": (m, n), "S": (least, least), "N": (1, 1)}[mode]
+        min_size, max_size = min(x), max(x)
+        rows, columns = {"A": (m, n), "S": (min_size, min_size), "N": (1, 1)}[mode]
         u, vt = (None, None) if mode == "N" else (2, 3)
         rest = [information(4)]
         if name == "gesdd":
-            rest.insert(0, Buffer((8 * least,), kind="I"))
+            rest.insert(0, Buffer((8 * min_size,), kind="I"))
         if not library.is_real:
             # Sufficient for both routines, with and without vectors.
-            rest.insert(0, Buffer((least * (5 * least + 2 * most + 7),), kind="R"))
+            rest.insert(0, Buffer((min_size * (5 * min_size + 2 * max_size + 7),), kind="R"))
         flags = [mode] if name == "gesdd" else [mode, mode]
         results = [
-            Buffer((least,), None, 1, "R"),
+            Buffer((min_size,), None, 1, "R"),
             Buffer((m, rows), None, u),
             m,
             Buffer((columns, n), None, vt),

@@ -148,17 +148,17 @@ def _perturbed(perturbation: Array, pivots: Array, rows: Array) -> tuple[Array, 
         rows: [systems, k].
     """
     info: Any = np.finfo(pivots.dtype)
-    least = max(info.tiny, (1 / info.max) * (1 + info.eps))
-    max_inverse = 1 / info.dtype.type(least)
-    least = info.dtype.type(least)
-    change = np.copysign(np.maximum(np.abs(perturbation), least), pivots.real)
+    min_change = max(info.tiny, (1 / info.max) * (1 + info.eps))
+    max_inverse = 1 / info.dtype.type(min_change)
+    min_change = info.dtype.type(min_change)
+    change = np.copysign(np.maximum(np.abs(perturbation), min_change), pivots.real)
     largest = np.abs(rows).max(axis=-1, initial=0)
     pivots, rows = pivots.copy(), rows.copy()
     waiting = np.abs(pivots) < 1
     while waiting.any():
         size = np.abs(pivots)
-        is_tiny = size < least
-        overflows = (size == 0) | (largest * least > size)
+        is_tiny = size < min_change
+        overflows = (size == 0) | (largest * min_change > size)
         shifted = waiting & np.where(is_tiny, overflows, largest > size * max_inverse)
         scaled = waiting & is_tiny & ~shifted
         pivots = np.where(shifted, pivots + change, np.where(scaled, pivots * max_inverse, pivots))

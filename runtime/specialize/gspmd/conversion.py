@@ -141,7 +141,7 @@ class _Converter:
         *,
         is_operation: bool,
     ) -> dict[str, Attribute]:
-        """Attributes with the sharding of sdy in the place of that of GSPMD."""
+        """The attributes with sdy's sharding instead of GSPMD's."""
         converted = {name: value for name, value in attributes.items() if name != GSPMD_SHARDING}
         if GSPMD_SHARDING not in attributes or self.count < 2:
             return converted
@@ -152,9 +152,9 @@ class _Converter:
             self.tensor_sharding(sharding, type, owner)
             for sharding, type in zip(shardings, types, strict=True)
         ]
-        known = [sharding for sharding in per_value if sharding is not None]
-        if len(known) == len(per_value) and known:
-            converted[_SHARDY] = ShardingPerValue(tuple(known)) if is_operation else known[0]
+        of_tensors = [sharding for sharding in per_value if sharding is not None]
+        if len(of_tensors) == len(per_value) and of_tensors:
+            converted[_SHARDY] = ShardingPerValue(tuple(of_tensors)) if is_operation else of_tensors[0]
         return converted
 
     def tensor_sharding(

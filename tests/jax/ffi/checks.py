@@ -11,7 +11,6 @@ import ctypes
 import functools
 import gc
 import sys
-import threading
 from typing import Any
 
 import jax
@@ -20,6 +19,7 @@ import numpy as np
 import pytest
 
 from tests.jax.children import run_checks
+from tests.threads import on_threads
 
 LIBRARY = ctypes.CDLL(sys.argv[1])
 STAGES = ("instantiate", "initialize", "execute")
@@ -156,19 +156,12 @@ def check_handlers_of_the_platform_come_first() -> None:
 
 def check_threads_call_one_handler() -> None:
     program = jax.jit(lambda x: scaled(x, 2))
-    wrong = []
 
     def work(number: int) -> None:
         for _ in range(200):
-            if program(jnp.full(100, float(number))).tolist() != [2.0 * number] * 100:
-                wrong.append(number)
+            assert program(jnp.full(100, float(number))).tolist() == [2.0 * number] * 100
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    on_threads(4, work)
 
 
 def check_handlers_run_on_each_device() -> None:

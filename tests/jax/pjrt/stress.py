@@ -1,11 +1,11 @@
 """Calls and compilations in great numbers, from many threads, and ends of processes in the middle of them.
 
-    JAX_PLATFORMS=nimblehlo,cpu python tests/jax/pjrt/stress.py memory [--compiles 10000] [--calls 1000000]
-    JAX_PLATFORMS=nimblehlo,cpu python tests/jax/pjrt/stress.py threads [--threads 8] [--calls 10000]
-    JAX_PLATFORMS=nimblehlo,cpu python tests/jax/pjrt/stress.py compile [--threads 64]
-    JAX_PLATFORMS=nimblehlo,cpu python tests/jax/pjrt/stress.py interrupt
-    JAX_PLATFORMS=nimblehlo,cpu python tests/jax/pjrt/stress.py exit
-    JAX_PLATFORMS=nimblehlo,cpu python tests/jax/pjrt/stress.py fork
+    JAX_PLATFORMS=nimblehlo,cpu python -m tests.jax.pjrt.stress memory [--compiles 10000] [--calls 1000000]
+    JAX_PLATFORMS=nimblehlo,cpu python -m tests.jax.pjrt.stress threads [--threads 8] [--calls 10000]
+    JAX_PLATFORMS=nimblehlo,cpu python -m tests.jax.pjrt.stress compile [--threads 64]
+    JAX_PLATFORMS=nimblehlo,cpu python -m tests.jax.pjrt.stress interrupt
+    JAX_PLATFORMS=nimblehlo,cpu python -m tests.jax.pjrt.stress exit
+    JAX_PLATFORMS=nimblehlo,cpu python -m tests.jax.pjrt.stress fork
 
 ``memory`` prints the resident bytes along the way and fails if they go on growing. ``compile`` compiles a
 program on each thread, all at the same time. ``interrupt`` sends SIGINT while calls run. ``exit`` ends the
@@ -28,6 +28,8 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from tests.threads import on_threads
 
 MAX_GROWTH_BYTES = 24 << 20
 """Resident bytes by which the second half of a campaign may exceed the first: caches of programs."""
@@ -103,25 +105,6 @@ def compile_at_once(count: int) -> None:
         np.testing.assert_array_equal(before[3], np.full(3, 1 + 3 * number))
 
     on_threads(count, work)
-
-
-def on_threads(count: int, work: Callable[[int], None]) -> None:
-    """Call a function on so many threads, each with its number, and raise what one of them raises."""
-    failures: list[BaseException] = []
-
-    def run(number: int) -> None:
-        try:
-            work(number)
-        except BaseException as error:
-            failures.append(error)
-
-    running = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 def interrupt() -> None:

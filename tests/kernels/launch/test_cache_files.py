@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from nimblehlo.kernels.launch import cache_files, cache_limit
+from tests.threads import on_threads
 
 VERSION = "generated-" + "0" * 32
 
@@ -182,23 +183,16 @@ def test_many_processes_at_once(folder: Path, tmp_path: Path) -> None:
 
 def test_many_threads_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NIMBLEHLO_CACHE_BYTES", "20K")
-    wrong = []
 
     def work(number: int) -> None:
         for turn in range(60):
             path = folder / f"{(number + turn) % 12}.o"
             payload = path.name.encode() * 1000
-            if cache_files.read(path) not in (None, payload):
-                wrong.append(path)
+            assert cache_files.read(path) in (None, payload)
             cache_files.keep(path, payload)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(4, work)
     for thread in threading.enumerate():
         if thread.name == "nimblehlo-cache":
             thread.join()
-    assert not wrong
     assert sum(size for _, size in cache_files.usage().kinds.values()) <= 20 << 10

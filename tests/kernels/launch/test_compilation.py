@@ -105,16 +105,9 @@ def test_cache_folders(monkeypatch, tmp_path):
 
 def test_many_python_threads_at_once(kept):
     code = """
-        gather_rows, failures = make(), []
-        def work():
-            try:
-                for _ in range(50):
-                    check(gather_rows)
-            except BaseException as error:
-                failures.append(error)
-        workers = [threading.Thread(target=work) for _ in range(6)]
-        [w.start() for w in workers]; [w.join() for w in workers]
-        assert not failures, failures
+        from tests.threads import on_threads
+        gather_rows = make()
+        on_threads(6, lambda _: [check(gather_rows) for _ in range(50)])
     """
     run(code, NIMBLEHLO_CACHE_DIR=str(kept))
 

@@ -21,6 +21,7 @@ from nimblehlo.kernels.launch.native import (
     run_in_order,
     wake_workers,
 )
+from tests.threads import on_threads
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
@@ -200,20 +201,13 @@ def test_many_operands_and_results(operands, results):
 
 def test_launches_at_the_same_time():
     functions = [made(997, 50, 1.0, count) for count in (2, 3, None, 8)]
-    problems = []
 
     def launch(number):
         for turn in range(20):
             values = np.arange(997) + 1000 * number + turn
-            if not (functions[(number + turn) % 4](values) == 2 * values).all():
-                problems.append((number, turn))
+            assert (functions[(number + turn) % 4](values) == 2 * values).all(), turn
 
-    callers = [threading.Thread(target=launch, args=(number,)) for number in range(6)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert not problems
+    on_threads(6, launch)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
@@ -240,21 +234,14 @@ def test_many_brief_concurrent_launches():
     """Threads come and go: none may miss a task, take one twice, or one of another launch."""
     sizes = ((7, 7, 2), (50, 9, 3), (99, 33, 8))
     functions = [made(total, tasks, 2e-5, count) for total, tasks, count in sizes]
-    wrong = []
 
     def launch(seed):
         for number in range(400):
             which = (seed + number) % 3
             values = np.arange(seed, seed + sizes[which][0])
-            if (functions[which](values) != 2 * values).any():
-                wrong.append((seed, number))
+            assert (functions[which](values) == 2 * values).all(), (seed, number)
 
-    workers = [threading.Thread(target=launch, args=(seed,)) for seed in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert not wrong
+    on_threads(3, launch)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux's affinities")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ from nimblehlo.ops.control.composite import Composite, unregister_composite
 from nimblehlo.ops.framework.declaration import Op
 from tests.ops.rejections import assert_complete, assert_inputs_rejected, assert_rejected, rows
 from tests.running import run_every_way
+from tests.threads import on_threads
 
 Register = Callable[..., None]
 
@@ -168,14 +168,10 @@ def test_threads_register_at_the_same_time(register: Register) -> None:
 
     def work(number: int) -> None:
         for _ in range(20):
-            register("tests.threads", lambda x: x + np.float32(number))
+            register("tests.threads", lambda x: x + np.float32(number + 1))
             results.append(float(nimblehlo.execute(program("tests.threads"), [VALUES])[0][0]))
 
-    threads = [threading.Thread(target=work, args=[number]) for number in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(4, work)
     assert len(results) == 80
     assert set(results) <= {2.0, 3.0, 4.0, 5.0}
 
