@@ -8,10 +8,18 @@
 #endif
 #define CHAINS ((int)(VECTOR_PRODUCT_BYTES / sizeof(ITEM)))
 #define REGISTERS (CHAINS / LANES)
-/* K_GROUP: values of k of contiguous columns that are read at once. */
+/* Contiguous columns: K_GROUP chains are updated together, with K_DEPTH values of k each, so that a chain is loaded and
+   stored once for these. More rows at once collide in the sets of the L1 cache if their stride is a power of two. */
+#if VECTOR_BYTES > 16
+#define K_GROUP 2
+#define K_DEPTH 4
+#else
+/* Fused multiply-add in software has no registers to spare. */
 #define K_GROUP 4
+#define K_DEPTH 1
+#endif
 /* Values of k that any_columns prefetches ahead, into L2, which took less time than into L1 (Zen 4). */
-#define PREFETCH_DISTANCE (8 * K_GROUP)
+#define PREFETCH_DISTANCE (4 * CHAINS)
 
 /* Load elements of a matrix, of `stored_itemsize` bytes, a constant: bf16 is the high half of an f32. */
 #if LANES * 4 == VECTOR_BYTES
@@ -119,8 +127,38 @@ INLINE void NAME(store_columns)(VECTOR sum, int64_t count, char *to) {
         for (int64_t lane = 0; lane < count; lane++) ((NAME(Item) *)to)[lane] = sum[lane];
 }
 
-/* The sums of at most VECTOR_PRODUCT_MAX_COLUMNS contiguous columns: chains are in memory, K_GROUP values of k at a time, each in
-   its own chain: so reads are contiguous. The stride of chains is odd: powers of two collide in cache sets. */
+/* Update K_GROUP chains of contiguous columns from `sums` on with `depth` values of k each, CHAINS apart. */
+INLINE void NAME(update_chains)(
+    int stored_itemsize, int depth, const NAME(Item) *vector, const char *matrix, int64_t k_stride, int64_t columns,
+        VECTOR *sums, int64_t chain_stride) {
+    VECTOR vector_values[K_DEPTH][K_GROUP];
+    int64_t number = 0;
+    UNROLL for (int level = 0; level < depth; level++)
+        UNROLL for (int chain = 0; chain < K_GROUP; chain++)
+            vector_values[level][chain] = BROADCAST(vector[level * CHAINS + chain]);
+    for (; number < columns / LANES; number++)
+        UNROLL for (int chain = 0; chain < K_GROUP; chain++) {
+            VECTOR sum = sums[chain * chain_stride + number];
+            UNROLL for (int level = 0; level < depth; level++) {
+                const char *address =
+                    matrix + (level * CHAINS + chain) * k_stride + number * LANES * stored_itemsize;
+                __builtin_prefetch(address + PREFETCH_DISTANCE * k_stride, 0, 2);
+                sum = FMA(vector_values[level][chain], READ(address), sum);
+            }
+            sums[chain * chain_stride + number] = sum;
+        }
+    if (columns % LANES)
+        UNROLL for (int chain = 0; chain < K_GROUP; chain++)
+            UNROLL for (int level = 0; level < depth; level++)
+                sums[chain * chain_stride + number] = FMA(
+                    vector_values[level][chain],
+                    READ_SOME(matrix + (level * CHAINS + chain) * k_stride + number * LANES * stored_itemsize,
+                        (int)(columns % LANES)),
+                    sums[chain * chain_stride + number]);
+}
+
+/* The sums of at most VECTOR_PRODUCT_MAX_COLUMNS contiguous columns. Chains are in memory; each is updated with
+   contiguous reads. The stride of chains is odd: powers of two collide in cache sets. */
 INLINE void NAME(any_columns)(
     int stored_itemsize, const char *vector, const char *matrix, int64_t k_stride, int64_t columns, int64_t k_size,
         char *to) {
@@ -129,25 +167,13 @@ INLINE void NAME(any_columns)(
     const NAME(Item) *vector_elements = (const NAME(Item) *)vector;
     for (int chain = 0; chain < CHAINS; chain++)
         for (int64_t number = 0; number < vectors; number++) sums[chain * chain_stride + number] = (VECTOR){0};
-    for (; k + K_GROUP <= k_size; k += K_GROUP, matrix += K_GROUP * k_stride) {
-        VECTOR vector_values[K_GROUP], *chains = sums + k % CHAINS * chain_stride;
-        UNROLL for (int vector_value = 0; vector_value < K_GROUP; vector_value++) vector_values[vector_value] =
-            BROADCAST(vector_elements[k + vector_value]);
-        for (int64_t number = 0; number < columns / LANES; number++)
-            UNROLL for (int vector_value = 0; vector_value < K_GROUP; vector_value++) {
-                const char *address = matrix + vector_value * k_stride + number * LANES * stored_itemsize;
-                __builtin_prefetch(address + PREFETCH_DISTANCE * k_stride, 0, 2);
-                chains[vector_value * chain_stride + number] =
-                    FMA(vector_values[vector_value], READ(address), chains[vector_value * chain_stride + number]);
-            }
-        if (columns % LANES)
-            UNROLL for (int vector_value = 0; vector_value < K_GROUP; vector_value++)
-                chains[vector_value * chain_stride + vectors - 1] = FMA(
-                    vector_values[vector_value],
-                    READ_SOME(matrix + vector_value * k_stride + columns / LANES * LANES * stored_itemsize,
-                        (int)(columns % LANES)),
-                    chains[vector_value * chain_stride + vectors - 1]);
-    }
+    for (; k + K_DEPTH * CHAINS <= k_size; k += K_DEPTH * CHAINS, matrix += K_DEPTH * CHAINS * k_stride)
+        for (int chain = 0; chain < CHAINS; chain += K_GROUP)
+            NAME(update_chains)(stored_itemsize, K_DEPTH, vector_elements + k + chain, matrix + chain * k_stride,
+                k_stride, columns, sums + chain * chain_stride, chain_stride);
+    for (; k + K_GROUP <= k_size; k += K_GROUP, matrix += K_GROUP * k_stride)
+        NAME(update_chains)(stored_itemsize, 1, vector_elements + k, matrix, k_stride, columns,
+            sums + k % CHAINS * chain_stride, chain_stride);
     for (; k < k_size; k++, matrix += k_stride) {
         VECTOR *chain = sums + k % CHAINS * chain_stride;
         for (int64_t number = 0; number < vectors; number++)
@@ -183,5 +209,6 @@ TILES(half_, 2)
 #undef CHAINS
 #undef REGISTERS
 #undef K_GROUP
+#undef K_DEPTH
 #undef PREFETCH_DISTANCE
 #undef TILE_ROWS
