@@ -320,6 +320,13 @@ class TensorType:
         return self.element_type.dtype
 
     @property
+    def plain_element_type(self) -> ElementType:
+        """The element type of a tensor that is not quantized."""
+        element_type = self.element_type
+        assert isinstance(element_type, ElementType)
+        return element_type
+
+    @property
     def is_static(self) -> bool:
         """Whether all dimension sizes are known."""
         return DYNAMIC not in self.shape
@@ -473,7 +480,6 @@ class FunctionType(_ValueType):
         return f"({inputs}) -> {results if plain else f'({results})'}"
 
 
-ScalarType = ElementType | QuantizedType
 Type = (
     TensorType
     | TokenType

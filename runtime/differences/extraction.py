@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ..ir import (
     captured_values,
 )
 from ..ops.reduction.bodies import is_elementwise
-from ..types import PLAIN, Array, FunctionType, TensorType
+from ..types import PLAIN, Array, FunctionType, TensorType, Type
 
 
 def static_program(module: Module, entry: str, inputs: Sequence[Array]) -> Module:
@@ -139,7 +138,7 @@ def body_program(region: Region, captured: Mapping[Value, Array], size: int) -> 
     return module, [np.full(size, one) for one in inputs]
 
 
-def _vector(type: Any, size: int) -> TensorType:
+def _vector(type: Type, size: int) -> TensorType:
     assert isinstance(type, TensorType)
     return type.with_shape((size,))
 

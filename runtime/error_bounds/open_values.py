@@ -25,7 +25,7 @@ from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Op
 from ..ops.reduction.bodies import Order, comparator
 from ..sanitizer.open_elements import INTEGER_ARITHMETIC
-from ..types import COMPLEX, FLOAT, INTEGER, Array, TensorType
+from ..types import COMPLEX, FLOAT, INTEGER, Array, TensorType, Type
 from .magnitudes import executable_of
 from .open_orders import order_rule
 from .operation_kinds import base_name, category, is_exact
@@ -244,7 +244,7 @@ def _largest_kept(view: Op) -> float | None:
     return float(2.0**bias * (2 - 2.0**-mantissa_bits))
 
 
-def _lacks_infinity(type: Any) -> bool:
+def _lacks_infinity(type: Type) -> bool:
     if not isinstance(type, TensorType) or not type.category & FLOAT or type.dtype.kind == "f":
         return False
     with np.errstate(all="ignore"):

@@ -13,7 +13,7 @@ A format is a list of items separated by blanks:
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from ..ops.framework.attribute_kinds import AttributeKind
 from . import custom_assembly, operation_types
@@ -123,7 +123,7 @@ def _operand_list(name: str) -> ParseAction:
     return action
 
 
-def _attribute(kind: AttributeKind, key: str) -> ParseAction:
+def _attribute(kind: AttributeKind[Any], key: str) -> ParseAction:
     def action(parser: StatementParser, state: OperationState) -> None:
         state.attributes[key] = bare_attribute(parser, kind)
 

@@ -13,9 +13,9 @@ Parse = Callable[[StatementParser, Any], Attribute]
 """Consumes an attribute of the given kind. The argument is `Any` as each function takes one class."""
 
 
-def bare_attribute(parser: StatementParser, kind: kinds.AttributeKind) -> Attribute:
+def bare_attribute(parser: StatementParser, kind: kinds.AttributeKind[Any]) -> Attribute:
     """Consume an attribute of the kind in its compact spelling, or in full if the kind has no compact one."""
-    keys: tuple[type | kinds.AttributeKind, ...] = (kind, *type(kind).__mro__)
+    keys: tuple[type | kinds.AttributeKind[Any], ...] = (kind, *type(kind).__mro__)
     for key in keys:
         parse = _BY_KIND.get(key)
         if parse is not None:
@@ -23,13 +23,13 @@ def bare_attribute(parser: StatementParser, kind: kinds.AttributeKind) -> Attrib
     return parser.attribute()
 
 
-def _enum(parser: StatementParser, kind: kinds.Enum) -> Attribute:
+def _enum(parser: StatementParser, kind: kinds.Enum[Any]) -> Attribute:
     if parser.peek() == "#":
         return parser.attribute()
     return EnumAttribute(kind.dialect, kind.mnemonic, parser.keyword(kind.description))
 
 
-def _numbered_enum(parser: StatementParser, kind: kinds.NumberedEnum) -> Attribute:
+def _numbered_enum(parser: StatementParser, kind: kinds.NumberedEnum[Any]) -> Attribute:
     names, position = kind.members.__members__, parser.skip()
     member = names.get(parser.optional_keyword() or "")
     if member is None:
@@ -37,7 +37,7 @@ def _numbered_enum(parser: StatementParser, kind: kinds.NumberedEnum) -> Attribu
     return kind.encode(member)
 
 
-def _array(parser: StatementParser, kind: kinds.ArrayOf) -> Attribute:
+def _array(parser: StatementParser, kind: kinds.ArrayOf[Any]) -> Attribute:
     if not isinstance(kind.kind, kinds.Enum):
         return parser.attribute()
     parser.expect("[")
@@ -50,7 +50,7 @@ def _dimensions(parser: StatementParser, kind: kinds.Dimensions) -> Attribute:
     return kind.encode(parser.booleans() if kind is kinds.BOOLEANS else parser.integers())
 
 
-_BY_KIND: Final[Mapping[type | kinds.AttributeKind, Parse]] = {
+_BY_KIND: Final[Mapping[type | kinds.AttributeKind[Any], Parse]] = {
     kinds.Enum: _enum,
     kinds.NumberedEnum: _numbered_enum,
     kinds.ArrayOf: _array,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ..ops.framework.attribute_kinds import AttributeKind
 from ..ops.framework.declaration import Op
@@ -25,7 +26,7 @@ class Signature:
         self,
         operands: dict[str, bool] | None = None,
         results: dict[str, bool] | None = None,
-        attributes: dict[str, tuple[AttributeKind, str]] | None = None,
+        attributes: dict[str, tuple[AttributeKind[Any], str]] | None = None,
     ) -> None:
         self.operands = operands or {}
         self.results = results or {}

@@ -25,7 +25,7 @@ from ..errors import NimbleError
 from ..ir import Module, Operation, Value, captured_values
 from ..ops.framework.verify import view_of
 from ..options import Options
-from ..types import BOOLEAN, INTEGER, ElementType, TensorType
+from ..types import BOOLEAN, INTEGER, ElementType, TensorType, Type
 from .function_causes import FUNCTION_CAUSES, KnownCause, operand_arrays, operation_of
 from .selection_orders import transposed_selection
 
@@ -225,7 +225,7 @@ def cause_of_result(
     return _COUNT if counts and int(theirs[departure.result][departure.index]) < 0 else None
 
 
-def _is_unwrapped(type: Any, value: Any) -> bool:
+def _is_unwrapped(type: Type, value: int) -> bool:
     """Whether an integer of 2 or 4 bits is none of its type."""
     if not isinstance(type, TensorType) or not type.category & INTEGER:
         return False

@@ -232,6 +232,4 @@ def tensor_type(value: Value) -> TensorType:
 
 def plain_element_type(value: Value) -> ElementType:
     """The element type of a value that is a tensor and not quantized."""
-    element_type = tensor_type(value).element_type
-    assert isinstance(element_type, ElementType)
-    return element_type
+    return tensor_type(value).plain_element_type

@@ -13,7 +13,7 @@ from ..ops.framework.declaration import Op
 from ..ops.numerics import element_types
 from ..ops.numerics.quantization import dequantizer
 from ..ops.numerics.quantized_operation import expressed_view
-from ..types import AnyElementType, Array, QuantizedType, TensorType, storage_range
+from ..types import AnyElementType, Array, QuantizedType, TensorType, Type, storage_range
 from . import open_elements
 from .findings import Violation
 from .open_elements import aligned_pair
@@ -148,7 +148,7 @@ def quantized_saturation(view: Op) -> Inspect | None:
     return inspect
 
 
-def _dequantizer(type: Any) -> Callable[[Any], Any]:
+def _dequantizer(type: Type) -> Callable[[Any], Any]:
     return dequantizer(type) if isinstance(type, TensorType) else lambda value: value
 
 

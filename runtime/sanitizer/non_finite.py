@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Op
 from ..ops.reduction.bodies import monoid
-from ..types import COMPLEX, FLOAT, Array, TensorType
+from ..types import COMPLEX, FLOAT, Array, TensorType, Type
 from .elements import Inspect, first_index, index_text, number
 from .findings import Violation
 
@@ -82,7 +82,7 @@ def _violation(result: Array, created: Array, position: int | None) -> Violation
     return Violation(index, value, message, int(np.count_nonzero(created)))
 
 
-def _is_float(type: Any) -> bool:
+def _is_float(type: Type) -> bool:
     return isinstance(type, TensorType) and bool(type.category & (FLOAT | COMPLEX))
 
 

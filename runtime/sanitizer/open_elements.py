@@ -94,7 +94,7 @@ def float_to_integer(view: Op) -> Marks | None:
     """`convert` of floats, or of real parts, that no integer of the result's type is next to: NaN as well."""
     if not isinstance(view, conversion.Convert):
         return None
-    source, target = view.operand.element_type, view.result.element_type
+    source, target = view.operand.plain_element_type, view.result.plain_element_type
     if not source.category & (FLOAT | COMPLEX) or not target.category & INTEGER:
         return None
     low, high = storage_range(target)

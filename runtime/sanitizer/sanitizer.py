@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import ExecutionError, UndefinedBehaviorError, VerifyError
-from ..executor import Runner
+from ..executor import Limits, Runner
 from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values, source_line
 from ..ops.control.control import Case, If, While
 from ..ops.custom_calls.custom_call import CustomCall
@@ -323,7 +323,7 @@ class _ReadingRunner:
         self._watch = watch
         self._terminator = watch.function.body.block.terminator
 
-    def run(self, arguments: Any, limits: Any = None) -> list[Any]:
+    def run(self, arguments: Any, limits: Limits | None = None) -> list[Any]:
         """The results; see `Runner.run`."""
         results: list[Any] = self._runner.run(arguments, limits)
         shadows = self._watch.shadows

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import ExecutionError
+from ..executor import Limits
 from ..plan import Plan, Prepared, Step
 from ..plan.buffer_uses import BufferUses, buffer_uses
 from ..types import Array, TupleValue
@@ -41,7 +42,7 @@ class CheckedRunner:
         self.constants = [(value, _checksum(value)) for value in _constants(plan) if _is_array(value)]
         self.runner = runner(_checked(plan, {}))
 
-    def run(self, arguments: Any, limits: Any = None) -> list[Any]:
+    def run(self, arguments: Any, limits: Limits | None = None) -> list[Any]:
         """See `nimblehlo.executor.Runner.run`.
 
         Raises:

@@ -105,7 +105,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         shape = broadcast_shape(*map(self.aligned_shape, (self.lhs, self.rhs)))
         if shape is None or isinstance(self.result.element_type, QuantizedType):
             return None
-        return [TensorType(shape, self.elementwise.result_element_type(self.lhs.element_type))]
+        return [TensorType(shape, self.elementwise.result_element_type(self.lhs.plain_element_type))]
 
     @functools.cached_property
     def function(self) -> Function:

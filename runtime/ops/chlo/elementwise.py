@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -233,7 +233,11 @@ class ConstantLike(Op, name="chlo.constant_like"):
         return [TensorType(self.operand.shape, self.result.element_type, self.operand.bounds)]
 
     def reference(self, operand: Array) -> Array:
+        assert isinstance(self.value, _SCALARS)
         return np.full(np.shape(operand), np.asarray(self.value.value).astype(self.result.dtype))
+
+
+_SCALARS: Final = (BoolAttribute, IntegerAttribute, FloatAttribute)
 
 
 def _type_of(value: IrAttribute) -> ElementType | None:
@@ -310,7 +314,7 @@ class TopK(
 
     def keys_of(self, operand: Array) -> Array:
         """Integers in the order of the elements."""
-        element_type = self.operand.element_type
+        element_type = self.operand.plain_element_type
         if element_type.category == FLOAT:
             sort_keys: Array = element_types.total_order(element_type)(operand)
             return sort_keys

@@ -33,7 +33,7 @@ class AsyncStart(Communicating, name="stablehlo.async_start"):
 
     operands = Operand(TENSOR, variadic=True)
     body = Region()
-    result = Result(FUTURE)
+    result: Result[FutureType] = Result(FUTURE)  # type: ignore[assignment]
 
     @constraint
     def C1(self) -> str | None:
@@ -52,12 +52,12 @@ class AsyncStart(Communicating, name="stablehlo.async_start"):
         """The arguments to async_start must match the ones passed to the operation in body"""
         block = self.body.block
         inner = block.operations[0]
-        given = block.arguments or self.operation.operands
-        if block.arguments and not rules.all_types_agree([value.type for value in given], self.operands):
+        passed = block.arguments or self.operation.operands
+        if block.arguments and not rules.all_types_agree([value.type for value in passed], self.operands):
             return f"body takes {self.body.type.inputs}, but the operands are {self.operands}"
-        if tuple(inner.operands) == tuple(given):
+        if tuple(inner.operands) == tuple(passed):
             return None
-        return f"{inner.name} does not take the {len(given)} arguments in their order"
+        return f"{inner.name} does not take the {len(passed)} arguments in their order"
 
     @constraint
     def C4(self) -> str | None:
@@ -73,7 +73,7 @@ class AsyncStart(Communicating, name="stablehlo.async_start"):
 class AsyncDone(Communicating, name="stablehlo.async_done"):
     """Waits for an operation that `async_start` started, and returns its results."""
 
-    operand = Operand(FUTURE)
+    operand: Operand[FutureType] = Operand(FUTURE)  # type: ignore[assignment]
     results = Result(TENSOR, variadic=True)
 
     @constraint
@@ -82,8 +82,7 @@ class AsyncDone(Communicating, name="stablehlo.async_done"):
         return types_are(self.results, self.operand.types)
 
     def infer(self) -> list[Type]:
-        future: FutureType = self.operand
-        return list(future.types)
+        return list(self.operand.types)
 
     def reference(self, operand: Any) -> tuple[Any, ...]:
         results: tuple[Any, ...] = operand.results

@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import ExecutionError
 from ...types import ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, Array, QuantizedType, TensorType
 from ..framework import rules
-from ..framework.declaration import Constraint, Op
+from ..framework.declaration import Attribute, Constraint, Op, Operand
 from .process_grid import ONE_PROCESS, Grid, GroupMode, ProcessGroup, ProcessId
 from .replica_groups import ReplicaGroups
 
@@ -166,14 +166,13 @@ class Rooted(Collective):
 
     size_label: ClassVar[str] = "C2"
     range_label: ClassVar[str] = "C2"
-    operands: Any
-    has_dynamic_root: Any
+    operands: Operand[list[TensorType]]
+    has_dynamic_root: Attribute[bool]
 
     @property
     def data_operands(self) -> list[TensorType]:
         """The operands without the roots."""
-        operands: list[TensorType] = self.operands
-        return operands[:-1] if self.has_dynamic_root else operands
+        return self.operands[:-1] if self.has_dynamic_root else self.operands
 
     def roots_mismatch(self) -> str | None:
         """The last operand must name a root for each of the others."""

@@ -254,7 +254,7 @@ class CollectiveBroadcast(Rooted, name="stablehlo.collective_broadcast"):
 class Pairs(Communicating):
     """Base of operations whose processes send along pairs of a source and a target."""
 
-    source_target_pairs: Any
+    source_target_pairs: Attribute[Any]
     channel_id: int | None
     range_label: ClassVar[str] = "C4"
 

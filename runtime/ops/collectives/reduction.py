@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from ...ir import Region as IrRegion
 from ...types import DYNAMIC, Array, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, I64
@@ -151,6 +152,7 @@ def element_types_are(name: str) -> Constraint:
 
     def check(view: Reducing) -> str | None:
         (returned,) = view.computation.type.results
+        assert isinstance(returned, TensorType)
         results = constraints.named_types(view, [name])
         return rules.first(
             *(rules.same_element_type(*result, "the output of computation", returned) for result in results)
@@ -162,7 +164,7 @@ def element_types_are(name: str) -> Constraint:
 class Reducing(Collective):
     """Base of collectives with a computation."""
 
-    computation: Any
+    computation: Region[IrRegion]
 
     @functools.cached_property
     def body(self) -> Body:
@@ -181,6 +183,7 @@ class Reducing(Collective):
     def reduced_type(self, type: TensorType) -> TensorType:
         """The type of an operand's reduction."""
         (returned,) = self.computation.type.results
+        assert isinstance(returned, TensorType)
         return TensorType(type.shape, returned.element_type)
 
 

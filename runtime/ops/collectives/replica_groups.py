@@ -48,7 +48,7 @@ class ReplicaGroups(NamedTuple):
         return sizes.pop() if len(sizes) == 1 else None
 
 
-class _ReplicaGroups(AttributeKind):
+class _ReplicaGroups(AttributeKind[ReplicaGroups]):
     """``dense<...> : tensor<NxMxi64>``, or ``#stablehlo.replica_group_mesh_axes<...>``."""
 
     description = "a two-dimensional constant of i64 or #stablehlo.replica_group_mesh_axes"

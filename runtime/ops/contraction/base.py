@@ -21,12 +21,13 @@ from ...types import (
     QUANTIZED_PER_AXIS,
     QUANTIZED_PER_TENSOR,
     Array,
+    ElementType,
     QuantizedType,
     TensorType,
     Type,
 )
 from ..framework import constraints, rules
-from ..framework.declaration import Constraint, Op
+from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
 from .float_matmul import contracted, contraction_of, have_threads, k_block_of
 from .low_precision_matmul import suits
 from .matmul import Multiply, computed_float, is_narrow
@@ -53,10 +54,10 @@ class Contraction(MixedProduct):
     binds_by_types = True
 
     algorithm: Any = None
-    lhs_batching_dimensions: Any
-    rhs_batching_dimensions: Any
-    lhs_contracting_dimensions: Any
-    rhs_contracting_dimensions: Any
+    lhs_batching_dimensions: Attribute[tuple[int, ...]] | tuple[int, ...]
+    rhs_batching_dimensions: Attribute[tuple[int, ...]] | tuple[int, ...]
+    lhs_contracting_dimensions: Any  # an attribute or a property
+    rhs_contracting_dimensions: Attribute[tuple[int, ...]] | tuple[int, ...]
 
     @property
     def lhs_result_dimensions(self) -> tuple[int, ...]:
@@ -165,7 +166,8 @@ class Contraction(MixedProduct):
         types, f32 = [type.element_type for type in (self.lhs, self.rhs, self.result)], ELEMENT_TYPES["f32"]
         if self.algorithm is not None or not have_threads():
             return False
-        if any(type.category != FLOAT for type in types) or computed_float(*types) is not f32:
+        plain = [type for type in types if isinstance(type, ElementType) and type.category == FLOAT]
+        if len(plain) < len(types) or computed_float(*plain) is not f32:
             return False
         rows, _, columns = self.matrix_sizes
         if 1 in (rows, columns) or self.multiplies_narrow_floats:
@@ -183,11 +185,11 @@ class Contraction(MixedProduct):
         return self.sizes(self.lhs.shape, self.rhs.shape).matrix
 
 
-def precision_config_size(operation: Any) -> str | None:
+def precision_config_size(view: Any) -> str | None:
     """size(precision_config) = 2; exporters also leave it empty"""
-    if not operation.precision_config:
+    if not view.precision_config:
         return None
-    return rules.length_is("precision_config", len(operation.precision_config), 2, "the number of operands")
+    return rules.length_is("precision_config", len(view.precision_config), 2, "the number of operands")
 
 
 class DotDimensions(Contraction):
@@ -233,9 +235,9 @@ def same_kind(named: Sequence[tuple[str, TensorType]]) -> str | None:
 class QuantizedContraction(Op):
     """The constraints of `dot_general` and `convolution` on quantized types, under labels of their own."""
 
-    lhs: Any
-    rhs: Any
-    result: Any
+    lhs: Operand[TensorType]
+    rhs: Operand[TensorType]
+    result: Result[TensorType]
 
     def quantized_together(self) -> str | None:
         """is_quantized(lhs) = is_quantized(result) and is_quantized(rhs), where anything is quantized"""

@@ -14,7 +14,7 @@ import numpy as np
 from ...types import FLOAT, INTEGER, PLAIN, QUANTIZED, QUANTIZED_PER_TENSOR, Array, ElementType
 from ..framework import rules
 from ..framework.attribute_kinds import DIMENSIONS, PADDING
-from ..framework.declaration import Attribute, Op, Operand, constraint
+from ..framework.declaration import DERIVED, Attribute, Op, Operand, constraint
 from ..numerics.element_types import converter
 from ..reduction.window_geometry import Window
 from .convolution_algorithms import by_loops, grouped, multiplied, scaled, ungrouped
@@ -39,7 +39,7 @@ class _Operands(Op):
 class _StaticPadding(_Operands):
     """The next fields of `convolution`."""
 
-    window_strides = Attribute(DIMENSIONS, None)
+    window_strides: Attribute[tuple[int, ...]] = Attribute(DIMENSIONS, DERIVED)
     padding = Attribute(PADDING, None)
 
 
@@ -47,7 +47,7 @@ class _DynamicPadding(_Operands):
     """The next fields of `dynamic_conv`."""
 
     padding = Operand(INTEGER, rank=2)
-    window_strides = Attribute(DIMENSIONS, None)
+    window_strides: Attribute[tuple[int, ...]] = Attribute(DIMENSIONS, DERIVED)
 
 
 class _Convolution(ConvolutionRules):
@@ -80,7 +80,7 @@ class _Convolution(ConvolutionRules):
         """The conversions of lhs and rhs to the type in which floats are multiplied, that to the result, and
         the type.
         """
-        lhs, rhs, result = (type.element_type for type in (self.lhs, self.rhs, self.result))
+        lhs, rhs, result = (type.plain_element_type for type in (self.lhs, self.rhs, self.result))
         computed = computed_float(lhs, rhs, result)
         return converter(lhs, computed), converter(rhs, computed), converter(computed, result), computed
 

@@ -6,13 +6,12 @@ Source: specification, sections "convolution" and "dynamic_conv".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...ir import Operation
 from ...types import DYNAMIC, PLAIN, QUANTIZED, QUANTIZED_PER_AXIS, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOLEANS, DIMENSIONS, I64
-from ..framework.declaration import Attribute, Constraint, Result, constraint
+from ..framework.declaration import DERIVED, Attribute, Constraint, Operand, Result, constraint
 from ..reduction.window_geometry import Window, padding_shape
 from .base import QuantizedContraction, precision_config_size, same_kind
 from .matmul import PRECISION_CONFIG
@@ -65,13 +64,13 @@ def _quantized_along(operand: str, dimension: str) -> Constraint:
 class ConvolutionRules(MixedProduct, QuantizedContraction):
     """Base of both convolutions: attributes, constraints and the result's shape."""
 
-    lhs: Any
-    rhs: Any
-    window_strides: Any
+    lhs: Operand[TensorType]
+    rhs: Operand[TensorType]
+    window_strides: Attribute[tuple[int, ...]]
 
-    lhs_dilation = Attribute(DIMENSIONS, None)
-    rhs_dilation = Attribute(DIMENSIONS, None)
-    window_reversal = Attribute(BOOLEANS, None)
+    lhs_dilation: Attribute[tuple[int, ...]] = Attribute(DIMENSIONS, DERIVED)
+    rhs_dilation: Attribute[tuple[int, ...]] = Attribute(DIMENSIONS, DERIVED)
+    window_reversal: Attribute[tuple[bool, ...]] = Attribute(BOOLEANS, DERIVED)
     input_batch_dimension = Attribute(I64, of="dimension_numbers")
     input_feature_dimension = Attribute(I64, of="dimension_numbers")
     input_spatial_dimensions = Attribute(DIMENSIONS, (), of="dimension_numbers")

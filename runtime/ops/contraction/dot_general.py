@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ...types import (
     QUANTIZED,
     QUANTIZED_PER_TENSOR,
     Array,
+    ElementType,
     QuantizedType,
     TensorType,
     Type,
@@ -120,9 +121,10 @@ class DotGeneral(
         types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
         if self.algorithm is None or self.algorithm.components is None:
             return super().multiplier()
-        if not all(type.category & (FLOAT | INTEGER) for type in types):
+        plain = [type for type in types if isinstance(type, ElementType)]
+        if len(plain) < len(types) or not all(type.category & (FLOAT | INTEGER) for type in plain):
             return None
-        return dot_algorithm.multiplier(self.algorithm, *types)
+        return dot_algorithm.multiplier(self.algorithm, *plain)
 
 
 class Dot(
@@ -160,8 +162,8 @@ class Dot(
 class _Einsum(Op):
     """Base of `einsum` and `unary_einsum`."""
 
-    einsum_config: Any
-    result: Any
+    einsum_config: Attribute[str]
+    result: Result[TensorType]
 
     def operand_types(self) -> list[TensorType]:
         """The types of the operands."""
@@ -222,7 +224,7 @@ class _Einsum(Op):
         return [TensorType(self.result_shape(), self.result.element_type)]
 
     def reference(self, *operands: Array) -> Array:
-        element_type = self.result.element_type
+        element_type = self.result.plain_element_type
         computed = carrier(element_type)
         # NumPy sums elements in the order of their addresses.
         entered = [operand.astype(computed, order="C", copy=False) for operand in operands]

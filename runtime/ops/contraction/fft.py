@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import COMPLEX, DYNAMIC, FLOAT, Array, ElementType, TensorType, Type
+from ...types import COMPLEX, DYNAMIC, FLOAT, Array, DType, ElementType, TensorType, Type
 from ..framework.attribute_kinds import DIMENSIONS, Enum
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from ..framework.rules import same_shape, shape_text, shapes_agree, sizes_agree
@@ -119,7 +119,7 @@ class Fft(
         return transformer(self.fft_type, shape, self.fft_length, self.operand.dtype, threads)
 
     def _result_element_type(self) -> ElementType:
-        element_type: ElementType = self.operand.element_type
+        element_type = self.operand.plain_element_type
         if self.fft_type == FftType.RFFT:
             return complex_type(element_type)
         return real_type(element_type) if self.fft_type == FftType.IRFFT else element_type
@@ -159,7 +159,7 @@ class FftOfReal(Op, name=FFT_OF_REAL):
 
 
 def transformer(
-    fft_type: FftType, shape: tuple[int, ...], fft_length: Sequence[int], dtype: Any, threads: int | None
+    fft_type: FftType, shape: tuple[int, ...], fft_length: Sequence[int], dtype: DType, threads: int | None
 ) -> Callable[[Array], Array]:
     """A function that transforms arrays of the given shape and element type. No size may be 0."""
     from ...kernels.fft import fft

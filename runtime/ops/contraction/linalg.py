@@ -76,7 +76,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
         """The function that factors matrices of a shape; NaN in place of a factor that does not exist."""
         if 0 in shape:
             return lambda a: a
-        working, order, batch = carrier(self.a.element_type), shape[-1], shape[:-2]
+        working, order, batch = carrier(self.a.plain_element_type), shape[-1], shape[:-2]
         if uses_kernels(self.operation):
             factor_all = self._prepared(shape, threads)
 
@@ -102,7 +102,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
 
     def native_call(self) -> Callable[[], PreparedCall] | None:
         """A function that prepares the native call which replaces the reference; None without one."""
-        working, shape = carrier(self.a.element_type), self.a.shape
+        working, shape = carrier(self.a.plain_element_type), self.a.shape
         if working != self.result.dtype or DYNAMIC in shape or 0 in shape or not uses_kernels(self.operation):
             return None
         return native_call_by_kernel(lambda: self._prepared(shape), [shape[-2:]])
@@ -110,7 +110,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
     def _prepared(self, shape: tuple[int, ...], threads: int | None = None) -> PreparedCall:
         from ...kernels.linalg import linalg
 
-        return linalg.cholesky(carrier(self.a.element_type), shape, self.lower, True, threads)
+        return linalg.cholesky(carrier(self.a.plain_element_type), shape, self.lower, True, threads)
 
 
 class TriangularSolve(Op, name="stablehlo.triangular_solve"):
@@ -171,7 +171,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         """The function that solves systems whose `b` has a shape."""
         if 0 in shape:
             return lambda a, b: b
-        working, dtype = carrier(self.a.element_type), self.result.dtype
+        working, dtype = carrier(self.a.plain_element_type), self.result.dtype
         solve: Callable[..., tuple[Any, ...]] = Procedure(lambda: self._call(shape, threads))
         if uses_kernels(self.operation):
             solve = self._prepared(shape, threads)
@@ -184,7 +184,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
 
     def native_call(self) -> Callable[[], PreparedCall | Call] | None:
         """A function that prepares the native call which replaces the reference; None without one."""
-        working, shape = carrier(self.a.element_type), self.b.shape
+        working, shape = carrier(self.a.plain_element_type), self.b.shape
         if working != self.result.dtype or DYNAMIC in shape or 0 in shape:
             return None
         if uses_kernels(self.operation):
@@ -196,7 +196,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         from ...kernels.linalg import linalg
 
         return linalg.triangular_solve(
-            carrier(self.a.element_type),
+            carrier(self.a.plain_element_type),
             shape,
             self.left_side,
             self.lower,
@@ -206,7 +206,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         )
 
     def _call(self, shape: tuple[int, ...], threads: int | None = None) -> Call:
-        working = carrier(self.a.element_type)
+        working = carrier(self.a.plain_element_type)
         library, batch = library_of(working), math.prod(shape[:-2])
         return library.call("trsm", self._arguments(library, shape), batch, [(shape, working)], threads)
 

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from ...ir import Operation
 from ...types import BOOLEAN, COMPLEX, FLOAT, INTEGER, Array, ElementType, QuantizedType, TensorType
-from ..framework.declaration import Op
+from ..framework.declaration import Op, Operand, Result
 from ..framework.verify import view_of
 from ..numerics.element_types import converter
 from .matmul import Multiply, is_narrow, multiplier
@@ -74,9 +74,9 @@ class Conversions(NamedTuple):
 class MixedProduct(Op):
     """Base of the operations that multiply and sum: how they treat element types of several kinds."""
 
-    lhs: Any
-    rhs: Any
-    result: Any
+    lhs: Operand[TensorType]
+    rhs: Operand[TensorType]
+    result: Result[TensorType]
 
     @functools.cached_property
     def product_types(self) -> ProductTypes | None:
@@ -89,7 +89,7 @@ class MixedProduct(Op):
         types = self.product_types
         if types is None:
             return None
-        lhs, rhs, result = (type.element_type for type in (self.lhs, self.rhs, self.result))
+        lhs, rhs, result = (type.plain_element_type for type in (self.lhs, self.rhs, self.result))
         return Conversions(
             converter(lhs, types.lhs),
             converter(rhs, types.rhs),
@@ -104,9 +104,9 @@ class MixedProduct(Op):
         return any(isinstance(type.element_type, QuantizedType) for type in types)
 
     def multiplier(self) -> Multiply | None:
-        """The product of stacks of matrices of these element types; None if they have none."""
-        types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
-        return multiplier(*types, is_narrow=is_narrow(self))
+        """The product of stacks of matrices of these plain element types; None if they have none."""
+        lhs, rhs, result = (type.plain_element_type for type in (self.lhs, self.rhs, self.result))
+        return multiplier(lhs, rhs, result, is_narrow=is_narrow(self))
 
     def converted_multiplier(self) -> Multiply | None:
         """`multiplier` for the element types between the conversions; None for quantized tensors."""

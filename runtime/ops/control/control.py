@@ -118,7 +118,7 @@ class Case(Op, name="stablehlo.case"):
     @constraint
     def I1(self) -> str | None:
         """index is a 0-dimensional tensor of type i32"""
-        element_type = self.index.element_type
+        element_type = self.index.plain_element_type
         return None if element_type.name == "i32" else f"index has elements {element_type}"
 
     @constraint

@@ -49,7 +49,7 @@ def verify_pin(view: CustomCallView) -> None:
         raise view.error(f"{reason}: shapes and elements must be the same", "I1")
 
 
-def tensor_of(type: Any) -> TensorType:
+def tensor_of(type: TensorType | BufferType) -> TensorType:
     """The tensor type with a buffer's shape and elements; a tensor type itself."""
     return type if isinstance(type, TensorType) else TensorType(type.shape, type.element_type)
 

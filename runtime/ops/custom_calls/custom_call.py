@@ -134,7 +134,7 @@ class CustomCall(
             return None
         if self.operand_layouts is None or self.result_layouts is None:
             return "layouts must be given for operands and results or for neither"
-        results = self.results
+        results: Sequence[Type] = self.results
         if len(results) == 1 and isinstance(results[0], TupleType):
             results = results[0].types
         return first(

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...types import ELEMENT_TYPES, Array, TensorType
+from ...types import ELEMENT_TYPES, Array, DType, TensorType, Type
 from ..framework.rules import first, same_element_type, same_shape, shapes_agree
 from ..numerics.decompositions import PreparedCall, native_call_by_kernel, uses_kernels
 from ..numerics.fortran import Call, Procedure
@@ -115,7 +115,7 @@ class Routine:
             sizes.setdefault("p", max(sizes.get("n", 0) - 1, 0))
         return None
 
-    def _violation(self, where: str, shape: Shape, type: Any, sizes: dict[str, int]) -> str | None:
+    def _violation(self, where: str, shape: Shape, type: Type, sizes: dict[str, int]) -> str | None:
         """The reason why a type does not match the signature; the first size for a letter is recorded."""
         name = ELEMENTS[self.library.prefix][shape.elements]
         if not isinstance(type, TensorType) or type.rank < len(shape.letters):
@@ -409,14 +409,14 @@ def _gtsv(library: Library, parameters: Parameters, dl: Sizes, d: Sizes, du: Siz
     return "gtsv", [*b, *diagonals, Buffer(b, 3, 3), b[0], information(4)]
 
 
-def _cholesky_kernel(dtype: Any, parameters: Parameters, threads: int | None, x: Sizes) -> PreparedCall:
+def _cholesky_kernel(dtype: DType, parameters: Parameters, threads: int | None, x: Sizes) -> PreparedCall:
     from ...kernels.linalg import linalg
 
     return linalg.cholesky(dtype, x, parameters["uplo"] == "L", False, threads)
 
 
 def _triangular_solve_kernel(
-    dtype: Any, parameters: Parameters, threads: int | None, x: Sizes, y: Sizes
+    dtype: DType, parameters: Parameters, threads: int | None, x: Sizes, y: Sizes
 ) -> PreparedCall:
     from ...kernels.linalg import linalg
 
@@ -426,7 +426,7 @@ def _triangular_solve_kernel(
     )
 
 
-def _lu_kernel(dtype: Any, parameters: Parameters, threads: int | None, x: Sizes) -> PreparedCall:
+def _lu_kernel(dtype: DType, parameters: Parameters, threads: int | None, x: Sizes) -> PreparedCall:
     from ...kernels.linalg import linalg
 
     return linalg.lu(dtype, x, threads)

@@ -27,23 +27,26 @@ from ..framework.attribute_kinds import (
 )
 from ..framework.declaration import Attribute, Op, Operand, Result
 
+BackendConfig = str | dict[str, Any]
+Alias = tuple[tuple[int, ...], int, tuple[int, ...]]
 
-class _BackendConfig(AttributeKind):
+
+class _BackendConfig(AttributeKind[BackendConfig]):
     """A string, or a dictionary of Python values."""
 
     description = "a string or a dictionary"
 
-    def decode(self, attribute: IrAttribute) -> str | dict[str, Any]:
+    def decode(self, attribute: IrAttribute) -> BackendConfig:
         if isinstance(attribute, (StringAttribute, DictionaryAttribute)):
-            value: str | dict[str, Any] = plain_value(attribute)
+            value: BackendConfig = plain_value(attribute)
             return value
         raise self.mismatch(attribute)
 
-    def encode(self, value: str | dict[str, Any]) -> IrAttribute:
+    def encode(self, value: BackendConfig) -> IrAttribute:
         raise NotImplementedError("a decoded backend_config has lost the types of its values")
 
 
-class _Layout(AttributeKind):
+class _Layout(AttributeKind[tuple[int, ...]]):
     """A tuple of dimensions, the one of neighbouring elements first: ``dense<[0, 1]> : tensor<2xindex>``."""
 
     description = "a one-dimensional constant of index"
@@ -59,12 +62,12 @@ class _Layout(AttributeKind):
         return DenseElementsAttribute(TensorType(array.shape, INDEX), array)
 
 
-class _Alias(AttributeKind):
+class _Alias(AttributeKind[Alias]):
     """A tuple (output_tuple_indices, operand_index, operand_tuple_indices)."""
 
     description = "an output_operand_alias"
 
-    def decode(self, attribute: IrAttribute) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+    def decode(self, attribute: IrAttribute) -> Alias:
         if isinstance(attribute, StructAttribute) and attribute.mnemonic == "output_operand_alias":
             fields = attribute.fields
             return (
@@ -74,7 +77,7 @@ class _Alias(AttributeKind):
             )
         raise self.mismatch(attribute)
 
-    def encode(self, value: tuple[tuple[int, ...], int, tuple[int, ...]]) -> IrAttribute:
+    def encode(self, value: Alias) -> IrAttribute:
         names = ("output_tuple_indices", "operand_index", "operand_tuple_indices")
         return StructAttribute("stablehlo", "output_operand_alias", dict(zip(names, value, strict=True)))
 
@@ -100,4 +103,4 @@ class CustomCallView(Op):
     results = Result(ANY, variadic=True)
 
     shape_operands: Collection[int]
-    configuration: str | dict[str, Any]
+    configuration: BackendConfig

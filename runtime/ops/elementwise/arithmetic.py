@@ -191,7 +191,7 @@ class Complex(
     @constraint
     def C3(self) -> str | None:
         """element_type(result) = complex<element_type(lhs)>"""
-        if element_types.real_type(self.result.element_type) is self.lhs.element_type:
+        if element_types.real_type(self.result.plain_element_type) is self.lhs.plain_element_type:
             return None
         return f"result has elements {self.result.element_type}, but lhs has {self.lhs.element_type}"
 

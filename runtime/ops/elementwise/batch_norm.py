@@ -27,9 +27,9 @@ class BatchNorm(Op):
     batch.
     """
 
-    operand: Any
-    epsilon: Any
-    feature_index: Any
+    operand: Operand[TensorType]
+    epsilon: Attribute[float]
+    feature_index: Attribute[int]
 
     C1 = constraints.dimensions_of("feature_index", "operand")
 
@@ -38,7 +38,7 @@ class BatchNorm(Op):
 
         All lie in row-major order: NumPy sums elements in the order in which they lie.
         """
-        dtype = carrier(self.operand.element_type)
+        dtype = carrier(self.operand.plain_element_type)
         shape = [1] * self.operand.rank
         shape[self.feature_index] = -1
         shaped = [array if array.ndim == len(shape) else array.reshape(shape) for array in arrays]

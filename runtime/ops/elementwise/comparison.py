@@ -8,7 +8,6 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -75,7 +74,7 @@ def comparison(
     return lambda lhs, rhs: compare(keys(lhs), keys(rhs))
 
 
-def compare_type_fits(view: Any) -> str | None:
+def compare_type_fits(view: Compare) -> str | None:
     """compare_type is absent, or SIGNED, UNSIGNED, FLOAT or TOTALORDER as element_type(lhs) requires"""
     compare_type, element_type = view.compare_type, view.lhs.element_type
     if element_type.category & QUANTIZED:

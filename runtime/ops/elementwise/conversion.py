@@ -45,7 +45,7 @@ class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dic
     C1 = constraints.same_shape("operand", "result")
 
     def plain_function(self, element_type: ElementType) -> Function:
-        return element_types.converter(element_type, self.result.element_type)
+        return element_types.converter(element_type, self.result.plain_element_type)
 
     def infer(self) -> list[Type] | None:
         return None

@@ -6,7 +6,7 @@ import enum
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -26,26 +26,35 @@ from ...ir import (
     TypeAttribute,
     UnitAttribute,
 )
-from ...types import ELEMENT_TYPES, FLOAT, Array, ElementType, TensorType
+from ...types import ELEMENT_TYPES, FLOAT, Array, DType, ElementType, TensorType
 
 _MAX_ELEMENTS: Final = 1 << 16
 """Maximum number of elements of a constant that is read as a list."""
 
 
-class AttributeKind(ABC):
+Padding = tuple[tuple[int, ...], ...]
+"""Pairs (low, high)."""
+Value = TypeVar("Value")
+"""A decoded attribute."""
+Member = TypeVar("Member", bound=enum.StrEnum)
+NumberedMember = TypeVar("NumberedMember", bound=enum.IntEnum)
+Data = TypeVar("Data", bound=DialectAttribute)
+
+
+class AttributeKind(ABC, Generic[Value]):
     """A kind of attribute: its name in words, and its conversion from the ir to Python values and back."""
 
     description: str
 
     @abstractmethod
-    def decode(self, attribute: Attribute) -> Any:
+    def decode(self, attribute: Attribute) -> Value:
         """The Python value; ValueError where the attribute is of another kind."""
 
     @abstractmethod
-    def encode(self, value: Any) -> Attribute:
+    def encode(self, value: Value) -> Attribute:
         """The attribute that decodes to `value`."""
 
-    def from_field(self, value: Any) -> Any:
+    def from_field(self, value: Any) -> Value:
         """The Python value of a field of a struct attribute; ValueError where it is of another kind."""
         return self.decode(value)
 
@@ -54,7 +63,7 @@ class AttributeKind(ABC):
         return ValueError(f"must be {self.description}, but is {type(attribute).__name__}")
 
 
-def array_of(attribute: Attribute, rank: int, dtype: Any) -> Array | None:
+def array_of(attribute: Attribute, rank: int, dtype: DType | type[np.generic]) -> Array | None:
     """The array of a ``dense`` attribute of that rank and element type, None for any other attribute.
 
     ValueError where it is far longer than any list of dimensions: a splat can have any size.
@@ -66,7 +75,7 @@ def array_of(attribute: Attribute, rank: int, dtype: Any) -> Array | None:
     return attribute.array if attribute.array.dtype == dtype else None
 
 
-class _Integer(AttributeKind):
+class _Integer(AttributeKind[int]):
     """A Python int from an integer attribute of any width."""
 
     description = "an integer"
@@ -97,7 +106,7 @@ class _Unsigned(_Integer):
         return super().decode(attribute) % (1 << self.type.width)
 
 
-class _Boolean(AttributeKind):
+class _Boolean(AttributeKind[bool]):
     description = "a boolean"
 
     def decode(self, attribute: Attribute) -> bool:
@@ -116,13 +125,13 @@ class _Boolean(AttributeKind):
         return BoolAttribute(value)
 
 
-class _Plain(AttributeKind):
+class _Plain(AttributeKind[Value]):
     """Attributes of one class, decoded by a function.
 
     Args:
         description: the kind in words.
         attribute: the class.
-        value: gives the Python value of an attribute; None: the attribute itself is the value.
+        value: gives the Python value of an attribute; by default, the attribute itself.
         make: makes the attribute of a value.
     """
 
@@ -130,24 +139,24 @@ class _Plain(AttributeKind):
         self,
         description: str,
         attribute: type,
-        value: Callable[[Any], Any] | None = None,
-        make: Callable[[Any], Attribute] | None = None,
+        value: Callable[[Any], Value] = lambda attribute: attribute,
+        make: Callable[[Any], Attribute] = lambda value: value,
     ) -> None:
         self.description = description
         self._attribute = attribute
         self._value = value
         self._make = make
 
-    def decode(self, attribute: Attribute) -> Any:
+    def decode(self, attribute: Attribute) -> Value:
         if not isinstance(attribute, self._attribute):
             raise self.mismatch(attribute)
-        return attribute if self._value is None else self._value(attribute)
+        return self._value(attribute)
 
-    def encode(self, value: Any) -> Attribute:
-        return value if self._make is None else self._make(value)
+    def encode(self, value: Value) -> Attribute:
+        return self._make(value)
 
 
-class _Float(_Plain):
+class _Float(_Plain[float]):
     """A Python float."""
 
     def __init__(self, width: int) -> None:
@@ -157,7 +166,7 @@ class _Float(_Plain):
         )
 
 
-class Dimensions(AttributeKind):
+class Dimensions(AttributeKind[tuple[int, ...]]):
     """A tuple of int or bool: ``array<i64: ...>``, and ``dense<...> : tensor<Nxi64>`` in older programs."""
 
     def __init__(self, element_type: str) -> None:
@@ -182,23 +191,23 @@ class Dimensions(AttributeKind):
         return DenseArrayAttribute(self.element_type, tuple(value))
 
 
-class _Padding(AttributeKind):
+class _Padding(AttributeKind[Padding]):
     """A tuple of (low, high) pairs: ``dense<...> : tensor<Nx2xi64>``."""
 
     description = "a two-dimensional constant of i64"
 
-    def decode(self, attribute: Attribute) -> tuple[tuple[int, ...], ...]:
+    def decode(self, attribute: Attribute) -> Padding:
         array = array_of(attribute, 2, np.int64)
         if array is not None:
             return tuple(map(tuple, array.tolist()))
         raise self.mismatch(attribute)
 
-    def encode(self, value: tuple[tuple[int, ...], ...]) -> Attribute:
+    def encode(self, value: Padding) -> Attribute:
         array = np.array(value, np.int64).reshape(len(value), -1 if value else 2)
         return DenseElementsAttribute(TensorType(array.shape, ELEMENT_TYPES["i64"]), array)
 
 
-class _FloatType(AttributeKind):
+class _FloatType(AttributeKind[ElementType]):
     description = "a floating-point element type"
 
     def decode(self, attribute: Attribute) -> ElementType:
@@ -215,7 +224,7 @@ class _FloatType(AttributeKind):
         return TypeAttribute(value)
 
 
-class Enum(AttributeKind):
+class Enum(AttributeKind[Member]):
     """An enumeration of a dialect, decoded to a member of `members`.
 
     Args:
@@ -224,24 +233,24 @@ class Enum(AttributeKind):
         dialect: which dialect declares it.
     """
 
-    def __init__(self, mnemonic: str, members: type[enum.StrEnum], dialect: str = "stablehlo") -> None:
+    def __init__(self, mnemonic: str, members: type[Member], dialect: str = "stablehlo") -> None:
         self.mnemonic = mnemonic
         self.members = members
         self.dialect = dialect
         self.description = f"one of {', '.join(members)}"
 
-    def decode(self, attribute: Attribute) -> enum.StrEnum:
+    def decode(self, attribute: Attribute) -> Member:
         if isinstance(attribute, EnumAttribute) and attribute.mnemonic == self.mnemonic:
             if attribute.value in self.members.__members__:
                 return self.members[attribute.value]
             raise ValueError(f"must be {self.description}, but is {attribute.value}")
         raise self.mismatch(attribute)
 
-    def encode(self, value: enum.StrEnum) -> Attribute:
+    def encode(self, value: Member) -> Attribute:
         return EnumAttribute(self.dialect, self.mnemonic, value.value)
 
 
-class NumberedEnum(AttributeKind):
+class NumberedEnum(AttributeKind[NumberedMember]):
     """An enumeration that the generic form shows as an integer, decoded to a member of `members`.
 
     Args:
@@ -249,48 +258,48 @@ class NumberedEnum(AttributeKind):
         element_type: the type of that integer.
     """
 
-    def __init__(self, members: type[enum.IntEnum], element_type: str = "i32") -> None:
+    def __init__(self, members: type[NumberedMember], element_type: str = "i32") -> None:
         self.members = members
         self.type = ELEMENT_TYPES[element_type]
         listed = ", ".join(f"{member.value} ({member.name})" for member in members)
         self.description = f"one of the {element_type} numbers {listed}"
 
-    def decode(self, attribute: Attribute) -> enum.IntEnum:
+    def decode(self, attribute: Attribute) -> NumberedMember:
         if not isinstance(attribute, IntegerAttribute) or attribute.type is not self.type:
             raise self.mismatch(attribute)
         if attribute.value not in self.members.__members__.values():
             raise ValueError(f"must be {self.description}, but is {attribute.value}")
         return self.members(attribute.value)
 
-    def encode(self, value: enum.IntEnum) -> Attribute:
+    def encode(self, value: NumberedMember) -> Attribute:
         return IntegerAttribute(value.value, self.type)
 
 
-class DialectData(_Plain):
+class DialectData(_Plain[Data]):
     """An attribute of another dialect, which is its own value.
 
     Args:
         kind: the class of the attribute.
     """
 
-    def __init__(self, kind: type[DialectAttribute]) -> None:
+    def __init__(self, kind: type[Data]) -> None:
         super().__init__(f"an attribute #{kind.dialect}.{kind.mnemonic}", kind)
         self.kind = kind
 
 
-class ArrayOf(AttributeKind):
+class ArrayOf(AttributeKind[tuple[Value, ...]]):
     """A tuple of values of another kind: ``[a, b]``."""
 
-    def __init__(self, kind: AttributeKind) -> None:
+    def __init__(self, kind: AttributeKind[Value]) -> None:
         self.kind = kind
         self.description = f"a list whose elements are each {kind.description}"
 
-    def decode(self, attribute: Attribute) -> tuple[Any, ...]:
+    def decode(self, attribute: Attribute) -> tuple[Value, ...]:
         if isinstance(attribute, ArrayAttribute):
             return tuple(map(self.kind.decode, attribute.values))
         raise self.mismatch(attribute)
 
-    def encode(self, value: tuple[Any, ...]) -> Attribute:
+    def encode(self, value: tuple[Value, ...]) -> Attribute:
         return ArrayAttribute(tuple(map(self.kind.encode, value)))
 
 
@@ -300,22 +309,22 @@ UI64 = _Unsigned(64)
 F32 = _Float(32)
 F64 = _Float(64)
 BOOL = _Boolean()
-STRING = _Plain("a string", StringAttribute, operator.attrgetter("value"), StringAttribute)
+STRING = _Plain[str]("a string", StringAttribute, operator.attrgetter("value"), StringAttribute)
 DIMENSIONS = Dimensions("i64")
 SEGMENT_SIZES = Dimensions("i32")
-BOOLEANS = Dimensions("i1")
+BOOLEANS = cast(AttributeKind[tuple[bool, ...]], Dimensions("i1"))
 PADDING = _Padding()
-CONSTANT = _Plain("a constant", DenseElementsAttribute)
+CONSTANT = _Plain[DenseElementsAttribute]("a constant", DenseElementsAttribute)
 """The attribute itself, whose type may differ from that of its array."""
-SYMBOL = _Plain("a symbol", SymbolAttribute, str, SymbolAttribute)
+SYMBOL = _Plain[str]("a symbol", SymbolAttribute, str, SymbolAttribute)
 FLOAT_TYPE = _FloatType()
-DICTIONARY = _Plain(
+DICTIONARY = _Plain[dict[str, Attribute]](
     "a dictionary",
     DictionaryAttribute,
     lambda attribute: dict(attribute.values),
     lambda value: DictionaryAttribute(dict(value)),
 )
-ATTRIBUTE = _Plain("an attribute", object)
+ATTRIBUTE = _Plain[Attribute]("an attribute", object)
 """Any attribute."""
 
 

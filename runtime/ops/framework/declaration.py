@@ -36,6 +36,7 @@ from ...options import Ordering
 from ...types import Array as Array
 from ...types import Type
 from .attribute_kinds import SEGMENT_SIZES
+from .fields import DERIVED as DERIVED
 from .fields import Attribute as Attribute
 from .fields import Constraint as Constraint
 from .fields import Field
@@ -46,6 +47,8 @@ from .fields import constraint as constraint
 from .op_registry import MODULE_OF_OPERATION
 
 AnyError = TypeVar("AnyError", bound=NimbleError)
+AnyField = Field[Any]
+AnyOperand = Operand[Any]
 Evaluate = Callable[..., tuple[Any, ...]]
 """A region as `reference` sees it: arrays in, a tuple of arrays out."""
 
@@ -53,9 +56,9 @@ MAX_CACHED_VIEWS: Final = 1024
 """Maximum number of operations whose decoded fields are cached."""
 
 
-def _parts(declaration: type[Op]) -> tuple[Field | Constraint, ...]:
+def _parts(declaration: type[Op]) -> tuple[AnyField | Constraint, ...]:
     """The declared fields of a class and its bases, without names that a derived class redefines."""
-    fields: dict[str, Field | Constraint] = {}
+    fields: dict[str, AnyField | Constraint] = {}
     for base in reversed(declaration.__mro__):
         for key, value in vars(base).items():
             if isinstance(value, (Field, Constraint)):
@@ -145,11 +148,11 @@ class Op:
     binds_by_types: ClassVar[bool] = False
     is_internal: ClassVar[bool] = False
     takes_stored_values: ClassVar[bool] = False
-    declared_fields: ClassVar[tuple[Field | Constraint, ...]] = ()
-    declared_operands: ClassVar[tuple[Operand, ...]] = ()
-    declared_results: ClassVar[tuple[Result, ...]] = ()
-    declared_attributes: ClassVar[tuple[Attribute, ...]] = ()
-    declared_regions: ClassVar[tuple[Region, ...]] = ()
+    declared_fields: ClassVar[tuple[AnyField | Constraint, ...]] = ()
+    declared_operands: ClassVar[tuple[AnyOperand, ...]] = ()
+    declared_results: ClassVar[tuple[Result[Any], ...]] = ()
+    declared_attributes: ClassVar[tuple[Attribute[Any], ...]] = ()
+    declared_regions: ClassVar[tuple[Region[Any], ...]] = ()
     declared_constraints: ClassVar[tuple[Constraint, ...]] = ()
     input_labels: ClassVar[dict[str, str]] = {}
     struct_fields: ClassVar[dict[str, frozenset[str]]] = {}
@@ -229,7 +232,7 @@ class Op:
         self._assign(self.declared_results, result_types, "result", view)
 
     def _assign(
-        self, declared: Sequence[Operand], actual: list[Type], what: str, view: dict[str, Any]
+        self, declared: Sequence[AnyOperand], actual: list[Type], what: str, view: dict[str, Any]
     ) -> None:
         """Store the types of operands or results under their declared names."""
         if len(declared) == len(actual) and what not in self.variadic_kinds:
@@ -249,7 +252,7 @@ class Op:
             else:
                 view[field.name] = group[0] if group else None
 
-    def _groups(self, declared: Sequence[Operand], actual: list[Type], what: str) -> list[list[Type]]:
+    def _groups(self, declared: Sequence[AnyOperand], actual: list[Type], what: str) -> list[list[Type]]:
         """Split operand or result types among the declared fields."""
         counts = self.segment_sizes(what, declared, len(actual))
         if sum(counts) != len(actual):
@@ -263,7 +266,7 @@ class Op:
             start += count
         return groups
 
-    def segment_sizes(self, what: str, declared: Sequence[Operand], total: int) -> list[int]:
+    def segment_sizes(self, what: str, declared: Sequence[AnyOperand], total: int) -> list[int]:
         """The number of operands or results that belong to each declared field, out of `total`.
 
         Several variadic fields share equally, unless the attribute ``operandSegmentSizes`` has the numbers.

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
 
 from ... import types
 from ...ir import Operation, StructAttribute
+from ...ir import Region as IrRegion
 from ...types import TensorType, Type
 from .attribute_kinds import AttributeKind
 
-REQUIRED: Final = object()
+REQUIRED: Final[Any] = object()
+DERIVED: Final[Any] = None
+"""The default of an attribute whose value the view derives from other fields where it is absent."""
 
 
-class Field:
-    """A declared part of an operation: its name and its label in the specification's table of inputs."""
+Value = TypeVar("Value")
+Scalar = TensorType | types.ElementType
+"""The type of a scalar operand: a tensor or a bare element type."""
+
+
+class Field(Generic[Value]):
+    """A declared part of an operation: its name and its label in the specification's table of inputs.
+
+    A view of an operation holds a `Value` under that name.
+    """
 
     name: str
     label: str
@@ -24,12 +35,15 @@ class Field:
 
     if TYPE_CHECKING:
 
-        def __get__(self, view: Any, owner: Any = None) -> Any:
+        def __get__(self, view: object, owner: type | None = None) -> Value:
             """The type, the value or the region that the view holds under the declared name."""
 
 
-class Operand(Field):
+class Operand(Field[Value]):
     """An operand.
+
+    The view holds its type. That is a TensorType, or a list of them, unless the declaration is annotated
+    otherwise.
 
     Args:
         categories: the categories of type that it may have (`nimblehlo.types`).
@@ -38,6 +52,29 @@ class Operand(Field):
         optional: may be absent (the last ones only, or by `operandSegmentSizes`).
         scalar: takes values of bare element types (``index``), arrays of rank 0, as well as tensors of them.
     """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(self: Operand[TensorType], categories: int, *, rank: int | None = None) -> None: ...
+        @overload
+        def __init__(self: Operand[Scalar], categories: int, *, scalar: Literal[True]) -> None: ...
+        @overload
+        def __init__(
+            self: Operand[list[TensorType]],
+            categories: int,
+            *,
+            variadic: Literal[True],
+            rank: int | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Operand[list[Scalar]], categories: int, *, variadic: Literal[True], scalar: Literal[True]
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Operand[TensorType | None], categories: int, *, optional: Literal[True]
+        ) -> None: ...
 
     def __init__(
         self,
@@ -64,24 +101,71 @@ class Operand(Field):
         return None
 
 
-class Result(Operand):
+class Result(Operand[Value]):
     """A result; has the same parameters as `Operand`."""
 
+    if TYPE_CHECKING:
 
-class Attribute(Field):
-    """An attribute.
+        @overload
+        def __init__(self: Result[TensorType], categories: int, *, rank: int | None = None) -> None: ...
+        @overload
+        def __init__(self: Result[Scalar], categories: int, *, scalar: Literal[True]) -> None: ...
+        @overload
+        def __init__(
+            self: Result[list[TensorType]],
+            categories: int,
+            *,
+            variadic: Literal[True],
+            rank: int | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Result[list[Scalar]], categories: int, *, variadic: Literal[True], scalar: Literal[True]
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Result[TensorType | None], categories: int, *, optional: Literal[True]
+        ) -> None: ...
+        def __init__(self, categories: int, **settings: Any) -> None: ...
+
+
+class Attribute(Field[Value]):
+    """An attribute: its decoded value.
 
     Args:
-        kind: its form.
+        kind: decodes it.
         default: the value where it is absent; REQUIRED: it must be there.
         of: the struct attribute that holds it as a field (gather's ``dimension_numbers``), or None.
         key: its name in the ir where that differs from the specification's.
         field: its name within the struct where that differs.
     """
 
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: Attribute[Value | None],
+            kind: AttributeKind[Value],
+            default: None,
+            *,
+            of: str | None = None,
+            key: str | None = None,
+            field: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            kind: AttributeKind[Value],
+            default: Value = ...,
+            *,
+            of: str | None = None,
+            key: str | None = None,
+            field: str | None = None,
+        ) -> None: ...
+
     def __init__(
         self,
-        kind: AttributeKind,
+        kind: AttributeKind[Value],
         default: Any = REQUIRED,
         *,
         of: str | None = None,
@@ -94,7 +178,7 @@ class Attribute(Field):
         self.key = key
         self.field = field
 
-    def read(self, operation: Operation) -> Any:
+    def read(self, operation: Operation) -> Value | None:
         """The decoded value; ValueError where it is missing or of the wrong kind."""
         if self.of is not None:
             return self._read_field(operation.attributes.get(self.of))
@@ -103,7 +187,7 @@ class Attribute(Field):
             return self._default()
         return self.kind.decode(attribute)
 
-    def _read_field(self, struct: object) -> Any:
+    def _read_field(self, struct: object) -> Value | None:
         """The value of a field; a struct may be absent where its fields' defaults are None."""
         if struct is None and self.default is not None:
             raise ValueError(f"is missing: there is no {self.of}")
@@ -116,18 +200,26 @@ class Attribute(Field):
             return self._default()
         return self.kind.from_field(value)
 
-    def _default(self) -> Any:
+    def _default(self) -> Value | None:
         if self.default is REQUIRED:
             raise ValueError("is missing")
-        return self.default
+        default: Value | None = self.default
+        return default
 
 
-class Region(Field):
+class Region(Field[Value]):
     """A region.
 
     Args:
         variadic: stands for any number of regions; the view holds a list.
     """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(self: Region[IrRegion]) -> None: ...
+        @overload
+        def __init__(self: Region[list[IrRegion]], *, variadic: Literal[True]) -> None: ...
 
     def __init__(self, *, variadic: bool = False) -> None:
         self.variadic = variadic

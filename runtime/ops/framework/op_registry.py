@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 REDUCE: Final = "stablehlo.reduce"
-WHILE: Final = "stablehlo.while"
 COMPONENT_SCATTER: Final = "nimblehlo.scatter"
 ARG_REDUCE: Final = "nimblehlo.position_reduce"
 ARG_SORT: Final = "nimblehlo.position_sort"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array, Type
+from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, I64
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
@@ -24,16 +24,16 @@ from .index_space import IndexedWindows
 class GatherRules(Op):
     """Base of `gather` and `dynamic_gather`: the shape of the result and the semantics."""
 
-    operand: Any
-    start_indices: Any
-    offset_dims: Any
-    collapsed_slice_dims: Any
-    operand_batching_dims: Any
-    start_indices_batching_dims: Any
-    start_index_map: Any
-    index_vector_dim: Any
+    operand: Operand[TensorType]
+    start_indices: Operand[TensorType]
+    offset_dims: Attribute[tuple[int, ...]]
+    collapsed_slice_dims: Attribute[tuple[int, ...]]
+    operand_batching_dims: Attribute[tuple[int, ...]]
+    start_indices_batching_dims: Attribute[tuple[int, ...]]
+    start_index_map: Attribute[tuple[int, ...]]
+    index_vector_dim: Attribute[int]
     slice_sizes: Any
-    result: Any
+    result: Result[TensorType]
 
     @functools.cached_property
     def windowed_dims(self) -> dict[int, int]:

@@ -11,7 +11,7 @@ from typing import Any
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, DIMENSIONS, I64
-from ..framework.declaration import Attribute, Evaluate, Operand, Region, Result, constraint
+from ..framework.declaration import AnyOperand, Attribute, Evaluate, Operand, Region, Result, constraint
 from . import index_space
 from .scatter_rules import Destinations, ScatterRules
 
@@ -33,7 +33,7 @@ class Scatter(ScatterRules, name="stablehlo.scatter"):
     update_computation = Region()
     results = Result(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
 
-    def segment_sizes(self, what: str, declared: Sequence[Operand], total: int) -> list[int]:
+    def segment_sizes(self, what: str, declared: Sequence[AnyOperand], total: int) -> list[int]:
         """As many updates as inputs; judged here, for all other constraints count on it."""
         if what == "result":
             return super().segment_sizes(what, declared, total)

@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ...ir import Region as IrRegion
 from ...types import Array, DType, ElementType, TensorType, Type
-from ..framework.declaration import Evaluate, Op
+from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result
 from ..numerics.element_types import rounding
 from ..reduction.bodies import overwrites, vectorize_region
 from ..reduction.vectorize_region import Arrays, Body, Reducer
@@ -40,18 +41,18 @@ class ScatterRules(Op):
 
     takes_stored_values = True
 
-    inputs: Any
-    updates: Any
-    update_window_dims: Any
-    inserted_window_dims: Any
-    input_batching_dims: Any
-    scatter_indices_batching_dims: Any
-    scatter_dims_to_operand_dims: Any
+    inputs: Operand[list[TensorType]]
+    updates: Operand[list[TensorType]]
+    update_window_dims: Attribute[tuple[int, ...]]
+    inserted_window_dims: Attribute[tuple[int, ...]]
+    input_batching_dims: Attribute[tuple[int, ...]]
+    scatter_indices_batching_dims: Attribute[tuple[int, ...]]
+    scatter_dims_to_operand_dims: Attribute[tuple[int, ...]]
     index_vector_dim: Any
-    indices_are_sorted: Any
-    unique_indices: Any
-    update_computation: Any
-    results: Any
+    indices_are_sorted: Attribute[bool]
+    unique_indices: Attribute[bool]
+    update_computation: Region[IrRegion]
+    results: Result[list[TensorType]]
     added_to_negative: Any = None
 
     @property

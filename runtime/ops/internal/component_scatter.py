@@ -10,7 +10,7 @@ from typing import Any
 
 from ...types import INTEGER, PLAIN, Array
 from ..framework.attribute_kinds import BOOL, DIMENSIONS
-from ..framework.declaration import Attribute, Evaluate, Operand, Region, Result
+from ..framework.declaration import AnyOperand, Attribute, Evaluate, Operand, Region, Result
 from ..framework.op_registry import COMPONENT_SCATTER
 from ..indexing.index_space import stacked_components
 from ..indexing.scatter_rules import ScatterRules
@@ -39,7 +39,7 @@ class ComponentScatter(ScatterRules, name=COMPONENT_SCATTER):
     update_computation = Region()
     results = Result(PLAIN, variadic=True)
 
-    def segment_sizes(self, what: str, declared: Sequence[Operand], total: int) -> list[int]:
+    def segment_sizes(self, what: str, declared: Sequence[AnyOperand], total: int) -> list[int]:
         """Inputs, updates and results are equal in number; the other operands are index components."""
         if what == "result":
             return super().segment_sizes(what, declared, total)

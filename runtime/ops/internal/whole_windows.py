@@ -48,13 +48,18 @@ class WholeWindows(RunTimeShaped, name=WHOLE_WINDOWS):
 
 
 class ScatterNumbers(Protocol):
-    """The dimension numbers of `stablehlo.scatter`, which more than one declaration has."""
+    """The dimension numbers of `stablehlo.scatter`, which several declarations have."""
 
-    update_window_dims: Sequence[int]
-    inserted_window_dims: Sequence[int]
-    input_batching_dims: Sequence[int]
-    scatter_dims_to_operand_dims: Sequence[int]
-    index_vector_dim: int
+    @property
+    def update_window_dims(self) -> Sequence[int]: ...
+    @property
+    def inserted_window_dims(self) -> Sequence[int]: ...
+    @property
+    def input_batching_dims(self) -> Sequence[int]: ...
+    @property
+    def scatter_dims_to_operand_dims(self) -> Sequence[int]: ...
+    @property
+    def index_vector_dim(self) -> int: ...
 
 
 def may_drop_windows(view: Any) -> bool:

@@ -63,7 +63,7 @@ class ResultAccuracy(Record):
     ulps: int = 0
 
 
-class _ResultAccuracyKind(AttributeKind):
+class _ResultAccuracyKind(AttributeKind[ResultAccuracy]):
     """``#stablehlo.result_accuracy<atol = ..., rtol = ..., ulps = ..., mode = ...>``."""
 
     description = "a result accuracy"

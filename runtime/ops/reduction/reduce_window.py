@@ -27,8 +27,9 @@ import numpy as np
 from ...ir import Operation
 from ...types import COMPLEX, ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints
-from ..framework.attribute_kinds import DIMENSIONS, PADDING
+from ..framework.attribute_kinds import DIMENSIONS, PADDING, Padding
 from ..framework.declaration import (
+    DERIVED,
     Attribute,
     Constraint,
     Evaluate,
@@ -53,19 +54,23 @@ MAX_WINDOW_POSITIONS: Final = 1 << 26
 class _Windows(Op):
     """Base of operations with windows: absent attributes have the dialect's default values."""
 
-    window_dimensions: Any
-    window_strides: Any
-    padding: Any
+    window_dimensions: Attribute[tuple[int, ...]]
+    window_strides: Attribute[tuple[int, ...]]
+    padding: Attribute[Padding]
     windows: Any
 
     def __init__(self, operation: Operation) -> None:
         super().__init__(operation)
         rank = self.windowed_type.rank
-        for name in ("window_strides", "base_dilations", "window_dilations", "window_dimensions"):
+        for name, default in (
+            ("window_strides", 1),
+            ("base_dilations", 1),
+            ("window_dilations", 1),
+            ("window_dimensions", 1),
+            ("padding", (0, 0)),
+        ):
             if self.__dict__.get(name, ()) is None:
-                self.__dict__[name] = (1,) * rank
-        if self.padding is None:
-            self.__dict__["padding"] = ((0, 0),) * rank
+                self.__dict__[name] = (default,) * rank
 
     @property
     def windowed_type(self) -> TensorType:
@@ -98,10 +103,10 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     init_values = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0, variadic=True)
     window_dimensions = Attribute(DIMENSIONS)
-    window_strides = Attribute(DIMENSIONS, None)
-    base_dilations = Attribute(DIMENSIONS, None)
-    window_dilations = Attribute(DIMENSIONS, None)
-    padding = Attribute(PADDING, None)
+    window_strides: Attribute[tuple[int, ...]] = Attribute(DIMENSIONS, DERIVED)
+    base_dilations: Attribute[tuple[int, ...]] = Attribute(DIMENSIONS, DERIVED)
+    window_dilations: Attribute[tuple[int, ...]] = Attribute(DIMENSIONS, DERIVED)
+    padding: Attribute[Padding] = Attribute(PADDING, DERIVED)
     body = Region()
     results = Result(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
 
@@ -220,9 +225,9 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     source = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     init_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
-    window_dimensions = Attribute(DIMENSIONS, None)
-    window_strides = Attribute(DIMENSIONS, None)
-    padding = Attribute(PADDING, None)
+    window_dimensions: Attribute[tuple[int, ...]] = Attribute(DIMENSIONS, DERIVED)
+    window_strides: Attribute[tuple[int, ...]] = Attribute(DIMENSIONS, DERIVED)
+    padding: Attribute[Padding] = Attribute(PADDING, DERIVED)
     select = Region()
     scatter = Region()
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)

@@ -25,9 +25,9 @@ COPIED_ELEMENTS = 4096
 class BroadcastRules(Op):
     """The constraints that `broadcast_in_dim` and `dynamic_broadcast_in_dim` share."""
 
-    operand: Any
-    broadcast_dimensions: Any
-    result: Any
+    operand: Operand[TensorType]
+    broadcast_dimensions: Attribute[tuple[int, ...]]
+    result: Result[TensorType]
 
     def pairs(self) -> list[tuple[int, int]]:
         """Pairs of a dimension of the operand and the corresponding one of the result, where both exist."""

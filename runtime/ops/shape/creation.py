@@ -70,7 +70,7 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
             raise self.error(f"the sizes of output must be known, but it is {self.output}")
 
     def reference(self) -> Array:
-        return iota(self.output.element_type, self.output.shape, self.iota_dimension)
+        return iota(self.output.plain_element_type, self.output.shape, self.iota_dimension)
 
 
 def iota(element_type: ElementType, shape: tuple[int, ...], iota_dimension: int) -> Array:

@@ -194,7 +194,7 @@ class DynamicIota(
 
     def reference(self, output_shape: Array) -> Array:
         shape = self.at_run_time(output_shape).known("output_shape")
-        return iota(self.result.element_type, shape, self.iota_dimension)
+        return iota(self.result.plain_element_type, shape, self.iota_dimension)
 
 
 class DynamicPad(

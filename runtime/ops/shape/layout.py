@@ -108,8 +108,8 @@ class Concatenate(
 class ReshapeRules(Op):
     """The constraints that `reshape` and `dynamic_reshape` share."""
 
-    operand: Any
-    result: Any
+    operand: Operand[TensorType]
+    result: Result[TensorType]
 
     def result_type(self) -> TensorType:
         """The type of the result with its known sizes."""

@@ -71,7 +71,7 @@ class RngBitGenerator(
     @constraint
     def I2(self) -> str | None:
         """initial_state is a 1-dimensional tensor of type ui64"""
-        element_type = self.initial_state.element_type
+        element_type = self.initial_state.plain_element_type
         return None if element_type.name == "ui64" else f"initial_state has elements {element_type}"
 
     C1 = constraints.same_type("output_state", "initial_state")
@@ -302,11 +302,11 @@ class Rng(
         drawn = TensorType(tuple(sizes), ELEMENT_TYPES["ui64"])
         random_words = _random_bits(_REFERENCES, RngAlgorithm.PHILOX, state, drawn)[1]
         if self.rng_distribution == RngDistribution.NORMAL:
-            return _normal(random_words, a, b, self.result.element_type)
+            return _normal(random_words, a, b, self.result.plain_element_type)
         if a >= b:
             raise self.undefined(f"the interval from a = {a} to b = {b} is empty")
         draw = _uniform_floats if self.a.category == FLOAT else _uniform_integers
-        return draw(random_words, a, b, self.result.element_type)
+        return draw(random_words, a, b, self.result.plain_element_type)
 
 
 def _uniform_integers(random_words: Array, a: Array, b: Array, element_type: ElementType) -> Array:

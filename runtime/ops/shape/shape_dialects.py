@@ -28,7 +28,7 @@ from ..numerics.special_functions import divide_integers
 from .dynamic_shapes import ReadsSizes
 
 
-class _Value(AttributeKind):
+class _Value(AttributeKind[Array]):
     """A number, or a dense constant, as an array."""
 
     description = "an integer or a dense constant"

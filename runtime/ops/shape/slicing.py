@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.affine import identity_map
-from ...types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, Array, Type
+from ...types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
@@ -35,9 +35,9 @@ def _known_lists(view: Op, names: tuple[str, str, str]) -> Lists | None:
 class PadRules(Op):
     """The constraints that `pad` and `dynamic_pad` share."""
 
-    operand: Any
-    padding_value: Any
-    result: Any
+    operand: Operand[TensorType]
+    padding_value: Operand[TensorType]
+    result: Result[TensorType]
 
     def amounts(self) -> Lists | None:
         """edge_padding_low, edge_padding_high and interior_padding, or None where one is unknown."""
@@ -151,8 +151,8 @@ def _kept_and_into(size: int, result_size: int, low: int, interior: int) -> tupl
 class SliceRules(Op):
     """The constraints that `slice` and `real_dynamic_slice` share."""
 
-    operand: Any
-    result: Any
+    operand: Operand[TensorType]
+    result: Result[TensorType]
 
     def ranges(self) -> Lists | None:
         """start_indices, limit_indices and strides, or None where one is unknown."""

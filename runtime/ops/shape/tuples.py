@@ -16,8 +16,8 @@ from ..framework.rules import in_range, same_type, types_agree
 class Tuple(Op, name="stablehlo.tuple", assembly="$val attr-dict : tuple-type"):
     """Makes a tuple of values."""
 
-    val = Operand(ANY, variadic=True)
-    result = Result(TUPLE)
+    val: Operand[list[Type]] = Operand(ANY, variadic=True)  # type: ignore[assignment]
+    result: Result[TupleType] = Result(TUPLE)  # type: ignore[assignment]
 
     @constraint
     def C1(self) -> str | None:
@@ -39,9 +39,9 @@ class GetTupleElement(
 ):
     """Takes one element of a tuple."""
 
-    operand = Operand(TUPLE)
+    operand: Operand[TupleType] = Operand(TUPLE)  # type: ignore[assignment]
     index = Attribute(I32)
-    result = Result(ANY)
+    result: Result[Type] = Result(ANY)  # type: ignore[assignment]
 
     @constraint
     def C1(self) -> str | None:

@@ -15,7 +15,6 @@ from ..framework.op_registry import MESH
 SHARDING: Final = DialectData(TensorSharding)
 SHARDINGS: Final = DialectData(ShardingPerValue)
 
-EDGES: Final = frozenset({"sdy.data_flow_edge", "sdy.func_data_flow_edge"})
 _OWN_SHARDING: Final = {
     "sdy.sharding_constraint": "sharding",
     "sdy.reshard": "sharding",

@@ -22,7 +22,7 @@ from ...ops.contraction.low_precision_matmul import bf16_implementation
 from ...ops.contraction.matmul import is_narrow, multiplier
 from ...ops.framework.rules import constant_operand
 from ...ops.numerics.element_types import carrier, rounding
-from ...types import COMPLEX, FLOAT, INTEGER, Array
+from ...types import COMPLEX, FLOAT, INTEGER, Array, DType
 from ..implementation import Runnable
 from ..tiering.tiers import Kernel
 
@@ -92,7 +92,7 @@ def _low_precision_matmul(view: Any, threads: int | None) -> KernelMatch:
 def _integer_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
     from ...kernels.matmul import integer_matmul
 
-    lhs, rhs, result = (carrier(type.element_type) for type in (view.lhs, view.rhs, view.result))
+    lhs, rhs, result = (carrier(type.plain_element_type) for type in (view.lhs, view.rhs, view.result))
     implementation = integer_matmul.implementation_of(lhs, rhs, result, shapes[0][2])
 
     def prepare() -> Runnable:
@@ -215,7 +215,7 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
 
 
 def _depthwise_kernel(
-    view: Convolution, windows: Sequence[Window], dtype: Any, threads: int | None
+    view: Convolution, windows: Sequence[Window], dtype: DType, threads: int | None
 ) -> Runnable | None:
     """The kernel that scales elements of this type, where there is one."""
     from ...kernels.convolution import convolution
@@ -240,9 +240,9 @@ def _integer_convolution(
     from ...kernels.convolution import convolution
     from ...kernels.matmul import low_precision_matmul
 
-    result = carrier(view.result.element_type)
+    result = carrier(view.result.plain_element_type)
     computed = np.dtype(np.int32 if result.itemsize <= 4 else np.int64)
-    lhs_type, rhs_type = carrier(view.lhs.element_type), carrier(view.rhs.element_type)
+    lhs_type, rhs_type = carrier(view.lhs.plain_element_type), carrier(view.rhs.plain_element_type)
     groups = max(view.feature_group_count, view.batch_group_count)
     outputs = view.rhs.shape[view.kernel_output_feature_dimension] // groups
     k = math.prod(view.rhs.shape) // max(1, outputs * groups)

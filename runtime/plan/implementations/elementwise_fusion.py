@@ -120,7 +120,7 @@ def is_generated(view: Op) -> bool:
 def block_of(view: Op) -> Block:
     """The body of a fusion; for another operation a block of that operation."""
     if isinstance(view, Fusion):
-        return view.body.block  # type: ignore[no-any-return]
+        return view.body.block
     operation = view.operation
     block = Block([operand.type for operand in operation.operands])
     builder = Builder(block)

@@ -60,7 +60,7 @@ def _convolution(view: Convolution, threads: int | None) -> KernelMatch:
     return convolution(view, threads)
 
 
-def _with_body(view: Any, threads: int | None) -> KernelMatch:
+def _with_body(view: Op, threads: int | None) -> KernelMatch:
     """Kernels of operations with bodies of known forms."""
     from .body_kernels import body_kernel
 
@@ -100,7 +100,7 @@ def _top_k(view: TopK, threads: int | None) -> KernelMatch:
     from ...kernels.sorting import top_k
 
     operand: TensorType = view.operand
-    if not top_k.supports(operand.dtype) or view.indices.element_type.name != "i32":
+    if not top_k.supports(operand.dtype) or view.indices.plain_element_type.name != "i32":
         return f"no kernel on {operand.element_type}"
     return Kernel(
         lambda: top_k.prepare(operand.shape, operand.dtype, view.k, threads=threads), "by selection"

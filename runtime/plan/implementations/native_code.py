@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...ir import Block
 from ...ir.record import Record
-from ...types import DType, TensorType
+from ...types import DType, TensorType, Type
 from ..implementation import Cost, Implementation, Runnable
 from ..tiering.cost_model import BYTES_PER_SECOND, estimate
 
@@ -128,7 +128,7 @@ def division(items: int, seconds: float) -> Division:
     return threads.division(items, seconds / items * BYTES_PER_SECOND)
 
 
-def tensor(type: Any) -> TensorType:
+def tensor(type: Type) -> TensorType:
     """A type that is known to be a tensor type."""
     assert isinstance(type, TensorType)
     return type

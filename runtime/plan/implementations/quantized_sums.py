@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...ops.framework.declaration import Op
+from ...ops.framework.rules import body_element_types
 from ...ops.numerics.quantization import dequantizer, quantizer
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
@@ -33,7 +34,7 @@ def quantized_sum(view: Op) -> Kernel | str:
         return "no kernel on quantized tensors"
     operand, element_type = view.inputs[0], view.inputs[0].element_type
     assert isinstance(element_type, QuantizedType)
-    has_one_type = view.results[0].element_type == element_type == view.body.type.results[0].element_type
+    has_one_type = [element_type] == [view.results[0].element_type] == body_element_types(view.body)
     in_f32 = element_type.expressed is ELEMENT_TYPES["f32"]
     if not has_one_type or not in_f32 or view.ordering.reduction_tree != "blocked":
         return "no kernel for these quantized types"

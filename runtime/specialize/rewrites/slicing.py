@@ -46,10 +46,12 @@ def slice_of_slice(operation: Operation, rewriter: Rewriter) -> Value | None:
     inner = defined_by(operation.operands[0], operation.name)
     if inner is None:
         return None
-    starts, strides = viewed(inner, Slice).start_indices, viewed(inner, Slice).strides
-    begin, step = viewed(operation, Slice).start_indices, viewed(operation, Slice).strides
-    starts = [start + stride * first for start, stride, first in zip(starts, strides, begin, strict=True)]
-    strides = [stride * more for stride, more in zip(strides, step, strict=True)]
+    first, second = viewed(inner, Slice), viewed(operation, Slice)
+    starts = [
+        start + stride * begin
+        for start, stride, begin in zip(first.start_indices, first.strides, second.start_indices, strict=True)
+    ]
+    strides = [stride * more for stride, more in zip(first.strides, second.strides, strict=True)]
     sizes = tensor_type(operation.result).shape
     limits = [
         start + stride * (size - 1) + 1 if size else start
