@@ -101,7 +101,9 @@ MATRICES: dict[str, Cases] = {
     ],
     "kernels/matmul/gemv_tiles.h:TILE_ROWS": lambda n, t, o: [op.dot(t, o, 1, k, 40, 1) for k in around(n)],
     "kernels/matmul/gemv_tiles.h:K_GROUP": lambda n, t, o: [op.dot(t, o, 1, 1, k, 200) for k in around(n)],
-    "kernels/matmul/gemv_tiles.h:K_DEPTH": lambda n, t, o: [op.dot(t, o, 1, 1, k, 200) for k in around(16 * n)],
+    "kernels/matmul/gemv_tiles.h:K_DEPTH": lambda n, t, o: [
+        op.dot(t, o, 1, 1, k, 200) for k in around(16 * n)
+    ],
     f"{_V}:ROW_MULTIPLE": lambda n, t, o: [op.dot(t, o, 1, 2000 + k, 65, 1) for k in around(n)],
     f"{_V}:TASK_BYTES": lambda n, t, o: [op.dot(t, o, 1, n // 256 + k, 64, 1) for k in (-1, 0, 1)],
     f"{_V}:COLUMN_MULTIPLE": lambda n, t, o: [op.dot(t, o, 1, 1, 20, 256 + k) for k in around(n)],
