@@ -1,8 +1,8 @@
 """Which buffers a step reads, writes, may return views of, and may overwrite.
 
-The executor lets a result stay in the memory of an operand, and a step write into memory that dies with it.
-What each step may do is declared here, once: the memory figures, the verification of plans and the checks of
-running steps read it.
+The executor lets a result share the memory of an operand, and lets a step write into the memory of an operand
+that it is the last to read. This module declares once what each step may do, for the memory figures, the
+verification of plans and the checks of running steps.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from .plan import Step
 FLAT_VIEWS: Final = frozenset(
     ["stablehlo.reshape", "stablehlo.optimization_barrier", "stablehlo.tuple", "stablehlo.get_tuple_element"]
 )
-"""Operations whose results stand where their operands do, elements in the same order."""
+"""Operations whose results share the memory of their operands, with the elements in the same order."""
 
 STRIDED_VIEWS: Final = frozenset(
     f"stablehlo.{name}"
     for name in ("broadcast_in_dim", "dynamic_slice", "real", "imag", "slice", "transpose")
 )
-"""Operations whose results may be views of their first operand, elements in another order or not all
-of them."""
+"""Operations whose results may be views of their first operand, in another order or of some elements."""
 
 _OTHER_VIEWS: Final = frozenset(
     f"stablehlo.{name}"
@@ -35,16 +34,16 @@ _OTHER_VIEWS: Final = frozenset(
 ) | frozenset({"chlo.conj", "chlo.scan", "interpreter.probe", "nimblehlo.whole_windows"}) | frozenset(
     [FUSION, REDUCTION_FUSION, ROW_FUSION, STEP_FUSION]
 )  # fmt: skip
-"""Operations whose results may be any of their operands or captured values, or views of these."""
+"""Operations whose results may be operands, captured values, or views of these."""
 
 
 class BufferUses(Record):
     """The buffers of one step.
 
     Attributes:
-        reads: slots of the operands and then of the captured values.
+        reads: slots of the operands, then of the captured values.
         writes: slots of the results.
-        may_alias: slots of which results may be views; the results themselves may share memory, too.
+        may_alias: slots of which results may be views; results may also share memory with each other.
         may_overwrite: pairs of the slot of an operand that dies with the step and the slot of a result that
             may be written to its memory: each element of the operand is read before the result's element of
             the same position is written, and not after.

@@ -74,7 +74,7 @@ def choose(view: Op, options: Options) -> Implementation:
 
 
 def _takes_unknown_sizes(view: Op) -> bool:
-    """Whether an operation's reference accepts sizes that are known at run time only."""
+    """Whether an operation's reference accepts sizes that are unknown before the run."""
     from ..ops.shape.dynamic_shapes import RunTimeShaped
 
     return isinstance(view, RunTimeShaped)
@@ -96,7 +96,7 @@ def _prepared(code: Implementation) -> Prepared:
     """A kernel or generated code, prepared.
 
     Raises:
-        NoCode: there can be none.
+        NoCode: it cannot be prepared.
     """
     return Prepared(
         code.prepare(), code.kind, code.reason, code.takes_regions, code.may_overwrite, code.may_alias
@@ -169,7 +169,7 @@ def _program(block: Block, seconds: float, reason: str, options: Options) -> Pre
 
 
 def reference_for(view: Op) -> Callable[..., Any]:
-    """An operation's reference; for quantized tensors the one that the specification's rule gives."""
+    """An operation's reference; for quantized tensors, the specification's rule around the reference."""
     if has_quantized_types(view.operation) and not view.takes_stored_values:
         return quantized_reference(view)
     return view.bind()

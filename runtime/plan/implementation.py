@@ -28,28 +28,30 @@ class Cost(Record):
 
 
 class NoCode(Exception):
-    """No code can be generated for an operation; the message says why."""
+    """No code can be generated for an operation, for the reason in the message."""
 
 
 class Implementation:
     """One way to run an operation.
 
-    `choice` and `implementations/` match operations: a function there returns an implementation, or a text
-    that says why it does not serve. Some reasons are found only when code is generated: `key`, `is_quick` and
+    The functions of `choice` and `implementations/` return an implementation of an operation, or a text that
+    says why they have none. Some reasons appear only when code is generated, so `key`, `is_quick` and
     `prepare` may raise NoCode.
 
     Attributes:
-        kind: ``"reference"``, ``"kernel"``, ``"generated"``, or ``"tiered"``, two of these in turn.
+        kind: ``"reference"``, ``"kernel"``, ``"generated"``, or ``"tiered"``, which changes between two of
+            them.
         reason: why it was chosen.
         takes_regions: whether the function takes the operation's regions, by name.
-        may_overwrite: pairs of an operand and a result. Where the operand's array is C-contiguous, writeable,
-            of the result's type and dies with the call, the function is called with ``out``, for each result
-            an array or None. It may leave the array alone. Each element of the operand is read before the
-            result's element at the same position is written. Without pairs it is given no ``out``.
+        may_overwrite: pairs of an operand and a result. The function may write the result into the operand's
+            array if that is C-contiguous, writeable, of the result's type and not used after the call. It
+            then gets the argument ``out``, for each result an array or None, and may ignore it. It reads each
+            element of the operand before it writes the result's element at the same position. Without
+            pairs, it does not get ``out``.
         may_alias: whether results may be views of operands, where the operation allows it (`buffer_uses`).
         compiles_when_called: whether the first call of the function compiles it, for the operands' types.
         pace: the entry of `tiering.cost_model.THRESHOLDS` by which native code replaces a reference.
-        absorbed: another operation whose result it computes as well.
+        absorbed: another operation whose result it also computes.
     """
 
     __slots__ = ()
@@ -70,7 +72,7 @@ class Implementation:
 
     @property
     def scratch_bytes(self) -> int:
-        """Bytes of the memory for arrays that the code of several operations makes inside."""
+        """Bytes of the arrays that code of several operations allocates for intermediate values."""
         return 0
 
     def cost(self) -> Cost:
@@ -78,11 +80,13 @@ class Implementation:
         return Cost()
 
     def enter(self, enclosing: Implementation) -> None:
-        """Called once if this runs within the regions of another implementation."""
+        """Note that this implementation runs within the regions of another one. Called at most once."""
 
     @property
     def key(self) -> Hashable:
-        """Implementations with equal keys share the code that `prepare` makes; None: it is not shared."""
+        """The key of the code from `prepare`, which implementations with equal keys share; None: not
+        shared.
+        """
         return None
 
     @property
@@ -99,7 +103,7 @@ class Implementation:
         raise NotImplementedError
 
     def follow(self, follower: Callable[[Runnable], None]) -> None:
-        """Register a callback, which is called with the native code that replaces `function`."""
+        """Register a callback that gets the native code which replaces `function`."""
 
     def constituents(self) -> tuple[Implementation, ...]:
         """The implementations that this one calls; itself if it calls none."""
@@ -107,7 +111,7 @@ class Implementation:
 
 
 class Prepared(Implementation):
-    """A function that exists already: a reference, or code that was prepared."""
+    """An existing function: a reference, or prepared code."""
 
     __slots__ = ("_function", "_key", "kind", "may_alias", "may_overwrite", "reason", "takes_regions")
 

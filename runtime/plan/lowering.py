@@ -26,19 +26,19 @@ _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while
 """The operations that the executor runs itself."""
 
 _MIN_OVERWRITTEN_BYTES = 1 << 12
-"""Size of arrays from which writing in place saves time."""
+"""Bytes of an array from which writing in place saves time."""
 
 Choose = Callable[[Op, Options], Implementation]
-"""Chooses the implementation of an operation; the view has the options' ordering."""
+"""Chooses the implementation of an operation, whose view has the ordering of the options."""
 
 
 def lower(function: Function, options: Options, choose: Choose = choose) -> Plan:
-    """The plan of a function that calls no other but its callees, whose steps stand in the place of calls.
+    """The plan of a function, with the steps of its callees in place of the calls.
 
     Args:
-        function: result of `nimblehlo.specialize.specialize`.
-        options: says which ways are open.
-        choose: chooses among these ways for each operation, outermost first.
+        function: the result of `nimblehlo.specialize.specialize`.
+        options: those of the Executable.
+        choose: chooses the implementation of each operation, outermost operations first.
     """
     assert function.body is not None
     fuse_operations(function, options)
@@ -57,7 +57,7 @@ class _Slots(dict[Value, int]):
         self.sizes: list[int] = []
 
     def add(self, size: int) -> int:
-        """A new slot for a value of so many bytes."""
+        """A new slot for a value of `size` bytes."""
         self.sizes.append(size)
         return len(self.sizes) - 1
 
@@ -79,9 +79,11 @@ class _Lowering:
         self.ordering = options.ordering
         self.called: dict[str, Plan] = {}
         self.steps: dict[tuple[Any, ...], Step] = {}
-        """Those of references, by the identity of all that they hang on, which the function keeps alive."""
+        """Functions of references by what determines them, compared by identity; the program keeps the
+        objects alive.
+        """
         self.enclosing: list[Implementation] = []
-        """The implementations within whose regions an operation is, outermost first."""
+        """The implementations whose regions contain the operation, outermost first."""
 
     def lower_region(self, region: Region, captures: Sequence[Value]) -> Plan:
         """A plan whose arguments are the block's arguments and then the captured values."""
@@ -112,7 +114,7 @@ class _Lowering:
         return Plan(steps, len(slots.sizes), tuple(arguments), results, constants, slots.sizes)
 
     def lower_call(self, call: Operation, slots: _Slots, constants: dict[int, object]) -> list[Step]:
-        """The callee's steps on slots of its caller, whose `constants` get those of the callee."""
+        """The callee's steps on slots of the caller; the callee's constants are added to `constants`."""
         name = str(call.attributes["callee"])
         plan = self.called.get(name)
         if plan is None:
@@ -128,7 +130,7 @@ class _Lowering:
         return [step.remapped(slot_map) for step in plan.steps]
 
     def lower_operation(self, operation: Operation, slots: dict[Value, int]) -> Step:
-        """The step of one operation; operations that are alike share the function of their reference."""
+        """The step of one operation; equal operations share the function of their reference."""
         types = [value.type for value in (*operation.operands, *operation.results)]
         cache_key = (operation.name, len(operation.operands), id(operation.attributes), *map(id, types))
         cached = self.steps.get(cache_key)
@@ -145,7 +147,7 @@ class _Lowering:
         return step
 
     def lower_epilogue(self, product: Operation, fusion: Operation, slots: _Slots) -> list[Step]:
-        """The step of a product and the fusion that follows on it; two if the fusion has no native code."""
+        """One step for a product and the fusion that uses it; two steps if the fusion has no native code."""
         slots.enter(product.result)
         first, second = self.lower_operation(product, slots), self.lower_operation(fusion, slots)
         if second.implementation.kind not in ("generated", "tiered"):
@@ -167,7 +169,7 @@ class _Lowering:
         ]
 
     def new_step(self, view: Op, slots: dict[Value, int]) -> Step:
-        """The step of an operation that is like no other one."""
+        """The step of an operation that shares no function with others."""
         operation = view.operation
         implementation = self.choose(view, self.options)
         for enclosing in self.enclosing:
@@ -197,7 +199,7 @@ class _Lowering:
     ) -> dict[str, Plan | Sequence[Plan]]:
         """Plans of an operation's regions under their declared names."""
         if isinstance(view, StepFusion):
-            # Its steps are not compiled one by one: it is compiled itself.
+            # A native loop compiles its regions as a whole, not their steps.
             options = replace(self.options, compile="never")
             return {"body": _Lowering(options, self.choose, {}).lower_region(view.body, captures)}
         plans: dict[str, Plan | Sequence[Plan]] = {}
@@ -213,14 +215,14 @@ class _Lowering:
 
 
 def _is_determined_by_types(view: Op) -> bool:
-    """Whether the function of the reference is the same for all operations of its types and attributes."""
+    """Whether the reference is the same function for all operations with these types and attributes."""
     return view.binds_by_types and not has_unknown_sizes(view)
 
 
 def _release(
     steps: list[Step], arguments: Sequence[int], results: Sequence[int], constants: dict[int, object]
 ) -> None:
-    """Let each step release the slots that it uses last."""
+    """Make each step release the slots that no later step uses."""
     alive = {*results, *constants}
     for step in reversed(steps):
         last = {*step.operands, *step.captures, *step.results} - alive
@@ -229,7 +231,7 @@ def _release(
 
 
 def _overwrites(implementation: Implementation, operation: Operation) -> Pairs:
-    """Which operands' memory results may be written to: those of the same type, if large."""
+    """The pairs of `may_overwrite` whose operand and result are large and of the same type."""
     operands, results = operation.operands, operation.results
     pairs = implementation.may_overwrite
     return tuple(

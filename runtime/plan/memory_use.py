@@ -14,19 +14,19 @@ from .plan import Plan, Step, all_steps
 
 
 class Memory(Record):
-    """Bytes that a call takes. Sizes that depend on data count as nothing, nor does what kernels use inside.
-    The arrays of an iteration count where a whole loop is one native function.
+    """Bytes that a call uses. Sizes that depend on data and the scratch memory of kernels do not count.
 
-    Arguments, results and temporaries together, less what is aliased, are what a call holds at its peak.
-    XLA's buffer assignment counts likewise: an array that is gone before a result is made takes no memory
-    beyond that of the result.
+    The arrays of an iteration count if the whole loop is one native function.
+
+    A call holds the sum of arguments, results and temporaries, less aliased, at its peak. As in XLA's buffer
+    assignment, an array that is released before a result is allocated takes no memory beyond the result's.
 
     Attributes:
         arguments: of the inputs.
         results: of the results.
-        temporaries: what all values but arguments and constants hold at their peak beyond the results.
+        temporaries: of all values but arguments and constants, at their peak, less the results.
         constants: of the program's constants.
-        aliased: of the results that stand in the memory of inputs which a call may consume.
+        aliased: of the results that share the memory of inputs which a call may consume.
     """
 
     arguments: int = 0
@@ -40,7 +40,7 @@ class Memory(Record):
         return {name: getattr(self, name) for name in type(self)._fields}
 
     def maximum(self, other: Memory) -> Memory:
-        """The greater figure of each kind."""
+        """The larger figure of each kind."""
         return Memory(*map(max, self.figures().values(), other.figures().values()))
 
 
@@ -50,8 +50,8 @@ def memory_use(plan: Plan, donated: Collection[int] = (), counts_scratch: bool =
     Args:
         plan: the plan of a function.
         donated: numbers of the arguments that a run may consume.
-        counts_scratch: whether to count the memory that native loops use inside, for which their code is
-            generated; otherwise only the values of the plan.
+        counts_scratch: whether to count the scratch memory of native loops, which generates their code;
+            otherwise only the values of the plan count.
     """
     arguments = [_Buffer(0, is_owned=index in donated) for index in range(len(plan.arguments))]
     run = _Run(plan, arguments, counts_scratch)
@@ -72,7 +72,7 @@ def memory_use(plan: Plan, donated: Collection[int] = (), counts_scratch: bool =
 
 
 def _held_bytes(array: Array) -> int:
-    """The memory that an array shows; what it repeats counts once."""
+    """The memory behind an array; broadcast elements count once."""
     sizes = [size for size, stride in zip(array.shape, array.strides, strict=True) if stride]
     return math.prod(sizes) * array.itemsize if array.size else 0
 
@@ -85,7 +85,7 @@ def _all_plans(plan: Plan) -> Iterator[Plan]:
 
 
 class _Buffer:
-    """Memory, and how many slots show it."""
+    """Memory, and the number of slots that refer to it."""
 
     __slots__ = ("bytes", "is_owned", "slots")
 
@@ -100,7 +100,7 @@ class _Run:
 
     Args:
         plan: what is run.
-        arguments: the buffers of its arguments, which count as there from the start.
+        arguments: the buffers of its arguments, which exist from the start.
         counts_scratch: whether to count the memory that steps use inside.
     """
 
@@ -117,7 +117,7 @@ class _Run:
             self._run_step(step)
 
     def peak(self) -> int:
-        """The most that is held at the same time beyond what was there at the start."""
+        """The most bytes at the same time beyond those at the start."""
         live_bytes = peak_bytes = 0
         for bytes, buffer in self.events:
             if buffer is None:
@@ -128,17 +128,17 @@ class _Run:
         return peak_bytes
 
     def bytes_beyond_results(self, aliased: int = 0) -> int:
-        """How much more than its results a run holds at its peak; copies of results count at its end.
+        """The bytes that a run holds at its peak beyond its results; copies of results count at its end.
 
         Args:
-            aliased: bytes of the results that stand in the memory of arguments.
+            aliased: bytes of the results that share the memory of arguments.
         """
         self.events.append((self._copied_bytes(), None))
         result_bytes = sum(self.plan.slot_bytes[slot] for slot in self.plan.results)
         return max(0, self.peak() - (result_bytes - aliased))
 
     def _copied_bytes(self) -> int:
-        """Bytes of the results that are copied at the end, for others refer to their memory, too."""
+        """Bytes of the results that are copied at the end, as something else refers to their memory."""
         arguments = {self.buffers[slot] for slot in self.plan.arguments}
         copied_bytes = 0
         handed_over: set[_Buffer] = set()
@@ -153,7 +153,7 @@ class _Run:
         return copied_bytes
 
     def bytes_of_results_in(self, buffers: Collection[_Buffer]) -> int:
-        """The bytes of the results that stand in given buffers; in each buffer stands one."""
+        """The bytes of the results in the given buffers, one result in each."""
         slots = {
             self.buffers[slot]: slot
             for slot in self.plan.results
@@ -217,7 +217,7 @@ class _Run:
         return _Run(plan, arguments, self.counts_scratch)
 
     def _enter_loop(self, step: Step, index: int, slot: int) -> None:
-        """An initial value that dies here becomes the loop's own; of another one the loop makes a copy."""
+        """The loop takes over an initial value that no later step uses, and copies any other."""
         operand = step.operands[index]
         buffer = self.buffers[operand]
         is_sole_owner = operand in step.releases and buffer.is_owned and buffer.slots == 1
@@ -227,7 +227,7 @@ class _Run:
             self._allocate(slot)
 
     def _source(self, step: Step, index: int) -> int | None:
-        """The operand in whose memory a result stands, or None where it has memory of its own."""
+        """The operand whose memory a result shares; None if the result has its own."""
         result = step.results[index]
         if step.operation in FLAT_VIEWS and index < len(step.operands):
             operand = step.operands[index]

@@ -15,15 +15,16 @@ class Step:
 
     Attributes:
         implementation: what runs.
-        operands, results: slots that it reads and writes.
+        operands, results: the slots that it reads and writes.
         releases: slots whose values are not used after this step.
-        overwrites: those of the implementation's pairs of an operand and a result that it makes use of, where
-            the operand's array is released and nothing else refers to it.
-        control: the operation, where the executor itself runs the regions in the place of `implementation`.
+        overwrites: the pairs of `Implementation.may_overwrite` that the executor uses, if the step releases
+            the operand's array and nothing else refers to it.
+        control: the operation, if the executor runs the regions itself, without `implementation`.
         regions: plans of the operation's regions by name; a list for a variadic region.
-        captures: slots that the regions use beside their own arguments, in the order of the region plans'
-            last arguments.
-        operation, location: what it stands for, for messages.
+        captures: slots that the regions use in addition to their arguments, in the order of the last
+            arguments
+            of the region plans.
+        operation, location: the operation and where it is in the program, for messages.
         types: of the operands and of the results, for `Executable.explain`.
         attributes: those of the operation, for profiles.
     """
@@ -77,7 +78,7 @@ class Step:
         return self.implementation.function
 
     def remapped(self, slot_map: Mapping[int, int]) -> Step:
-        """The step on the slots that `slot_map` has for its own, which are not released yet."""
+        """The step on the slots to which `slot_map` maps its own, without releases."""
         operands, results, captures = [
             tuple([slot_map[slot] for slot in slots]) for slots in (
                 self.operands, self.results, self.captures
@@ -92,7 +93,7 @@ class Step:
         location: object,
         captures: tuple[int, ...] = (),
     ) -> Step:
-        """The step on other slots and for another place, whose slots are not released yet."""
+        """The step on other slots and for another operation, without releases."""
         return Step(
             self.implementation, operands, results, self.operation, location, self.types, self.regions,
             captures, (), self.overwrites, self.control, self.attributes,
@@ -106,15 +107,15 @@ class Step:
 
 
 class Plan:
-    """Steps in order, and where values come from and go to.
+    """Steps in order, with the slots of arguments, results and constants.
 
     Attributes:
-        steps: what to run.
+        steps: the steps to run.
         slot_count: number of slots.
         arguments: slot of each argument.
         results: slot of each result.
-        constants: values that stand in slots from the start.
-        slot_bytes: size of each slot's value; 0 where it is not known before the run.
+        constants: the values of slots from the start.
+        slot_bytes: the bytes of each slot's value; 0 if they are unknown before the run.
     """
 
     __slots__ = ("arguments", "constants", "results", "slot_bytes", "slot_count", "steps")
@@ -137,7 +138,7 @@ class Plan:
 
 
 def all_steps(plan: Plan) -> Iterator[Step]:
-    """The steps of a plan, and of the plans of their regions."""
+    """The steps of a plan and, recursively, of the plans of their regions."""
     for step in plan.steps:
         yield step
         for region in step.regions.values():

@@ -1,8 +1,8 @@
 """The kernels for products: `dot_general`, `dot` and `convolution`.
 
-Products of floats (`float_matmul`) and of narrow numbers (`low_precision_matmul`) are compiled ahead of
-time, and references call them too; as kernels they are told how many threads they may use.
-So do convolutions of floats (`convolution_algorithms`).
+Products of floats (`float_matmul`), products of narrow numbers (`low_precision_matmul`) and convolutions of
+floats (`convolution_algorithms`) are compiled ahead of time. References call them on one thread, and kernels
+on several.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ KernelMatch = Kernel | str
 BatchedShapes = tuple[list[int], list[int]]
 
 _MIN_MULTIPLICATIONS: Final = 1 << 15
-"""Least terms in all for which a kernel is worth its launch."""
+"""Multiplications from which a kernel on threads is worth its launch."""
 _MIN_UNBATCHED_MULTIPLICATIONS: Final = 1 << 18
-"""The same for few products of matrices of floats: the reference does smaller ones on one thread, too."""
+"""Multiplications of float matrices from which threads pay; the reference computes smaller products."""
 _MIN_BATCH: Final = 4
 _MIN_MATRIX_UNIT_OUTPUTS: Final = 16
 """Output features of a group from which on the matrix unit convolves integers."""
@@ -111,7 +111,7 @@ def _integer_matmul(view: Contraction, shapes: BatchedShapes, threads: int | Non
 
 
 def _uses_matrix_unit(lhs: Any, rhs: Any, result: Any, k: int) -> bool:
-    """Whether the processor's matrix unit multiplies such integers, whose sums it keeps modulo 2 ** 32."""
+    """Whether the processor's matrix unit multiplies these integers; its sums are modulo 2 ** 32."""
     from ...kernels.matmul import integer_matmul, low_precision_matmul
 
     if any(dtype.kind not in "iu" for dtype in (lhs, rhs)):
@@ -121,7 +121,7 @@ def _uses_matrix_unit(lhs: Any, rhs: Any, result: Any, k: int) -> bool:
 
 
 def _chained_astype(*types: Any) -> Runnable:
-    """From arrays of the first NumPy type to each other one in turn; nothing where all are the same."""
+    """Conversions of arrays from the first NumPy type to each other type in turn."""
     dtype_chain = [type for previous, type in itertools.pairwise(types) if type != previous]
     if not dtype_chain:
         return lambda array: array
@@ -131,7 +131,7 @@ def _chained_astype(*types: Any) -> Runnable:
 
 
 def _to_result_type(computed: Any, result: Any) -> Runnable:
-    """From computed integers to a result's own type, in which they are rounded."""
+    """The conversion of computed integers to the type of the result."""
     held = carrier(result.element_type)
     to_carrier = _chained_astype(computed, held)
     if held == result.dtype:
@@ -177,7 +177,9 @@ def convolution(view: Convolution, threads: int | None) -> KernelMatch:
 
 
 def _float_convolution(view: Convolution, windows: Sequence[Window], threads: int | None) -> KernelMatch:
-    """Match a float convolution with the reference's kernel, on threads; kernels add scaled elements too."""
+    """Match a float convolution with the reference's kernel, on threads; or with a kernel that scales
+    elements.
+    """
     padding = view.known_padding()
 
     def run(lhs: Array, rhs: Array) -> Array:
@@ -217,7 +219,7 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
 def _depthwise_kernel(
     view: Convolution, windows: Sequence[Window], dtype: DType, threads: int | None
 ) -> Runnable | None:
-    """The kernel that scales elements of this type, where there is one."""
+    """The kernel that scales elements of this type; None if there is none."""
     from ...kernels.convolution import convolution
 
     shapes, axes, numbers = _kernel_geometry(view, windows)
@@ -283,7 +285,7 @@ def _integer_convolution(
 def _integer_convolution_on_matrix_unit(
     view: Convolution, lhs_type: Any, rhs_type: Any, threads: int | None
 ) -> Runnable:
-    """The reference's way of convolving with the unit's products."""
+    """The reference's convolution, with products by the matrix unit."""
     convert_lhs = _chained_astype(view.lhs.dtype, lhs_type)
     convert_rhs = _chained_astype(view.rhs.dtype, rhs_type)
     leave = _to_result_type(np.dtype(np.int32), view.result)

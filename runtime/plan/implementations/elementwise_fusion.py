@@ -66,7 +66,7 @@ def _fuse_nothing(block: Block) -> None:
 
 
 def is_worth_compiling_alone(operation: Operation) -> bool:
-    """Whether native code for one elementwise operation saves more than a call of it costs."""
+    """Whether native code for one elementwise operation saves more time than its call takes."""
     if not is_plain(operation):
         return False
     return native_saving_seconds(operation) >= MIN_SAVED_SECONDS and generates(operation)
@@ -101,9 +101,9 @@ def is_small_step(operation: Operation) -> bool:
 def is_generated(view: Op) -> bool:
     """Whether a loop nest is generated for an operation.
 
-    That is so for a fusion, a gather without long contiguous slices, and an elementwise operation on enough
-    elements. It is not for scalars: the function of a region on scalars may be applied to whole arrays, and
-    native code has one size.
+    It is for a fusion, a gather without long contiguous slices, and an elementwise operation on enough
+    elements. It is not for scalars: the reference of a region on scalars may be applied to arrays, but native
+    code serves one size.
     """
     operation = view.operation
     if isinstance(view, Fusion) or (is_traceable(operation) and not copies_contiguous_rows(operation)):
@@ -190,7 +190,7 @@ class NestCode(NativeCode):
 
     @functools.cached_property
     def nests_and_keys(self) -> tuple[Sequence[Any], Sequence[str]]:
-        """The nests and the keys of their code, made once for equal blocks.
+        """The nests and the keys of their code, which are cached for equal blocks.
 
         Raises:
             NoCode: the block needs too many nests.

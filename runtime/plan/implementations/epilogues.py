@@ -1,8 +1,8 @@
 """A matrix product and the fusion that uses its result, as one step.
 
-What follows is done to each block of the product as soon as that is made, by the same thread: the block lies
-in its cache. That pays for large products with a small contracted size and little to follow: to write them
-takes as long as to compute them.
+A thread applies the fusion to each block of the product while the block is in its cache. That pays for large
+products with a small contracted size and a cheap fusion, since writing such a product takes as long as
+computing it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from ..tiering.cost_model import estimate
 from .elementwise_fusion import NestCode, may_overwrite
 
 _MIN_MULTIPLICATIONS: Final = 1 << 21
-"""Multiplications of a product whose result is written to memory before it is read again."""
+"""Multiplications of a product whose result leaves the cache before it is read again."""
 _MAX_K: Final = 256
-"""Contracted size of a product that takes no longer to compute than to write."""
+"""Contracted size up to which a product is computed in the time of writing it."""
 _MAX_EPILOGUE_SECONDS: Final = 2e-9
-"""Seconds of what follows, for an element: more are worth a loop of their own."""
+"""Seconds of the fusion for an element; a more expensive fusion is a loop of its own."""
 _BLOCK: Final = (256, 1 << 11)
-"""Rows of a block, and bytes of its rows: fewer rows would copy the columns anew too often."""
+"""Rows of a block, and bytes of its rows; with fewer rows, the columns of rhs are packed too often."""
 _MAX_BLOCKS: Final = 96
 
 
 def find_epilogues(block: Block) -> dict[Operation, Operation]:
-    """The fusions of a block that can finish the blocks of a product, and these products."""
+    """The products of a block that can have an epilogue, by the fusion that becomes the epilogue."""
     if not any(map(_is_product, block.operations)):
         return {}
     from ...ops.contraction.float_matmul import have_threads
@@ -47,8 +47,7 @@ def find_epilogues(block: Block) -> dict[Operation, Operation]:
 
 
 def _is_product(operation: Operation) -> bool:
-    """Whether an operation is a product of matrices of a size for which this pays: of several blocks, no more
-    than are worth preparing."""
+    """Whether an operation is a product of matrices for whose size an epilogue pays."""
     if operation.name not in ("stablehlo.dot", "stablehlo.dot_general"):
         return False
     from ...ops.contraction.float_matmul import contracted
@@ -63,20 +62,20 @@ def _is_product(operation: Operation) -> bool:
     k = view.lhs.shape[view.lhs_contracting_dimensions[0]]
     if k > _MAX_K or view.result.size * k <= _MIN_MULTIPLICATIONS:
         return False
-    # A matrix by its own transpose is symmetric, and takes half the time alone.
+    # A matrix times its own transpose is symmetric, and takes half the time without an epilogue.
     is_symmetric = operation.operands[0] is operation.operands[1]
     sizes = zip(view.result.shape, _block(view.result), strict=True)
     return not is_symmetric and 1 < math.prod(-(-size // extent) for size, extent in sizes) <= _MAX_BLOCKS
 
 
 def _block(type: TensorType) -> tuple[int, int]:
-    """The rows and columns of a result's blocks, the last ones apart."""
+    """The rows and columns of a result's blocks; the last blocks may be smaller."""
     rows, columns = type.shape
     return min(rows, _BLOCK[0]), min(columns, _BLOCK[1] // type.dtype.itemsize)
 
 
 def _product_before(operation: Operation, uses: Counter[Value]) -> Operation | None:
-    """The product on which a fusion follows that may write its result where the product stands."""
+    """The product that a fusion uses, if the fusion may write its result into the product's memory."""
     if operation.name != Fusion.name or len(operation.results) != 1:
         return None
     body = operation.regions[0].block
@@ -91,13 +90,13 @@ def _product_before(operation: Operation, uses: Counter[Value]) -> Operation | N
 
 
 class EpilogueFusion(Replaceable):
-    """Both implementations one after the other, and one launch for both once the fusion has native code.
+    """A product and its fusion: two calls, or one launch for both once the fusion has native code.
 
     Args:
-        multiply: of the product.
+        multiply: the implementation of the product.
         product: the product.
-        following: of the fusion, which has native code or gets it.
-        fusion: the fusion; its operands but the product follow the product's.
+        following: the implementation of the fusion, which has native code or gets it.
+        fusion: the fusion; its other operands follow those of the product.
         threads: most threads that they may use; None: all.
     """
 
@@ -121,7 +120,7 @@ class EpilogueFusion(Replaceable):
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The operands of the product and of its epilogue that neither computes."""
+        """The operands of the product, then those of the fusion without the product."""
         before, after = self.fusion.operands[: self.position], self.fusion.operands[self.position + 1 :]
         return (*self.product.operands, *before, *after)
 
@@ -138,7 +137,7 @@ class EpilogueFusion(Replaceable):
         return result
 
     def prepare(self) -> Runnable:
-        """Both by one launch."""
+        """One launch for both."""
         from ...kernels.launch.native import BlockEpilogue
         from ...kernels.matmul.matmul import MatmulWithEpilogue
 

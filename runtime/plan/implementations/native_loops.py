@@ -27,21 +27,22 @@ _MAX_SCALAR_ELEMENTS = 16
 """Arrays have more."""
 
 FIRST_CALL_ITERATIONS, FIRST_CALL_WORK = 1 << 12, 1 << 24
-"""Most steps of the first native call of a loop, and products and bytes of these; later ones do more, up to
-CALL_SECONDS."""
+"""Maximum iterations of the first native call of a loop, and their maximum work (multiplications and bytes);
+later calls do more, up to CALL_SECONDS."""
 CALL_SECONDS = 0.02
-"""About how long one native call lasts: between two of them a signal can stop the loop."""
+"""Seconds of one native call, about; a signal can stop the loop between two calls."""
 
 _MAX_OPTIMIZED_OPERATIONS = 400
-"""Operations of a loop whose short loops LLVM unrolls: without, 1,000 operations compile in 0.7 instead of
-1.0 s on Sapphire Rapids, and run 5 % longer."""
+"""Operations of a loop up to which LLVM unrolls its short inner loops. Without unrolling, 1,000 operations
+compile in 0.7 instead of 1.0 s on Sapphire Rapids, and run 5 % longer."""
 _PLAN_SECONDS = 0.02
-"""How long a loop runs by its plan before it looks whether its native code is there."""
+"""Seconds that a loop runs by its plan between two checks whether its native code is ready."""
 
 _MIN_SHARD_WORK = 1 << 15
 """Minimum work of an iteration of a shard, in multiplications."""
 _MAX_REDUNDANT_WORK = 1.25
-"""How many times the loop's work all parts may have together: what all rows share is computed by each."""
+"""Maximum work of all shards together, as a multiple of the loop's: each shard repeats what all rows
+share."""
 _MULTIPLICATIONS_PER_BYTE = 2
 """Cost of writing a byte of an array, in multiplications."""
 _MULTIPLICATION_SECONDS = 1e-11
@@ -52,8 +53,8 @@ class LoopToCompile(Record):
     """A `while`, or one shard of it, to compile to native code.
 
     Attributes:
-        operation: the loop that is generated.
-        shard: where it is one part, that.
+        operation: the loop to generate.
+        shard: the shard that `operation` is; None: it is the whole loop.
     """
 
     operation: Operation
@@ -61,19 +62,19 @@ class LoopToCompile(Record):
 
     @property
     def count(self) -> int:
-        """How many parts there are."""
+        """The number of shards."""
         return 1 if self.shard is None else self.shard.count
 
     @property
     def captured(self) -> list[Value]:
-        """The values that its regions use from outside: that of a part's first row is the last one."""
+        """The values that its regions capture; the number of a shard's first row is the last one."""
         first = None if self.shard is None else self.shard.first_row
         values = [value for value in captured_values(self.operation.regions) if value is not first]
         return values if first is None else [*values, first]
 
 
 def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
-    """The part of a `while` to compile to native code, or the reason why none is compiled.
+    """What to compile of a `while`, all of it or one shard, or the reason why nothing is compiled.
 
     Args:
         threads: most threads that it may use; None: all.
@@ -94,18 +95,18 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
 
 
 def _sharded(unsharded: LoopToCompile, views: ViewOf, max_shards: int, max_work: int) -> LoopToCompile | None:
-    """One of the parts into which a `while` is cut, as many as its work is worth; None where it is not cut.
+    """A shard of a `while`, whose work determines the number of shards; None if it is not sharded.
 
     Args:
-        max_shards: how many there may be.
-        max_work: products that a step of a part may multiply.
+        max_shards: the maximum number of shards.
+        max_work: the maximum multiplications of matrix products in an iteration of a shard.
     """
     from ...codegen import native_loop
 
     if not native_loop.is_plain_loop(unsharded.operation):
         return None
     if not native_loop.runs_uninterrupted(unsharded.operation):
-        # Only the thread of the call can handle signals.
+        # Signals can only be handled on the thread of the call.
         return None
     work = _iteration_work(unsharded, views)
     shard = loop_shard(unsharded.operation, min(max_shards, work // _MIN_SHARD_WORK))
@@ -118,7 +119,9 @@ def _sharded(unsharded: LoopToCompile, views: ViewOf, max_shards: int, max_work:
 
 
 def _writes_only_own_windows(shard: LoopShard) -> bool:
-    """Whether a part leaves the other parts' windows alone: it copies no array of which they update some."""
+    """Whether a shard writes no window of another shard: it never copies an array of which others update
+    windows.
+    """
     from ...codegen import native_loop
 
     pairs = zip(shard.carried, shard.operation.operands, strict=True)
@@ -135,7 +138,7 @@ def _iteration_work(loop: LoopToCompile, views: ViewOf) -> int:
 
 
 def is_long(view: While) -> bool:
-    """Whether a loop is known to take many steps."""
+    """Whether a loop is known to run long enough to be compiled first."""
     from ...codegen.blocks import count_limit
 
     count = count_limit(view.operation) or 0
@@ -146,7 +149,7 @@ def is_long(view: While) -> bool:
 
 
 def patience(view: While) -> float:
-    """How long a loop's plan may take before a call waits for its native code."""
+    """Seconds that a loop may run by its plan before a call waits for its native code."""
     result_types = [
         value.type
         for region in view.operation.regions
@@ -159,17 +162,17 @@ def patience(view: While) -> float:
 
 
 class NativeLoop(Replaceable):
-    """A a `while` that has no `native_loop_problem`.
+    """A `while` without a `native_loop_problem`.
 
-    It runs its regions' plans until that has taken as long as compiling does, over all calls, and goes on in
-    native code from there; before, where that code is kept on the disk or was compiled beside the calls. Both
-    give the same bits.
+    Its regions run by their plans until that has taken, over all calls, as long as compiling the loop. From
+    that iteration on, it runs in native code. It changes earlier if the code is cached on the disk or was
+    compiled in the background. Both give the same bits.
 
     Args:
         view: the operation.
-        loop: what becomes native code of it.
+        loop: what is compiled of it.
         threads: most threads that it may use; None: all.
-        is_native_at_once: whether to be native from the first iteration on.
+        is_native_at_once: whether it runs in native code from the first iteration on.
     """
 
     def __init__(
@@ -177,7 +180,7 @@ class NativeLoop(Replaceable):
     ) -> None:
         super().__init__()
         self.kind = "kernel" if is_native_at_once else "tiered"
-        reason = "a native loop" if loop.shard is None else f"a native loop in {loop.count} parts"
+        reason = "a native loop" if loop.shard is None else f"a native loop in {loop.count} shards"
         self.reason = reason if is_native_at_once else f"{reason}, once hot"
         self.view, self.loop, self.threads = view, loop, threads
         self.capture_positions = _capture_positions(view, loop)
@@ -191,7 +194,7 @@ class NativeLoop(Replaceable):
         self.is_inner = False
 
     def enter(self, enclosing: Implementation) -> None:
-        """Leave this loop to one around it, which is compiled with it, unless that takes long to be hot."""
+        """Wait longer before compiling this loop: the loop around it is compiled with it when that is hot."""
         if isinstance(enclosing, NativeLoop) and not self.is_inner:
             self.is_inner = True
             self.seconds_left *= cost_model.INNER_LOOP_PATIENCE
@@ -219,7 +222,7 @@ class NativeLoop(Replaceable):
         )
 
     def _compile_early(self) -> None:
-        """Begin to compile beside the calls, if the time has come."""
+        """Begin to compile in the background, if the loop has run for long enough."""
         if self.job is None and self.patience - self.seconds_left > self.early:
             self.job = BACKGROUND.submit(Job(self._compile, is_quick=True))
 
@@ -227,7 +230,7 @@ class NativeLoop(Replaceable):
         self.native = self.prepare()
 
     def _run_plans(self, values: Sequence[Any], cond: Any, body: Any) -> tuple[Sequence[Any], bool]:
-        """Steps by the regions' plans while time is left; the values, and whether the loop has ended."""
+        """Iterate by the regions' plans while `seconds_left`; the values, and whether the loop has ended."""
         while self.seconds_left > 0 and self.native is None:
             budget = min(self.seconds_left, self.seconds_to_cache_lookup, _PLAN_SECONDS)
             start = perf_counter()
@@ -257,7 +260,7 @@ class NativeLoop(Replaceable):
         return workspaces + (loop.count - 1) * self._copied_bytes()
 
     def _copied_bytes(self) -> int:
-        """Bytes of the carried values of which each part but the first has a copy of its own."""
+        """Bytes of the carried values of which each shard but the first has its own copy."""
         shard = self.loop.shard
         if shard is None:
             return 0
@@ -270,7 +273,7 @@ class NativeLoop(Replaceable):
 
     @functools.cached_property
     def key(self) -> str:
-        """Of the native code: equal loops share it."""
+        """The key of the native code, which equal loops share."""
         from ...codegen.description import operation_description
         from ...codegen.llvm.machine import key_of
 
@@ -306,7 +309,7 @@ class NativeLoop(Replaceable):
         )
 
     def _shard_layout(self, views: ViewOf) -> LoopShards | None:
-        """How the memory of parts lies, where the loop is cut into some."""
+        """The memory of the shards; None if the loop is not sharded."""
         from ...kernels.launch.native_loop import LoopShards
 
         loop, shard = self.loop, self.loop.shard
@@ -323,14 +326,14 @@ class NativeLoop(Replaceable):
 
 
 def _shard_stride(kind: CarriedSharding, type: Any) -> int | None:
-    """The bytes between the memory of parts, whose carried value has that type; None: each has its own."""
+    """Bytes between the rows of a carried value of that type; 0: shards share it; None: each has a copy."""
     if kind is CarriedSharding.ROWS:
         return int(type.size * type.dtype.itemsize)
     return 0 if kind is CarriedSharding.WINDOWS else None
 
 
 def _capture_positions(view: While, loop: LoopToCompile) -> list[int] | None:
-    """Which of the values that a loop captures a part's native code uses; None where it is the whole loop."""
+    """The positions of the captured values that a shard's native code uses; None for a whole loop."""
     if loop.shard is None:
         return None
     captured = captured_values(view.operation.regions)
@@ -338,7 +341,7 @@ def _capture_positions(view: While, loop: LoopToCompile) -> list[int] | None:
 
 
 def _unchanged(view: While) -> tuple[bool, ...]:
-    """For each carried value whether the body hands on what it got."""
+    """For each carried value, whether the body returns it unchanged."""
     body = view.body.block
     carried_values: Sequence[Value] = body.terminator.operands
     return tuple([value is argument for value, argument in zip(carried_values, body.arguments, strict=True)])

@@ -31,10 +31,10 @@ from ..implementation import NoCode
 MAX_NESTS = 16
 
 _Element = tuple[Value, tuple[AffineExpr, ...]]
-"""An element of a value, by its places."""
+"""An element of a value, with its coordinates as affine expressions of the loop indices."""
 
 _NARROW = 1 << 31
-"""Elements of an array from which on places in it do not fit 32 bits."""
+"""Elements of an array from which offsets do not fit 32 bits."""
 
 
 def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
@@ -47,7 +47,7 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
         box: which of the results' elements; None: all.
 
     Raises:
-        NoCode: it would take too many nests, elements are chosen by more than one loop, or the results have
+        NoCode: there would be too many nests, an index depends on more than one loop, or the results have
             several shapes.
     """
     results = block.terminator.operands
@@ -74,7 +74,7 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
 
 
 class _BoxNest:
-    """Makes the nest of one box of the results' elements."""
+    """Builds the nest of one box of the results' elements."""
 
     def __init__(self, block: Block, box: Box) -> None:
         self.box = box
@@ -99,7 +99,7 @@ class _BoxNest:
         )
 
     def node_of(self, value: Value, coordinates: tuple[AffineExpr, ...]) -> int:
-        """The node of an element; enters it and all that it needs."""
+        """The node of an element; adds it and the nodes on which it depends."""
         pending = [(value, coordinates)]
         while pending:
             point = pending[-1]
@@ -114,7 +114,7 @@ class _BoxNest:
         return self.node_ids[value, coordinates]
 
     def operands(self, point: _Element) -> list[_Element]:
-        """The elements that an element is made from."""
+        """The elements from which an element is computed."""
         value, coordinates = point
         owner = value.owner
         if value in self.arguments or not isinstance(owner, Operation):
@@ -171,7 +171,7 @@ class _BoxNest:
         return self.node(Gather(access, tuple(dynamic_indices), tensor_type(array).size < _NARROW))
 
     def constant_index(self, number: int, largest: int) -> AffineExpr | None:
-        """An index that counts, or never changes, and always lies within a dimension; None for others."""
+        """An index that is affine or constant, and always within its dimension; None for any other index."""
         node = self.nodes[number]
         loops = len(self.box)
         if isinstance(node, Constant):
@@ -189,13 +189,13 @@ class _BoxNest:
         return len(self.nodes) - 1
 
     def add_access(self, array: int, value: Value, coordinates: Sequence[AffineExpr]) -> int:
-        """A place in an array that lies in row-major order."""
+        """An access to an element of an array in row-major order."""
         expr = row_major_offset(tensor_type(value).shape, coordinates, len(self.box))
         self.accesses.append(Access(array, plain_element_type(value), self.relative_to_box(expr)))
         return len(self.accesses) - 1
 
     def relative_to_box(self, expr: AffineExpr) -> AffineExpr:
-        """A place with the loops counted from the box's corner."""
+        """An expression whose loop indices count from the first corner of the box."""
         offset = expr.offset
         for stride, (first, _) in zip(expr.strides, self.box, strict=True):
             offset += stride * first
@@ -203,7 +203,7 @@ class _BoxNest:
 
 
 def _only_element(constant: Operation) -> np.generic:
-    """The element of a constant that has one, or one many times."""
+    """The element of a constant of equal elements."""
     value = constant.attributes["value"]
     assert isinstance(value, DenseElementsAttribute)
     element: np.generic = value.array[(0,) * value.array.ndim]

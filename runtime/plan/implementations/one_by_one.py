@@ -18,7 +18,7 @@ EXACT_UFUNCS: Final = frozenset({
     np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.sqrt, np.rint, np.floor,
     np.ceil, np.minimum, np.maximum, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert,
 })  # fmt: skip
-"""Ufuncs whose results do not depend on the address of `out`; for others NumPy may choose another loop."""
+"""Ufuncs whose results do not depend on the address of `out`, by which NumPy chooses a loop for others."""
 
 
 def one_by_one(block: Block, reference_for: Callable[[Op], Runnable]) -> Prepared:
@@ -38,12 +38,12 @@ def one_by_one(block: Block, reference_for: Callable[[Op], Runnable]) -> Prepare
 def run_one_by_one(block: Block, reference_for: Callable[[Op], Runnable]) -> Runnable:
     """A function that runs the references of a block's operations one after the other.
 
-    It is built at its first call, which never comes if native code is ready before. It takes `out`, for each
-    result None or an operand of its type that may be overwritten.
+    It is built at its first call, which never happens if native code is ready earlier. Its argument `out`
+    has, for each result, None or an operand of its type that may be overwritten.
 
     Args:
-        block: of operations with one result, of which reductions alone have a region.
-        reference_for: gives the function for an operation's view.
+        block: its operations have one result each; only reductions have a region.
+        reference_for: returns the function for the view of an operation.
     """
     created = functools.cache(lambda: _build_runner(block, reference_for))
     return lambda *operands, out=(): created()(*operands, out=out)
@@ -96,8 +96,8 @@ class _Targets:
     """Which steps may write their results to operands of the block.
 
     Args:
-        steps: of each its function, the slots of its operands, and the operation; the slots of their results
-            follow on the arguments'.
+        steps: the function, the slots of the operands and the operation of each; the slots of the results
+            follow those of the arguments.
         arguments: the number of the block's arguments, which have the first slots.
         results: slots of the block's results.
     """
@@ -106,7 +106,7 @@ class _Targets:
         last_read = dict.fromkeys(results, len(steps))
         for number in reversed(range(len(steps))):
             function, operands, _ = steps[number]
-            # What a function returns that is no ufunc may be a view of its operands.
+            # A function that is no ufunc may return a view of its operands.
             is_new = isinstance(function, np.ufunc)
             last = number if is_new else max(number, last_read.get(arguments + number, number))
             for slot in operands:
@@ -119,7 +119,7 @@ class _Targets:
         }
 
     def __call__(self, operands: Sequence[Any], out: Sequence[Any]) -> Mapping[int, Any]:
-        """By the number of a step the array that it writes to, which nothing reads afterwards."""
+        """For each step that writes to an operand, the operand's array, which no later step reads."""
         targets: dict[int, Any] = {}
         for index, step_number in self._writers.items():
             array = out[index]
@@ -133,7 +133,7 @@ class _Targets:
 
 
 def _reference_of(operation: Operation, reference_for: Callable[[Op], Runnable]) -> Runnable:
-    """An operation's reference; that of a reduction is given its body."""
+    """An operation's reference; the reference of a reduction gets the reduction's body."""
     view = view_of(operation)
     if not operation.regions:
         return reference_for(view)

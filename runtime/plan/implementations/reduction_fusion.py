@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...codegen.reductions.reduction_tiling import ReductionTilePlan
 
 MAX_CACHED = 64
-"""Fusions whose code is cached; the layers of a program have equal fusions."""
+"""Number of fusions whose code is cached: the layers of a model have equal fusions."""
 
 
 def has_row_tiling(block: Block) -> bool:
@@ -25,7 +25,7 @@ def has_row_tiling(block: Block) -> bool:
 
 
 def has_reduction_tiling(block: Block) -> bool:
-    """Whether native code can be generated for a block of reductions and what makes their operands."""
+    """Whether native code can be generated for a block of reductions and the operations on their operands."""
     from ...codegen.reductions.reduction_tiling import plan_reduction_tiling
 
     return plan_reduction_tiling(block, view_of) is not None
@@ -45,7 +45,7 @@ class _Shared:
 
     @functools.cached_property
     def key(self) -> str:
-        """Of the code."""
+        """The key of the code."""
         from ...codegen.llvm.machine import key_of
 
         assert self.lowered is not None
@@ -56,12 +56,14 @@ class LoopCode(NativeCode):
     """The native code of a fusion."""
 
     def lower(self) -> LoweredKernel | None:
-        """The code before it is compiled; None where there is none."""
+        """The code before it is compiled; None if there is none."""
         raise NotImplementedError
 
     @functools.cached_property
     def _shared(self) -> _Shared:
-        """The code shared with equal blocks; texts are compared only if their structural keys differ."""
+        """The code shared with equal blocks; their texts are only compared if their structural keys
+        differ.
+        """
         identity, referenced = structural_key(self.block)
         cached = _by_structural_key.get((type(self).__name__, identity))
         if cached is None:
@@ -125,7 +127,7 @@ class RowCode(LoopCode):
 
 
 class ReductionCode(LoopCode):
-    """The code of a fusion of reductions and what makes their operands."""
+    """The code of a fusion of reductions and the operations on their operands."""
 
     def lower(self) -> LoweredKernel:
         from ...codegen.reductions.reduction_tiling import plan_reduction_tiling
@@ -147,7 +149,7 @@ def lower_reductions(
     Args:
         seconds: about how long one thread takes.
         accumulate: see `accumulator_types`.
-        passed: the values from outside that are arguments of the bodies.
+        passed: the captured values that are arguments of the bodies.
     """
     from ...codegen.reductions.iteration_space import accumulator_types
     from ...codegen.reductions.reduction_tiling import reductions_of

@@ -1,6 +1,6 @@
-"""Native loops of operations with regions, around native functions of the regions.
+"""The base of native loops for operations with regions, such as sorts and scatters with any body.
 
-`RegionCode` is what all of them share; `region_kernels` has a class for each operation.
+`region_kernels` has a class for each operation.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from ...ops.reduction.vectorize_region import Body
 
 MAX_SMALL_ELEMENTS = 1 << 15
-"""Elements of an operand that native loops read in less time than it takes to call a hand-written kernel."""
+"""Elements that a native loop reads in the time of a call of a hand-written kernel."""
 
 
 class RegionCode(NativeCode):
-    """The native code of an operation with regions: what it takes to make it, and the function.
+    """The native code of an operation with regions: its costs and its function.
 
     Args:
         view: the operation.
         threads: most threads that it may use; None: all.
     """
 
-    most_small_calls = 1 << 16
-    """How often native loops apply regions in less time than it takes to call a hand-written kernel."""
+    max_small_calls = 1 << 16
+    """Applications of a region in the time of a call of a hand-written kernel."""
     applies_per_element = False
-    """Whether the reference applies even elementwise regions to one element after the other."""
+    """Whether the reference applies elementwise regions, too, to one element at a time."""
 
     def __init__(self, view: Any, threads: int | None) -> None:
         self.view = view
@@ -55,11 +55,11 @@ class RegionCode(NativeCode):
         self.reason = f"one loop around {names_of(view.operation.regions[0].block)}"
 
     def problem(self) -> str | None:
-        """Why there are no native loops, as far as that is found without loading what generates them."""
+        """Why there is no native loop, as far as that is known without loading the code generator."""
         raise NotImplementedError
 
     def loop_problem(self) -> str | None:
-        """Why there are none otherwise; None where there are."""
+        """Any other reason why there is no native loop; None if there is one."""
         from ...codegen.regions.region_function import region_problem
 
         for region in self.view.operation.regions:
@@ -73,15 +73,15 @@ class RegionCode(NativeCode):
         raise NotImplementedError
 
     def operations_on_elements(self) -> float:
-        """How many times the reference applies the regions to an element, about."""
+        """About how many times the reference applies the regions to an element."""
         raise NotImplementedError
 
     def passes(self) -> float:
-        """In how many passes over arrays it does so."""
+        """The number of passes over arrays in which the reference applies the regions."""
         raise NotImplementedError
 
     def gather_seconds(self) -> float:
-        """How long the reference takes to bring elements together, beside applying the regions."""
+        """Seconds in which the reference gathers the elements to which it applies the regions."""
         return 0.0
 
     def native_calls(self) -> float:
@@ -90,12 +90,12 @@ class RegionCode(NativeCode):
 
     @property
     def operands(self) -> list[TensorType]:
-        """The types of what the native code takes, values from outside apart."""
+        """The types of the native code's operands, without captured values."""
         return [value.type for value in self.view.operation.operands]
 
     @property
     def results(self) -> list[TensorType]:
-        """The types of what it gives."""
+        """The types of the native code's results."""
         return [value.type for value in self.view.operation.results]
 
     @property
@@ -103,7 +103,7 @@ class RegionCode(NativeCode):
         """Whether a hand-written kernel, made for many elements, would spend its time on being called."""
         operation = self.view.operation
         sizes = [tensor(value.type).size for value in (*operation.operands, *operation.results)]
-        return max(sizes) <= MAX_SMALL_ELEMENTS and self.native_calls() <= self.most_small_calls
+        return max(sizes) <= MAX_SMALL_ELEMENTS and self.native_calls() <= self.max_small_calls
 
     def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
         """A function of the operation's operands and values from outside, by one of the code's."""

@@ -1,4 +1,4 @@
-"""How each operation becomes native loops whose regions are no known form, or whose operands are small."""
+"""Native loops for operations whose regions no hand-written kernel serves, or whose operands are small."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def region_code(view: Op, threads: int | None, has_kernel: bool) -> RegionCode |
 
 
 def has_few_updates(view: Op) -> bool:
-    """Whether loops are generated for a scatter, whatever its body."""
+    """Whether a loop is generated for a scatter with any body, as it has few updates."""
     return _ScatterCode(cast("Scatter", view), None).is_small
 
 
@@ -71,7 +71,7 @@ class _ReduceCode(RegionCode):
 
     @functools.cached_property
     def layout(self) -> Layout:
-        """How the inputs are seen as [outer, n, inner]."""
+        """The layout of the inputs as [outer, n, inner]."""
         return layout(self.view.inputs[0].shape, self.view.dimensions)
 
     @property
@@ -126,7 +126,7 @@ class _ReduceCode(RegionCode):
 
 
 class _PositionCode(_ReduceCode):
-    """`reduce` of values and their positions, which are no operand."""
+    """`reduce` of values and their positions, which are computed instead of read."""
 
     def __init__(self, view: ArgReduce, threads: int | None) -> None:
         super().__init__(view.reduction, threads)
@@ -211,11 +211,11 @@ class _ScatterCode(RegionCode):
 
 
 _MIN_CHUNK = 1 << 12
-"""Elements that are worth a part of their own where they are sorted."""
+"""Minimum number of elements that a task sorts."""
 _MAX_TASKS = 8
-"""Parts of the destinations, or of what is sorted, at most."""
+"""Maximum number of tasks that share the destinations, or the slices to sort."""
 _DESTINATION_SECONDS = 6e-8
-"""Seconds in which the reference finds an update's destination, and its place among those of it."""
+"""Seconds in which the reference finds an update's destination and its order among the updates of that."""
 
 
 class _SortCode(RegionCode):
@@ -223,11 +223,11 @@ class _SortCode(RegionCode):
 
     view: Sort
 
-    most_small_calls = 1 << 13
+    max_small_calls = 1 << 13
 
     def problem(self) -> str | None:
         if self.view.keys is not None and not (self.is_small and self.view.follows_comparator):
-            return "its keys are known"
+            return "a kernel sorts by these keys"
         return None if 1 < self.count < 1 << 31 else "there is nothing to sort"
 
     @property
@@ -270,7 +270,7 @@ class _SortCode(RegionCode):
         )
 
     def operations_on_elements(self) -> float:
-        # Each probe takes elements by index, and a dozen operations on arrays.
+        # Each probe gathers elements, and takes about a dozen operations on arrays.
         return self.native_calls() * _OPERATIONS_PER_PROBE
 
     def passes(self) -> float:
@@ -296,7 +296,7 @@ class _SortCode(RegionCode):
 
 
 _OPERATIONS_PER_PROBE = 12
-"""As many operations on arrays as a step of a binary search is in the reference."""
+"""Operations on arrays of a step of the reference's binary search."""
 
 
 class _ScanCode(RegionCode):

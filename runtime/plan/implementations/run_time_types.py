@@ -1,4 +1,4 @@
-"""Operations some of whose sizes are known at run time only."""
+"""Operations with sizes that are unknown before the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...ops.framework.verify import verify_inferred, view_of
 from ...types import TensorType, Type
 
 MAX_BINDINGS = 64
-"""How many combinations of operand sizes a step remembers as judged."""
+"""Combinations of operand sizes whose verification a step caches."""
 
 
 def has_unknown_sizes(view: Op) -> bool:
@@ -25,11 +25,11 @@ def has_unknown_sizes(view: Op) -> bool:
 
 
 class RunTimeTyped:
-    """The reference of an operation, its constraints judged for the sizes that its operands turn out to have.
+    """The reference of an operation, which first verifies its constraints for the sizes of the operands.
 
     Args:
         view: the operation.
-        bind: gives the function to call for a view whose sizes are known.
+        bind: returns the function to call for a view with known sizes.
     """
 
     __slots__ = ("bind", "bound", "operation", "ordering")
@@ -50,7 +50,7 @@ class RunTimeTyped:
         return function(*operands, **regions)
 
     def verified_view(self, operands: Sequence[Any]) -> Op:
-        """The operation's view with sizes known.
+        """The operation's view with known sizes.
 
         Raises:
             ExecutionError: a constraint does not hold; the specification leaves the behaviour undefined.

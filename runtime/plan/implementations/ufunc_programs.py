@@ -32,16 +32,16 @@ COLUMNS_PER_PASS: Final = 1024
 """Columns of a block in programs without reductions."""
 
 MIN_COLUMNS: Final = 64
-"""Columns below which calling NumPy's loops takes longer than the loops."""
+"""Columns below which calling a loop of NumPy takes longer than the loop."""
 
 _SHARE = 0.3
-"""A program's share of the time that references take on whole arrays, on one thread."""
+"""The time of a program on one thread, as a fraction of the references' time on whole arrays."""
 
 _ALIGNMENT = 64
 
 
 def row_program(block: Block, threads: int | None, reference_seconds: float) -> Prepared | None:
-    """The program of a fusion, or None if it has none. Equal fusions have equal keys.
+    """The program of a fusion, or None if it has none; equal fusions have equal keys.
 
     Args:
         block: the body of the fusion.
@@ -111,7 +111,7 @@ def recorded_program(block: Block) -> tuple[RowRecorder, int] | None:
 def _row_tiling(block: Block) -> RowTilePlan | None:
     """The rows and columns of a fusion's iteration space, or None if it has none."""
     names = {operation.name for operation in block.operations}
-    # SciPy's loops may warn and raise, for which other threads have no place; and importing it takes long.
+    # Loops of SciPy may warn and raise, which other threads cannot; and importing SciPy takes long.
     if names & SCIPY_OPERATIONS:
         return None
     if "stablehlo.reduce" in names:
@@ -132,11 +132,10 @@ def _is_elementwise(operation: Operation) -> bool:
 
 
 def _allocate_scratch(recorder: RowRecorder, columns_per_pass: int) -> None:
-    """Give the values that pass between instructions their places: those that are not used any more make room
-    for others.
+    """Assign scratch memory to the values that pass between instructions; unused values free theirs.
 
     Raises:
-        Untraceable: there is not enough room.
+        Untraceable: the scratch memory is too small.
     """
     uses = [
         dict.fromkeys((*instruction.operands, instruction.result)) for instruction in recorder.instructions
@@ -163,13 +162,15 @@ def _allocate_scratch(recorder: RowRecorder, columns_per_pass: int) -> None:
 
 
 def scratch_bytes(value: RowValue, columns_per_pass: int) -> int:
-    """The bytes of a value in whole cache lines, and a cache line for the totals of a reduction tree."""
+    """The bytes of a value, rounded up to cache lines, and a cache line for the totals of a reduction
+    tree.
+    """
     count = columns_per_pass if value.varies_by_column else 1
     return (-(-count * value.item_bytes // _ALIGNMENT) + 1) * _ALIGNMENT
 
 
 def _kernel_args(recorder: RowRecorder, columns_per_pass: int, work_items_per_task: int) -> tuple[int, ...]:
-    """The program as words: see `kernels/launch/ufunc_program.h`."""
+    """The program as arguments of the interpreter: see `kernels/launch/ufunc_program.h`."""
     tiling, rank = recorder.tiling, recorder.tiling.row_rank
     kernel_args = [tiling.rows, tiling.columns, columns_per_pass, work_items_per_task]
     kernel_args += [rank, len(recorder.values), len(recorder.instructions), *tiling.shape[:rank]]

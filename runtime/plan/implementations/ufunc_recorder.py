@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...ops.reduction.reduce import Reduce
 
 MAX_OPERANDS = 3
-"""Of an instruction."""
+"""The kinds of an instruction."""
 
 _SAME_ELEMENTS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
 _EXTREMES = {"maximum": (kinds.MAXIMUM, np.maximum, -np.inf), "minimum": (kinds.MINIMUM, np.minimum, np.inf)}
@@ -36,7 +36,7 @@ class RowValue:
         source: the number of its array, `SCRATCH` or `CONSTANT`.
         offset_or_bits: its offset in bytes, or a constant's bits.
         item_bytes: bytes of an element.
-        varies_by_column: whether it differs from column to column.
+        varies_by_column: whether its elements differ between columns.
         column_stride, row_strides: in bytes.
     """
 
@@ -55,10 +55,10 @@ class RowInstruction(NamedTuple):
     """An instruction of a program.
 
     Attributes:
-        kind: what is done with the loop.
-        loop: its address, and that of its data.
-        is_per_column: whether it is done for all columns, or once a row.
-        operands, result: numbers of values.
+        kind: whether the loop maps elements or reduces a row, and how.
+        loop: the addresses of the loop and of its data.
+        is_per_column: whether it runs over all columns, or once a row.
+        operands, result: the numbers of the values.
     """
 
     kind: int
@@ -69,14 +69,14 @@ class RowInstruction(NamedTuple):
 
 
 class RowRecorder:
-    """Takes down a block; a `Recorder`.
+    """Records a block as instructions; a `Recorder`.
 
     Attributes:
         values, instructions: of the program.
         reduces: whether it reduces rows.
 
     Raises:
-        Untraceable: the block does something else than loops over elements and reductions of rows.
+        Untraceable: the block does something other than loops over elements and reductions of rows.
     """
 
     def __init__(self, block: Block, tiling: RowTilePlan) -> None:
@@ -156,7 +156,7 @@ class RowRecorder:
         return self._add(value_number)
 
     def _set_address(self, value_number: RowValue, value: Value) -> None:
-        """Let a value be where an array's elements are."""
+        """Set the address of a value to that of an array's elements."""
         stride = self.tiling.column_stride(value)
         if stride is None:
             raise Untraceable("has columns that are not at one distance")
@@ -202,7 +202,7 @@ class RowRecorder:
         return trace(reducer.ufunc, (init_value, reduced))
 
     def _extreme(self, name: str, operand: Traced, init_value: Traced) -> Traced:
-        """The largest or least float of each row, where the init value changes nothing."""
+        """The maximum or minimum float of each row, where the init value is the identity."""
         kind, function, identity = _EXTREMES[name]
         initial = self.values[init_value.number]
         if initial.source != kinds.CONSTANT or initial.offset_or_bits != _bits(operand.dtype.type(identity)):
@@ -218,7 +218,7 @@ class RowRecorder:
         return Traced(self, value_number, operand.dtype)
 
     def _write(self, number: int, result: Value) -> None:
-        """Let a result stand in its array."""
+        """Write a result to its array."""
         traced, dtype = self._traced[result], tensor_type(result).dtype
         value = self.values[traced.number]
         if value.source == kinds.SCRATCH and value.varies_by_column == self.tiling.varies_along_columns(
@@ -243,14 +243,14 @@ def _exact_loops() -> frozenset[tuple[int, int]]:
 
 
 def _is_exact(instruction: RowInstruction) -> bool:
-    """Whether a loop over elements gives the same bits where it writes to the elements that it reads."""
+    """Whether a loop over elements gives the same bits in place."""
     return instruction.kind == kinds.APPLY and (
         instruction.loop in _exact_loops() or kinds.is_own_loop(instruction.loop[0])
     )
 
 
 def _bits(value: Any) -> int:
-    """The bits of a scalar of NumPy's as a word."""
+    """The bits of a scalar of NumPy as an integer."""
     if value.dtype.itemsize > 8:
         raise Untraceable("has large elements")
     return int.from_bytes(value.tobytes().ljust(8, b"\0"), "little", signed=True)

@@ -1,6 +1,6 @@
-"""Traces a function on NumPy arrays as a list of ufunc loops, by calling it on arrays that record calls.
+"""Traces a NumPy function as a list of ufunc loops, by calling it on stand-ins for arrays.
 
-This serves functions that are made of ufuncs, `numpy.where`, `astype` and `view`, and look at no values.
+This works for functions of ufuncs, `numpy.where`, `astype` and `view` that do not branch on values.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from ...types import DType
 
 
 class Untraceable(Exception):
-    """A function does something that is no loop over elements."""
+    """A function does something other than loops over elements."""
 
 
 class Recorder(Protocol):
-    """Takes down what a function does. A number stands for a value."""
+    """Records the loops of a function; values have numbers."""
 
     def constant(self, value: Any) -> int:
-        """The same value everywhere: a scalar of NumPy's."""
+        """The number of a scalar of NumPy."""
 
     def apply(self, loop: tuple[int, int], operands: tuple[int, ...], result: DType) -> int:
-        """The result of a loop, given by its address and that of its data."""
+        """The number of the result of a loop, which its address and that of its data identify."""
 
 
 class Traced(NDArrayOperatorsMixin):
-    """Stands for an array.
+    """Stands in for an array.
 
     Attributes:
-        recorder: where it is computed.
-        number: the recorder's number of it.
+        recorder: records the loop that computes it.
+        number: its number in the recorder.
         dtype: its NumPy type.
     """
 
@@ -90,7 +90,7 @@ class Traced(NDArrayOperatorsMixin):
 def _trace_ufunc(
     recorder: Recorder, function: np.ufunc, inputs: tuple[Any, ...], computed_dtype: Any
 ) -> Traced:
-    """A ufunc by its loop; `computed_dtype` is the type that it is told to compute in, or None."""
+    """A ufunc by its loop; `computed_dtype` is the type that its argument `dtype` requests, or None."""
     from ...kernels.launch.ufunc_program import loop_of
 
     input_types: list[Any] = [
@@ -136,17 +136,17 @@ def _as_traced(recorder: Recorder, value: Any, dtype: DType) -> Traced:
 
 
 def trace(function: Callable[..., Any], operands: tuple[Traced, ...]) -> Traced:
-    """Take note of what a function does with these operands.
+    """Record the loops of a function of these operands.
 
     Raises:
-        Untraceable: it does something else than loops over elements.
+        Untraceable: it does something other than loops over elements.
     """
     try:
         result = function(*operands)
     except Untraceable:
         raise
     except Exception as error:
-        # No array stood here: the reference runs instead on one, and tells what is wrong if anything is.
+        # The function may only fail on stand-ins. The reference then runs on arrays, and raises real errors.
         raise Untraceable(str(error)) from error
     if not isinstance(result, Traced):
         raise Untraceable("has no such result")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def window_code(view: ReduceWindow | SelectAndScatter, threads: int | None) -> RegionCode:
-    """The native loops of an operation with windows and with elements."""
+    """The native loop of an operation with windows that has elements."""
     if view.name == "stablehlo.select_and_scatter":
         return _SelectAndScatterCode(view, threads)
     is_cumulative = cast("ReduceWindow", view).scan_layout is not None
@@ -31,7 +31,7 @@ class _WindowOperationCode(RegionCode):
     view: ReduceWindow | SelectAndScatter
 
     def order_problem(self, accumulate: str) -> str | None:
-        """Why the windows are not reduced from the left in the results' types, or None where they are."""
+        """Why the windows are not reduced from the left in the results' types; None if they are."""
         tree = self.view.ordering.reduction_tree
         if tree != "blocked":
             return f"no native loops for the tree {tree!r}"
@@ -78,9 +78,9 @@ class _ReduceWindowCode(_WindowOperationCode):
 
 
 class _CumulativeCode(_ReduceWindowCode):
-    """`reduce_window` whose windows hold all elements up to theirs."""
+    """`reduce_window` whose windows end at their element and contain all elements before it."""
 
-    most_small_calls = 1 << 13
+    max_small_calls = 1 << 13
 
     @functools.cached_property
     def layout(self) -> ScanLayout:

@@ -17,22 +17,22 @@ from contextlib import contextmanager
 from ...float_errors import without_warnings
 
 _SWITCH_SECONDS = 2e-4
-"""How long Python's lock stays with the thread of jobs while callers want it. By default it is 25 times as
-long, and a call that gives the lock away with each step would wait for it each time."""
+"""Seconds that the background thread may hold Python's lock while callers wait for it. Python's default is 25
+times as long, and a call that releases the lock in each step would wait that long in each."""
 
 _HALF_A_MICROSECOND = 5e-7
-"""Python keeps the interval in whole microseconds and cuts off what is left of one, which a number that it
-has returned may fall short of by a rounding error."""
+"""Added to an interval before Python truncates it to whole microseconds: an interval that Python returned may
+be too small by a rounding error."""
 
 _MODULES_WITH_FORK_HOOKS = ("concurrent.futures.thread", "logging", "nimblehlo.codegen.llvm.machine")
 
 
 class Job:
-    """Something to do once.
+    """An action to run once.
 
     Args:
-        action: what; it keeps its result itself. Where it raises, nothing has come of it, and that is logged.
-        is_quick: whether it goes before those that take seconds.
+        action: stores its result itself. An exception that it raises is logged.
+        is_quick: whether it precedes the jobs that take seconds.
     """
 
     __slots__ = ("action", "ended", "is_quick")
@@ -43,18 +43,18 @@ class Job:
         self.ended = False
 
     def run(self) -> None:
-        """Do it."""
+        """Run the action."""
         try:
             without_warnings(self.action)
         except Exception as error:
-            # Whoever asks for compilation at once has it raised.
+            # `Options(compile="eager")` prepares code without a job and raises.
             _warn(error)
         finally:
             self.ended = True
 
 
 def _warn(error: Exception) -> None:
-    """Log why a job has failed."""
+    """Log why a job failed."""
     import logging
 
     reason = "compiling failed, and the reference goes on serving: %s: %s"
@@ -62,7 +62,7 @@ def _warn(error: Exception) -> None:
 
 
 class Background:
-    """Jobs in their order, quick ones first, and the thread that does them."""
+    """A queue of jobs, quick ones first, and the thread that runs them."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -74,7 +74,7 @@ class Background:
         self.is_ready_for_forks = False
 
     def submit(self, job: Job) -> Job:
-        """Enter a job; returns it."""
+        """Add a job to the queue, and return it."""
         self.prepare_for_forks()
         with self.changed:
             self.waiting.append(job)
@@ -84,7 +84,7 @@ class Background:
         return job
 
     def finish(self, job: Job) -> None:
-        """Wait for a job; one that has not begun is done by the caller."""
+        """Wait for a job; the caller runs it if the thread has not begun it."""
         with self.changed:
             if job in self.waiting:
                 self.waiting.remove(job)
@@ -96,18 +96,18 @@ class Background:
         try:
             job.run()
         finally:
-            # Other callers may have begun to wait for the job meanwhile.
+            # Other callers may wait for the job by now.
             with self.changed:
                 del self.run_by_callers[job]
                 self.changed.notify_all()
 
     @property
     def is_busy(self) -> bool:
-        """Whether a job runs, which slows down what else does."""
+        """Whether a job runs, which slows calls down."""
         return self.thread is not None
 
     def wait(self) -> None:
-        """Wait until there is nothing left to do."""
+        """Wait until the queue is empty and no job runs."""
         with self.changed:
             while self.waiting or self.running is not None:
                 self.changed.wait()
@@ -134,9 +134,10 @@ class Background:
                 self.changed.notify_all()
 
     def prepare_for_forks(self) -> None:
-        """Let forks wait before anything else: before they take locks that a job may need.
+        """Register the fork hooks after those of the modules that a job may use.
 
-        What is called before a fork is called in the reverse order of its registration.
+        Python calls the hooks before a fork in reverse order, so a fork waits for the job before it takes a
+        lock that the job may need.
         """
         if self.is_ready_for_forks:
             return
@@ -152,7 +153,7 @@ class Background:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let the thread begin no job meanwhile; who needs one does it."""
+        """Keep the thread from beginning a job within the context; callers that need a job run it."""
         with self.changed:
             self.holds += 1
         try:
@@ -161,21 +162,21 @@ class Background:
             self.release()
 
     def before_fork(self) -> None:
-        """Let the job that runs come to its end, and none begin."""
+        """Wait for the job that runs, and keep others from beginning."""
         with self.changed:
             self.holds += 1
             while self.running is not None and self.thread is not threading.current_thread():
                 self.changed.wait()
 
     def release(self) -> None:
-        """Let jobs begin again that were held."""
+        """Let the thread begin jobs again."""
         with self.changed:
-            # A child has its own count, also where its fork was during a hold.
+            # A child has its own count, even if it was forked within `held`.
             self.holds = max(0, self.holds - 1)
             self.changed.notify_all()
 
     def after_fork_in_child(self) -> None:
-        """Only the forking thread is left: jobs that other callers ran wait again."""
+        """Put the jobs back that other callers ran: only the forking thread exists in the child."""
         self.changed = threading.Condition()
         interrupted = [
             job for job, thread in self.run_by_callers.items() if thread != threading.get_ident()

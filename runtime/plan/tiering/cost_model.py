@@ -1,7 +1,7 @@
 """Estimates how long steps and their compilation take, to decide which steps to compile.
 
-All figures by which it is decided when to compile stand here. They are of a 2020s server processor, and need
-to be right within a factor of three.
+This module has all figures on which the decision to compile depends. They hold for a server processor of the
+2020s and need to be right within a factor of three.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..implementation import Cost
 
 
 class Thresholds(Record):
-    """When native code is made, by what a step has cost without it, as parts of what making it costs.
+    """When a step is compiled: the time that it has taken so far, as a multiple of its compile time.
 
     Attributes:
-        early: from here on it is made beside the calls.
-        patience: from here on a call waits for it.
+        early: from here on, the code is compiled in the background.
+        patience: from here on, a call waits for the code.
     """
 
     early: float
@@ -38,74 +38,80 @@ THRESHOLDS = {
     "program": Thresholds(0.5, 2.0),
     "steps": Thresholds(0.01, 0.05),
 }
-"""Of generated code where a reference runs until then; of Numba's kernels; of loops, which go on in native
-code from the iteration in which it is there; of generated code where a ufunc program runs until then: as that
-takes all threads, compiling beside slows calls down; and of small steps, whose calls hold Python's lock all
-the time, so that each slows the other down: waiting makes the code available in half the time."""
+"""The thresholds by the kind of native code and what it replaces.
+
+- ``code``: generated code, which replaces a reference.
+- ``kernel``: a kernel that Numba compiles.
+- ``loop``: a `while`, which continues in native code once that is ready.
+- ``program``: generated code, which replaces a ufunc program. That uses all threads, so compiling in the
+  background slows it down.
+- ``steps``: small steps. Their calls hold Python's lock, so calls and the background thread slow each other
+  down; waiting makes the code available in half the time.
+"""
 
 MIN_SAVED_SECONDS = 5e-6
-"""What native code saves where it is worth its call: some 500 transcendental functions of f32."""
+"""Seconds that native code must save to be worth its call: about 500 transcendental functions of f32."""
 MIN_PROGRAM_SECONDS = 2e-4
-"""What references must be expected to take for a ufunc program, which takes half a millisecond to make."""
+"""Seconds that references must take for a ufunc program to pay; recording one takes 0.5 ms."""
 CACHE_LOAD_SECONDS = 2e-3
-"""Seconds to load generated code from the disk: after so much, kept code is used."""
+"""Seconds to load generated code from the disk. A step that has taken this long uses cached code."""
 MIN_SHARED_SECONDS = 2e-4
-"""Steps that are expected to take less a call do not look for others that share their code."""
+"""Expected seconds a call below which a step does not look for other steps that share its code."""
 KERNEL_COMPILE_SECONDS = 0.15
-"""Seconds that a kernel of Numba's is expected to take: 1 to 2 s once, and 0.1 s from the cache."""
+"""Expected seconds to compile a kernel with Numba: 1 to 2 s the first time, 0.1 s from the cache."""
 NUMBA_SECONDS = 0.1
-"""Seconds in the references of all steps with a kernel after which Numba is imported for the first of them,
-which takes 0.7 s a process."""
+"""Seconds that the references of all steps with a kernel must have taken before Numba is imported. The import
+takes 0.7 s."""
 MAX_ATTEMPTS = 5
-"""Calls on which compiled code is tried."""
+"""Calls for which compiled code is tried."""
 PAUSES = (20, 100, 500)
-"""Calls until compiled code that was not quicker is tried again; then it is given up."""
+"""Calls before compiled code that was slower is tried again; after the last pause it is discarded."""
 MAX_COPIED_BYTES = 1 << 26
-"""Bytes of operands of which kernels get copies to run on beside the calls; of more they get zeros."""
+"""Bytes of operands that are copied to compile a kernel in the background; larger operands are zeros."""
 LOOP_SECONDS, LOOP_SECONDS_PER_ARRAY = 0.02, 0.003
-"""Seconds to compile a loop; more for each array that an iteration makes."""
+"""Seconds to compile a loop, and to add for each array that an iteration computes."""
 INNER_LOOP_PATIENCE = 5.0
-"""How many times as long a loop's plan runs where a loop around it becomes native code too."""
+"""Factor on the patience of a loop within a loop, since compiling the outer loop compiles it too."""
 MIN_EAGER_ITERATIONS = 2000
-"""Iterations of a loop that is compiled before its first one, if they are expected to take half as long."""
+"""Iterations of a loop that is compiled before it runs, if they take at least half of its patience."""
 LOOP_OPERATION_SECONDS = 1e-6
-"""Seconds that an operation in a loop's plan takes."""
+"""Seconds that an operation takes in the plan of a loop."""
 STEP_SECONDS, STEPS_COMPILE_SECONDS, STEPS_COMPILE_SECONDS_PER_STEP = 1e-6, 0.02, 0.003
-"""Seconds that a small step takes by its reference; to compile some, and more for each."""
+"""Seconds that the reference of a small step takes; to compile a group of them; to add for each step."""
 REGION_COMPILE_SECONDS, REGION_COMPILE_SECONDS_PER_OPERATION = 0.035, 0.0015
-"""Seconds to compile loops around a region; more for each of its operations."""
+"""Seconds to compile the loops around a region, and to add for each operation of the region."""
 REGION_CALL_SECONDS, REGION_PASS_SECONDS = 1e-5, 2e-6
-"""Seconds that a call of a region takes by its plan; that a pass of a reference costs beside its elements,
+"""Seconds that a call of a region takes by its plan; and the constant cost of a reference's pass over arrays,
 for each operation of the region."""
 SMALL_REGION_SECONDS, SMALL_REGION_CALLS = 1e-4, 1 << 13
-"""Seconds that a reference takes for so many applications of a region, and for as many more."""
+"""A reference takes these seconds for each so many applications of a region."""
 
 _CALL_SECONDS = 6e-7
-"""Seconds that a reference step costs beside its elements."""
+"""Seconds of a call of a reference, without the work on its elements."""
 _ARITHMETIC, _SELECTION, _LOW_PRECISION, _GATHERED, _TRANSCENDENTAL, _SCIPY = (
     1e-9, 3e-9, 6e-9, 10e-9, 15e-9, 60e-9,
 )  # fmt: skip
-"""Seconds an element in NumPy: arithmetic; choices between operands, which take branches or several passes;
-floats narrower than f32, which are converted; elements that indices choose; transcendental functions; those
-in SciPy."""
+"""Seconds an element in NumPy: arithmetic; selections between operands, which take branches or several
+passes; floats narrower than f32, which are converted; gathered elements; transcendental functions; functions
+of SciPy."""
 _BFLOAT16 = 1.4e-9
 """Seconds an element of bf16 in references of arithmetic and unary functions: 0.4 to 2.8 on Zen 4."""
 _CALLS = {"stablehlo.count_leading_zeros": 9, "stablehlo.reduce_precision": 16}
-"""How many calls of NumPy a reference makes where these are many."""
+"""The number of NumPy calls of references that make many."""
 _CHOICES = frozenset(f"stablehlo.{name}" for name in ("clamp", "maximum", "minimum"))
 _COPIES = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
 _SCIPY_IMPORT_SECONDS = 0.1
 """Seconds to import SciPy's functions."""
 NATIVE_FRACTION = 0.15
-"""Native code's share of NumPy's time, on one thread."""
+"""The time of native code on one thread, as a fraction of NumPy's."""
 
 BYTES_PER_SECOND = 1e10
-"""What computing is worth in bytes moved, where work is divided."""
+"""Bytes that move in the time of a second of computation, when work is divided into tasks."""
 
 _LLVMLITE_IMPORT_SECONDS = 0.045
 """Seconds to import llvmlite."""
 _COMPILING, _COMPILING_PLAIN, _COMPILING_EXPENSIVE, _COMPILING_SPECIAL = 0.025, 0.0005, 0.012, 0.06
-"""Seconds to compile a nest; more for each operation: plain, transcendental, or one of SciPy."""
+"""Seconds to compile a loop nest; to add for a plain operation, a transcendental one, and one of SciPy."""
 
 
 SCIPY_OPERATIONS = frozenset(
@@ -148,7 +154,7 @@ def estimate(block: Block) -> Cost:
 
 
 def _reference_seconds_an_element(operation: Operation, seconds: float) -> float:
-    """The reference's time for an element, in seconds, from NumPy's time.
+    """The reference's time for an element, in seconds, from NumPy's time for it.
 
     References of narrow floats convert blocks to f32, and call vector functions of f32.
     """

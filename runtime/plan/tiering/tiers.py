@@ -1,10 +1,10 @@
 """Steps that start with one implementation and change to native code once that pays.
 
-Compiling begins beside the calls (`background`) as soon as a step has cost a small part of what compiling
-does, and a call waits for it only where the step has cost more than that (`THRESHOLDS`). What was compiled
-beside calls is tried on the next ones, and stays if one of them is quicker than the first implementation ever
-was: on few elements it need not be. As those calls may have met a moment in which others kept the processor
-busy, it is tried again later, a few times, beside calls of the first implementation from that time.
+Once a step has taken a small part of its compile time, a background thread compiles it. Once it has taken
+longer than its compile time, a call waits for the code (`THRESHOLDS`). Code from the background is tried in
+the next calls. It stays if one of these calls is quicker than every call of the first implementation, which
+is not certain for few elements. Since other processes may have slowed these calls down, the code is tried
+again a few times later, each time against new calls of the first implementation.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Kernel(Implementation):
     """A hand-written kernel.
 
     Args:
-        make: makes the function of the operands.
-        reason: why it serves.
-        is_compiled_ahead: whether it waits for no compiler; Numba compiles others when they are called.
+        make: returns the function of the operands.
+        reason: why it was chosen.
+        is_compiled_ahead: whether it needs no compiler; Numba compiles other kernels at their first call.
         may_overwrite: see `Implementation`.
     """
 
@@ -71,12 +71,12 @@ class Kernel(Implementation):
 
 
 class StepProfile:
-    """What the steps of a program that share their native code have cost, and are expected to cost a call.
+    """The time that the steps of a program which share native code have taken, and are expected to take.
 
     Attributes:
-        seconds: spent in first implementations.
-        expected: in those of all these steps, one call of each.
-        job: compiles the code of one of them beside the calls.
+        seconds: spent in their first implementations so far.
+        expected: of one call of the first implementation of each step.
+        job: compiles their code in the background.
     """
 
     __slots__ = ("expected", "job", "seconds")
@@ -88,22 +88,22 @@ class StepProfile:
 
 
 _waiting_for_numba = StepProfile()
-"""What steps have cost that a kernel of Numba's could serve, in all programs."""
+"""The time of the steps in all programs that a kernel of Numba could replace."""
 
 
 def tierings(implementations: Iterable[Implementation]) -> list[Tiering]:
-    """Those implementations, or their constituents, that go on with native code, in order."""
+    """The implementations, or their constituents, that native code may replace, in order."""
     constituents = [constituent for one in implementations for constituent in one.constituents()]
     return [constituent for constituent in constituents if isinstance(constituent, Tiering)]
 
 
 def share_profiles(steps: Iterable[Tiering]) -> None:
-    """Let the steps of a program that share their native code be compiled by what all of them cost."""
+    """Give the steps of a program that share native code one profile."""
     counts = Counter(steps)
     similar = Counter([step.code_summary for step in counts])
     shared: dict[Hashable, StepProfile] = {}
     for step, count in counts.items():
-        # Making the key of code may load its generator, for which a first call would wait.
+        # The key may need the code generator, which takes long to load in a first call.
         key = step.key if similar[step.code_summary] > 1 else step.code_summary
         if key is not None:
             profile = shared.setdefault(key, StepProfile())
@@ -112,10 +112,10 @@ def share_profiles(steps: Iterable[Tiering]) -> None:
 
 
 def start_expected_compilations(steps: Iterable[Tiering]) -> None:
-    """Begin to compile, beside what comes before, the code that first calls of steps would wait for.
+    """Begin to compile the code for which the first calls of steps would wait, while earlier steps run.
 
     Args:
-        steps: of a program, in their order, after `share_profiles`.
+        steps: the steps of a program, in order, after `share_profiles`.
     """
     started: set[StepProfile] = set()
     for step in steps:
@@ -126,24 +126,26 @@ def start_expected_compilations(steps: Iterable[Tiering]) -> None:
 
 
 class Tiering(Replaceable):
-    """Calls one implementation, and native code once that pays and proves to be quicker.
+    """Calls one implementation until native code pays and proves to be quicker.
 
-    Both give the same result, so that a caller cannot tell which one ran. Threads may call it at the same
-    time: at worst several of them prepare the code.
+    Both give the same bits. Several threads may call it at the same time; at worst each prepares the code.
 
-    A call waits for the code at once, where the first implementations of all steps that share it are expected
-    to take longer than the compilation; as soon as loading it pays, where it is kept on the disk; and
-    otherwise once they have taken as long as `THRESHOLDS` says.
+    A call waits for the code in three cases:
+
+    - The first implementations of all steps that share the code are expected to take longer than compiling
+      it.
+    - The code is cached on the disk, and the step has taken longer than loading it.
+    - The steps have taken as long as `THRESHOLDS` says.
 
     Args:
-        first: called with the operands, and with the regions if it takes them.
-        code: called with the operands alone.
+        first: takes the operands, and the regions if its `takes_regions` is true.
+        code: takes the operands only.
         reason: see `Implementation`.
-        key: steps of one key share their code; without it those do whose codes have equal keys.
+        key: steps with equal keys share code; None: steps share code if the keys of their codes are equal.
 
     Attributes:
         candidate: the native code that is being tried.
-        set_aside: the native code that is to be tried again after `pause` more calls of the first.
+        set_aside: the native code that will be tried again after `pause` more calls of `first`.
     """
 
     kind = "tiered"
@@ -160,7 +162,7 @@ class Tiering(Replaceable):
         self._pace = "program" if first.kind == "kernel" and code.pace == "code" else code.pace
         cost = code.cost()
         self.compile_seconds = cost.compile_seconds
-        # A ufunc program is quick enough to be timed first.
+        # A ufunc program is quick, so it is timed before anything is compiled.
         self.profile = StepProfile(0.0 if self._pace == "program" else cost.reference_seconds)
         self.candidate: Runnable | None = None
         self.set_aside: Runnable | None = None
@@ -172,17 +174,17 @@ class Tiering(Replaceable):
 
     @property
     def is_shared_by_code(self) -> bool:
-        """Whether the code's own key tells which steps share it."""
+        """Whether steps share the code by the key of the code."""
         return self._key is None and self.profile.expected >= MIN_SHARED_SECONDS
 
     @property
     def code_summary(self) -> Hashable:
-        """Equal for steps of equal keys, and quicker to make."""
+        """A cheap key: steps with equal keys have equal summaries."""
         return (type(self.code), self.code.reason) if self.is_shared_by_code else self._key
 
     @property
     def key(self) -> Hashable:
-        """None where there is no code, or too little work to look."""
+        """The key of the shared code; None if there is no code, or too little work to share."""
         if not self.is_shared_by_code:
             return self._key
         with suppress(NoCode):
@@ -191,7 +193,7 @@ class Tiering(Replaceable):
 
     @property
     def thresholds(self) -> Thresholds:
-        """When the code is made."""
+        """When the code is compiled."""
         return THRESHOLDS[self._pace]
 
     @property
@@ -204,7 +206,7 @@ class Tiering(Replaceable):
         is_undecided = self.native is None and self.candidate is None and self.set_aside is None
         if is_undecided and not self.is_abandoned:
             self.consider(operands)
-            # In this order: a job has its result before it has ended.
+            # In this order, as a job stores its result before it ends.
             if self.job is not None and self.job.ended and self.candidate is None:
                 self.give_up()
         function = self.native or self.candidate
@@ -219,7 +221,7 @@ class Tiering(Replaceable):
         return result
 
     def _out_of_first(self, operands: tuple[Any, ...], out: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """The arrays of `out` that the first implementation may write to; None where there are none."""
+        """The arrays of `out` that the first implementation may write to; None if it may write to none."""
         allowed = [
             array
             if all(
@@ -233,7 +235,7 @@ class Tiering(Replaceable):
         return None if all(array is None for array in allowed) else tuple(allowed)
 
     def record(self, seconds: float, candidate: Runnable | None) -> None:
-        """Note what a call of the first implementation, or of a candidate, took."""
+        """Record the time of a call of the first implementation (None) or of a candidate."""
         if candidate is None:
             self.profile.seconds += seconds
             if self.code.compiles_when_called:
@@ -249,7 +251,7 @@ class Tiering(Replaceable):
                 self.postpone(candidate)
 
     def postpone(self, candidate: Runnable) -> None:
-        """Let the first implementation serve for a while, or for good."""
+        """Return to the first implementation, for a pause or for good."""
         if self.trials == len(PAUSES):
             self.give_up()
             return
@@ -259,7 +261,7 @@ class Tiering(Replaceable):
         self.candidate = None
 
     def count_pause(self, candidate: Runnable) -> None:
-        """Note a call during a pause: the last ones are what the code is compared with."""
+        """Count a call during a pause; the code is compared with the last calls of the pause."""
         self.pause -= 1
         if self.pause == MAX_ATTEMPTS:
             self.fastest = math.inf
@@ -269,15 +271,15 @@ class Tiering(Replaceable):
             self.set_aside = None
 
     def give_up(self) -> None:
-        """Let the first implementation stay."""
+        """Discard the code, and stay with the first implementation."""
         self.candidate = None
         self.is_abandoned = True
 
     def consider(self, operands: tuple[Any, ...]) -> None:
-        """Begin to compile, or wait for it, if the time has come."""
+        """Begin to compile, or wait for the code, if a threshold is reached."""
         spent, job = self.profile.seconds, self.job or self.profile.job
         if job is not None and job.ended:
-            # What is judged by its time needs that of the first implementation.
+            # A candidate is judged by its time, so the first implementation must have been timed.
             if self.fastest < math.inf or self.wait_threshold == 0.0:
                 self.adopt(operands)
             return
@@ -288,7 +290,7 @@ class Tiering(Replaceable):
             self.begin(operands)
 
     def begin(self, operands: tuple[Any, ...] = ()) -> None:
-        """Compile beside the calls, for all steps that share the code; a kernel for this one, on copies."""
+        """Compile in the background: generated code for all steps that share it, or a kernel on copies."""
         if not self.code.compiles_when_called:
             job = Job(functools.partial(self.compile, ()), is_quick=True)
             self.job = self.profile.job = BACKGROUND.submit(job)
@@ -297,7 +299,7 @@ class Tiering(Replaceable):
             self.job = BACKGROUND.submit(job)
 
     def adopt(self, operands: tuple[Any, ...]) -> None:
-        """Have the code that was compiled for this step, or for another one that shares it."""
+        """Use the code that was compiled for this step or for another one that shares it."""
         with suppress(NoCode):
             if self.candidate is None and not self.code.compiles_when_called and self.code.is_quick():
                 self.compile(operands)
@@ -305,7 +307,7 @@ class Tiering(Replaceable):
             self.give_up()
 
     def use_cached_or_compile(self, operands: tuple[Any, ...]) -> None:
-        """Have the code, if it lies on the disk or its time has come."""
+        """Use the code if it is cached on the disk; compile it if a call should wait for it."""
         spent, job = self.profile.seconds, self.job or self.profile.job
         if spent + self.profile.expected < min(self.wait_threshold, compiler_load_seconds()):
             return
@@ -315,23 +317,23 @@ class Tiering(Replaceable):
                     BACKGROUND.finish(job)
                 self.adopt(operands)
                 return
-        elif not self.is_kept():
-            # Meanwhile another step may have the code compiled.
+        elif not self.is_cached():
+            # Look again later: another step may compile the code.
             self.lookup_seconds = 2 * (spent + self.profile.expected)
             return
-        # Where this fails, the first implementation goes on serving.
+        # If this fails, the first implementation stays.
         self.job = Job(functools.partial(self.compile, operands), is_quick=True)
         self.job.run()
 
-    def is_kept(self) -> bool:
-        """Whether the code lies on the disk, or there can be none."""
+    def is_cached(self) -> bool:
+        """Whether the code is cached on the disk, or there can be none."""
         try:
             return _may_be_quick() and self.code.is_quick()
         except NoCode:
             return True
 
     def compile(self, operands: tuple[Any, ...]) -> None:
-        """Prepare the code if there can be any, and run it where it is compiled then."""
+        """Prepare the code, if there can be any, and call it once if the first call compiles it."""
         with suppress(NoCode):
             function = self.code.prepare()
             if self.code.compiles_when_called:
@@ -340,14 +342,14 @@ class Tiering(Replaceable):
 
 
 def _is_worth_numba() -> bool:
-    """Whether Numba is there, or what it could serve has cost enough to import it."""
+    """Whether Numba is imported, or the steps that it could serve have taken long enough to import it."""
     return "numba" in sys.modules or _waiting_for_numba.seconds > NUMBA_SECONDS
 
 
 def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arrays that a kernel can run on beside the calls: callers may change theirs meanwhile.
+    """Copies of the operands for a kernel in the background, as callers may change theirs.
 
-    Their memory is none that the limits of a run count.
+    Their memory does not count against the limits of a run.
     """
     copies = [
         np.ndarray(operand.shape, operand.dtype, bytearray(max(operand.nbytes, 1))) for operand in operands
@@ -359,7 +361,7 @@ def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _may_be_quick() -> bool:
-    """Whether any code might be had without compiling it."""
+    """Whether there may be code that needs no compiling."""
     from ...codegen.llvm.machine import may_be_quick
 
     return may_be_quick()
