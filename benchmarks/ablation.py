@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 
 import nimblehlo
-from nimblehlo.kernels.indexing import gather, scatter, scatter_strategies, scatter_tables
+from nimblehlo.kernels.indexing import scatter, scatter_strategies, scatter_tables
 from nimblehlo.options import Options
 
 from .measuring import side_by_side
@@ -60,7 +60,6 @@ STRATEGIES: dict[str, Without] = {
     "unique": _attribute("_is_unique", False),
     "windows": _constant(scatter, "cut_into_windows", lambda *_: None),
     "nontemporal scatter": _constant(scatter_strategies, "NONTEMPORAL_BYTES", 1 << 60),
-    "nontemporal gather": _constant(gather, "nontemporal_store_bytes", lambda gathered: 1 << 60),
 }
 
 PROGRAMS: dict[str, Make] = {}
@@ -156,12 +155,6 @@ def permuted_in_place(draw: Draw) -> Case:
     return lambda x, i, v: jnp.cumsum(x).at[i].set(v, unique_indices=True), (
         draw.floats(2 * n), order, draw.floats(n),
     )  # fmt: skip
-
-
-@_program
-def long_rows(draw: Draw) -> Case:
-    """Rows of 256 elements, copied."""
-    return lambda x, i: x[i], (draw.floats(30_000, 256), draw.integers(30_000, 60_000))
 
 
 def _measure(strategy: str, program: str, threads: int) -> float:

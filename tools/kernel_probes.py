@@ -71,17 +71,6 @@ def _dot_general(element: str) -> Iterator[str]:
     )
 
 
-def _gather(element: str) -> Iterator[str]:
-    yield _function(
-        '  %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],'
-        " collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>,"
-        " slice_sizes = array<i64: 1, 4>}>"
-        f" : (tensor<4x4x{element}>, tensor<2x1xi32>) -> tensor<2x4x{element}>",
-        x=f"tensor<4x4x{element}>",
-        i="tensor<2x1xi32>",
-    )
-
-
 def _reduce(element: str) -> Iterator[str]:
     """The maximum and its position."""
     yield _function(
@@ -197,7 +186,6 @@ PROBES: dict[str, Callable[[str], Iterator[str]]] = {
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,
     "stablehlo.fft": _fft,
-    "stablehlo.gather": _gather,
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
     "stablehlo.rng_bit_generator": _rng_bit_generator,

@@ -1,4 +1,4 @@
-"""Index arithmetic that gather and scatter share: dimensions as strided loops, collapsed where possible.
+"""Index arithmetic of scatter: dimensions as strided loops, collapsed where possible.
 Computed once for given shapes."""
 
 import math

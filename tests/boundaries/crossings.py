@@ -195,7 +195,6 @@ REDUCTIONS: dict[str, Cases] = {
 """Reductions, scans and windows."""
 
 INDEXING: dict[str, Cases] = {
-    "kernels/indexing/gather_loops.py:BLOCK": lambda n, t, o: [op.gather(t, o, 50, 3, k) for k in around(n)],
     "kernels/indexing/scatter_loops.py:PREFETCH_DISTANCE": lambda n, t, o: [
         op.scatter(t, o, 50, 1, k) for k in around(n)
     ],

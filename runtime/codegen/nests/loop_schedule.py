@@ -129,7 +129,7 @@ def _unroll_innermost(nest: Nest) -> Nest:
     return _collapse_loops(_merge_nests(iterations))
 
 
-MAX_SLICE_BYTES = 1 << 11
+MAX_SLICE_BYTES = 1 << 15
 """Bytes of the longest slice that a gather copies without an innermost loop."""
 MAX_AFFINE_SLICE_BYTES = 1 << 7
 """The same for copies without a gather, where LLVM knows as much about a loop."""

@@ -17,7 +17,7 @@ from ...ops.framework.verify import TERMINATORS, view_of
 from ...ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION, Fusion
 from ...options import Options, Ordering
 from ...specialize.fusion.elementwise import LARGE, form_fusions
-from ...specialize.fusion.gather_index_map import copies_contiguous_rows, is_traceable
+from ...specialize.fusion.gather_index_map import is_traceable
 from ...specialize.fusion.reductions import form_reduction_fusions
 from ...specialize.fusion.rematerialization import rematerialize
 from ...specialize.fusion.rows import form_row_fusions
@@ -101,12 +101,11 @@ def is_small_step(operation: Operation) -> bool:
 def is_generated(view: Op) -> bool:
     """Whether a loop nest is generated for an operation.
 
-    It is for a fusion, a gather without long contiguous slices, and an elementwise operation on enough
-    elements. It is not for scalars: the reference of a region on scalars may be applied to arrays, but native
-    code serves one size.
+    It is for a fusion, a gather, and an elementwise operation on enough elements. It is not for scalars: the
+    reference of a region on scalars may be applied to arrays, but native code serves one size.
     """
     operation = view.operation
-    if isinstance(view, Fusion) or (is_traceable(operation) and not copies_contiguous_rows(operation)):
+    if isinstance(view, Fusion) or is_traceable(operation):
         return True
     if not isinstance(view, Elementwise) or not is_plain(operation):
         return False

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ...ops.contraction.fft import Fft, FftOfReal
     from ...ops.contraction.linalg import Cholesky, TriangularSolve
     from ...ops.custom_calls.custom_call import CustomCall
-    from ...ops.indexing.gather import Gather
     from ...ops.shape.random import RngBitGenerator
 
 KernelMatch = Kernel | str
@@ -65,34 +64,6 @@ def _with_body(view: Op, threads: int | None) -> KernelMatch:
     from .body_kernels import body_kernel
 
     return body_kernel(view, threads)
-
-
-def _gather(view: Gather, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.indexing.gather`, by item size, for long slices: loops are generated for others."""
-    operand, start_indices = view.operand, view.start_indices
-    if not all(view.slice_sizes):
-        return "slices without elements"
-
-    def prepare() -> Runnable:
-        from ...kernels.indexing import gather
-
-        return gather.prepare(
-            operand.shape,
-            start_indices.shape,
-            operand.dtype.itemsize,
-            start_indices.dtype,
-            offset_dims=view.offset_dims,
-            collapsed_slice_dims=view.collapsed_slice_dims,
-            operand_batching_dims=view.operand_batching_dims,
-            start_indices_batching_dims=view.start_indices_batching_dims,
-            start_index_map=view.start_index_map,
-            index_vector_dim=view.index_vector_dim,
-            slice_sizes=view.slice_sizes,
-            indices_are_sorted=view.indices_are_sorted,
-            threads=threads,
-        )
-
-    return Kernel(prepare, "gather loops")
 
 
 def _top_k(view: TopK, threads: int | None) -> KernelMatch:
@@ -156,7 +127,6 @@ _MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
     "stablehlo.dot": _contraction,
     "stablehlo.dot_general": _contraction,
     "stablehlo.fft": _fft,
-    "stablehlo.gather": _gather,
     "stablehlo.reduce": _with_body,
     "stablehlo.reduce_window": _with_body,
     "stablehlo.rng_bit_generator": _rng_bit_generator,

@@ -27,7 +27,6 @@ from .gather_index_map import (
     MIN_CONTIGUOUS,
     TRACEABLE_VIEWS,
     contiguous_length,
-    copies_contiguous_rows,
     is_traceable,
 )
 from .levels import LevelGrouping
@@ -305,10 +304,7 @@ class _Grouping(LevelGrouping):
         return [
             FusionGroup(tensor_type(operation.result).size, self.levels[index], [index])
             for index, operation in enumerate(self.operations)
-            if (
-                self.kinds[index] in (_CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER)
-                and not copies_contiguous_rows(operation)
-            )
+            if self.kinds[index] in (_CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER)
         ]
 
     def is_groupable(self, index: int) -> bool:

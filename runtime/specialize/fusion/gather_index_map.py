@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Sequence
 from typing import Any, Final
 
@@ -18,8 +17,6 @@ TRACEABLE_VIEWS: Final = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.rev
 
 MIN_CONTIGUOUS: Final = 16
 """Contiguous elements of a slice from which on an inner loop over them is faster."""
-MAX_SLICE_BYTES: Final = 1 << 11
-"""Longer slices are left to the gather kernel, which copies memory in blocks."""
 
 
 class DynamicIndex(Record):
@@ -105,18 +102,6 @@ def contiguous_length(operation: Operation) -> int:
     of different slices, or there are no others."""
     dimension = _last_offset(operation)
     return 1 if dimension is None else int(view_of(operation).slice_sizes[dimension])  # type: ignore[attr-defined]
-
-
-def copies_contiguous_rows(operation: Operation) -> bool:
-    """Whether a gather's slices are long lines that lie side by side in the operand too."""
-    dimension = _last_offset(operation)
-    if dimension is None:
-        return False
-    view: Any = view_of(operation)
-    is_together = math.prod(view.operand.shape[dimension + 1 :]) == 1
-    return (
-        is_together and bool(view.slice_sizes[dimension] * view.operand.dtype.itemsize > MAX_SLICE_BYTES)
-    )
 
 
 def _last_offset(operation: Operation) -> int | None:

@@ -1,5 +1,5 @@
-"""Random gathers and scatters of small arrays, and both as the specification states them, an element at a
-time."""
+"""Random gathers and scatters of small arrays, and scatters as the specification states them, an element at
+a time."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ class Geometry:
             "index_vector_dim": self.index_vector_dim,
         }
 
-    def places(self, indices: np.ndarray, is_clamped: bool) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    def places(self, indices: np.ndarray) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Index in the slices and index in the operand, for each element of the slices in lexicographic
         order."""
         rank = len(self.operand_shape)
@@ -59,10 +59,7 @@ class Geometry:
                 where = list(batch_index)
                 if self.index_vector_dim < len(self.indices_shape):
                     where.insert(self.index_vector_dim, number)
-                start = int(indices[tuple(where)])
-                if is_clamped:
-                    start = min(max(start, 0), self.operand_shape[dim] - self.slice_sizes[dim])
-                full[dim] += start
+                full[dim] += int(indices[tuple(where)])
             batching = zip(self.operand_batching_dims, self.start_indices_batching_dims, strict=True)
             for dim, axis in batching:
                 full[dim] += batch_index[axis - (axis > self.index_vector_dim)]
@@ -135,21 +132,13 @@ def random_indices(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -
     return np.where(rng.random(shape) < 0.15, extremes, near).astype(dtype)
 
 
-def gathered(operand: np.ndarray, indices: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """gather as the specification states it."""
-    result = np.empty(geometry.slices_shape, operand.dtype)
-    for index, place in geometry.places(indices, is_clamped=True):
-        result[index] = operand[place]
-    return result
-
-
 def scattered(
     operand: np.ndarray, indices: np.ndarray, updates: np.ndarray, geometry: Geometry,
     combine: Callable[[Any, Any], Any], schedule: np.ndarray | None = None,
 ) -> np.ndarray:  # fmt: skip
     """scatter as the specification states it, in the schedule's order."""
     result = operand.copy()
-    places = geometry.places(indices, is_clamped=False)
+    places = geometry.places(indices)
     for number in range(len(places)) if schedule is None else schedule:
         index, place = places[number]
         if all(0 <= c < size for c, size in zip(place, operand.shape, strict=True)):

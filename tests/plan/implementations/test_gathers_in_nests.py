@@ -10,12 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nimblehlo import Options, compile
 from nimblehlo.codegen.nests import nest
 from nimblehlo.codegen.nests.loop_schedule import schedule_loops
 from nimblehlo.codegen.nests.nest_emitter import nest_ir
-from nimblehlo.kernels.indexing import gather
-from nimblehlo.kernels.simd.block_sizes import CACHE_LINE
 from nimblehlo.plan.implementations import nests
 from nimblehlo.plan.implementations.elementwise_fusion import NestCode
 from nimblehlo.types import ELEMENT_TYPES
@@ -145,7 +142,9 @@ def test_lines_of_any_length(length: int, type: str) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-@pytest.mark.parametrize(("length", "is_streamed"), [(8, True), (16, True), (48, True), (20, False)])
+@pytest.mark.parametrize(
+    ("length", "is_streamed"), [(8, True), (16, True), (48, True), (640, True), (20, False)]
+)
 @pytest.mark.parametrize("start", [0, 4, 64])
 def test_large_results_of_lines_go_past_the_caches(
     threads: int, length: int, is_streamed: bool, start: int, monkeypatch: pytest.MonkeyPatch
@@ -220,28 +219,6 @@ def test_other_sizes_share_their_code() -> None:
         geometry = Geometry((size, 50), (size, 1), (size,), (), (0, 1), (), (), (0,), 1, (1, 1))
         keys.add(NestCode(block_of(program(geometry, "f32", "i32")), 1).key)
     assert len(keys) == 1
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-@pytest.mark.parametrize("length", [640, 650])
-def test_long_lines_are_copied_by_a_kernel(
-    length: int, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Past the caches where a large result consists of whole lines of cache: runs begin at these."""
-    monkeypatch.setattr(gather, "nontemporal_store_bytes", lambda gathered: 1 << 22)
-    geometry = Geometry((60, length), (3000,), (3000, length), (1,), (0,), (), (), (0,), 1, (1, length))
-    rng = np.random.default_rng(6)
-    operand = elements(rng, geometry.operand_shape, "f32")
-    indices = starts(rng, geometry.indices_shape, "i32", 60)
-    options = Options(compile="eager", threads=threads)
-    executable = compile(program(geometry, "f32", "i32"), options=options)
-    (result,) = executable(operand, indices)
-    assert "[kernel: gather loops" in str(executable.explain())
-    assert (
-        result.nbytes >= gather.nontemporal_store_bytes(gathered=True)
-        and result.ctypes.data % CACHE_LINE == 0
-    )
-    assert result.tobytes() == operand[indices.clip(0, 59)].tobytes()
 
 
 @pytest.mark.parametrize(

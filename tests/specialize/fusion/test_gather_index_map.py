@@ -102,6 +102,7 @@ GATHERS: dict[str, tuple[Callable[..., Any], Sequence[Any], Sequence[str]]] = {
     "a gather of a gather": (
         lambda x, i, j: x[i][j], (floats(300), indices(300, COUNT), indices(COUNT, COUNT)), ["gather"],
     ),
+    "long rows": (lambda x, i: x[i], (floats(200, 600), indices(200, 300)), ["gather"]),
     "what else is used": (
         lambda x, i: jnp.take_along_axis(x * 2, i, 1) + x * 2, (X, indices(210, 200, 210)),
         ["multiply", "gather", "add"],
@@ -138,20 +139,6 @@ def test_what_joins(case: str) -> None:
     inside, outside = formed(text)
     assert set(inside) >= set(expected), (inside, outside)
     assert not any("gather" in name for name in outside)
-    run_every_way(text, *arguments)
-
-
-OTHERS: dict[str, tuple[Callable[..., Any], Sequence[Any]]] = {
-    "long rows": (lambda x, i: x[i], (floats(200, 600), indices(200, 300))),
-}
-
-
-@pytest.mark.parametrize("case", OTHERS)
-def test_what_stays_outside(case: str) -> None:
-    function, arguments = OTHERS[case]
-    text = text_of(function, arguments)
-    inside, _ = formed(text)
-    assert "gather" not in inside
     run_every_way(text, *arguments)
 
 
