@@ -1,4 +1,4 @@
-# Which arrays a run may write to, included by the executor, which has `cnp`, `PyObject` and `Py_INCREF`.
+# The arrays that a run may overwrite. The executor includes this file and has `cnp`, `PyObject` and `Py_INCREF`.
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_NewFromDescr(
@@ -8,13 +8,13 @@ cdef extern from "numpy/arrayobject.h":
 
 
 cdef class Donated:
-    """Owns the memory of an array that a caller lets a run use."""
+    """Owns the memory of an array that a caller donated to a run."""
 
     cdef readonly object array
 
 
 def donated(array):
-    """A new array in the memory of a caller's array, which the run may overwrite as if it were its own.
+    """A new array in the memory of a caller's array, which the run may overwrite.
 
     Args:
         array: C-contiguous and writeable.
@@ -33,7 +33,7 @@ def donated(array):
 
 
 cdef inline bint _is_free(PyObject *value):
-    """Whether a value that dies is an array that may be overwritten: nothing but its slot refers to its memory."""
+    """Whether a value that is released is an array to whose memory nothing but its slot refers."""
     cdef PyObject *base
     if value.ob_refcnt != 1 or type(<object>value) is not cnp.ndarray:
         return False

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The boundary between a program and its caller: which inputs fit as they are, and who owns the results."""
+"""The boundary between a program and its caller: the check of inputs, the call, and the ownership of results."""
 
 cimport numpy as cnp
 from cpython.contextvars cimport PyContextVar_Reset, PyContextVar_Set
@@ -18,11 +18,11 @@ cnp.import_array()
 
 
 cpdef bint fit_as_they_are(tuple inputs, tuple dtypes, tuple shapes) except -1:
-    """Whether each input is a plain array of the wanted element type and shape, without negative strides.
+    """Whether each input is an array of the expected element type and shape, without negative strides.
 
     Args:
-        inputs: what the caller passed.
-        dtypes, shapes: for each input, None where it is no tensor.
+        inputs: the caller's inputs.
+        dtypes, shapes: of each input; None if it is no tensor.
     """
     cdef Py_ssize_t index, axis
     cdef object value, shape
@@ -57,7 +57,7 @@ cdef object _root(object value):
 
 
 cdef _add_roots(object value, set roots):
-    """Enter the memory that a value, or the parts of a tuple, stands in."""
+    """Add the memory of a value, or of the elements of a tuple, to `roots`."""
     cdef object root
     if isinstance(value, TupleValue):
         for part in value:
@@ -68,27 +68,27 @@ cdef _add_roots(object value, set roots):
 
 
 def with_donations(tuple inputs, numbers):
-    """The inputs as a list in which those that may be consumed are arrays of the run's own, in the same memory.
+    """The inputs as a list, in which new arrays that the run owns have the memory of the donated inputs.
 
     Args:
         inputs: values that fit.
-        numbers: which may be consumed. Those that share memory with another input, or are no C-contiguous and
-            writeable arrays, stay as they are.
+        numbers: the donated inputs. An input that shares memory with another one, or is no C-contiguous and
+            writeable array, is not donated.
     """
-    cdef list given = list(inputs)
+    cdef list passed = list(inputs)
     cdef list roots = [memory_of((value,)) for value in inputs]
     cdef Py_ssize_t index, other
     for index in numbers:
-        value = given[index]
+        value = passed[index]
         if type(value) is not cnp.ndarray or not cnp.PyArray_ISCARRAY(<cnp.ndarray>value):
             continue
-        if all([roots[index].isdisjoint(roots[other]) for other in range(len(given)) if other != index]):
-            given[index] = donated(value)
-    return given
+        if all([roots[index].isdisjoint(roots[other]) for other in range(len(passed)) if other != index]):
+            passed[index] = donated(value)
+    return passed
 
 
 def memory_of(values):
-    """The memory that values stand in, in the form that `owned` takes."""
+    """The memory of values, as `owned` takes it."""
     cdef set roots = set()
     for value in values:
         _add_roots(value, roots)
@@ -99,25 +99,25 @@ cpdef list owned(list results, tuple types, arguments, set constants):
     """Results that the caller may keep and write to: contiguous, sharing memory with nothing else.
 
     Args:
-        results: values of a run, to which nothing else holds on but who shares their memory.
+        results: the values of a run, to which only values that share their memory refer.
         types: their types.
-        arguments: what the run was given.
-        constants: memory of the program, as `memory_of` tells it.
+        arguments: the arguments of the run.
+        constants: the memory of the program's constants, from `memory_of`.
 
     Returns:
-        A list of arrays, tokens, and for tuples plain tuples.
+        A list of arrays, tokens and plain tuples.
     """
     cdef set shared = None
-    cdef list given = []
+    cdef list own = []
     cdef Py_ssize_t index
     for index in range(len(results)):
         if _is_alone(PyList_GET_ITEM(results, index)):
-            given.append(results[index])
+            own.append(results[index])
             continue
         if shared is None:
             shared = memory_of(arguments) | constants
-        given.append(_owned(results[index], types[index], shared))
-    return given
+        own.append(_owned(results[index], types[index], shared))
+    return own
 
 
 cdef class ProgramCall:

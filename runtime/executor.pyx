@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Runs a Plan; nothing else.
+"""Runs the steps of a Plan.
 
-The values of a run stand in a list, its frame, by their slots. A value leaves its slot with its last use, so that
-an array to which nothing but its slot refers may be overwritten by the step that uses it last.
+The frame of a run is a list of its values by slots. The last step that uses a value releases its slot. That step may
+overwrite an array to which nothing but the slot refers.
 """
 
 cimport numpy as cnp
@@ -52,7 +52,7 @@ cdef dict _CONTROL = {"while": RUN_WHILE, "if": RUN_IF, "case": RUN_CASE}
 
 
 cdef class Slots:
-    """Numbers of slots, at hand."""
+    """Slot numbers as a C array."""
 
     cdef Py_ssize_t count
     cdef Py_ssize_t *at
@@ -71,12 +71,12 @@ cdef class Slots:
 
 
 cdef class Limits:
-    """What one run may take, and how much of it is left.
+    """The limits of one run, and what is left of them.
 
     Args:
-        max_steps: most steps, an iteration of a loop counting as one; None: any number.
-        timeout: most seconds from now on; None: any.
-        max_bytes: for messages only; whoever gives memory judges it.
+        max_steps: the maximum number of steps, where an iteration of a loop counts as one; None: no limit.
+        timeout: the maximum number of seconds from now on; None: no limit.
+        max_bytes: for messages only; the memory handler enforces it.
     """
 
     cdef object max_steps, timeout, max_bytes
@@ -89,7 +89,7 @@ cdef class Limits:
         self.deadline = 0.0 if timeout is None else perf_counter() + timeout
 
     cdef int count(self, _Step step, long long steps) except -1:
-        """Count steps that are about to be taken."""
+        """Count steps before they run."""
         if self.max_steps is not None:
             self.steps_left -= steps
             if self.steps_left < 0:
@@ -97,11 +97,11 @@ cdef class Limits:
         return self.look_at_time(step)
 
     cdef int begin(self, _Step step) except -1:
-        """Note that a step is about to be taken."""
+        """Called before each step."""
         return self.count(step, 1)
 
     cdef int end(self, _Step step, Py_ssize_t index) except -1:
-        """Note that a step was taken, which is the one at `index` of its plan."""
+        """Called after the step at `index` of its plan."""
         return self.look_at_time(step)
 
     cdef int look_at_time(self, _Step step) except -1:
@@ -110,7 +110,7 @@ cdef class Limits:
         return 0
 
     cdef bint is_short_of_memory(self, object error):
-        """Whether an error tells that there is not as much memory as is asked for."""
+        """Whether an error reports that memory could not be allocated."""
         return self.max_bytes is not None and isinstance(error, MemoryError)
 
     cdef str shortage(self, object error):
@@ -126,7 +126,7 @@ include "timeline.pxi"
 
 
 cdef class _Step:
-    """A step of a plan with its slots at hand."""
+    """A step of a plan, with its slots as C arrays."""
 
     cdef object function, native
     cdef Slots operands, results, releases, captures
@@ -165,15 +165,15 @@ cdef class _Step:
             self.branches = self.regions["branches"]
 
     def follow(self, native):
-        """Call native code, which needs no regions, in the function's place."""
+        """Replace the function by native code, which needs no regions."""
         self.native = native
 
 
 def possible_overwrites(step):
-    """Those pairs of `step.overwrites` whose operand dies with the step.
+    """The pairs of `step.overwrites` whose operand the step releases.
 
-    An operand that occurs more than once must be listed for the same result each time: the function reads it at
-    the very index that it writes. One that the regions capture is read at any time.
+    An operand that occurs several times must be paired with the same result each time, since the function reads it at
+    the index that it writes. An operand that the regions capture may be read at any time, so it has no pair.
     """
     pairs = []
     for operand, result in step.overwrites:
@@ -187,7 +187,7 @@ def possible_overwrites(step):
 
 
 cdef inline object _array(object value):
-    """A value as steps may count on it: NumPy's functions give scalars in the place of arrays of rank 0."""
+    """A value as an array or token; NumPy's functions return scalars instead of arrays of rank 0."""
     if type(value) is not cnp.ndarray and isinstance(value, np.generic):
         return PyArray_FromScalar(value, NULL)
     return value
@@ -219,7 +219,7 @@ cdef inline void _release(list frame, Slots slots):
 
 
 cdef class BoundRegion:
-    """A region with the values that it captures: a function from its arguments to a tuple of results."""
+    """A region with its captured values, as a function from its arguments to a tuple of results."""
 
     cdef Runner runner
     cdef readonly tuple captures
@@ -230,7 +230,7 @@ cdef class BoundRegion:
         return tuple(self.runner.run_values(list(arguments + self.captures), self.limits))
 
     def count_steps(self, steps):
-        """Count steps that the region's operation takes by itself, under the limits of the run."""
+        """Count steps that the operation of the region runs itself, under the limits of the run."""
         if self.limits is not None:
             self.limits.count(self.step, steps)
 
@@ -271,8 +271,8 @@ cdef class Runner:
         """The results, as a list.
 
         Args:
-            arguments: a value for each of the plan's arguments. A list is emptied: its values die with their
-                last use, and arrays to which nothing else refers may be overwritten.
+            arguments: a value for each of the plan's arguments. The run empties a list, releases each value after
+                its last use, and may overwrite arrays to which nothing else refers.
             limits: `Limits`, or None.
 
         Raises:
@@ -298,7 +298,7 @@ cdef class Runner:
             values[index] = None
 
     cdef list move_out(self, list frame):
-        """The results; their slots are left as they are before a run."""
+        """The results, whose slots are reset to their state before a run."""
         cdef Py_ssize_t index
         cdef list values = [None] * self.results.count
         for index in range(self.results.count):
@@ -308,16 +308,16 @@ cdef class Runner:
         return values
 
     def enter(self, list arguments):
-        """A new frame that holds these arguments; the list is emptied.
+        """A new frame with these arguments; the list is emptied.
 
-        `run_range` and `leave` go on with it: whoever runs a plan in several pieces does so by these three.
+        `enter`, `run_range` and `leave` run a plan in several ranges of steps.
         """
         cdef list frame = self.template[:]
         self.move_in(frame, arguments, 0)
         return frame
 
     def run_range(self, list frame, Py_ssize_t first, Py_ssize_t last, Limits limits):
-        """Run the steps from `first` up to `last`, which is not run."""
+        """Run the steps from `first` up to, but not including, `last`."""
         self.run_steps_between(frame, first, last, limits)
 
     def leave(self, list frame):
@@ -325,7 +325,7 @@ cdef class Runner:
         return self.move_out(frame)
 
     def count_step(self, Py_ssize_t index, Limits limits):
-        """Count a step that somebody else takes in the place of `run_range`, under the limits of the run."""
+        """Count a step that the caller runs instead of `run_range`, under the limits of the run."""
         if limits is not None:
             limits.count(<_Step>self.steps[index], 1)
 
@@ -394,7 +394,7 @@ cdef int _run_step(_Step step, list frame, Limits limits) except -1:
 
 
 cdef object _call(_Step step, object function, list frame):
-    """What a step's function returns; it is lent the operands, which their slots hold."""
+    """Call a step's function with the operands, which stay in their slots."""
     cdef PyObject *stack[MAX_STACK_ARGUMENTS + 2]
     cdef Py_ssize_t index, count = step.operands.count
     cdef object out
@@ -423,7 +423,7 @@ cdef object _call_with_many(_Step step, object function, list frame):
 
 
 cdef object _out(_Step step, list frame):
-    """For each result the array that it may be written to, or None; None where there is no such array."""
+    """For each result, the array to which it may be written, or None; None if there is no such array."""
     cdef list out = None
     cdef Py_ssize_t index, result
     cdef PyObject *value
@@ -433,7 +433,7 @@ cdef object _out(_Step step, list frame):
         if (out is None or out[result] is None) and _is_free(value):
             if out is None:
                 out = [None] * step.results.count
-            # From here on the array has two owners, so that no other result is given it.
+            # From here on the array has two references, so that no other result gets it.
             out[result] = <object>value
     return None if out is None else tuple(out)
 
@@ -478,10 +478,10 @@ cdef list _run_branch(_Step step, list frame, Limits limits):
 
 
 cdef list _run_while(_Step step, list frame, Limits limits):
-    """The values that a loop ends with.
+    """The last carried values of a loop.
 
-    It owns what it carries: the body may overwrite arrays that nothing outside refers to. `captures` refers to
-    what the regions capture, so that this is never overwritten.
+    The loop owns its carried values: the body may overwrite an array to which nothing else refers. `captures` refers
+    to the captured values, so that they are never overwritten.
     """
     cdef Runner cond = step.cond, body = step.body
     cdef list carried = list(_take(frame, step.operands))
@@ -512,7 +512,7 @@ cdef list _run_while(_Step step, list frame, Limits limits):
 
 
 cdef void _lend(Runner runner, list frame, list carried, tuple captures):
-    """Put what a loop carries and captures into a region's frame."""
+    """Put the carried and captured values of a loop into a region's frame."""
     cdef Py_ssize_t index, slot, first = runner.arguments.count - len(captures)
     for index in range(len(carried)):
         slot = runner.arguments.at[index]

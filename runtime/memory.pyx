@@ -1,25 +1,25 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Memory of arrays that are made during a run: large blocks are kept when freed, and handed out again.
+"""The memory pool of arrays that are allocated during a run: large blocks are recycled.
 
-Pages that the system has just given cost more to touch than most operations cost to compute. So a run puts a
-handler below NumPy (NEP 49): it serves temporaries, results, and what kernels and NumPy itself ask for. An array
-holds on to the handler that it came from, and may outlive the run, the program, and be freed by any thread.
+Touching a new page of the system takes longer than most operations on its elements. So a run installs a memory handler
+in NumPy (NEP 49), which serves temporaries, results, kernels and NumPy itself. An array keeps a reference to the
+handler that allocated it. It may outlive the run and the program, and any thread may free it.
 
-Blocks of MIN_POOLED_BYTES bytes and more are rounded up to size classes, eight to each power of two. A freed one waits
-in its class; the one that waits longest is given back to the system once more bytes wait than the greatest need of
-the programs that are alive (`Retention`). A program's need is what its runs were seen to hold. During a run as much may
-wait as makes up, with what is alive, the most that was: a first run uses its memory again, too.
+Blocks of MIN_POOLED_BYTES bytes and more are rounded up to size classes, eight for each power of two. A freed block
+becomes idle in its class. The oldest idle blocks return to the system when the idle bytes exceed the largest need of
+all programs (`Retention`), which is the peak that was measured in their runs. During a run, idle and live blocks
+together may have as many bytes as the peak so far, so that a first run recycles memory, too.
 
-The system gives pages of 4 KiB one by one, each for a microsecond and more, and large pages for a tenth of that. So
-blocks that are not large enough for such pages of their own are cut from a slab that several of them share. What is
-given back of it is never cut again: its pages return to the system at once, and the slab with its last block.
+A page of 4 KiB from the system takes a microsecond or more, and huge pages take a tenth of that time. So blocks that
+are too small for huge pages of their own are cut from a slab that several blocks share. A block that returns to the
+system is not cut again: its pages return at once, and the slab returns with its last block.
 
-A limited handler also counts: it refuses what would let the arrays of one run exceed a number of bytes.
+A limited handler also counts the bytes of one run's arrays, and refuses an allocation that exceeds a limit.
 
-For tests, the environment variable `NIMBLEHLO_POISON_MEMORY` makes wrong uses of memory visible. With the value `1` a
-block is filled with NaNs when it is handed out, with other NaNs when it is freed, and has a guard behind it. The
-process is aborted where a guard was written to, or a block that waits to be used again. With `exact` no block is used
-again: each is as large as asked for, so that an allocator below this one can guard its end.
+For tests, the environment variable `NIMBLEHLO_POISON_MEMORY` makes wrong uses of memory visible. With the value `1`, a
+block is filled with NaNs when it is allocated, with other NaNs when it is freed, and ends with a guard. A write to a
+guard or to an idle block aborts the process. With `exact`, no block is recycled: each has the requested size, so that
+an allocator below this one can guard its end.
 """
 
 import os
@@ -132,7 +132,7 @@ cdef extern from "numpy/arrayobject.h":
     object PyDataMem_SetHandler(object handler)
 
 MIN_POOLED_BYTES = 1 << 16
-"""Bytes from which a block is kept when it is freed."""
+"""Bytes from which a block is recycled."""
 
 cdef bint _poisons = poisoning.POISON != "0"
 cdef bint _is_exact = poisoning.POISON == "exact"
@@ -149,12 +149,12 @@ cdef size_t _SLAB_BYTES = 1 << 23
 cdef size_t _PAGE = 1 << 16
 cdef const char *_CAPSULE = "mem_handler"
 
-# What stands right before an array's data: the bytes asked for, and whether a whole Block stands there.
+# Precedes the data of an array: the requested bytes, and whether the tag is part of a Block.
 cdef struct Tag:
     size_t bytes
     size_t is_large
 
-# What stands before the data of a large array; its size is that of a cache line.
+# Precedes the data of a large array; as large as a cache line.
 cdef struct Block:
     Block *newer
     Block *older
@@ -164,14 +164,14 @@ cdef struct Block:
     Slab *slab
     Tag tag
 
-# Memory that blocks are cut from, one behind the other: the end of the last one, and how many there are. It stands at
-# the beginning and is as large as a cache line.
+# The header of memory from which blocks are cut in order: the end of the last block, and the number of blocks. As large
+# as a cache line.
 cdef struct Slab:
     size_t end
     size_t blocks
     size_t[6] unused
 
-# What the arrays of a limited run hold, and what they may hold at most.
+# The bytes of a limited run's arrays, and their limit.
 cdef struct Account:
     size_t live
     size_t limit
@@ -197,7 +197,7 @@ cdef inline Tag *_tag(void *data) noexcept nogil:
 
 
 cdef size_t _size_class(size_t bytes, size_t *capacity) noexcept nogil:
-    """The class of a number of bytes, and how many bytes blocks of that class have."""
+    """The class of a number of bytes; `capacity` is set to the bytes of a block of that class."""
     cdef size_t power = 0, units
     while bytes >> (power + 1):
         power += 1
@@ -214,7 +214,7 @@ cdef size_t _class_of(Block *block) noexcept nogil:
 
 
 cdef void _unlink(Block *block) noexcept nogil:
-    """Take an idle block out of its class and out of the order of age."""
+    """Remove an idle block from its class and from the list by age."""
     global _newest, _oldest, _idle
     if _poisons:
         check_freed(block + 1, block.tag.bytes)
@@ -236,7 +236,7 @@ cdef void _unlink(Block *block) noexcept nogil:
 
 
 cdef void _link(Block *block) noexcept nogil:
-    """Enter a freed block."""
+    """Add a freed block to its class and to the list by age."""
     global _newest, _oldest, _idle
     cdef size_t size_class = _class_of(block)
     block.previous = NULL
@@ -255,7 +255,7 @@ cdef void _link(Block *block) noexcept nogil:
 
 
 cdef void _trim(size_t most) noexcept nogil:
-    """Give idle blocks back, the oldest first, until at most so many bytes are idle. Under the lock."""
+    """Return idle blocks to the system, the oldest first, until at most `most` bytes are idle. Needs the lock."""
     cdef Block *block
     while _idle > most:
         block = _oldest
@@ -264,12 +264,12 @@ cdef void _trim(size_t most) noexcept nogil:
 
 
 cdef void _trim_to_need() noexcept nogil:
-    """Give back what is more than is needed again. Under the lock."""
+    """Return the idle blocks that exceed the need. Needs the lock."""
     _trim(max(_max_idle, _peak - _live) if _runs else _max_idle)
 
 
 cdef void _give_back(Block *block) noexcept nogil:
-    """Give a block back to the system. Under the lock, where it was cut from a slab."""
+    """Return a block to the system. Needs the lock if it was cut from a slab."""
     global _slab
     cdef Slab *slab = block.slab
     cdef size_t first, end
@@ -288,7 +288,7 @@ cdef void _give_back(Block *block) noexcept nogil:
 
 
 cdef Block *_new_large(size_t capacity) noexcept nogil:
-    """Memory from the system, in large pages where that pays."""
+    """Memory from the system, in huge pages where they pay."""
     cdef Block *block = NULL
     if HAS_HUGE_PAGES and _MIN_SHARING <= capacity < _MIN_HUGE:
         PyThread_acquire_lock(_lock, 1)
@@ -304,7 +304,7 @@ cdef Block *_new_large(size_t capacity) noexcept nogil:
 
 
 cdef Block *_cut(size_t bytes) noexcept nogil:
-    """The next so many bytes of the newest slab, or of a new one; NULL where there is no memory. Under the lock."""
+    """The next bytes of the newest slab, or of a new one; NULL if there is no memory. Needs the lock."""
     global _slab
     cdef Slab *slab = _slab
     cdef Block *block
@@ -350,7 +350,7 @@ cdef void *_take_large(size_t bytes) noexcept nogil:
 
 
 cdef void _forget_live(size_t capacity) noexcept nogil:
-    """Count a block no more that could not be had."""
+    """Subtract a block that could not be allocated from the live bytes."""
     global _live
     PyThread_acquire_lock(_lock, 1)
     _live -= capacity
@@ -374,7 +374,7 @@ cdef void *_take_small(size_t bytes) noexcept nogil:
 
 
 cdef bint _enter(Account *account, size_t bytes) noexcept nogil:
-    """Count bytes that are asked for; whether the account allows them."""
+    """Add requested bytes to an account; whether its limit allows them."""
     cdef bint is_allowed
     if account == NULL:
         return True
@@ -411,7 +411,7 @@ cdef void *_malloc(void *context, size_t bytes) noexcept nogil:
 
 
 cdef void _poison_freed(void *data) noexcept nogil:
-    """Fill a block that is about to be freed; nothing may have been written beside it."""
+    """Fill a block before it is freed, and check its guard."""
     cdef Tag *tag = _tag(data)
     expect(tag.is_large <= 1, "memory was written before a block", data, tag.bytes)
     if _guard_bytes:
@@ -430,7 +430,7 @@ cdef void *_calloc(void *context, size_t count, size_t size) noexcept nogil:
 
 
 cdef void _free(void *context, void *data, size_t size) noexcept nogil:
-    """Free a block; `size` is not relied upon: NumPy's differs for arrays without elements."""
+    """Free a block; `size` is ignored, as NumPy passes another one for arrays without elements."""
     global _live
     if data == NULL:
         return
@@ -472,7 +472,7 @@ cdef PyDataMem_Handler _plain_handler
 _fill(&_plain_handler, NULL)
 
 RECYCLING = PyCapsule_New(&_plain_handler, _CAPSULE, NULL)
-"""The handler that recycles and does not count."""
+"""The handler that recycles blocks without a limit."""
 
 
 cdef void _forget(object capsule) noexcept:
@@ -480,7 +480,7 @@ cdef void _forget(object capsule) noexcept:
 
 
 def limited(most):
-    """A handler for one run, whose arrays may hold at most so many bytes at the same time."""
+    """A handler for one run, whose arrays may have at most `most` bytes at the same time."""
     cdef LimitedHandler *limited_handler = <LimitedHandler *>calloc(1, sizeof(LimitedHandler))
     if limited_handler == NULL:
         raise MemoryError
@@ -490,10 +490,10 @@ def limited(most):
 
 
 def run_with(handler, function, argument, Retention retention=None):
-    """`function(argument)`, while the arrays that this thread makes come from a handler.
+    """Call `function(argument)` while a handler allocates the arrays of this thread.
 
     Args:
-        retention: raised to what the large arrays held at the same time, those of concurrent runs among them.
+        retention: raised to the peak of all large arrays, including those of concurrent runs.
     """
     cdef size_t start = _begin_watch()
     before = PyDataMem_SetHandler(handler)
@@ -507,7 +507,7 @@ def run_with(handler, function, argument, Retention retention=None):
 
 
 cdef size_t _begin_watch() noexcept nogil:
-    """What is alive now, from which the peak is watched."""
+    """Begin to measure the peak; the bytes that are alive now."""
     global _peak, _runs
     cdef size_t start
     PyThread_acquire_lock(_lock, 1)
@@ -518,7 +518,7 @@ cdef size_t _begin_watch() noexcept nogil:
 
 
 cdef void _end_watch() noexcept nogil:
-    """A run is over: what only it needed is given back."""
+    """End a run: return the idle blocks that only it needed."""
     global _runs
     PyThread_acquire_lock(_lock, 1)
     _runs -= 1
@@ -526,7 +526,7 @@ cdef void _end_watch() noexcept nogil:
     PyThread_release_lock(_lock)
 
 
-# One program's wish, in a list of all of them.
+# The claim of a program, in a list of all claims.
 cdef struct Claim:
     Claim *next
     Claim *previous
@@ -538,7 +538,7 @@ _claims.bytes = 0
 
 
 cdef void _set_max_idle() noexcept nogil:
-    """Keep as much as the greatest claim asks for. Under the lock."""
+    """Set the limit of idle bytes to the largest claim. Needs the lock."""
     global _max_idle
     cdef Claim *claim = _claims.next
     cdef size_t most = 0
@@ -553,8 +553,8 @@ cdef class Retention:
     """A program's claim on idle memory, for as long as this object lives.
 
     Args:
-        bytes: what a run needs at the same time; a quarter more is kept, for what fits no block exactly.
-        most: what is kept at most; None: no limit.
+        bytes: the peak of a run; a quarter is added, as blocks are larger than requested.
+        most: the maximum claim; None: no limit.
     """
 
     cdef Claim claim
@@ -575,7 +575,7 @@ cdef class Retention:
         return min(bytes + bytes // 4, self.most)
 
     cdef void raise_to(self, size_t bytes) noexcept nogil:
-        """Claim what a run was seen to need, where that is more."""
+        """Raise the claim to the measured peak of a run."""
         cdef size_t claimed = self._claimed(bytes)
         if claimed <= self.claim.bytes:
             return
@@ -594,12 +594,12 @@ cdef class Retention:
 
 
 def idle_bytes():
-    """How many bytes wait to be used again."""
+    """The number of idle bytes."""
     return _idle
 
 
 def release_idle():
-    """Give all idle memory back to the system."""
+    """Return all idle memory to the system."""
     _release_idle()
 
 

@@ -20,7 +20,8 @@ from .utils.constants import Budget
 from .utils.effects import CONTROL_FLOW
 
 MIN_OUTLINED_OPERATIONS: Final = 250
-"""Operations of a function in which repeated subgraphs are looked for: smaller ones compile in a few ms."""
+"""Operations of a function from which repeated subgraphs are outlined; smaller functions compile in a few
+ms."""
 
 
 def entry_function(module: Module, entry: str) -> Function:
@@ -52,13 +53,12 @@ def specialize(
     Args:
         module: a verified module; it is not changed.
         entry: name of the function to run.
-        argument_types: types to bind the arguments to, sizes known; None: the declared types.
-        rewrite: whether to make the program simpler by `nimblehlo.specialize.rewrites`; results have the same
-            bits without.
-        drops_windows: whether scatters leave out whole windows, as `Options(scatter_out_of_bounds="window")`
-            asks.
-        outlines_subgraphs: whether repeated subgraphs may become calls of functions, the `callees` of the one
-            that is returned; otherwise it calls none.
+        argument_types: the argument types, with known sizes; None: the declared types.
+        rewrite: whether to simplify the program by `nimblehlo.specialize.rewrites`, which keeps the bits of
+            the results.
+        drops_windows: whether scatters drop whole windows, as with `Options(scatter_out_of_bounds="window")`.
+        outlines_subgraphs: whether repeated subgraphs become calls of functions, which are the `callees` of
+            the result; otherwise the result has no calls.
 
     Raises:
         NimbleError: there is no such function, or it has no body.
@@ -101,7 +101,7 @@ def specialize(
 
 
 def _move_operations(region: Region) -> None:
-    """Move reductions before transposes, and operations into the branches that alone use their results."""
+    """Move reductions before transposes, and operations into the only branches that use their results."""
     names = {operation.name for operation in region.walk()}
     if REDUCE in names:
         from .rewrites.transposed_reductions import reduce_before_transposing
@@ -142,7 +142,7 @@ def bind(
 
 
 def require_targets(region: Region) -> None:
-    """Check that the custom calls that run whatever the arguments are have targets.
+    """Check that the custom calls which run for all arguments have targets.
 
     A custom call in a branch of a `case` is checked when it runs: a program that JAX exported for several
     platforms has a branch for each platform.
@@ -160,7 +160,7 @@ def require_targets(region: Region) -> None:
 
 
 def _has_unknown_sizes(function: Function) -> bool:
-    """Whether a value of the function has a size that only its operands' constants may tell."""
+    """Whether a value of the function has a size that may follow from constant operands."""
     assert function.body is not None
     types = {result.type for operation in function.body.walk() for result in operation.results}
     return any(isinstance(type, TensorType) and not type.is_static for type in types)

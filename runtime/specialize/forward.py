@@ -18,10 +18,10 @@ def propagate(region: Region, budget: Budget, *, sizes_bound: bool) -> None:
     """Infer sizes and fold constants, in place.
 
     Args:
-        region: a function's body, its calls inlined.
+        region: the body of a function, with inlined calls.
         budget: for folding.
-        sizes_bound: whether sizes became known that were not when the module was verified: constraints are
-            judged again.
+        sizes_bound: whether sizes are known that were unknown when the module was verified, so that
+            constraints are checked again.
 
     Raises:
         ExecutionError: a constraint does not hold for the sizes that are now known.
@@ -30,7 +30,7 @@ def propagate(region: Region, budget: Budget, *, sizes_bound: bool) -> None:
 
 
 class _Pass:
-    """The state of the pass: constants, replacements of values, and how deep regions nest."""
+    """The state of the pass: constants, replacements of values, and the nesting depth of regions."""
 
     def __init__(self, budget: Budget, sizes_bound: bool) -> None:
         self.sizes_bound = sizes_bound
@@ -90,7 +90,9 @@ class _Pass:
         return by
 
     def visit_regions(self, operation: Operation) -> None:
-        """The regions of an operation; a loop's carried values get its operands' sizes where these last."""
+        """Visit the regions of an operation; the carried values of a loop get the sizes that iterations
+        keep.
+        """
         if operation.name == "stablehlo.while" and self.sizes_bound:
             types = [operand.type for operand in operation.operands]
             declared = [argument.type for argument in operation.regions[0].block.arguments]
@@ -113,7 +115,7 @@ class _Pass:
         return False
 
     def bind_sizes(self, operation: Operation) -> None:
-        """Give the results the sizes that follow from the operands, and judge the constraints."""
+        """Set the sizes of the results that follow from the operands, and check the constraints."""
         from .shapes import more_static, result_types
 
         try:

@@ -1,7 +1,7 @@
 """Inlines calls, and composites for which no function is registered, so that a program is one function.
 
-What the sdy dialect says of several devices is dropped on the way, but for manual computations, whose bodies
-run for each device.
+Operations and attributes of the sdy dialect are dropped, except for manual computations, whose bodies run for
+each device.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ if TYPE_CHECKING:
     from ..ops.sharding.scope import Scope
 
 MAX_NESTED = 128
-"""Levels of regions; a text may have as many."""
+"""Maximum nesting of regions, as in the text parser."""
 
 MAX_OPERATIONS = 5_000_000
-"""Calls that call twice what is below them grow without bound; past this size a program is rejected."""
+"""Maximum operations of the result: a chain of functions that each call the next twice grows
+exponentially."""
 
 _CALLS: Final = frozenset(
     {
@@ -67,7 +68,7 @@ MULTI_DEVICE_OPERATIONS: Final = frozenset(
 
 
 def inline_calls(module: Module, function: Function) -> Function:
-    """A copy of `function` in which the body of each callee stands in the place of its call.
+    """A copy of `function` in which the body of each callee replaces its call.
 
     Raises:
         UnsupportedError: the result would have more than MAX_OPERATIONS operations.
@@ -81,11 +82,11 @@ class _Frame(Record):
     """A block that is being copied.
 
     Attributes:
-        call: in whose place; None where it stands for no call.
-        block: which one.
-        operations: those that are left.
-        values: what values of the original have become.
-        outer_location: that of the call around it, if one names a source line.
+        call: the call that the block replaces; None if it replaces none.
+        block: the original block.
+        operations: the operations that are not copied yet.
+        values: the copies of the original values.
+        outer_location: the location of the call around it, if that names a source line.
     """
 
     call: Operation | None
@@ -96,7 +97,7 @@ class _Frame(Record):
 
 
 class _Inliner:
-    """Copies regions and replaces calls on the way."""
+    """Copies regions, and replaces calls."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -114,7 +115,7 @@ class _Inliner:
         return scopes_of(self.module, MULTI_DEVICE_OPERATIONS)
 
     def copy_region(self, region: Region, values: dict[Value, Value]) -> Region:
-        """A copy of a region; `values` maps what it uses from outside."""
+        """A copy of a region; `values` maps the values that it captures."""
         block = region.block
         new = Block([argument.type for argument in block.arguments])
         values.update(zip(block.arguments, new.arguments, strict=True))
@@ -128,7 +129,7 @@ class _Inliner:
     def copy_operations(self, block: Block, builder: Builder, values: dict[Value, Value]) -> None:
         """Append copies of a block's operations.
 
-        What calls call stands on a list, not on Python's stack: calls may follow each other to any depth.
+        A list has the open calls instead of Python's stack, so that calls may nest to any depth.
         """
         frames = [self.frame(None, block, values)]
         while frames:
@@ -193,16 +194,16 @@ class _Inliner:
         return None
 
     def locate(self, copied: Operation) -> None:
-        """Have an operation that names no source line name that of the call in whose place it stands.
+        """Give an operation without a source line the location of the call that it replaces.
 
-        JAX's operations within a function of its own library name none: the caller is the user's frame.
+        Operations within functions of JAX's library have no source line; the caller has the user's.
         """
         if not names_line(copied.location):
             assert self.call_location is not None
             copied.location = CallSiteLocation(copied.location, self.call_location)
 
     def block_in_place_of(self, operation: Operation) -> Block | None:
-        """The block whose operations take an operation's place, given its operands; None where none does."""
+        """The block that replaces an operation; None if there is none."""
         if operation.name.startswith("sdy."):
             if operation.name in MULTI_DEVICE_OPERATIONS:
                 from .rewrites.sharding import require_one_device, runs_on_devices
@@ -218,7 +219,7 @@ class _Inliner:
         return callee.body.block
 
     def copy_call(self, call: Operation, builder: Builder, values: dict[Value, Value]) -> None:
-        """Append what a call of no function becomes: the operations that stand for its target, or a copy."""
+        """Append the operations that replace a custom call, or a copy of the call."""
         target = _target(call)
         operands = [values[operand] for operand in call.operands]
         if target is None:
@@ -240,7 +241,7 @@ class _Inliner:
         values.update(zip(call.results, results, strict=True))
 
     def copy_manual(self, operation: Operation, builder: Builder, values: dict[Value, Value]) -> None:
-        """Append what a manual computation on several devices becomes."""
+        """Append the operation that replaces a manual computation on several devices."""
         from .rewrites.sharding import manual_attributes
 
         attributes = manual_attributes(operation, self.module, is_nested=self.manual_depth > 0)
@@ -254,7 +255,7 @@ class _Inliner:
         values.update(zip(operation.results, copied.results, strict=True))
 
     def drop_sharding(self, operation: Operation, builder: Builder, values: dict[Value, Value]) -> None:
-        """Let an operation's operands stand for its results."""
+        """Replace the results of an operation by its operands."""
         if operation.name == "sdy.constant":
             attributes = {"value": operation.attributes["value"]}
             types = [result.type for result in operation.results]
@@ -266,7 +267,7 @@ class _Inliner:
         values.update(zip(operation.results, results, strict=True))
 
     def callee(self, operation: Operation) -> Function | None:
-        """The function whose body takes an operation's place; None where none does."""
+        """The function whose body replaces an operation; None if there is none."""
         if operation.name == "func.call":
             return self.functions[_symbol(operation, "callee")]
         if operation.name == "stablehlo.composite":
@@ -303,12 +304,12 @@ class _Inliner:
 
 
 def without_shardings(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
-    """The attributes but for those of sdy."""
+    """The attributes without those of the sdy dialect."""
     return {name: value for name, value in attributes.items() if not name.startswith("sdy.")}
 
 
 def _recomposed(operation: Operation) -> Operation | None:
-    """The operation that a composite is named after, where there is one; None for all other operations."""
+    """The operation that the name of a composite means; None for all other operations."""
     if operation.name != "stablehlo.composite":
         return None
     from .replace_calls import recomposed

@@ -9,10 +9,10 @@ from ..types import FunctionType
 
 
 def bind_process_ids(function: Function) -> None:
-    """Give a function that asks for its process's ids two more arguments: the replica and the partition id.
+    """Give a function that reads the ids of its process two more arguments: the replica and the partition id.
 
-    The regions of `interpreter.run_parallel` and of a `nimblehlo.manual_computation` that is not within
-    another one are programs of their own: each gets two arguments more.
+    Each region of `interpreter.run_parallel` and of an outermost `nimblehlo.manual_computation` is a separate
+    program, which gets these two arguments, too.
     """
     assert function.body is not None
     if _bind(function.body) is not None:
@@ -21,7 +21,7 @@ def bind_process_ids(function: Function) -> None:
 
 
 def _bind(region: Region) -> tuple[Value, Value] | None:
-    """The added arguments of a program; None where nothing asks for them."""
+    """The added arguments of a program; None if nothing reads the ids."""
     operations: list[Operation] = []
     programs: list[Region] = []
     _collect(region, operations, programs)
@@ -69,7 +69,7 @@ def _remove_ids(region: Region) -> None:
 
 
 def _has_programs(operation: Operation) -> bool:
-    """Whether the regions of an operation are programs for processes of their own."""
+    """Whether the regions of an operation are programs of separate processes."""
     return operation.name == RUN_PARALLEL or (
         operation.name == MANUAL_COMPUTATION and operation.attributes["is_nested"] != BoolAttribute(True)
     )

@@ -38,20 +38,20 @@ _I64 = ELEMENT_TYPES["i64"]
 
 
 RECOMPOSED_VERSION: Final = 1
-"""Version of the composites that XLA makes of CHLO operations, and makes CHLO operations of again."""
+"""The version of the composites that XLA uses for CHLO operations."""
 
 _DEFAULT_FLAGS: Final = {"largest": True}
-"""Attributes of such composites that the operation does not have, and their only value that it stands for."""
+"""Attributes of such composites that the CHLO operation lacks, with the only value that it implements."""
 
 
 def recomposed(composite: Operation) -> Operation | None:
-    """The CHLO operation, on the composite's own operands, that a composite is named after.
+    """The CHLO operation that the name of a composite means, on the composite's operands.
 
-    Source: the composites that jaxlib makes of CHLO operations before it hands a program to a plugin.
+    Source: the composites by which jaxlib replaces CHLO operations before it passes a program to a plugin.
 
     Returns:
-        None where the name is not that of an operation, a function is registered for it, or the operation
-        does not have such operands, attributes and results: the decomposition holds then.
+        None, so that the decomposition is used, if the name is not that of an operation, a function is
+        registered for it, or the operation does not have such operands, attributes and results.
     """
     view = Composite(composite)
     name = view.composite_name
@@ -90,17 +90,17 @@ def replace_call(
     regions: Sequence[Region],
     builder: Builder,
 ) -> Sequence[Value]:
-    """Append what stands for a custom call.
+    """Append the operations that replace a custom call.
 
     Args:
         call: the call.
-        target: what `replaced_target` said.
-        operands: what to take for the call's operands.
+        target: from `replaced_target`.
+        operands: the values that replace the call's operands.
         regions: the computations that it calls.
-        builder: where to append.
+        builder: appends the operations.
 
     Returns:
-        What stands for the call's results.
+        The values that replace the call's results.
     """
     types = [result.type for result in call.results]
     if target.operation is not None:
@@ -112,7 +112,7 @@ def replace_call(
 def _sorted_and_cut(
     call: Operation, operands: Sequence[Value], regions: Sequence[Region], builder: Builder
 ) -> Sequence[Value]:
-    """`approx_top_k`, exactly: a sort, of which the results' shapes are cut."""
+    """`approx_top_k` as an exact sort, whose results are sliced to their shapes."""
     dimension = reduction_dimension(cast(CustomCall, view_of(call)))
     assert dimension is not None
     inputs = operands[: len(call.results)]

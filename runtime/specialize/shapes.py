@@ -21,11 +21,11 @@ _SHAPED_LIKE: Final = {
     "stablehlo.cholesky": {"result": "a"},
     "stablehlo.triangular_solve": {"result": "b"},
 }
-"""For each result the operand whose shape it has."""
+"""For each result, the operand whose shape it has."""
 
 
 def result_types(operation: Operation) -> Sequence[Type]:
-    """The types that the results get from the operands and regions; empty where they do not follow."""
+    """The result types that follow from the operands and regions; empty if they do not follow."""
     if operation.name == "stablehlo.while":
         return [argument.type for argument in operation.regions[0].block.arguments]
     if operation.name in ("stablehlo.if", "stablehlo.case"):
@@ -36,7 +36,7 @@ def result_types(operation: Operation) -> Sequence[Type]:
 
 
 def _with_operands_shapes(view: Op) -> Sequence[Type]:
-    """The declared result types with shapes that operands have."""
+    """The declared result types with the shapes of operands."""
     if all(isinstance(one.type, TensorType) and one.type.is_static for one in view.operation.results):
         return ()
     results = [result.type for result in view.operation.results]

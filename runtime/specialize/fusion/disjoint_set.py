@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class DisjointSet:
-    """Numbers below `count`, each at first in a group of its own.
+    """Union-find over the numbers below `count`, each of which begins in its own set.
 
     Args:
-        count: how many numbers.
-        max_size: no group gets more members.
+        count: the number of elements.
+        max_size: the maximum size of a set.
     """
 
     def __init__(self, count: int, max_size: int) -> None:
@@ -17,18 +17,18 @@ class DisjointSet:
         self.max_size = max_size
 
     def root(self, element: int) -> int:
-        """The representative of the group that a number is in."""
+        """The representative of an element's set."""
         while self.parent[element] != element:
             self.parent[element] = self.parent[self.parent[element]]
             element = self.parent[element]
         return element
 
     def size(self, element: int) -> int:
-        """How many members the group of a number has."""
+        """The size of an element's set."""
         return self.sizes[self.root(element)]
 
     def unite(self, a: int, b: int) -> None:
-        """Join two groups, if they are not too large."""
+        """Join the sets of two elements, unless the result would exceed `max_size`."""
         a, b = self.root(a), self.root(b)
         if a != b and self.sizes[a] + self.sizes[b] <= self.max_size:
             self.parent[b] = a

@@ -1,7 +1,7 @@
 """Moves a gather of few elements before the elementwise operations whose results it reads.
 
-A loss takes one element of each row of `log_softmax`: of the rows' largest values and sums that needs all
-elements, but the last subtractions only those that are taken.
+For example, a loss gathers one element of each row of `log_softmax`. The maxima and sums of the rows need all
+elements, but the last subtractions only the gathered ones.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .elementwise import LARGE
 from .movement_index_map import is_movement_op
 
 _SHARE: Final = 4
-"""A gather moves if it reads at most one in this many elements of its operand."""
+"""A gather moves if its operand has at least this many times as many elements as its result."""
 _MAX_OPERATIONS: Final = 24
 
 _READERS: Final = frozenset({"stablehlo.reduce", "stablehlo.gather", BroadcastInDim.name})
-"""Users that, like elementwise ones, need no operand in memory."""
+"""Operations that, like elementwise ones, do not need their operands in memory."""
 _FREE: Final = frozenset({"stablehlo.constant", "stablehlo.iota"})
 
 
 def gather_early(region: Region) -> None:
-    """Let gathers of few elements read the operands of elementwise operations instead of their results.
+    """Make gathers of few elements read the operands of elementwise operations instead of their results.
 
-    Changes the region in place. Operations whose results nothing uses any more stay.
+    Changes the region in place. Operations whose results become unused stay.
     """
     gathers = [operation for operation in region.walk() if operation.name == "stablehlo.gather"]
     if any(_is_computed(operation.operands[0]) for operation in gathers):
@@ -85,7 +85,7 @@ class _EarlyGathers:
         return gathered_values[operand]
 
     def _select(self, value: Value, selected: dict[Value, bool]) -> bool:
-        """Enter the values to gather from, operands first, and whether their elements are computed.
+        """Add the values to gather from, operands first, with whether their elements are computed.
 
         Returns:
             Whether gathering from them pays.

@@ -20,14 +20,14 @@ from .effects import has_no_effect
 from .unused_results import drop_unused_results
 
 MAX_COMPARED_OPERATIONS = 16
-"""Regions with more operations are not compared."""
+"""Maximum operations of a region that is compared with others."""
 
 
 def remove_common_subexpressions(region: Region) -> bool:
-    """Let what repeats an earlier operation of the same or a surrounding block be that one, in place.
+    """Replace each operation that repeats an earlier one of the same or an enclosing block, in place.
 
     Returns:
-        whether something did.
+        Whether an operation was replaced.
     """
     cleaner = _Cleaner()
     cleaner.visit(region, {})
@@ -35,14 +35,14 @@ def remove_common_subexpressions(region: Region) -> bool:
 
 
 class _Cleaner:
-    """Carries what stands for each value that is no longer computed."""
+    """The state of the pass: the replacements of values."""
 
     def __init__(self) -> None:
         self.values: dict[Value, Value] = {}
         self.kinds = OperationKeys()
 
     def visit(self, region: Region, visible: dict[Hashable, Operation]) -> None:
-        """Clean a region; `visible` are the operations visible around it (it is left as it was)."""
+        """Clean a region; `visible` has the earlier operations around it, and is unchanged afterwards."""
         added: list[Hashable] = []
         key: Hashable
         referenced: list[Operation] = []
@@ -76,7 +76,7 @@ class OperationKeys:
         self.referenced: list[object] = []
 
     def key_of(self, operation: Operation) -> Hashable:
-        """A key that is equal for operations which compute the same from the same operands."""
+        """A key that is equal for operations with the same results from the same operands."""
         number_by_id, attributes = self.number_by_id, operation.attributes
         return (
             operation.name,
@@ -86,16 +86,16 @@ class OperationKeys:
         )
 
     def number(self, item: object, hashable: Hashable) -> int:
-        """A number for an object, the same for all objects of equal `hashable`; cached by the identity.
+        """A number of an object, equal for objects with equal `hashable`; cached by the object's identity.
 
-        Operations share types and attributes: this takes less time than comparing them again and again.
+        Operations share types and attributes, so this is faster than comparing them each time.
         """
         number = self.number_by_id[id(item)] = self.numbers.setdefault(hashable, len(self.numbers) + 1)
         self.referenced.append(item)  # so that nothing else gets its identity
         return number
 
     def region_key(self, region: Region) -> Hashable:
-        """A key that is equal for regions which compute the same; large regions have keys of their own."""
+        """A key that is equal for equal regions; each large region has a unique key."""
         block = region.block
         if len(block.operations) > MAX_COMPARED_OPERATIONS:
             return id(region)
@@ -118,9 +118,9 @@ def _frozen_attributes(attributes: Mapping[str, Attribute]) -> Hashable:
 
 
 def _frozen(attribute: Attribute) -> Hashable:
-    """A hashable form of an attribute that tells apart what is different."""
+    """A hashable form of an attribute, which differs for different attributes."""
     if isinstance(attribute, DenseElementsAttribute):
-        # Its own hash is that of its type, which many constants share.
+        # The hash of the attribute is that of its type, which many constants share.
         array = attribute.array
         if attribute.is_splat:
             return attribute.type, array[(0,) * array.ndim].tobytes()
@@ -144,7 +144,7 @@ def remove_dead_code(region: Region) -> None:
 
 
 def _remove_unused(region: Region, used: set[Value]) -> None:
-    """Walk a region backwards; `used` collects what is used, from outside of it too."""
+    """Walk a region backwards; `used` collects the values that are used, including captured ones."""
     referenced: list[Operation] = []
     for operation in reversed(region.block.operations):
         is_needed = operation.name in TERMINATORS or not used.isdisjoint(operation.results)

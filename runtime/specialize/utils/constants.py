@@ -18,43 +18,42 @@ from ...types import PLAIN, Array, TensorType
 from .effects import has_no_effect
 
 MAX_ELEMENTS = 1 << 14
-"""Largest operand or result of an operation that is folded; splats count as one element."""
+"""Maximum elements of an operand or result of a folded operation; a splat counts as one element."""
 
 MAX_WORK = 1 << 24
 """Maximum work of folding in one pass: elements read and written, plus multiply-adds."""
 
 ALWAYS_FOLDED = 256
-"""Work that is always done: sizes are computed so."""
+"""Work up to which an operation is always folded, as it may compute sizes."""
 
 _NEVER_FOLDED = PROCESS_IDS | {
     "stablehlo.composite", "stablehlo.custom_call", "stablehlo.optimization_barrier",
 }  # fmt: skip
-"""A user's function must run when the program runs; a barrier keeps apart what is on its sides; the ids of a
-process are not known before the run."""
+"""Operations that are never folded: a user's function must run when the program runs, a barrier separates its
+sides, and the ids of a process are unknown before the run."""
 
 _VIEWS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose"})
-"""Of a splat these make views; other operations would make a large array first."""
+"""Operations whose result is a view of a splat; others would allocate a large array."""
 
 _FOLDED_DIALECTS = ("stablehlo.", "arith.", "tensor.", "shape.")
 
 _PRODUCTS = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general", "stablehlo.einsum"})
-"""Of these each element of one operand may meet each of the other."""
+"""Operations that may combine each element of one operand with each of another."""
 
 Known = Mapping[Value, DenseElementsAttribute]
 Evaluate = Callable[[Operation, Sequence[Array]], Any]
 
 
 class Budget:
-    """The work that is left for folding. It does not hang on the machine's speed.
+    """The work that is left for folding, which does not depend on the machine's speed.
 
     Args:
-        work: how much there is.
-        evaluate: gives an operation's result, None where the operation has to stay; it is asked for those
-            with regions as well. None: references are taken.
+        work: the work in total.
+        evaluate: returns an operation's result, or None if the operation must stay; it also gets operations
+            with regions. None: the references are called.
 
     Attributes:
-        folded: results by keys that contain identities, each with the object that its key names, to keep it
-            alive.
+        folded: results by keys that contain identities, each with the objects of its key, to keep them alive.
     """
 
     def __init__(self, work: int = MAX_WORK, evaluate: Evaluate | None = None) -> None:
@@ -63,7 +62,7 @@ class Budget:
         self.folded: dict[tuple[Any, ...], tuple[object, DenseElementsAttribute | None]] = {}
 
     def take(self, work: int) -> bool:
-        """Whether that much is left; if so, it is used."""
+        """Use up `work`, if that much is left; whether it was."""
         if work > self.remaining_work:
             return False
         self.remaining_work -= work
@@ -75,8 +74,8 @@ def fold(operation: Operation, known_constants: Known, budget: Budget) -> DenseE
 
     Args:
         operation: any operation.
-        known_constants: the constants among the values in sight.
-        budget: bounds the work; what costs more than is left stays.
+        known_constants: the constants among the visible values.
+        budget: bounds the work; an operation that needs more stays.
     """
     declaration = lookup(operation.name)
     sizes = declaration if declaration is not None and declaration.reads_sizes else None
@@ -170,7 +169,7 @@ def _is_small_result(name: str, type: TensorType, constants: list[DenseElementsA
 def _evaluate(
     function: Callable[[Sequence[Array]], Any], arrays: list[Array], type: TensorType
 ) -> DenseElementsAttribute | None:
-    """Run a function on constants; None where it fails (the run will say why) or gives a large array."""
+    """Call a function of constants; None if it fails, as the run will, or returns a large array."""
     with np.errstate(all="ignore"):
         try:
             result = np.asarray(function(arrays))

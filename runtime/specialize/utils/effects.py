@@ -11,7 +11,7 @@ from ...ops.framework.op_registry import MANUAL_COMPUTATION, RUN_PARALLEL
 CONTROL_FLOW: Final = frozenset(
     {"stablehlo.case", "stablehlo.if", "stablehlo.while", RUN_PARALLEL, MANUAL_COMPUTATION}
 )
-"""Operations whose regions are parts of the program, not of a computation on elements."""
+"""Operations whose regions are control flow, not computations on elements."""
 
 
 def is_pure(block: Block) -> bool:
@@ -20,7 +20,7 @@ def is_pure(block: Block) -> bool:
 
 
 def has_no_effect(operation: Operation) -> bool:
-    """Whether an operation may be dropped when its results are not used, or run once instead of twice."""
+    """Whether an operation may be removed if its results are unused, or run once instead of twice."""
     declaration = lookup(operation.name)
     if declaration is None or not declaration.pure:
         return False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Interval = tuple[int, int]
 MAX_DEPTH: Final = 24
-"""How far definitions are followed."""
+"""Maximum depth of definitions that are followed."""
 
 _SAME_ELEMENTS: Final = frozenset(
     {
@@ -30,16 +30,16 @@ _SAME_ELEMENTS: Final = frozenset(
         "stablehlo.transpose",
     }
 )
-"""Operations whose elements are among those of the first operand."""
+"""Operations whose result has only elements of the first operand."""
 
 _JOINING_OPS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
-"""Operations whose elements are among those of all operands."""
+"""Operations whose result has only elements of the operands."""
 
 
 class Intervals:
-    """Bounds of values, each found once.
+    """Bounds of values, which are cached.
 
-    `declare` enters what is known of a block's argument, such as a loop's counter.
+    `declare` sets the bounds of a block's argument, such as the counter of a loop.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Intervals:
         self._cache[value] = interval
 
     def of(self, value: Value, depth: int = 0) -> Interval | None:
-        """The least and the largest value; None where the value is no integer tensor.
+        """The minimum and maximum of a value; None if it is no integer tensor.
 
         A tensor without elements has the bounds of its element type.
         """
@@ -65,13 +65,13 @@ class Intervals:
         if not isinstance(owner, Operation) or depth > MAX_DEPTH:
             return type_range
         low, high = self._derived(owner, element_type, depth) or type_range
-        # What may leave the type's range wraps around: nothing is known of it.
+        # A value that may leave the range of its type wraps around, so it has no bounds.
         interval = (low, high) if type_range[0] <= low <= high <= type_range[1] else type_range
         self._cache[value] = interval
         return interval
 
     def along(self, value: Value, dimension: int, index: int, depth: int = 0) -> Interval | None:
-        """Bounds of the elements at one index of a dimension; None where the value is no integer tensor.
+        """Bounds of the elements at one index of a dimension; None if the value is no integer tensor.
 
         Args:
             value: any value.
@@ -217,13 +217,13 @@ def _clamp(operands: Sequence[Interval]) -> Interval:
 
 
 def _and(operands: Sequence[Interval]) -> Interval | None:
-    """With a value that is not negative, the result lies between 0 and it."""
+    """If an operand is not negative, the result lies between 0 and that operand."""
     limits = [high for low, high in operands if low >= 0]
     return (0, min(limits)) if limits else None
 
 
 def _remainder(operands: Sequence[Interval]) -> Interval | None:
-    """It has the dividend's sign, and is smaller than the divisor, which must be positive."""
+    """The result has the sign of the dividend, and is smaller than the divisor, which must be positive."""
     (low, high), (min_value, max_value) = operands
     if min_value <= 0:
         return None
@@ -231,7 +231,7 @@ def _remainder(operands: Sequence[Interval]) -> Interval | None:
 
 
 def _shift_right(operands: Sequence[Interval]) -> Interval | None:
-    """Of values that are not negative, shifted by a known amount below the width."""
+    """Bounds if the operand is not negative, and the amount is constant and less than the width."""
     (low, high), (min_value, max_value) = operands
     if low < 0 or min_value != max_value or not 0 <= min_value < 64:
         return None

@@ -1,9 +1,9 @@
 """Runs rewrites: a forward pass over a region that simplifies each operation.
 
-A rewrite is a function of an operation and the `Rewriter`. It returns what stands for the operation's
-results, or None where it does not apply. What it needs it creates through the Rewriter, which simplifies that
-at once. A rewrite keeps every bit of every result (payloads and signs of NaNs apart), and never moves an
-effect or an error away.
+A rewrite is a function of an operation and the `Rewriter`. It returns the values that replace the operation's
+results, or None if it does not apply. It creates operations through the Rewriter, which simplifies them at
+once. A rewrite keeps every bit of every result (except for payloads and signs of NaNs), and never removes an
+effect or an error.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class Rewriter:
     """Rebuilds blocks, operation by operation.
 
     Args:
-        tensor_rewrites: by the operation's name; they are asked where all operands and results are tensors of
-            known sizes that are not quantized.
-        other_rewrites: asked for any operands.
+        tensor_rewrites: the rewrites by the operation's name that apply if all operands and results are
+            tensors of known sizes that are not quantized.
+        other_rewrites: the rewrites that apply to any operands.
         preparations: called before an operation's regions are rebuilt.
         budget: for folding.
 
     Attributes:
-        known_constants: the constants in sight.
-        intervals: bounds of the values of integers.
-        rewrite_count: how many operations a rewrite has replaced.
+        known_constants: the constants among the visible values.
+        intervals: bounds of integer values.
+        rewrite_count: the number of operations that rewrites have replaced.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Rewriter:
         self._block = outer
 
     def insert(self, operation: Operation) -> Sequence[Value]:
-        """Append an operation, or what is simpler; what stands for its results."""
+        """Append an operation or its simplification; the values of its results."""
         values = self._values
         if not values.keys().isdisjoint(operation.operands):
             operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
@@ -98,7 +98,7 @@ class Rewriter:
             self.insert(operation)
 
     def substitute(self, block: Block) -> None:
-        """Let the operations of a block that was rebuilt before use what stands for their operands now."""
+        """Replace operands of a block that was rebuilt earlier by their current replacements."""
         for top in block.operations:
             for operation in top.walk():
                 operation.operands = tuple([self.current(operand) for operand in operation.operands])
@@ -114,14 +114,14 @@ class Rewriter:
         type: Type,
         attributes: Mapping[str, Attribute] | None = None,
     ) -> Value:
-        """Append an operation with one result, or what is simpler; returns the result."""
+        """Append an operation with one result, or its simplification; the value of the result."""
         assert self._current is not None
         operation = Operation(name, operands, [type], attributes, (), self._current.location)
         (result,) = self.insert(operation)
         return result
 
     def constant(self, type: TensorType, value: Any) -> Value:
-        """A constant: all of its elements are `value`, or it is an array of the type's shape."""
+        """A constant whose elements are all `value`, or whose array is `value`."""
         array = np.asarray(value, type.dtype)
         if array.shape != type.shape:
             array = np.broadcast_to(array, type.shape)
@@ -130,11 +130,11 @@ class Rewriter:
         )
 
     def interval(self, value: Value) -> Interval | None:
-        """The least and the largest value that an integer tensor may hold."""
+        """The minimum and maximum of an integer tensor."""
         return self.intervals.of(value)
 
     def interval_along(self, indices: Value, index_vector_dim: int, component: int) -> Interval | None:
-        """The least and the largest value of a component of index vectors."""
+        """The minimum and maximum of a component of index vectors."""
         if tensor_type(indices).rank == index_vector_dim:
             return self.interval(indices)
         return self.intervals.along(indices, index_vector_dim, component)
@@ -169,7 +169,7 @@ class Rewriter:
             if replacement is None:
                 continue
             results = (replacement,) if isinstance(replacement, Value) else replacement
-            # A body may promote its operands: what has another type cannot stand for a result.
+            # A body may promote its operands: a value of another type cannot replace a result.
             if all(old.type == new.type for old, new in zip(operation.results, results, strict=True)):
                 self.rewrite_count += 1
                 return results
@@ -224,16 +224,16 @@ def defined_by(value: Value, name: str) -> Operation | None:
 
 
 def reduced_from(operation: Operation, name: str) -> Operation | None:
-    """The plain operation of that name that makes what a reduction of one input takes, or None."""
+    """The plain operation of that name whose result a reduction of one input reads, or None."""
     if operation.name != "stablehlo.reduce" or len(operation.operands) != 2:
         return None
     return defined_by(operation.operands[0], name)
 
 
 def defining_operation(value: Value) -> Operation | None:
-    """The operation whose result a value is, or None where there is none or it is not plain.
+    """The operation whose result a value is; None if there is none or it is not plain.
 
-    Sizes that are unknown may turn out to be an error, which a rewrite must not remove.
+    Unknown sizes may be an error of the run, which a rewrite must not remove.
     """
     owner = value.owner
     return owner if isinstance(owner, Operation) and is_plain(owner) else None
@@ -254,9 +254,9 @@ def constant_array(value: Value) -> Array | None:
 
 
 def splat(value: Value) -> Any:
-    """The element that a constant is filled with, as a NumPy scalar; None for anything else.
+    """The element of a splat constant, as a NumPy scalar; None for any other value.
 
-    An operation that spreads one element of a constant counts as a constant.
+    A broadcast of one element of a constant counts as a splat.
     """
     array = constant_array(value)
     if array is None or not array.size or (array.size > 1 and any(array.strides)):
@@ -265,7 +265,7 @@ def splat(value: Value) -> Any:
 
 
 def is_splat_of(value: Value, number: float) -> bool:
-    """Whether a value is a constant filled with a number; 0.0 and -0.0 are told apart."""
+    """Whether a value is a splat of a number; 0.0 and -0.0 differ."""
     element = splat(value)
     if element is None or element.dtype.kind == "c":
         return False

@@ -13,14 +13,14 @@ from .rewriter import dimensions
 
 
 def drop_unused_results(operation: Operation, used: Container[Value]) -> None:
-    """Drop, in place, the results that are not in `used`, and what is there for them alone."""
+    """Remove, in place, the results that are not in `used`, and the operations that only they need."""
     rule = _RULES.get(operation.name)
     if rule is not None and not all(result in used for result in operation.results):
         rule(operation, used)
 
 
 def _reaching(blocks: Sequence[Block], roots: Sequence[Value]) -> set[Value]:
-    """The values that some values of blocks hang on, themselves included."""
+    """The values of blocks from which `roots` are computed, including the roots."""
     definitions = {
         result: operation
         for block in blocks
@@ -45,7 +45,7 @@ def operands_within(operation: Operation) -> Iterator[Value]:
 
 
 def select_values(items: Sequence[Value], indices: Sequence[int]) -> tuple[Value, ...]:
-    """Some of an owner's results or arguments, numbered anew."""
+    """The results or arguments at `indices`, with new numbers."""
     selected = tuple([items[index] for index in indices])
     for index, value in enumerate(selected):
         value.index = index
@@ -57,7 +57,7 @@ def _keep_operands(operation: Operation, indices: Sequence[int]) -> None:
 
 
 def _while(operation: Operation, used: Container[Value]) -> None:
-    """Keep what is carried for a result that is used, for the condition, or for an effect."""
+    """Keep the carried values that a used result, the condition or an effect needs."""
     blocks = [region.block for region in operation.regions]
     cond, body = blocks
     roots = [*cond.terminator.operands]
@@ -85,7 +85,7 @@ def _while(operation: Operation, used: Container[Value]) -> None:
 
 
 def _branches(operation: Operation, used: Container[Value]) -> None:
-    """Keep what the branches return for a result that is used."""
+    """Keep the values that the branches return for used results."""
     indices = [index for index, result in enumerate(operation.results) if result in used]
     for region in operation.regions:
         _keep_operands(region.block.terminator, indices)
@@ -93,7 +93,7 @@ def _branches(operation: Operation, used: Container[Value]) -> None:
 
 
 def _sort(operation: Operation, used: Container[Value]) -> None:
-    """Keep the inputs whose results are used, and those that are compared."""
+    """Keep the inputs whose results are used, and the inputs that the comparator reads."""
     block = operation.regions[0].block
     compared = {operand for inner in block.operations for operand in operands_within(inner)}
     indices = [
@@ -123,7 +123,7 @@ def _position_sort(operation: Operation, used: Container[Value]) -> None:
 
 
 def _reduce(operation: Operation, used: Container[Value]) -> None:
-    """Keep the inputs whose results are used, and those on which the body makes these depend."""
+    """Keep the inputs whose results are used, and the inputs on which these depend by the body."""
     block, count = operation.regions[0].block, len(operation.results)
     if not is_pure(block):
         return
