@@ -1,4 +1,4 @@
-"""NimbleHLO in the place of the reference interpreter that jaxlib offers.
+"""NimbleHLO behind the interface of jaxlib's reference interpreter.
 
 ``nimblehlo.interpreter.eval_module`` has the signature of ``jaxlib.mlir.dialects.stablehlo.eval_module``.
 """

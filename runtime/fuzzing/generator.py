@@ -130,7 +130,7 @@ class Generator:
     Attributes:
         random: decides.
         numbers: fills arrays.
-        program: what has been made so far.
+        program: the program so far.
         builder: appends to the current block.
         visible: the values that the current block may use.
         in_region: whether the current block is that of a region.
@@ -250,7 +250,7 @@ class Generator:
         return value or self.constant(self.type(categories, rank))
 
     def operand(self, type: TensorType) -> Value:
-        """A tensor of a type: one that is there, or is made of such a one, or a new constant."""
+        """A tensor of a type: an existing one, a view of one, or a new constant."""
         if self.sizes and not self.in_region and self.chance(0.4):
             view = _as_view(self, type)
             if view is not None:

@@ -30,7 +30,7 @@ class AffineExpr(NamedTuple):
         return AffineExpr(self.offset + other.offset, strides)
 
     def of(self, indices: Sequence[AffineExpr], loops: int) -> AffineExpr:
-        """The function of other loops in which `indices` stand for the indices of these."""
+        """The composition with `indices`, which are functions of other loops."""
         composed = AffineExpr(self.offset, (0,) * loops)
         for stride, index in zip(self.strides, indices, strict=False):
             if stride:
@@ -56,7 +56,7 @@ def row_major_strides(shape: Sequence[int]) -> list[int]:
 
 
 def row_major_offset(shape: Sequence[int], indices: Sequence[AffineExpr], loops: int) -> AffineExpr:
-    """The offset of the element at `indices`, functions of so many loops, of an array in row-major order."""
+    """The offset of the element at `indices`, which are functions of `loops` loops, in row-major order."""
     return AffineExpr(0, tuple(row_major_strides(shape))).of(indices, loops)
 
 

@@ -38,9 +38,8 @@ class Builder:
         """Append a copy of `operation`.
 
         Args:
-            operation: what to copy, regions included.
-            values: what stands for each value used; values that are not in it stand for themselves. The
-                results of the copy are entered.
+            operation: the operation to copy, with its regions.
+            values: the replacements of operands; other operands stay. The results of the copy are added.
         """
         copied = operation.again(
             tuple([values.get(operand, operand) for operand in operation.operands]),
@@ -52,7 +51,7 @@ class Builder:
 
 
 def copy_region(region: Region, values: MutableMapping[Value, Value]) -> Region:
-    """A copy of `region` in which `values` says what stands for each value from outside."""
+    """A copy of `region` in which `values` has the replacements of captured values."""
     copied = Region(is_isolated=region.is_isolated)
     for block in region.blocks:
         new = Block([argument.type for argument in block.arguments])

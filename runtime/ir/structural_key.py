@@ -10,13 +10,13 @@ _I64 = ELEMENT_TYPES["i64"]
 
 
 def structural_key(block: Block) -> tuple[tuple[object, ...], list[object]]:
-    """A key, and the objects that it stands for: they have to be kept as long as the key is.
+    """A key, and the objects whose identities it contains, which must live as long as the key.
 
     Blocks of equal keys have the same operations, with the same types and attributes; only locations
     may differ. Blocks that are equal may have different keys.
 
     Args:
-        block: one that uses nothing from outside.
+        block: a block without captured values.
     """
     key: list[object] = []
     referenced: list[object] = []

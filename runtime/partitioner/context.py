@@ -1,4 +1,4 @@
-"""One function on its way to the program of a device: what stands for each value, and how layouts change."""
+"""The partitioning of one function: the local value of each value, and the changes of layouts."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def elements(operation: Operation) -> int:
 
 
 class Context:
-    """The block that is made, and what stands in it for the values of the program.
+    """The program of a device under construction, and the local values of the program's values.
 
     Args:
         devices: the devices.
         scope: the function that is partitioned.
-        block: the block that is made.
-        values: what stands for each value of the program, and its layout.
-        work: what is counted of the operations that are made.
+        block: the block of the program of a device.
+        values: the local value of each value of the program, with its layout.
+        work: the counted work of the new operations.
     """
 
     def __init__(
@@ -110,11 +110,11 @@ class Context:
         return self.devices.layout(self.scope.sharding_of(value), value.type)
 
     def local_type(self, value: Value) -> Type:
-        """The type of what a device holds of a value of the program."""
+        """The type of a device's shard of a value."""
         return self.devices.local_type(value.type, self.layout(value))
 
     def enter(self, value: Value, local: Value, layout: Layout | None = None) -> None:
-        """Enter what stands for a value; it gets the layout that the program gives the value."""
+        """Set the local value of a value, converted to the layout that the program gives the value."""
         target = self.layout(value)
         if layout is not None and layout != target:
             local = self.converted(local, layout, target)

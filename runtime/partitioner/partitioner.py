@@ -68,7 +68,7 @@ def device_count(module: Module) -> int:
 
 
 def _replace_sdy_constants(body: Region) -> None:
-    """Make plain constants of those that propagation keeps apart, as manual computations have them."""
+    """Replace the constants that are separate for sharding propagation by plain ones."""
     for operation in body.walk():
         if operation.name == "sdy.constant":
             operation.name = "stablehlo.constant"

@@ -280,7 +280,7 @@ def _concatenate(operation: Operation, context: Context) -> None:
 
 
 def _reduce(operation: Operation, context: Context) -> None:
-    """Each device reduces what it has; values of devices along divided dimensions are combined after that."""
+    """Each device reduces its shard; then devices along sharded dimensions combine their values."""
     count = len(operation.operands) // 2
     inputs, initial = operation.operands[:count], operation.operands[count:]
     if captured_values(operation.regions):

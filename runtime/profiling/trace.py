@@ -30,11 +30,11 @@ Filter = str | Callable[[Operation], bool]
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What a trace tells of an array; NaN and infinity are left out of least, greatest and mean.
+    """Statistics of an array, without NaN and infinity in least, greatest and mean.
 
     Attributes:
-        least, greatest, mean: of the finite elements; None where there are none, or they have no order.
-        nan_count, infinity_count, zero_count: how many elements are NaN, infinite, zero.
+        least, greatest, mean: of the finite elements; None if there are none, or they have no order.
+        nan_count, infinity_count, zero_count: the numbers of elements that are NaN, infinite, zero.
     """
 
     least: float | None

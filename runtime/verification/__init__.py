@@ -1,13 +1,13 @@
 """Checks of plans, of running steps and of generated code, for tests: `NIMBLEHLO_VERIFY`.
 
-- `plans`: no step of a plan can read anything but the value that it means.
+- `plans`: each step of a plan reads the values that its operation has in the program.
 - `nests`, `row_programs`: loops of generated code stay within their arrays, write each element of their
-  results once, and keep values apart that are needed at the same time.
-- `storage`: generated code for small arrays reads no memory that holds another value by then.
-- `translation`: the values that a plan's steps read and write are those of the program's operations.
-- `steps`: what a running step really reads, writes and shares is what it declares.
+  results once, and never store two live values in the same memory.
+- `storage`: generated code for small arrays reads no memory that another value has overwritten.
+- `translation`: the steps of a plan read and write the values of the program's operations.
+- `steps`: a running step reads, writes and shares only what it declares.
 
-Production does none of it.
+All checks are off by default.
 """
 
 from __future__ import annotations

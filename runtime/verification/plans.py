@@ -1,9 +1,8 @@
-"""Verifies that the steps of a plan read the values of the program that they stand for.
+"""Verifies that each step of a plan reads the values that its operation has in the program.
 
-Every slot of a plan has one value: an argument, a constant, or the result of one step. From the steps'
-    declared
-buffer uses (`nimblehlo.plan.buffer_uses`) the verifier derives when each slot is written, read, overwritten
-and released, and rejects a plan in which a read comes before the write of its value or after the end of it.
+Every slot of a plan has one value: an argument, a constant, or the result of one step. From the buffer uses
+that the steps declare (`nimblehlo.plan.buffer_uses`), the verifier derives when each slot is written, read,
+overwritten and released. It rejects a plan that reads a value before it is written or after it is released.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class _Translation:
         arguments = (*region.block.arguments, *captures)
         if len(arguments) != len(self.plan.arguments):
             raise InvalidPlan(
-                f"a plan takes {len(self.plan.arguments)} values in the place of {len(arguments)}"
+                f"a plan takes {len(self.plan.arguments)} values instead of {len(arguments)}"
             )
         self.write("the arguments", self.plan.arguments, arguments, values)
         self.block(region.block, values)
@@ -71,7 +71,7 @@ class _Translation:
                 self.operation(operation, values)
 
     def call(self, call: Operation, values: Values) -> None:
-        """The steps of a callee stand in the place of its call."""
+        """The steps of a callee replace its call."""
         body = self.callees[str(call.attributes["callee"])].body
         assert body is not None
         inner: Values = {

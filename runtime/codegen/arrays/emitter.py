@@ -37,7 +37,7 @@ MIN_TURNS_BYTES = 1 << 13
 """Bytes of carried arrays from which on two places take turns where the old array is dead before the next
 one is made: a recurrent network with a state of 8 KiB takes 5 % less than in one place (Zen 4)."""
 MAX_OPERATIONS = 4000
-"""Operations of a block, those of its regions included: LLVM takes some 3 s for so many."""
+"""Maximum operations of a block and its regions, which LLVM compiles in about 3 s."""
 
 IN_PLACE = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
 """Operations that update an array in place if they can, and always if it is large."""
@@ -150,7 +150,7 @@ class ArrayEmitter(Emitter):
 
     Args:
         workspace: where arrays lie that it makes; None: on the stack, each in memory of its own.
-        is_in_place: tells which tensors are updated in place.
+        is_in_place: whether a tensor is updated in place.
 
     Attributes:
         unchanging: values in memory that nothing writes to while the function runs.

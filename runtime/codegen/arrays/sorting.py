@@ -71,7 +71,7 @@ class _Rows:
         self.points = emitter.allocate_scratch(TensorType((length + 1,), ELEMENT_TYPES["i32"]))
 
     def sort(self, sources: Sequence[Bound], targets: Sequence[Storage], first: Any, stride: int) -> None:
-        """Sort the row that begins at an offset; its elements are `stride` apart."""
+        """Sort the row at an offset, whose elements have a stride."""
         emitter, sizes = self.emitter, [self.length]
         for source, row in zip(sources, self.before, strict=True):
             copy(emitter, Side(row, 0, (1,)), Side(source, first, (stride,)), sizes)

@@ -129,7 +129,7 @@ def place(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
 
 
 def _best_gap(starts: Any, sizes: Any, needed: int) -> int:
-    """The offset of the smallest gap between arrays that holds so many bytes, or the end of all."""
+    """The offset of the smallest gap between arrays with enough bytes, or the end of the arrays."""
     if not len(starts):
         return 0
     order = np.argsort(starts, kind="stable")

@@ -110,7 +110,7 @@ def _joined(builder: ir.IRBuilder, column: Sequence[Bound], blocks: Sequence[ir.
 
 
 def loop_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    """Why a `while` cannot be generated as scalar work, or None where it can; updates of arrays apart."""
+    """Why a `while` cannot be generated on scalars; None if it can, except for updates of arrays."""
     for operand in operation.operands:
         if not is_plain(operand.type):
             return f"carries {operand.type}"

@@ -57,7 +57,7 @@ def is_small(type: Type) -> bool:
 
 
 def flat(bound: Elements | Storage) -> list[ir.Value]:
-    """The LLVM values that stand for a tensor: its elements, or where it lies."""
+    """The LLVM values of a tensor: its elements, or its address."""
     if isinstance(bound, Storage):
         return [bound.pointer]
     return [component for value in bound.values for component in value]

@@ -83,7 +83,7 @@ def _reduced(emitter: Emitter, operation: Operation, view: Any, inputs: Sequence
 
 
 class _Tree:
-    """Reduces tensors of [outer, length, inner] along their middle dimension, beside each other."""
+    """Reduces several tensors of [outer, length, inner] along their middle dimension together."""
 
     def __init__(self, emitter: Emitter, view: Any) -> None:
         self.emitter = emitter

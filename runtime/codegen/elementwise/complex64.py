@@ -21,7 +21,7 @@ from ..mathematics.trigonometry import atan2, cos, sin
 Pair = tuple[Real, Real]
 
 _EXP_REACH = 300.0
-"""exp of greater numbers is infinite in f32 even beside the least sine."""
+"""exp of larger numbers is infinite in f32, even times the smallest sine."""
 
 
 def _widened(x: Real) -> Real:
@@ -97,7 +97,7 @@ def _sqrt(z: Pair) -> Pair:
     rest = where(root.compare("==", 0.0), 0.0, abs(y) / (root * 2.0))
     left = x.builder.icmp_signed("<", x.bits(), ir.Constant(x.layout.bits, 0))
     real, size = where(left, rest, root), where(left, root, rest)
-    # An infinite part decides, first the imaginary one; what stands beside it is zero, or NaN of NaN.
+    # An infinite part decides, first the imaginary one; the other part is zero, or NaN of NaN.
     nothing = abs(y) * 0.0
     real = where(_is_infinite(x), where(left, nothing, math.inf), real)
     size = where(_is_infinite(x), where(left, math.inf, nothing), size)

@@ -177,7 +177,7 @@ def _significant_bits(type: ElementType) -> int:
 
 
 def _in_f32(name: str, type: ElementType) -> Rule:
-    """A function of a type so short that f32 tells all of its values apart."""
+    """A function of a type whose values all differ in f32."""
     function = SHORT_FUNCTIONS[name]
     return lambda builder, operands: (
         rounded(builder, type, function(builder, *_singles(operands)), any_nan=False),
@@ -236,7 +236,7 @@ def _compare(operation: Operation, operands: Sequence[ElementType], result: Elem
 
 
 def total_order(builder: ir.IRBuilder, type: ElementType, value: ir.Value) -> ir.Value:
-    """An integer for a float; such integers stand in the totalOrder of IEEE-754."""
+    """An integer for a float, whose order is IEEE-754's totalOrder of the floats."""
     bits = bits_of(builder, value)
     if type.name in FORMATS and FORMATS[type.name].specials != "infinities":
         # As f32 such types have one NaN of each sign.

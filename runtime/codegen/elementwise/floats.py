@@ -119,7 +119,7 @@ def floor(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
 
 
 def ceil(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
-    """The least integer that is not less."""
+    """The smallest integer that is not less than the operand."""
     return call(builder, "llvm.ceil", operand)
 
 
@@ -203,7 +203,9 @@ def imaginary_part(builder: ir.IRBuilder, operand: Value) -> Value:
 
 
 def square_complex(builder: ir.IRBuilder, operand: Value) -> Value:
-    """operand * operand in f64 as ((x - y) * (x + y), x * y * 2); the factors may overflow beside a zero."""
+    """operand * operand in f64 as ((x - y) * (x + y), x * y * 2); a factor may overflow while the other one
+    is zero.
+    """
     narrow = operand[0].type == F32
     x, y = (builder.fpext(component, F64) for component in operand) if narrow else operand
     equal = builder.fcmp_ordered("==", magnitude(builder, x), magnitude(builder, y))

@@ -15,9 +15,9 @@ class Format(NamedTuple):
     """A float format narrower than f32 with a sign bit.
 
     Attributes:
-        exponent_bits, mantissa_bits, bias: of its codes.
-        specials: what its codes hold beside numbers: "infinities" and NaN as IEEE-754 has them, one "nan" a
-            sign, "unsigned nan" in place of -0, or "none".
+        exponent_bits, mantissa_bits, bias: of its encoding.
+        specials: the special values: "infinities" and NaNs as in IEEE-754, one "nan" for each sign,
+            "unsigned nan" instead of -0, or "none".
     """
 
     exponent_bits: int
@@ -55,7 +55,7 @@ class Format(NamedTuple):
 
     @property
     def min_normal(self) -> float:
-        """The least value with all digits."""
+        """The smallest positive normal value."""
         return math.ldexp(1.0, 1 - self.bias)
 
     def value_of(self, code: int) -> float:

@@ -10,7 +10,7 @@ _ALIGNMENT = 64
 
 
 def outlined_function(module: ir.Module, name: str, integers: int, pointers: int) -> ir.Function:
-    """A function of so many int64 and then so many pointers to memory of their own; it is not inlined."""
+    """A function of `integers` int64 and then `pointers` noalias pointers, which is not inlined."""
     function = internal_function(module, name, integers, pointers)
     function.attributes.add("noinline")
     return function
@@ -27,7 +27,7 @@ def internal_function(module: ir.Module, name: str, integers: int, pointers: int
 
 
 def aligned_scratch(builder: ir.IRBuilder, type: ir.Type, count: int) -> ir.Value:
-    """Memory on the stack for so many elements, which begins at a cache line."""
+    """Stack memory for `count` elements, aligned to a cache line."""
     memory = builder.alloca(ir.ArrayType(type, count))
     memory.align = _ALIGNMENT
     return builder.gep(memory, [I64(0), I64(0)], inbounds=True)

@@ -14,7 +14,7 @@ DISTINCT_LOOP = "loop"
 
 
 def with_distinct_loops(text: str) -> str:
-    """The text of a module, in which `DISTINCT_LOOP` has become what it stands for."""
+    """The text of a module with each `DISTINCT_LOOP` replaced by its metadata."""
     return re.sub(rf'(![0-9]+) = !{{ !"{DISTINCT_LOOP}", ', r"\1 = distinct !{ \1, ", text)
 
 
@@ -26,18 +26,18 @@ def disable_unrolling(branch: ir.Instruction) -> None:
 
 
 def interleaved(module: ir.Module, count: int) -> ir.MDValue:
-    """Says in a loop's metadata that it is to compute so many vectors side by side."""
+    """Metadata that makes LLVM interleave `count` vectors of a loop."""
     return module.add_metadata(["llvm.loop.interleave.count", ir.Constant(ir.IntType(32), count)])
 
 
 def interleave(branch: ir.Instruction, count: int) -> None:
-    """Let LLVM compute so many vectors side by side in the loop that a branch closes."""
+    """Make LLVM interleave `count` vectors of the loop that a branch closes."""
     module = branch.module
     branch.set_metadata("llvm.loop", module.add_metadata([DISTINCT_LOOP, interleaved(module, count)]))
 
 
 class GuardedLoop:
-    """A loop from `start` up to `stop`, which may be empty; `builder` stands in its body."""
+    """A loop from `start` up to `stop`, which may be empty; `builder` is positioned in its body."""
 
     def __init__(self, builder: ir.IRBuilder, name: str, start: ir.Value, stop: ir.Value) -> None:
         self.outside = builder
@@ -67,7 +67,7 @@ def min_index(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 class Loop:
-    """A loop over [first, last), at least one step; the builder stands in its body, then behind it.
+    """A loop over [first, last), at least one iteration; the builder is in its body, then after it.
 
     Unlike `GuardedLoop` it tests no range before its first step.
 

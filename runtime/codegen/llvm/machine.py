@@ -1,8 +1,8 @@
 """Compiles LLVM IR to machine code for this CPU, caches it on disk, and loads it once a process.
 
-Floating-point arithmetic stays as it is written: nothing here allows LLVM to reorder or contract it. Machine
-code is kept under a key that stands for the IR, in a folder named after this package's sources, LLVM's
-version and the CPU with its features. What is loaded stays loaded, with all that LLVM needs for it.
+LLVM may neither reorder nor contract floating-point arithmetic. Machine code is cached under a key of the IR,
+in a folder whose name depends on this package's sources, LLVM's version, and the CPU with its features.
+Loaded code is never unloaded, nor the objects of LLVM that it needs.
 
 Code reaches the constants of its module by displacements of 32 bits (the small code model), so both must lie
 within 2 GB. LLVM's linker JITLink maps one block of memory for a module, and reaches functions of libraries

@@ -95,7 +95,7 @@ class _Instruction(NamedTuple):
 
 
 def entry(builder: ir.IRBuilder, table: ir.Value, index: ir.Value) -> ir.Value:
-    """The entry of a constant table whose number stands in the lowest bits of an i64."""
+    """The entry of a constant table whose number is in the lowest bits of an i64."""
     return _called(builder, "entry", table, index)
 
 

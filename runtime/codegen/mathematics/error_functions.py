@@ -33,10 +33,10 @@ _ERFC_REACH = 10.2
 """Beyond it erfc is 0 in f32."""
 
 _ENTRIES_PER_UNIT = 128
-"""Places of the tables in each 1."""
+"""Entries of the tables in each interval of length 1."""
 
 _ERF_DEGREES, _ERFC_DEGREES = (4, 2, 1), (7, 5, 2)
-"""Of the series between places: the degree in u of what stands beside 1, z and z^2."""
+"""The degrees in u of the coefficients of 1, z and z^2, in the series between two entries."""
 
 
 def erf(x: Real) -> Real:
@@ -92,20 +92,21 @@ def _next_to(a: Real, name: str, degrees: Sequence[int]) -> tuple[Real, Real, Re
 
 
 def _mean_decay(degree: int, power: int) -> list[float]:
-    """The coefficients of 1, _ENTRIES_PER_UNIT u, (_ENTRIES_PER_UNIT u)^2, ... beside z^power in the integral
-    of exp(-2 u s - z s^2) over s from 0 to 1."""
+    """The coefficients of 1, _ENTRIES_PER_UNIT u, (_ENTRIES_PER_UNIT u)^2, ... in the coefficient of z^power
+    of the integral of exp(-2 u s - z s^2) over s from 0 to 1.
+    """
     sign = (-1) ** power
     divisors = [math.factorial(j) * math.factorial(power) * (j + 2 * power + 1) for j in range(degree + 1)]
     return [sign * (-2 / _ENTRIES_PER_UNIT) ** j / divisor for j, divisor in enumerate(divisors)]
 
 
 _DIGITS = 256
-"""Bits after the point of the numbers that tables are made of; the first 154 of erfc(10.2) are zeros."""
+"""Fractional bits of the numbers from which tables are computed; the first 154 of erfc(10.2) are zeros."""
 
 
 @functools.cache
 def _values(name: str, entry_count: int) -> tuple[int, ...]:
-    """The bits of "erf", "erfc" or their "slopes" at so many places, then of zeros up to a power of two."""
+    """The bits of "erf", "erfc" or their "slopes" at the entries, then zeros up to a power of two."""
     slopes, complements = _slopes_and_complements()
     one = 1 << _DIGITS
     samples = {"slopes": slopes, "erfc": complements, "erf": [one - value for value in complements]}[name]

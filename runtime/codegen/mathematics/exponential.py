@@ -39,12 +39,12 @@ REACH = 110.0
 
 
 class _Powers(NamedTuple):
-    """A table of powers of two, and how what lies between them is computed.
+    """A table of powers of two, and the polynomials between its entries.
 
     Attributes:
-        steps: so many entries double them: a power of two.
+        steps: the number of entries between a power and its double; a power of two.
         rest: coefficients of (2^(t / steps) - 1) / t.
-        exact_rest: the same, with more of them.
+        exact_rest: more coefficients of it.
     """
 
     steps: int
@@ -136,7 +136,7 @@ def _expm1_of_remainder(t: Real, bits: ir.Value, powers: _Powers) -> Real:
 
 
 def _table_power(x: Real, bits: ir.Value, powers: _Powers) -> Real:
-    """2^(k / steps), whose k stands in the lowest bits; x says where the code goes."""
+    """2^(k / steps), where k is in the lowest bits; x has the builder."""
     builder, (type, mantissa, *_) = x.builder, x.layout
     exponent = builder.shl(bits, integer(type, mantissa - (powers.steps.bit_length() - 1)))
     entry = looked_up(builder, powers.name, _powers(powers.steps), bits)

@@ -48,7 +48,7 @@ class Real:
         self.value = value
 
     def like(self, value: Real | float) -> Real:
-        """A Python number as a value beside this one; values themselves."""
+        """A Python number as a value of this type; a value itself."""
         return value if isinstance(value, Real) else Real(self.builder, floating(self.value.type, value))
 
     @property
@@ -141,10 +141,11 @@ def where(condition: ir.Value, chosen: Real | float, other: Real | float) -> Rea
 
 
 def polynomial(x: Real, coefficients: Sequence[float], in_registers: bool = False) -> Real:
-    """The polynomial with these coefficients, the lowest power's first.
+    """The polynomial with these coefficients, which begin with that of the lowest power.
 
-    Even and odd powers are summed apart, so that they need not wait for each other. Where registers are few
-    coefficients are read where they are added, unless `in_registers`: a short loop holds some of them.
+    Even and odd powers are summed separately, so that the sums do not depend on each other. If there are few
+    registers, coefficients are read from memory where they are added; with `in_registers`, a short loop keeps
+    some of them.
     """
     if len(coefficients) < 5:
         return by_horner(x, coefficients, in_registers)
@@ -192,7 +193,7 @@ def rounded_to_integer(x: Real, scale: float) -> tuple[Real, ir.Value]:
 
 
 def times_power(x: Real, exponent: ir.Value) -> Real:
-    """x * 2^exponent, whose exponent stands in the lowest bits; x and the result must be normal, or x NaN."""
+    """x * 2^exponent, where the exponent is in the lowest bits; x and the result must be normal, or x NaN."""
     builder, layout = x.builder, x.layout
     return x.from_bits(builder.add(x.bits(), builder.shl(exponent, integer(layout.bits, layout.mantissa))))
 
@@ -212,7 +213,7 @@ def scaled(x: Real, exponent: ir.Value) -> Real:
 
 
 def power_of_two(x: Real, exponent: ir.Value) -> Real:
-    """2^exponent, whose exponent stands in the lowest bits; x says where the code goes."""
+    """2^exponent, where the exponent is in the lowest bits; x has the builder."""
     builder, (bits, mantissa, bias, _) = x.builder, x.layout
     return x.from_bits(builder.shl(builder.add(exponent, integer(bits, bias)), integer(bits, mantissa)))
 
@@ -235,7 +236,8 @@ def mantissa_and_exponent(x: Real, lower: float) -> tuple[Real, Real]:
 
 
 def looked_up(builder: ir.IRBuilder, name: str, table: Sequence[int], index: ir.Value) -> ir.Value:
-    """The entry of a table of i64 whose number stands in the lowest bits; the length is a power of two.
+    """The entry of a table of i64 whose number is in the lowest bits of `index`; the length is a power of
+    two.
 
     Args:
         name: of the table, which each module has once.

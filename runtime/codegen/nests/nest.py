@@ -429,7 +429,7 @@ def _gathered_bytes(nest: Nest, node: Gather) -> int:
 
 
 class Schedule(NamedTuple):
-    """How the code of a scheduled nest works, beside what it computes.
+    """How a scheduled nest is emitted.
 
     Attributes:
         is_transposition: see `is_transposition`.

@@ -29,7 +29,7 @@ NAME = "rows"
 MAX_ROW_BUFFER_BYTES = 1 << 18
 """Bytes of a row's buffers, which are on the stack."""
 _MIN_COLUMNS, _MAX_ROWS, _GROUP_BYTES = 64, 4, 8 << 10
-"""Rows are grouped from so many columns on: at most so many rows, and bytes that stay in the L1 cache."""
+"""Minimum columns of rows that are computed together; maximum rows, and bytes, which stay in the L1 cache."""
 MAX_RECOMPUTED_COST = 6
 """Cost up to which a later pass recomputes a value instead of buffering it."""
 EXPENSIVE_COST = 16

@@ -33,9 +33,9 @@ from ..llvm.functions import Variable, aligned_scratch
 from ..llvm.values import I64, POINTER, Value, load, store, stored_type, value_types
 
 MAX_INSTRUCTIONS = 1000
-"""A region with more instructions is not compiled: several loops may inline it."""
+"""Maximum instructions of a region that is compiled; several loops may inline it."""
 MAX_INLINED_INSTRUCTIONS = 200
-"""A region with at most so many instructions is inlined."""
+"""Maximum instructions of a region that is inlined."""
 
 
 def region_problem(region: Region, view_of: ViewOf) -> str | None:

@@ -6,8 +6,8 @@ cdef enum:
     MAX_TASKS = 64
     POLL_MICROSECONDS = 500
     MAX_POLLS = 2000
-"""A call waits while there are so many tasks, but not longer than a second: it may come from a function for which
-these tasks wait."""
+"""Tasks from which a call waits, and for how long, up to a second: these tasks may wait for the function that made
+the call."""
 
 cdef struct Worker:
     PyThread_type_lock signal

@@ -1,8 +1,7 @@
 """The background thread, which compiles while calls go on.
 
-The thread starts with the first job and ends with the last. It changes no result: what it makes gives the
-same bits as what runs meanwhile. A fork and the end of the interpreter wait for the job that runs, and for no
-other.
+The thread starts with the first job and ends with the last one. The code that it compiles gives the same bits
+as the code that runs meanwhile. A fork and the end of the interpreter wait only for the job that runs.
 """
 
 from __future__ import annotations

@@ -20,12 +20,12 @@ MIN_CONTIGUOUS: Final = 16
 
 
 class DynamicIndex(Record):
-    """An index that moves slices along a dimension of the operand.
+    """A start index of slices along a dimension of the operand.
 
     Attributes:
-        value, coordinates: the element that holds it.
-        dimension: of the operand.
-        largest: the last index at which a slice lies within the operand.
+        value, coordinates: the element with the index.
+        dimension: the dimension of the operand.
+        largest: the last index at which a slice is within the operand.
     """
 
     value: Value
@@ -38,8 +38,8 @@ class GatherMap(Record):
     """The operand element that an element of a gather's result copies.
 
     Attributes:
-        coordinates: those in the operand where all indices are 0.
-        dynamic_indices: the indices that count.
+        coordinates: in the operand, if all dynamic indices are 0.
+        dynamic_indices: the indices to add.
     """
 
     coordinates: tuple[AffineExpr, ...]
@@ -105,8 +105,9 @@ def contiguous_length(operation: Operation) -> int:
 
 
 def _last_offset(operation: Operation) -> int | None:
-    """The dimension of the operand along which the last dimension of a gather's result lies, but for sizes of
-    1; None: it is one of the batch."""
+    """The operand dimension of the result's last dimension that is not of size 1; None: that is a batch
+    dimension.
+    """
     view: Any = view_of(operation)
     last = next((d for d in reversed(range(view.result.rank)) if view.result.shape[d] > 1), None)
     return next((d for d, result_dim in view.windowed_dims.items() if result_dim == last), None)

@@ -1,7 +1,7 @@
 """Data movement as functions of loop indices: the operand element that each result element copies.
 
-Indices are affine in those of the loops. Where the operand depends on them (within `concatenate` and `pad`),
-`LoopSplit` says where to split a loop.
+The maps are affine. If the operand depends on the indices, as in `concatenate` and `pad`, `LoopSplit` says
+where to split a loop.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 VIEWS: Final = frozenset(
     f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "reverse", "slice", "transpose")
 )
-"""Moves whose reference is a view: it costs nothing where nothing needs the elements in order."""
+"""Movement operations whose reference is a view, which costs nothing unless the elements are needed in
+order."""
 MOVES: Final = VIEWS | {"stablehlo.concatenate", "stablehlo.pad"}
 
 
 class LoopSplit(Exception):
-    """Loops have to be cut before a place is known.
+    """A loop must be split before an element has one source.
 
     Attributes:
-        loop: which one.
-        index: the first index of the second part.
+        loop: the number of the loop.
+        index: the first index of its second part.
     """
 
     def __init__(self, loop: int, index: int) -> None:
@@ -49,11 +50,11 @@ def is_movement_op(operation: Operation) -> bool:
 def source(
     operation: Operation, indices: Sequence[AffineExpr], box: Box
 ) -> tuple[Value, tuple[AffineExpr, ...]]:
-    """Which operand the element at `indices` of the result comes from, and its indices there.
+    """The operand that the element at `indices` of the result copies, and the indices in it.
 
     Raises:
-        LoopSplit: they are not the same throughout `box`, but in parts of it.
-        InseparableLoops: they are not the same in parts of it either.
+        LoopSplit: they differ within `box`, but not within its parts.
+        InseparableLoops: they differ within any parts.
     """
     view = cast("MovementOp", view_of(operation))
     for one in view.movement_maps() or ():
@@ -65,7 +66,7 @@ def source(
 
 
 def _is_inside(one: MovementMap, result: Value, indices: Sequence[AffineExpr], box: Box) -> bool:
-    """Whether elements of a result lie in the box of a map; False where none of them does.
+    """Whether all elements of a result are in the box of a map; False if none is.
 
     Raises:
         LoopSplit, InseparableLoops: as `source`.
@@ -85,14 +86,14 @@ def _is_inside(one: MovementMap, result: Value, indices: Sequence[AffineExpr], b
 
 
 class InseparableLoops(Exception):
-    """No cut of one loop separates the places on both sides of an index."""
+    """No split of one loop separates the elements on both sides of an index."""
 
 
 def _loop_split(expr: AffineExpr, box: Box, index: int) -> LoopSplit:
-    """Where to cut so that in each part all places are on one side of `index`.
+    """The split after which each part is on one side of `index`.
 
     Raises:
-        InseparableLoops: more than one loop runs through it.
+        InseparableLoops: the expression depends on more than one loop.
     """
     varying = [d for d, stride in enumerate(expr.strides) if stride and box[d][1] - box[d][0] > 1]
     if len(varying) != 1:

@@ -1,4 +1,4 @@
-"""Rewrites of `if` and `case` whose branch is known, and of tuples that are taken apart."""
+"""Rewrites of `if` and `case` with a known branch, and of elements of tuples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def case_known(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | No
 
 
 def _inlined_branch(operation: Operation, branch: Region, rewriter: Rewriter) -> Sequence[Value] | None:
-    """Put a branch's operations in the place of the operation."""
+    """Replace an operation by the operations of a branch."""
     if branch.type.results != tuple([result.type for result in operation.results]):
         return None
     block = branch.block

@@ -28,7 +28,7 @@ from ..utils.rewriter import (
 from .slicing import sliced
 
 MAX_COMPONENTS: Final = 8
-"""Longest index vectors that are taken apart."""
+"""Maximum length of index vectors that are split into components."""
 
 
 class IndexComponent(NamedTuple):

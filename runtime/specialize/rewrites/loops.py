@@ -33,7 +33,7 @@ _REMATERIALIZED: Final = frozenset(
         "stablehlo.transpose",
     }
 )
-"""They cost little or nothing beside the operations that use them, and leave a loop only with them."""
+"""Cheap operations, which leave a loop only together with the operations that use them."""
 
 _KEPT_IN_LOOPS: Final = frozenset(
     {
@@ -46,7 +46,8 @@ _KEPT_IN_LOOPS: Final = frozenset(
         "stablehlo.while",
     }
 )
-"""What may fail or run long, though the loop would not have run; and what keeps operations apart."""
+"""Operations that stay in loops: they may fail or take long even if the loop does not run, or are
+barriers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ def drop_unchanged(operation: Operation, rewriter: Rewriter) -> Sequence[Value] 
 def _rebuilt(
     operation: Operation, remaining: Sequence[int], values: Mapping[Value, Value], rewriter: Rewriter
 ) -> Sequence[Value]:
-    """The loop with some of its carried values only; `values` stand for the others' arguments and results."""
+    """The loop without some carried values, whose arguments and results `values` replace."""
     regions = []
     for region in operation.regions:
         block = region.block
@@ -237,7 +238,7 @@ class _Outside:
                 self.need(operation)
 
     def need(self, operation: Operation) -> None:
-        """Move an operation, and what it uses."""
+        """Move an operation and the operations that it uses."""
         pending = [operation]
         while pending:
             inner_operation = pending.pop()

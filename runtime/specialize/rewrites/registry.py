@@ -162,7 +162,8 @@ def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budge
 
 
 def _is_straight(region: Region) -> bool:
-    """Whether no operation changes what stands before it, nor loses a result: a pass forwards, which sees
-    each operation after all that it hangs on, leaves nothing for another one then."""
+    """Whether one forward pass reaches the fixed point: there is no control flow, and each operation has one
+    result, so no rewrite affects earlier operations.
+    """
     operations = region.block.operations[:-1]
     return all(len(one.results) == 1 and one.name not in CONTROL_FLOW for one in operations)

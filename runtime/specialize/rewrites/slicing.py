@@ -161,7 +161,7 @@ def pad_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def flatten_concatenate(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """Inputs without elements are left out, one is the result, concatenations are taken apart."""
+    """Drop empty inputs, replace a single input by itself, and flatten nested concatenations."""
     dimension = viewed(operation, Concatenate).dimension
     inputs: list[Value] = []
     for value in operation.operands:
