@@ -32,7 +32,7 @@ __all__ = ["prepare", "supports", "supports_tree"]
 
 CHUNK = 1024
 _MAX_POSITIONS = 1 << 22
-_MIN_SEPARABLE_POSITIONS = 9
+_PASS_COST = 2  # loads that cost as much as to write an element for another pass and to read it
 
 WindowReduction = Callable[[np.ndarray, Any], np.ndarray]
 
@@ -144,24 +144,35 @@ def _prepared(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int
     separable = (
         is_exact(kind) and kind.monoid in ("minimum", "maximum", "and", "or") and all(a.size for a in axes)
     )
-    if separable and len(windowed) > 1 and positions >= _MIN_SEPARABLE_POSITIONS:
-        return _separable(kind, dtype, axes, windowed, threads)
+    if separable and len(windowed) > 1:
+        passes = _separate(axes, windowed)
+        # Each pass but the last also writes its results, which the next one reads from memory.
+        written = sum(_PASS_COST * prod(axis.windows for axis in one) for one in passes[:-1])
+        if positions > _MAX_POSITIONS or sum(map(_loads, passes)) + written <= _loads(axes):
+            return _in_passes([_prepared(kind, dtype, one, threads) for one in passes])
     if positions > _MAX_POSITIONS:
         raise ValueError(f"no kernel reduces windows of {positions} positions")
     return sliding(kind, dtype, axes, threads)
 
 
-def _separable(
-    kind: Combination, dtype: np.dtype, axes: list[Axis], windowed: list[int], threads: int | None
-) -> WindowReduction:
-    """Reduce one windowed dimension at a time, the one with the smallest result first."""
-    passes: list[WindowReduction] = []
+def _separate(axes: list[Axis], windowed: list[int]) -> list[list[Axis]]:
+    """The axes of each pass that reduces one windowed dimension, the one with the smallest result first."""
+    passes: list[list[Axis]] = []
     current_axes = [Axis(axis.size) for axis in axes]
     for number in sorted(windowed, key=lambda number: axes[number].windows / max(1, axes[number].size)):
         current_axes[number] = axes[number]
-        passes.append(_prepared(kind, dtype, list(current_axes), threads))
+        passes.append(list(current_axes))
         current_axes[number] = Axis(axes[number].windows)
+    return passes
 
+
+def _loads(axes: list[Axis]) -> int:
+    """Elements that are loaded to reduce each window by itself; with a stride in memory they count twice."""
+    is_strided = axes[-1].windows > 1 and axes[-1].stride > 1
+    return prod(axis.window * axis.windows for axis in axes) * (2 if is_strided else 1)
+
+
+def _in_passes(passes: list[WindowReduction]) -> WindowReduction:
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
         for reduce_axis in passes:
             operand = reduce_axis(operand, init_value)

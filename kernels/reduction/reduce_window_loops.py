@@ -28,6 +28,7 @@ from ..simd.vectors import (
 _FIELDS = 7
 _PADDING = -(1 << 62)
 MAX_CONSTANT_STRIDE = 2  # elements of greater strides are loaded one by one
+_VECTORS = 4  # vectors of contiguous windows that are reduced together, as independent chains
 
 
 @kernel(inline=True)
@@ -128,7 +129,7 @@ def reduce_windows(
             total = tuple(builder.load(accumulator) for accumulator in accumulators)
             store_lanes(builder, kind.element, result_data, builder.add(target, column), total, lanes)
 
-        for_columns(builder, kind.element, columns, reduce_column)
+        for_columns(builder, kind.element, columns, reduce_column, _VECTORS if constant == 1 else 1)
         return context.get_dummy_value()
 
     numbers = (types.intp,) * 5

@@ -354,14 +354,21 @@ def lanes_of(element: str) -> int:
 
 
 def for_columns(
-    builder: ir.IRBuilder, element: str, width: ir.Value, body: Callable[[ir.Value, int], None]
+    builder: ir.IRBuilder,
+    element: str,
+    width: ir.Value,
+    body: Callable[[ir.Value, int], None],
+    vectors: int = 1,
 ) -> None:
     """Emit `body(column, count)` for all columns below `width`, `count` columns at a time.
+
+    A count is the lanes of several `vectors`, of one, and fewer for the last columns.
 
     Each pass over the columns groups them alike: loading a vector right after narrower stores to it stalls.
     """
     begin = I64(0)
-    for count in sorted({lanes_of(element), min(4, lanes_of(element)), 1}, reverse=True):
+    lanes = lanes_of(element)
+    for count in sorted({vectors * lanes, lanes, min(4, lanes), 1}, reverse=True):
         end = builder.and_(width, I64(-count))
         with cgutils.for_range_slice(builder, begin, end, I64(count), intp=I64, inc=True) as (column, _):
             body(column, count)

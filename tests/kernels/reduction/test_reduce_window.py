@@ -149,6 +149,11 @@ CASES = [
     ("f8", "maximum", (3, 9, 50), (1, 2, 2), (1, 2, 2), (0, 0, 0)),
     ("c8", "add", (90,), (4,), (2,), (0,)),
     ("f2", "add", (4, 90), (1, 5), (1, 3), (0, 2)),
+    ("f4", "maximum", (2, 9, 9, 90), (1, 3, 3, 1), (1, 2, 2, 1), (0, 1, 1, 0)),
+    ("f4", "maximum", (2, 9, 9, 90), (1, 3, 3, 1), (1, 1, 1, 1), (0, 1, 1, 0)),
+    ("f8", "minimum", (2, 9, 9, 45), (1, 4, 4, 1), (1, 4, 4, 1), (0, 0, 0, 0)),
+    (ml_dtypes.bfloat16, "maximum", (1, 9, 9, 150), (1, 2, 2, 1), (1, 2, 2, 1), (0, 1, 1, 0)),
+    ("i1", "add", (1, 5, 5, 300), (1, 3, 3, 1), (1, 1, 1, 1), (0, 1, 1, 0)),
 ]
 
 
@@ -275,6 +280,29 @@ def test_cumulative_agrees_with_windows(dtype, monoid):
     axes = reduce_window.axes_of(operand.shape, (1, 300), padding=[(0, 0), (299, 0)])
     run = reduce_window.prepare(operand.shape, dtype, monoid, (1, 300), padding=[(0, 0), (299, 0)])
     assert_same_bits(run(operand, 3), expected(operand, 3, monoid, axes))
+
+
+@pytest.mark.parametrize(
+    ("shape", "windows", "strides", "passes"),
+    [
+        ((1, 20, 20, 8), (1, 3, 3, 1), (1, 2, 2, 1), 1),
+        ((1, 20, 20, 8), (1, 3, 3, 1), (1, 1, 1, 1), 2),
+        ((1, 20, 20, 8), (1, 5, 5, 1), (1, 5, 5, 1), 1),
+        ((1, 8, 20, 20), (1, 1, 3, 3), (1, 1, 2, 2), 2),
+        ((20, 20), (1, 3), (1, 1), 1),
+    ],
+)
+def test_passes_where_they_load_less(monkeypatch, shape, windows, strides, passes):
+    """Overlapping windows of a maximum are reduced one dimension after the other."""
+    axes = reduce_window.axes_of(shape, windows, strides)
+    sliding, prepared = reduce_window.sliding, []
+    monkeypatch.setattr(
+        reduce_window, "sliding", lambda *arguments: prepared.append(arguments) or sliding(*arguments)
+    )
+    run = reduce_window.prepare(shape, "f4", "maximum", windows, strides)
+    assert len(prepared) == passes
+    operand = sample(np.random.default_rng(5), shape, np.dtype("f4"))
+    assert_same_bits(run(operand, 0), expected(operand, 0, "maximum", axes))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
