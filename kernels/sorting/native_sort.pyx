@@ -24,7 +24,7 @@ cdef extern from "numpy/arrayobject.h":
 cnp.import_array()
 
 MIN_SCRATCH_COUNT = RADIX_MIN_COUNT
-"""With fewer numbers no scratch is used."""
+"""The count of numbers from which scratch is used."""
 
 
 cdef SortFunction numpy_sort(dtype) except? NULL:
@@ -46,7 +46,7 @@ def sort_address(dtype, bint by_upper_half=False) -> int:
     Args:
         dtype: their type. `scratch` is as large as they are; without it, or with fewer than `MIN_SCRATCH_COUNT`
             numbers, NumPy sorts them.
-        by_upper_half: numbers of 64 bits with equal upper halves stand in the order of the lower ones already.
+        by_upper_half: whether numbers of 64 bits with equal upper halves are already in the order of the lower halves.
 
     Returns:
         The address, or 0 where NumPy has no such function.

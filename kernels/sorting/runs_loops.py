@@ -47,7 +47,7 @@ def sort_numbers(
 
 @kernel(inline=True)
 def scratch_size(count: int) -> int:
-    """The items of scratch with which so many are sorted."""
+    """The items of scratch for sorting `count` items."""
     return count if count >= MIN_SCRATCH_COUNT else 0
 
 

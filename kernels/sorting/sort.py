@@ -7,10 +7,10 @@ direction, and how floating-point values are compared:
 - "CANONICAL": zeros are equal, NaNs are equal and above +inf. JAX's comparators do this.
 - "FLOAT": zeros are equal, and NaNs, which no such comparison can order, come last in either direction.
 
-Integers and booleans are compared by value whatever is said. Values become unsigned integers of the same
-order (`sort_encoding`), which native functions sort (`native_sort`): alone, or where more than one operand
-moves as the upper bits of numbers whose lower ones are the position, 32 bits of a key at a time. All such
-numbers differ, so that an unstable sort gives the stable result. Long rows are cut into runs (`runs`).
+Integers and booleans are always compared by value. Values are encoded as unsigned integers of the same order
+(`sort_encoding`), which native functions sort (`native_sort`). A single operand is sorted directly. Several
+operands are sorted by numbers whose upper bits are 32 bits of a key and whose lower bits are the position; as
+all such numbers differ, an unstable sort gives the stable result. Long rows are split into runs (`runs`).
 """
 
 from collections.abc import Callable, Sequence
@@ -147,7 +147,7 @@ def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | No
 
 
 def _merged(numbers: RowItems, run: int, length: int, threads: int | None) -> tuple[int, RowItems]:
-    """Merge sorted runs by twos until two are left of each row; returns their length, and the items."""
+    """Merge pairs of sorted runs until each row has two; returns their length, and the items."""
     from . import runs_loops
 
     while 2 * run < length:

@@ -21,10 +21,10 @@ class Key(NamedTuple):
 
 
 class Encoding(NamedTuple):
-    """How the bits of an element become an unsigned integer of the same order.
+    """The encoding of the bits of an element as an unsigned integer of the same order.
 
-    `ones` has all bits of the element, `sign` its highest one, `infinity` those of +inf. `flip` is combined
-    by xor with the ascending integer, `nan` stands for all NaNs.
+    `ones` has all bits of the element set, `sign` the highest bit, `infinity` the bits of +inf. The ascending
+    integer is xored with `flip`; `nan` is the code of all NaNs.
     """
 
     mode: int

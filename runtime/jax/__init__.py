@@ -1,7 +1,6 @@
 """JAX's platform ``nimblehlo``: an unchanged JAX program runs on it under ``JAX_PLATFORMS=nimblehlo``.
 
-JAX finds the package by its entry point of the group ``jax_plugins`` and calls `initialize`. docs/jax.md
-tells more.
+JAX finds the package by its entry point of the group ``jax_plugins`` and calls `initialize`; see docs/jax.md.
 """
 
 import atexit
@@ -44,14 +43,14 @@ def initialize() -> None:
     executables.install()
     registry.install(PLATFORM)
     inspection.install()
-    # Below the CPU's priority, which is 0: the platform is used where it is asked for.
+    # Below the CPU's priority, which is 0, so that the platform is only used on request.
     REGISTER_PLUGIN.get()(PLATFORM, c_api=api_capsule(), priority=-100, make_topology=_refuse_topology)
-    # After the plugin's own function, so that it runs before: the tasks of these threads are waited for then.
+    # Registered after the plugin's function, so that it runs earlier and waits for the tasks of the threads.
     atexit.register(stop_daemon_threads)
 
 
 def _refuse_topology(name: str, **options: object) -> NoReturn:
-    """What JAX calls to compile for devices that are not there.
+    """Compile for absent devices: JAX calls this.
 
     jaxlib would hold Python's lock while a thread of its own compiles, which needs the lock.
     """

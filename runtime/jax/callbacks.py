@@ -1,9 +1,9 @@
 """Python functions that JAX's programs call: `jax.pure_callback`, `io_callback`, `jax.debug`,
 `buffer_callback`.
 
-A program holds an index for each of them. JAX numbers the functions of each module and hands them to its
-own CPU client only; here an index belongs to the whole process, and a table knows the function until the
-program has been compiled.
+A program has an index for each function. JAX numbers the functions of each module, and passes them only to
+its CPU client. Here an index is unique in the process, and a table maps it to the function until the program
+is compiled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class HostCallback:
     """A Python function and its index in the process.
 
     Attributes:
-        function: takes and returns arrays, None in the place of tokens.
+        function: takes and returns arrays, and None for tokens.
     """
 
     __slots__ = ("__weakref__", "function")
@@ -35,10 +35,9 @@ _INDICES: Iterator[int] = itertools.count()
 
 
 class ModuleCallbacks:
-    """The host callbacks of a module that is being lowered, as far as JAX's lowering rules use a list of
-    them.
+    """A list of the host callbacks of a module that JAX lowers.
 
-    A rule appends a function and takes the length less one as its index, in one thread.
+    A lowering rule appends a function and uses its position as the index, in one thread.
 
     Args:
         keep: is called with what must live as long as the lowered module.
@@ -49,7 +48,7 @@ class ModuleCallbacks:
         self._last = -1
 
     def append(self, function: Callable[..., Any]) -> None:
-        """Enter a function under an index of its own."""
+        """Add a function under a new index."""
         callback = HostCallback(function)
         self._last = next(_INDICES)
         _TABLE[self._last] = callback

@@ -1,7 +1,7 @@
-"""The names of JAX that are not public and that this package uses, and what it does where one is missing.
+"""The private names of JAX that this package uses.
 
-jax 0.7 to 0.10 have them, unless `since` or `until` says otherwise. Each is looked up when it is needed, so
-that a JAX that lacks one says which, and its other backends stay usable.
+jax 0.7 to 0.10 have them, unless `since` or `until` says otherwise. Each is looked up when it is used, so
+that the error names a missing one, and the other backends of JAX stay usable.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ SUPPORTED: Final = "jax 0.7 to 0.10 are supported"
 
 @dataclass(frozen=True)
 class PrivateName:
-    """A name of JAX that is not public.
+    """A private name of JAX.
 
     Attributes:
-        module: which module has it.
-        name: in that module; with dots where it is an attribute of something.
-        purpose: what it is needed for.
-        since, until: the first version of JAX that must have it, and the first that need not. Others do
-            without.
+        module: the module that has it.
+        name: in that module; with dots if it is an attribute of an object there.
+        purpose: what it is used for.
+        since, until: the first version of JAX that must have it, and the first that need not. The package
+            does
+            not use it with other versions.
     """
 
     module: str
@@ -53,7 +54,7 @@ class PrivateName:
         return True
 
     def get(self) -> Any:
-        """What it stands for.
+        """The object with that name.
 
         Raises:
             UnsupportedError: the installed JAX does not have it.
@@ -157,7 +158,7 @@ PRIMITIVES: Final = {
 """Primitives that have lowering rules of their own on the platform."""
 
 def private_names() -> Iterator[PrivateName]:
-    """All names, those included that the installed JAX may lack."""
+    """All names, including those that the installed JAX may lack."""
     yield from (value for value in globals().values() if isinstance(value, PrivateName))
     yield from PRIMITIVES.values()
 
@@ -174,7 +175,7 @@ def primitives() -> dict[str, Any]:
 
 
 class StateContext:
-    """A value of the process and of its threads that JAX's caches know.
+    """A value of the process and of its threads that is part of the keys of JAX's caches.
 
     `jax.make_user_context` makes the same, but before jax 0.10 its value of the process cannot change.
 
@@ -215,7 +216,7 @@ class StateContext:
 
 
 def wrap(private: PrivateName, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Put `wrapper(function)` in the place of a function of JAX, once.
+    """Replace a function of JAX by `wrapper(function)`, once.
 
     Raises:
         UnsupportedError: there is no such function.

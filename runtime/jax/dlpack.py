@@ -1,8 +1,8 @@
 """Arrays of the platform as DLPack tensors, and the reverse.
 
-The platform's memory is the host's, DLPack's device ``kDLCPU``. jaxlib exports arrays of its own CPU and
-GPU clients only, and imports host memory for its CPU client: the functions here stand in for those of JAX
-that call jaxlib.
+The platform's memory is the host's, DLPack's device ``kDLCPU``. jaxlib exports arrays of its own CPU and GPU
+clients only, and imports host memory for its CPU client. So this module replaces the functions of JAX that
+call jaxlib.
 
 Source: dmlc.github.io/dlpack, "Python Specification for DLPack".
 """
@@ -23,7 +23,7 @@ Function = Callable[..., Any]
 
 
 def install() -> None:
-    """Have JAX's functions for DLPack take the platform's arrays. Calling it again changes nothing.
+    """Make JAX's functions for DLPack accept the platform's arrays. Idempotent.
 
     Raises:
         UnsupportedError: the installed JAX lacks a name that this needs.

@@ -1,6 +1,6 @@
 """Properties of a compiled program that JAX needs and jaxlib does not supply.
 
-Functions here stand in for JAX's that ask jaxlib. They find the program by the executable's fingerprint.
+This module replaces functions of JAX that ask jaxlib. They find the program by the executable's fingerprint.
 
 - Shardings of results: PJRT's extension for them came with jaxlib 0.9. An earlier one reads them from XLA's
   modules, which the plugin has none of.
@@ -21,7 +21,7 @@ Shardings = tuple[Sequence[Any], Sequence[Any]]
 
 
 def install() -> None:
-    """Have JAX know these things. Calling it again changes nothing.
+    """Replace these functions of JAX. Idempotent.
 
     Raises:
         UnsupportedError: the installed JAX lacks a name that this needs.
@@ -31,7 +31,7 @@ def install() -> None:
 
 
 def _program_of(executable: Any) -> LoadedProgram | None:
-    """The program of jaxlib's executable; None where it is none of the platform's."""
+    """The program of jaxlib's executable; None if it is not of this platform."""
     if executable.client.platform != PLATFORM:
         return None
     return loaded_program(executable.fingerprint)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ScheduleWarning(RuntimeWarning):
-    """Tells of a program whose results depend on an order that the specification leaves open."""
+    """The results of a program depend on an order that the specification leaves open."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,15 @@ _CONTEXTS = _Contexts()
 
 
 def report(finding: Finding) -> None:
-    """Enter a finding into the contexts of this thread."""
+    """Add a finding to the contexts of this thread."""
     for context in _CONTEXTS.findings:
         context.report(finding)
 
 
 def report_exploration(program: str, exploration: Exploration) -> None:
-    """Enter an exploration into the contexts of this thread; without one, warn where results depend."""
+    """Add an exploration to the contexts of this thread; without a context, warn if results depend on the
+    order.
+    """
     record = ProgramExploration(program, exploration)
     for context in _CONTEXTS.explorations:
         context.append(record)
@@ -91,7 +93,7 @@ def sanitize(
         action: what is done with a finding, see `nimblehlo.Options.sanitize_action`. What is raised comes
             from the call or, as a `JaxRuntimeError` with the finding's message, when its results are waited
             for.
-        settings: others, see `configure`.
+        settings: other settings, see `configure`.
 
     Yields:
         The findings so far; each one's `source` is the user's Python line.

@@ -1,4 +1,4 @@
-"""JAX's lowering rules for the platform: the CPU's, but for callbacks and for operations that stay in CHLO.
+"""JAX's lowering rules for the platform: the CPU's, except for callbacks and operations that stay in CHLO.
 
 Before jaxlib hands a program to a plugin it expands most operations of CHLO into dozens of StableHLO
 operations. It leaves composites as they are, so rules here wrap such an operation in a composite of its
@@ -38,16 +38,16 @@ COMPOSITES: Final = {
 """Primitives that become one operation of CHLO, which jaxlib would expand."""
 
 BRANCHES: Final = {"platform_index": "platforms", "cond": "branches_platforms"}
-"""Primitives that choose among branches by platform, and the parameter that says for which each branch is."""
+"""Primitives that choose a branch by platform, and the parameter with the platforms of the branches."""
 
 EXPORTED: Final = "call_exported"
-"""The primitive that calls a program which was exported for certain platforms."""
+"""The primitive that calls an exported program."""
 
 Rule = Callable[..., Any]
 
 
 def register() -> None:
-    """Make the platform known to JAX's lowering. Calling it again changes nothing.
+    """Register the platform's lowering rules. Idempotent.
 
     Raises:
         UnsupportedError: the installed JAX lacks a name that this needs.
@@ -73,7 +73,7 @@ def register() -> None:
 
 
 def _rule_of(name: str, rule: Rule) -> Rule:
-    """The platform's rule of a primitive, made of the CPU's."""
+    """The platform's rule of a primitive, from the CPU's."""
     if name in CALLBACKS:
         return _with_process_callbacks(rule)
     if name == EXPORTED:
@@ -170,8 +170,7 @@ def _with_branches_of_cpu(parameter: str, rule: Rule) -> Rule:
 
 
 def _as_composite(name: str, rule: Rule) -> Rule:
-    """A rule that does as another, but wraps the operation `name` that this emits in a composite of that
-    name.
+    """A rule that wraps the operation `name` which another rule emits in a composite of that name.
 
     With several devices it changes nothing: JAX's propagation of shardings does not know composites.
     """

@@ -120,9 +120,10 @@ class DynamicUpdateSlice(
 
 
 class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
-    """Selects slices along `dim` by index; the first `batch_dims` dimensions of both operands go together.
+    """Selects slices along `dim` by index; the first `batch_dims` dimensions of both operands are batching
+    ones.
 
-    Not in the specification: its labels are our own. Indices are clamped, as in `gather`.
+    The specification does not have it, so the labels are NimbleHLO's. Indices are clamped, as in `gather`.
     """
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)

@@ -46,11 +46,11 @@ class GatherRules(Op):
 
     @property
     def batch_dims(self) -> list[int]:
-        """The dimensions of the result that belong to the batch."""
+        """The batch dimensions of the result."""
         return index_space.other_dimensions(self.result.rank, self.offset_dims)
 
     def combined_shape(self) -> list[int] | None:
-        """The shape of the result, or None where slice_sizes are not known yet."""
+        """The shape of the result; None if slice_sizes are unknown."""
         slice_sizes = self.integers("slice_sizes")
         if slice_sizes is None:
             return None
@@ -69,7 +69,7 @@ class GatherRules(Op):
         self, shape: Sequence[int], indices_shape: Sequence[int], slice_sizes: Sequence[int]
     ) -> Callable[[Array, Array], Array]:
         """The function of operand and start_indices for one set of shapes."""
-        # The last dimensions that slices keep whole, in the result too, are copied as rows of `row_shape`.
+        # The trailing dimensions that slices and the result contain whole are copied as rows of `row_shape`.
         rank = self._rank_without_rows(shape, slice_sizes)
         row_shape = tuple(shape[rank:])
         windows = IndexedWindows(
@@ -119,7 +119,7 @@ class GatherRules(Op):
     def reject_missing_elements(
         self, dimensions: Sequence[int], shape: Sequence[int], full_start_index: Array
     ) -> None:
-        """Along a collapsed dimension one element is read even of a slice of size 0: it must be there."""
+        """A slice of size 0 reads one element along a collapsed dimension, so the operand must have one."""
         for d in dimensions:
             is_indexed = d in self.start_index_map
             start = int(full_start_index[self.start_index_map.index(d)].max()) if is_indexed else 0
@@ -197,7 +197,7 @@ class Gather(GatherRules, name="stablehlo.gather"):
 class DynamicGather(GatherRules, RunTimeShaped, name="stablehlo.dynamic_gather"):
     """`gather` whose slice sizes are an operand.
 
-    Batching dimensions are beyond the specification, which gives them to `gather` alone.
+    The specification has batching dimensions only for `gather`.
     """
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)

@@ -69,7 +69,7 @@ def batch_sizes(indices: Sequence[int], index_vector_dim: int) -> list[int]:
 
 
 def kept_sizes(sizes: Sequence[int], *dropped: Sequence[int]) -> list[int]:
-    """Sizes without those of the dimensions in any of the lists `dropped`."""
+    """The sizes of the dimensions that are in none of the lists `dropped`."""
     return [size for d, size in enumerate(sizes) if not any(d in dimensions for dimensions in dropped)]
 
 
@@ -88,7 +88,7 @@ def combine(batch: Sequence[int], window: Sequence[int], window_dims: Sequence[i
 
 
 def as_indices(array: Array) -> Array:
-    """Integers of any type as int64; greater values become the largest one, which is out of bounds too."""
+    """Integers of any type as int64; larger values become the maximum, which is also out of bounds."""
     if array.dtype == np.uint64:
         return np.minimum(array, np.uint64(LARGEST_INDEX)).astype(np.int64)
     return np.asarray(array).astype(np.int64, copy=False)
@@ -113,19 +113,19 @@ def stacked_components(components: Sequence[Array], added_to_negative: Sequence[
 
 
 class IndexedWindows:
-    """Windows of a tensor at index vectors: the positions of their elements in the flattened tensor.
+    """Windows of a tensor at index vectors: the offsets of their elements in the flattened tensor.
 
-    A point of the space of all elements has the dimensions of a batch (one for each index vector), and at
-    `window_dims` those of a window. The names are those of `gather` for what both operations have.
+    The space of all elements has the dimensions of the batch (one point for each index vector) and, at
+    `window_dims`, those of a window. Names are those of `gather`.
 
     Args:
         shape: of the tensor.
         indices_shape: of the indices.
-        index_vector_dim: the dimension of the indices along which index vectors lie.
+        index_vector_dim: the dimension of the indices that has the components of an index vector.
         start_index_map: the dimension of the tensor for each element of an index vector.
-        operand_batching_dims, start_indices_batching_dims: dimensions of tensor and indices that go together.
-        window: for each dimension of a window the dimension of the tensor along which it lies, and its size.
-        window_dims: where the dimensions of a window stand among those of the space; ascending.
+        operand_batching_dims, start_indices_batching_dims: corresponding dimensions of tensor and indices.
+        window: for each dimension of a window, the corresponding dimension of the tensor, and the size.
+        window_dims: the dimensions of the space that are those of a window; ascending.
     """
 
     def __init__(
@@ -160,11 +160,11 @@ class IndexedWindows:
             self._add(np.arange(size) * strides[d_operand], d)
 
     def _add(self, positions: Array, d: int) -> None:
-        """Add positions that depend on the index along one dimension of the space."""
+        """Add offsets that depend on the index along one dimension of the space."""
         self.batching_and_window = self.batching_and_window + self.along(positions, d)
 
     def along(self, values: Array, d: int) -> Array:
-        """Values for each index along dimension `d` of the space, so that they broadcast to it."""
+        """A value for each index along dimension `d`, in a shape that broadcasts to the space."""
         return values.reshape([-1 if other == d else 1 for other in range(len(self.broadcast_batch))])
 
     def starts(self, indices: Array) -> Array:
@@ -174,11 +174,11 @@ class IndexedWindows:
         return as_indices(indices).reshape(len(self.start_strides), self.batch_size)
 
     def over_batch(self, values: Array) -> Array:
-        """A value for each index vector, so that they broadcast to the space."""
+        """A value for each index vector, in a shape that broadcasts to the space."""
         return values.reshape(self.broadcast_batch)
 
     def positions(self, starts: Array) -> Array:
-        """The position of each element, of shape `shape`, where the windows start at `starts`."""
+        """The offset of each element, in the shape of the space, for windows that start at `starts`."""
         # NumPy multiplies matrices of integers slowly.
         scaled = [
             row if stride == 1 else row * stride

@@ -34,7 +34,7 @@ class Scatter(ScatterRules, name="stablehlo.scatter"):
     results = Result(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
 
     def segment_sizes(self, what: str, declared: Sequence[AnyOperand], total: int) -> list[int]:
-        """As many updates as inputs; judged here, for all other constraints count on it."""
+        """Inputs and updates must be equal in number; all other constraints rely on it."""
         if what == "result":
             return super().segment_sizes(what, declared, total)
         if total % 2 == 0:

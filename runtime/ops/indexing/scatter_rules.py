@@ -109,8 +109,8 @@ class ScatterRules(Op):
     def keeps_order(self) -> bool:
         """Whether applying the windows one after another keeps the order of the updates of each element.
 
-        Updates are in the row-major order of all their dimensions. Those of a destination come from one place
-        in the window along each dimension that no index moves, so that these dimensions may stand anywhere.
+        Updates are in the row-major order of all their dimensions. All updates of a destination have the same
+        index along a window dimension that no start index moves, so such a dimension may be anywhere.
         """
         shape = self.updates[0].shape
         moving = [
@@ -122,8 +122,8 @@ class ScatterRules(Op):
         return not any(window < other for window in moving for other in scattered)
 
     def schedule(self, size: int) -> Array | None:
-        """The order of `size` updates under `Options(scatter_schedule=...)`; None: the lexicographic one,
-        from which a shuffled schedule starts too (`shuffled_schedule`).
+        """The order of `size` updates under `Options(scatter_schedule=...)`; None: lexicographic, which is
+        also the input of a shuffled schedule (`shuffled_schedule`).
 
         Raises:
             UnsupportedError: the schedule is a permutation of another size.

@@ -65,8 +65,8 @@ class ScatterNumbers(Protocol):
 def may_drop_windows(view: Any) -> bool:
     """Whether a window of a scatter may be partly out of bounds.
 
-    A window that has one element along each scattered dimension lies inside or outside as a whole, so that
-    leaving out elements leaves it out. Constant indices are looked at.
+    A window with one element along each scattered dimension is in bounds or out of bounds as a whole.
+    Constant indices are checked.
     """
     input_type, updates_type = view.inputs[0], view.updates[0]
     components = wide_components(view, input_type.rank, updates_type.shape)
@@ -85,7 +85,7 @@ def wide_components(view: ScatterNumbers, rank: int, updates_shape: Sequence[int
     Args:
         view: has the dimension numbers of `scatter`.
         rank: of an input.
-        updates_shape: of its updates, sizes may be unknown.
+        updates_shape: of its updates; sizes may be unknown.
     """
     extents = window_extents(view, rank, updates_shape)
     scattered = enumerate(view.scatter_dims_to_operand_dims)

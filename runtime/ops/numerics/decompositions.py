@@ -1,7 +1,7 @@
-"""Decompositions by `kernels.linalg`, whose bits depend on nothing but the elements.
+"""Decompositions by `kernels.linalg`, whose bits depend only on the elements.
 
-A build by a compiler without vector extensions has none of these kernels, and LAPACK serves; also where
-`Options(linear_algebra="library")` asks for it, which a mark on the operations tells.
+LAPACK is called instead if the compiler of the build had no vector extensions, or for operations with the
+attribute that `Options(linear_algebra="library")` sets.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from typing import Any, Final, Protocol
 from ...ir import Operation, StringAttribute, UnitAttribute
 
 MAX_NATIVE_ELEMENTS: Final = 1 << 10
-"""Maximum number of elements of a matrix whose decomposition native code calls: larger ones use threads."""
+"""Maximum elements of a matrix that native code decomposes itself; larger decompositions use threads."""
 
 _MARK: Final = "by_library"
-"""The attribute of operations that LAPACK computes although there is a kernel."""
+"""The attribute of operations that LAPACK computes even if there is a kernel."""
 _LAPACK_PREFIX: Final = "lapack_"
 """Prefix of the custom-call targets that are LAPACK routines."""
 
 
 class PreparedCall(Protocol):
-    """All that a routine needs but for the arrays."""
+    """A prepared routine, which takes the arrays."""
 
     @property
     def solver(self) -> int | None:
-        """The address of `void solve(call, void **operands, void **results)`; None: Python has to call."""
+        """The address of `void solve(call, void **operands, void **results)`; None: only Python can call
+        it.
+        """
 
     def __call__(self, *operands: Any) -> tuple[Any, ...]:
         """The results for some operands."""
@@ -42,15 +44,15 @@ def has_kernels() -> bool:
 
 
 def uses_kernels(operation: Operation) -> bool:
-    """Whether kernels compute an operation for which there are some."""
+    """Whether a kernel computes an operation, rather than LAPACK."""
     return has_kernels() and _MARK not in operation.attributes
 
 
 def use_library(operations: Iterable[Operation]) -> None:
-    """Let LAPACK compute operations that are decompositions or solve triangular systems.
+    """Make LAPACK compute the decompositions and triangular solves among some operations.
 
-    The mark is one of the operation's attributes, because compiled code and plans are shared between
-    operations whose attributes are equal.
+    This sets an attribute of the operation, because operations with equal attributes share compiled code and
+    plans.
     """
     for operation in operations:
         if operation.name in ("stablehlo.cholesky", "stablehlo.triangular_solve") or _is_routine(operation):
@@ -66,6 +68,6 @@ def _is_routine(operation: Operation) -> bool:
 def native_call_by_kernel(
     make: Callable[[], PreparedCall], matrices: Sequence[Sequence[int]]
 ) -> Callable[[], PreparedCall] | None:
-    """A function that prepares the native call for small matrices of these shapes; None for large ones."""
+    """A function that prepares the native call for matrices of these shapes; None if they are too large."""
     is_small = max(map(math.prod, matrices)) <= MAX_NATIVE_ELEMENTS
     return make if is_small and make().solver is not None else None

@@ -43,7 +43,7 @@ _ROUNDED_ONCE: Final = _EXACT | {np.divide, np.negative, np.absolute}
 
 
 _MIN_SCALE: Final = 2.0**-127
-"""The least value of f8E8M0FNU."""
+"""The smallest value of f8E8M0FNU."""
 
 _BLOCK: Final = 1 << 14
 
@@ -94,7 +94,7 @@ def carried(
 ) -> Function:
     """`function`, which computes on arrays of `dtype`, as a function from `element_type` to `result_type`.
 
-    Where no array needs a cast, it is `function` itself.
+    If no array needs a cast, the result is `function` itself.
     """
     native = {FLOAT: _ROUNDED_ONCE, SIGNED: _EXACT, UNSIGNED: _EXACT}.get(element_type.category, frozenset())
     if _has_own_cast(element_type):
@@ -138,7 +138,7 @@ def _blockwise(function: Function, narrow: DType, dtype: DType) -> Function:
 
 
 def _buffered(function: np.ufunc, narrow: DType, dtype: DType) -> Function:
-    """`function` computed in `dtype` block by block, which spares whole arrays of that type."""
+    """`function` computed in `dtype` block by block, so that no array of that type has all elements."""
     if function.nin == 1:
         return lambda operand: function(
             operand, np.empty(operand.shape, narrow), dtype=dtype, casting="unsafe"

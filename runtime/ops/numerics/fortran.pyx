@@ -16,7 +16,7 @@ cnp.import_array()
 
 include "launch/empty_results.pxi"
 
-# Arguments in excess are not seen, as the caller removes what it has passed. A 1 is the length of a character.
+# A routine ignores excess arguments, as the caller removes them from the stack. A 1 is the length of a character.
 cdef extern from *:
     """
     #include <stdint.h>
@@ -78,7 +78,7 @@ cdef void copy_matrix(
     char *to, const char *source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t row, Py_ssize_t column,
     Py_ssize_t item,
 ) noexcept nogil:
-    """Copy a matrix whose rows and columns are so many bytes apart to one stored row by row."""
+    """Copy a matrix with strides in bytes to one that is stored row by row."""
     cdef Py_ssize_t i
     if columns == 1 or column == item:
         if rows == 1 or row == columns * item:
@@ -124,7 +124,7 @@ cdef struct Buffer:
     # The rank of one problem's array, 0 to 2.
     int rank
     Py_ssize_t rows, columns, item
-    # In bytes: its offset in the workspace, what the routine does not see of it, how far problems are apart.
+    # In bytes: its offset in the workspace, the skipped elements, and the strides between problems.
     Py_ssize_t offset, skipped, stride, result_stride
     bint by_columns, is_zero
     # The argument with the imaginary parts of eigenvalues whose vectors it has; -1: it has no such vectors.
@@ -254,9 +254,9 @@ cdef class Call:
 
     @property
     def solver(self):
-        """The address of `void solve(Call, void **operands, void **results)`, which does without Python what a call of
-        this routine does: operands and results are C-contiguous, and apart. None where it needs Python: it enters a
-        context, needs more memory than the stack has, or leaves results as zeros."""
+        """The address of `void solve(Call, void **operands, void **results)`, which calls the routine without Python on
+        C-contiguous arrays that do not overlap. None if the call needs Python: it enters a context, needs more memory
+        than the stack has, or leaves results as zeros."""
         is_plain = self.context is None and self.bytes <= ON_STACK and not any(self.are_zero)
         return <uintptr_t> &solve_contiguous if is_plain else None
 
@@ -327,7 +327,7 @@ cdef uintptr_t address_of(
 
 
 cdef void contiguous_strides(const Buffer *buffer, Py_ssize_t *strides) noexcept nogil:
-    """How far in bytes problems, their rows and columns are apart in a C-contiguous array."""
+    """The strides in bytes of problems, rows and columns in a C-contiguous array."""
     strides[1], strides[2] = buffer.columns * buffer.item, buffer.item
     strides[0] = buffer.rows * strides[1]
 
@@ -359,7 +359,7 @@ cdef void end(const Buffer *buffer, const char *memory, char *target, const uint
 
 
 cdef cnp.ndarray _by_problems(cnp.ndarray array, const Buffer *buffer, Py_ssize_t *strides):
-    """An operand whose problems are equally far apart; how far in bytes they, their rows and columns are."""
+    """An operand with one stride between problems; the strides in bytes of problems, rows and columns."""
     cdef int rank = cnp.PyArray_NDIM(array)
     if not cnp.PyArray_ISCARRAY_RO(array) and (rank - buffer.rank > 1 or buffer.storage == IN_OPERAND):
         array = np.array(array, order="C")

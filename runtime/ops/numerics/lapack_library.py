@@ -34,7 +34,7 @@ _ON_ONE_THREAD: Final = 1 << 18
 and they wait for each other for milliseconds while other processes use the processors."""
 
 _MAX_STACK_BYTES: Final = 1 << 14
-"""Bytes of a problem's arrays that lie on the stack; see `fortran.Call`."""
+"""Bytes up to which the arrays of a problem are on the stack; see `fortran.Call`."""
 
 _ALONE: Final = 1 << 10
 """Maximum number of elements of a problem for which the library itself uses only the calling thread."""
@@ -42,19 +42,19 @@ _ALONE: Final = 1 << 10
 
 @dataclass(frozen=True)
 class Buffer:
-    """An array that a routine takes, as each problem has it.
+    """An array argument of a routine, for one problem.
 
     Attributes:
-        shape: sizes of a matrix or a vector; none: a number.
-        source: the operand whose elements it has at first.
-        result: the result that it becomes.
-        kind: what it holds, as `ELEMENTS` names it.
-        by_columns: whether a matrix is stored column by column, and not row by row.
+        shape: the sizes of a matrix or a vector; empty: a number.
+        source: the operand with its initial elements.
+        result: the result with its final elements.
+        kind: its element type, as in `ELEMENTS`.
+        by_columns: whether a matrix is stored column by column instead of row by row.
         is_read_only: whether the routine only reads it, so that it may be the operand itself.
-        is_zero: whether it has zeros at first.
-        skipped: how many elements precede the one whose address the routine takes.
-        pairs: the argument with the imaginary parts of the eigenvalues whose vectors it holds; the result has
-            these vectors unpacked. None where it holds no such vectors.
+        is_zero: whether its initial elements are zeros.
+        skipped: the number of elements before the address that the routine takes.
+        pairs: the argument with the imaginary parts of the eigenvalues whose eigenvectors the array has; the
+            result has these vectors unpacked. None: it has no eigenvectors.
     """
 
     shape: tuple[int, ...]
@@ -90,9 +90,9 @@ def native_call_of(
 
     Args:
         make: makes the call.
-        arguments: all that the routine takes.
-        results: how many results the operation has.
-        item: most bytes of an element.
+        arguments: the arguments of the routine.
+        results: the number of results of the operation.
+        item: the maximum bytes of an element.
     """
     buffers = [argument for argument in arguments if isinstance(argument, Buffer)]
     sizes = [math.prod(buffer.shape) for buffer in buffers]
@@ -107,7 +107,7 @@ def native_call_of(
 
 
 def _numpy_function(name: str) -> Any:
-    """A function of the library that NumPy is linked to; None if it has no such function."""
+    """A function of the library to which NumPy is linked; None if it has no such function."""
     import numpy.linalg._umath_linalg as extension
 
     try:
