@@ -202,14 +202,14 @@ cdef inline bint _truth(object value) except -1:
 
 cdef tuple _take(list frame, Slots slots):
     """The values of some slots."""
-    cdef tuple taken = PyTuple_New(slots.count)
+    cdef tuple values = PyTuple_New(slots.count)
     cdef Py_ssize_t index
     cdef object value
     for index in range(slots.count):
         value = frame[slots.at[index]]
         Py_INCREF(value)
-        PyTuple_SET_ITEM(taken, index, value)
-    return taken
+        PyTuple_SET_ITEM(values, index, value)
+    return values
 
 
 cdef inline void _release(list frame, Slots slots):

@@ -78,9 +78,9 @@ class Difference:
     alone: bool
 
     def __str__(self) -> str:
-        place = "".join(f" in {one}" for one in reversed(self.within))
+        where = "".join(f" in {one}" for one in reversed(self.within))
         alone = "alone as well" if self.alone else "only together with the operations around it"
-        return f"{self.operation} at {self.source or self.location}{place}, {alone}: {self.departure}"
+        return f"{self.operation} at {self.source or self.location}{where}, {alone}: {self.departure}"
 
     def save(self, folder: Path) -> None:
         """Write ``operation.mlir``, its operands ``operand_0.npy``, ... and ``results.npz`` of both sides."""
@@ -345,7 +345,7 @@ class _Search:
         body, captured_by_body = region_program(operation.regions[1], values)
         state = [values[operand] for operand in operation.operands]
         for iteration in range(MAX_ITERATIONS):
-            place = (*within, f"iteration {iteration} of {name}")
+            within_loop = (*within, f"iteration {iteration} of {name}")
             for part, captured in ((condition, captured_by_condition), (body, captured_by_body)):
                 inputs = [*state, *captured]
                 ours = [np.asarray(one) for one in execute(part, inputs)]
@@ -353,7 +353,7 @@ class _Search:
                 same = all(same_values(a, b) for a, b in zip(ours, theirs, strict=True))
                 is_isolated = self._isolates and iteration < MAX_ISOLATED_ITERATIONS
                 if is_isolated or (not same and accuracy(part, inputs).departures(theirs)):
-                    first = self.in_program(part, inputs, place)
+                    first = self.in_program(part, inputs, within_loop)
                     if first is not None:
                         return first
                 if part is condition and not ours[0]:

@@ -245,11 +245,11 @@ class _PairedProgram:
             finite &= np.isfinite(one.real)
         with mpmath.workprec(PRECISION):
             for index in np.argwhere(finite):
-                place = tuple(index)
-                values = [mpmath.mpf(float(x[place].real)) + float(x[place].imag) for x in broadcast]
+                position = tuple(index)
+                values = [mpmath.mpf(float(x[position].real)) + float(x[position].imag) for x in broadcast]
                 exact = evaluate(*values)
                 high = float(exact)
-                result[place] = complex(high, float(exact - high) if math.isfinite(high) else 0.0)
+                result[position] = complex(high, float(exact - high) if math.isfinite(high) else 0.0)
         return result
 
 

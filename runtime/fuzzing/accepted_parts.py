@@ -123,13 +123,13 @@ def _is_rejected(
 def _without(operations: Sequence[Operation], removed: Operation) -> list[Operation]:
     """The operations but one, and but those that need its results."""
     lost: set[Value] = set()
-    kept = []
+    accepted = []
     for operation in operations:
         if operation is removed or lost.intersection(used_values(operation)):
             lost.update(operation.results)
         else:
-            kept.append(operation)
-    return kept
+            accepted.append(operation)
+    return accepted
 
 
 def _program_of(

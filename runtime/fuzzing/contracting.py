@@ -29,7 +29,7 @@ def dot_general(g: Generator) -> None:
         role: [d for _, kind, d in parts if kind == role] for role in ("batching", "contracting")
     }
     rhs_dimensions = {
-        role: [place for place, (_, kind, _) in enumerate(parts) if kind == role]
+        role: [dimension for dimension, (_, kind, _) in enumerate(parts) if kind == role]
         for role in ("batching", "contracting")
     }
     result = [shape[d] for d in lhs_dimensions["batching"]]

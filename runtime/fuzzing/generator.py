@@ -351,8 +351,8 @@ def _as_view(g: Generator, type: TensorType) -> Value | None:
     if kind == "transpose":
         order = g.random.sample(range(rank), rank)
         source = [0] * rank
-        for dimension, taken in enumerate(order):
-            source[taken] = type.shape[dimension]
+        for dimension, operand_dim in enumerate(order):
+            source[operand_dim] = type.shape[dimension]
         operand = g.constant(type.with_shape(source))
         return g.add("stablehlo.transpose", [operand], [type], permutation=tuple(order))[0]
     if kind == "slice":
@@ -370,9 +370,9 @@ def _as_view(g: Generator, type: TensorType) -> Value | None:
     if kind == "reverse":
         dimensions = tuple(g.random.sample(range(rank), g.random.randrange(1, rank + 1)))
         return g.add("stablehlo.reverse", [g.constant(type)], [type], dimensions=dimensions)[0]
-    kept = sorted(g.random.sample(range(rank), g.random.randrange(rank)))
-    operand = g.constant(type.with_shape([type.shape[dimension] for dimension in kept]))
-    return g.add("stablehlo.broadcast_in_dim", [operand], [type], broadcast_dimensions=tuple(kept))[0]
+    operand_dims = sorted(g.random.sample(range(rank), g.random.randrange(rank)))
+    operand = g.constant(type.with_shape([type.shape[dimension] for dimension in operand_dims]))
+    return g.add("stablehlo.broadcast_in_dim", [operand], [type], broadcast_dimensions=tuple(operand_dims))[0]
 
 
 def encoded(name: str, attributes: dict[str, Any]) -> dict[str, Any]:

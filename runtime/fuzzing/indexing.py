@@ -58,7 +58,7 @@ def dimensions(g: Generator, shape: Sequence[int]) -> Dimensions:
     implicit = len(index_map) == 1 and g.chance(0.5)
     index_vector_dim = len(sizes) if implicit else position
     indices_shape = sizes if implicit else [*sizes[:position], len(index_map), *sizes[position:]]
-    places = {d: place for place, (d, _) in enumerate(batch)}
+    positions = {d: position for position, (d, _) in enumerate(batch)}
     window_sizes = [size for size, role in zip(slice_sizes, roles, strict=True) if role == "window"]
     space_rank = len(sizes) + len(window_sizes)
     window = sorted(g.random.sample(range(space_rank), len(window_sizes)))
@@ -71,7 +71,7 @@ def dimensions(g: Generator, shape: Sequence[int]) -> Dimensions:
         _indices(g, indices_shape),
         [d for d in range(rank) if roles[d] == "dropped"],
         batching,
-        [places[d] + (places[d] >= index_vector_dim) for d in batching],
+        [positions[d] + (positions[d] >= index_vector_dim) for d in batching],
         index_map,
         window,
         index_vector_dim,

@@ -158,10 +158,11 @@ def _reduce(g: Generator, value: Value) -> Value:
     scalar = TensorType((), type)
     name = g.random.choice(("add", "maximum", "minimum"))
     dimensions = tuple(d for d in range(value.type.rank) if g.chance(0.4))
-    kept = [size for d, size in enumerate(value.type.shape) if d not in dimensions]
+    result_shape = [size for d, size in enumerate(value.type.shape) if d not in dimensions]
     region = g.region([scalar, scalar], lambda a, b: g.add(f"stablehlo.{name}", [a, b], [scalar]))
     operands = [value, _like(g, value, ())]
-    return g.add("stablehlo.reduce", operands, [TensorType(kept, type)], [region], dimensions=dimensions)[0]
+    result_type = TensorType(result_shape, type)
+    return g.add("stablehlo.reduce", operands, [result_type], [region], dimensions=dimensions)[0]
 
 
 def _product(g: Generator, value: Value) -> Value:

@@ -107,8 +107,8 @@ def reduce(g: Generator) -> None:
     inputs, inits, scalars = _foldable(g)
     rank = inputs[0].type.rank
     dimensions = tuple(g.random.sample(range(rank), g.random.randrange(rank + 1)))
-    kept = [size for d, size in enumerate(inputs[0].type.shape) if d not in dimensions]
-    results = [scalar.with_shape(kept) for scalar in scalars]
+    result_shape = [size for d, size in enumerate(inputs[0].type.shape) if d not in dimensions]
+    results = [scalar.with_shape(result_shape) for scalar in scalars]
     g.add("stablehlo.reduce", [*inputs, *inits], results, [folding(g, scalars)], dimensions=dimensions)
 
 

@@ -107,46 +107,48 @@ def without(
         Unsuitable: nothing can stand in for a result.
     """
     old = entry_of(module, entry)
-    kept = _kept(old, set(dropped))
-    used = {value for operation in kept for value in used_values(operation)}
+    remaining = _remaining(old, set(dropped))
+    used = {value for operation in remaining for value in used_values(operation)}
     block = Block()
     copying = _Copying(block, values, stand_in)
     returned = [value for value in old.terminator.operands if isinstance(value.owner, Operation)]
     had_results = bool(old.terminator.operands)
     constants = {one: None for one in old.operations if is_constant(one) and one.results[0] in used}
-    kept_set = {*kept, *constants}
+    remaining_set = {*remaining, *constants}
     arguments = [value for value in old.arguments if value in used]
-    arguments += _made_arguments(old, kept_set, used, stand_in)
+    arguments += _new_arguments(old, remaining_set, used, stand_in)
     block.arguments = tuple([Value(value.type, block, index) for index, value in enumerate(arguments)])
     copying.mapping.update(zip(arguments, block.arguments, strict=True))
     for operation in old.operations[:-1]:
-        if operation in kept_set:
+        if operation in remaining_set:
             copying.copy(operation)
-    results = [value for value in returned if value.owner in kept_set]
-    results += [value for one in kept for value in one.results if value not in used]
+    results = [value for value in returned if value.owner in remaining_set]
+    results += [value for one in remaining for value in one.results if value not in used]
     results = list(dict.fromkeys(results)) if had_results else []
     copying.builder.create("func.return", [copying.mapping[value] for value in results])
     renamed = {copying.mapping[value]: array for value, array in values.items() if value in copying.mapping}
     return with_entry(module, entry, block), renamed
 
 
-def _kept(block: Block, dropped: set[Operation]) -> list[Operation]:
+def _remaining(block: Block, dropped: set[Operation]) -> list[Operation]:
     """The operations that stay: no constants, and those whose results nothing can stand in for."""
     needed: set[Value] = set()
-    kept = []
+    remaining = []
     for operation in reversed(counted(block)):
         must_stay = any(value in needed and not is_replaceable(value.type) for value in operation.results)
         if operation not in dropped or must_stay:
-            kept.append(operation)
+            remaining.append(operation)
             needed.update(used_values(operation))
-    return kept[::-1]
+    return remaining[::-1]
 
 
-def _made_arguments(block: Block, kept: set[Operation], used: set[Value], stand_in: StandIn) -> list[Value]:
-    """The values in whose place new arguments stand."""
+def _new_arguments(
+    block: Block, remaining: set[Operation], used: set[Value], stand_in: StandIn
+) -> list[Value]:
+    """The values that new arguments replace."""
     if stand_in != "argument":
         return []
-    missing = [one for one in block.operations[:-1] if one not in kept]
+    missing = [one for one in block.operations[:-1] if one not in remaining]
     return [value for operation in missing for value in operation.results if value in used]
 
 
@@ -182,12 +184,12 @@ def with_results(module: Module, entry: str, results: Sequence[Value]) -> Module
     block = Block([argument.type for argument in old.arguments])
     mapping = dict(zip(old.arguments, block.arguments, strict=True))
     builder = Builder(block)
-    kept = []
+    remaining = []
     for operation in reversed(old.operations[:-1]):
         if not operation.results or not needed.isdisjoint(operation.results):
-            kept.append(operation)
+            remaining.append(operation)
             needed.update(used_values(operation))
-    for operation in reversed(kept):
+    for operation in reversed(remaining):
         builder.copy(operation, mapping)
     builder.create("func.return", [mapping[value] for value in results])
     return with_entry(module, entry, block)

@@ -134,7 +134,7 @@ class _Reduction:
             fails, jobs, seconds, only_valid, lambda: progress(self.search.trials, self.size)
         )
         self.values: Mapping[Value, Any] = {}
-        self.made: dict[int, Mapping[Value, Any]] = {}
+        self.values_of_candidates: dict[int, Mapping[Value, Any]] = {}
         has_arguments = bool(module.functions[entry].type.inputs) if entry in module.functions else False
         self.stand_ins: list[StandIn] = (
             ["argument", "value", "zero"] if has_arguments else ["value", "argument"]
@@ -169,8 +169,8 @@ class _Reduction:
     def accept(self, module: Module) -> None:
         """Go on with a program."""
         self.module = module
-        self.values = self.made.pop(id(module), {})
-        self.made.clear()
+        self.values = self.values_of_candidates.pop(id(module), {})
+        self.values_of_candidates.clear()
 
     def inline_calls(self) -> None:
         """Have the bodies of callees in place of calls, if the fault shows then."""
@@ -194,8 +194,8 @@ class _Reduction:
             executable = compile(module, entry=self.entry, options=Options(compile="never"))
             types = executable.input_types
             generator = np.random.default_rng(0)
-            given = [random_input(type, generator) for type in types] if inputs is None else inputs
-            return dict(zip(values, executable(*given), strict=True))
+            arguments = [random_input(type, generator) for type in types] if inputs is None else inputs
+            return dict(zip(values, executable(*arguments), strict=True))
         except (NimbleError, ExecutionError):
             return {}
 
@@ -215,7 +215,7 @@ class _Reduction:
         module, values = without(self.module, self.entry, chunk, stand_in, self.values)
         if len(counted(entry_of(module, self.entry))) >= len(self.operations()):
             raise Unsuitable("no operation can be dropped")
-        self.made[id(module)] = values
+        self.values_of_candidates[id(module)] = values
         return module
 
     def nested(self) -> Sequence[Any]:

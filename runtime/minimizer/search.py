@@ -119,13 +119,13 @@ class Search:
             start, is_smaller = 0, False
             while start < (count := len(items())):
                 starts = range(start, count, size)
-                made = [
+                makes = [
                     (first, make) for first in starts for make in candidates(items()[first : first + size])
                 ]
-                good = self.first([make for _, make in made])
+                good = self.first([make for _, make in makes])
                 if good is None:
                     break
-                start = made[good[0]][0]
+                start = makes[good[0]][0]
                 accept(good[1])
                 is_smaller = has_dropped = True
             if size == 1 and not is_smaller:

@@ -100,9 +100,9 @@ class _Exchange:
     def store_ranges(self) -> None:
         """Copy the ranges that came in before there were results here to receive them."""
         for rank, ranges in self.payloads[1].items():
-            for place, array in zip(self.ranges_of_results(rank), ranges, strict=True):
-                if not np.may_share_memory(place, array):
-                    place[...] = array
+            for target, array in zip(self.ranges_of_results(rank), ranges, strict=True):
+                if not np.may_share_memory(target, array):
+                    target[...] = array
 
 
 class MPITransport(Transport):
@@ -364,8 +364,8 @@ class MPITransport(Transport):
         elif kind == "finish":
             self._has_finished = True
         else:
-            error_class, reason, operation, label, place = details
-            raise getattr(errors, error_class)(reason, operation=operation, label=label, location=place)
+            error_class, reason, operation, label, location = details
+            raise getattr(errors, error_class)(reason, operation=operation, label=label, location=location)
 
     def progress(self, waits: Callable[[], list[str]]) -> bool:
         told = tuple(waits())

@@ -196,21 +196,21 @@ class Context:
             value = self.all_reduced(value, ending)
         beginning = [axis for axis in target.terms if axis not in current.terms]
         for dimension, axes in enumerate(current.dimensions):
-            kept = _common(axes, target.dimensions[dimension])
-            placed = [axis for axis in axes[len(kept) :] if axis in beginning]
-            if placed and len(placed) < len(axes) - len(kept):
+            common = _common(axes, target.dimensions[dimension])
+            placed = [axis for axis in axes[len(common) :] if axis in beginning]
+            if placed and len(placed) < len(axes) - len(common):
                 raise NoRule("a dimension becomes whole along some axes and terms along others")
             if placed:
-                value = self._placed(value, dimension, axes[len(kept) :])
+                value = self._placed(value, dimension, axes[len(common) :])
                 beginning = [axis for axis in beginning if axis not in placed]
-            elif len(kept) < len(axes):
-                value = self._gathered(value, dimension, axes[len(kept) :])
+            elif len(common) < len(axes):
+                value = self._gathered(value, dimension, axes[len(common) :])
         if beginning:
             value = self._first_alone(value, beginning)
         for dimension, axes in enumerate(target.dimensions):
-            kept = _common(axes, current.dimensions[dimension])
-            if len(kept) < len(axes):
-                value = self._sliced(value, dimension, axes[len(kept) :])
+            common = _common(axes, current.dimensions[dimension])
+            if len(common) < len(axes):
+                value = self._sliced(value, dimension, axes[len(common) :])
         return value
 
     def _gathered(self, value: Value, dimension: int, axes: Axes) -> Value:

@@ -260,7 +260,7 @@ def _scatter(operation: Operation, context: Context) -> None:
         context.operand(updates, Layout(tuple(dimensions))),
     ]
     layout = Layout(whole(operation.result.type).dimensions, summed)
-    kept = Layout(layout.dimensions, tuple([axis for axis in summed if axis in target.terms]))
+    unreduced = Layout(layout.dimensions, tuple([axis for axis in summed if axis in target.terms]))
     created = context.create(
         operation.name,
         locals,
@@ -268,7 +268,7 @@ def _scatter(operation: Operation, context: Context) -> None:
         without_shardings(operation.attributes),
         [copy_region(operation.regions[0], {})],
     )
-    context.enter(operation.result, context.converted(created.result, layout, kept), kept)
+    context.enter(operation.result, context.converted(created.result, layout, unreduced), unreduced)
 
 
 def _concatenate(operation: Operation, context: Context) -> None:
@@ -308,12 +308,12 @@ def _reduced_layout(operation: Operation, context: Context, target: Layout) -> t
     reduced = _integers(operation, "dimensions")
     _, current = context.values[operation.operands[0]]
     neutral = len(operation.operands) == 2 and _is_neutral(operation, operation.operands[1])
-    kept = iter(target.dimensions)
+    remaining = iter(target.dimensions)
     dimensions: list[tuple[str, ...]] = []
     ending: list[str] = []
     for index, axes in enumerate(current.dimensions):
         if index not in reduced:
-            dimensions.append(next(kept))
+            dimensions.append(next(remaining))
             continue
         free = [axis for axis in axes if neutral and axis not in target.used()]
         dimensions.append(tuple(free))

@@ -230,12 +230,12 @@ def _first_outside(
     view: Scatter, shape: Sequence[int], starts: dict[int, int], sizes: Sequence[int]
 ) -> list[int]:
     """The first index, in a window that does not fit, of an element that is out of bounds."""
-    kept = list(view.windowed_dims)
-    offsets = [0] * len(kept)
+    windowed_dims = list(view.windowed_dims)
+    offsets = [0] * len(windowed_dims)
     if any(not 0 <= start < shape[d] for d, start in starts.items()):
         return offsets
     # The start is in bounds, so the window exceeds an upper bound, first along the last such dimension.
-    ends = [(position, shape[d] - starts[d]) for position, d in enumerate(kept) if d in starts]
+    ends = [(position, shape[d] - starts[d]) for position, d in enumerate(windowed_dims) if d in starts]
     last_window_dim, offset = max((position, end) for position, end in ends if end < sizes[position])
     offsets[last_window_dim] = offset
     return offsets

@@ -138,8 +138,8 @@ class _Inliner:
             inner = self.copy_until_call(frame.operations, builder, values)
             if inner is not None:
                 called, body = inner
-                given = [values[operand] for operand in called.operands]
-                frames.append(self.frame(called, body, dict(zip(body.arguments, given, strict=True))))
+                arguments = [values[operand] for operand in called.operands]
+                frames.append(self.frame(called, body, dict(zip(body.arguments, arguments, strict=True))))
                 if names_line(called.location):
                     self.call_location = called.location
                 continue

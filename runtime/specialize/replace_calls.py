@@ -58,8 +58,8 @@ def recomposed(composite: Operation) -> Operation | None:
     is_chlo = name.startswith("chlo.") and name in MODULE_OF_OPERATION
     if not is_chlo or view.registered is not None or view.version != RECOMPOSED_VERSION or composite.regions:
         return None
-    given = composite.attributes.get("composite_attributes")
-    attributes = dict(given.values) if isinstance(given, DictionaryAttribute) else {}
+    dictionary = composite.attributes.get("composite_attributes")
+    attributes = dict(dictionary.values) if isinstance(dictionary, DictionaryAttribute) else {}
     for flag, default in _DEFAULT_FLAGS.items():
         value = attributes.pop(flag, None)
         if value is not None and value != BoolAttribute(default):

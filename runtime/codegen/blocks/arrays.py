@@ -102,7 +102,7 @@ class _Walk:
             return "updates an array that is not the loop's own"
         if any(self.homes.get(other) is home for other in operation.operands[1:]):
             return "updates an array by itself"
-        self.stale.update(value for value, place in self.homes.items() if place is home)
+        self.stale.update(value for value, value_home in self.homes.items() if value_home is home)
         self.homes[result] = home
         return None
 

@@ -249,16 +249,16 @@ def _add(function: ir.Function, *attributes: str) -> None:
 
 
 def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
-    """Let LLVM not drop functions that nothing calls yet."""
+    """Keep LLVM from removing functions that nothing calls yet."""
     if not functions:
         return
-    kept = module.globals.get(_COMPILER_USED)
-    if kept is None:
-        kept = ir.GlobalVariable(module, ir.ArrayType(_POINTER, 0), _COMPILER_USED)
-        kept.linkage, kept.section = "appending", "llvm.metadata"
-    all = [*(kept.initializer.constant if kept.initializer is not None else ()), *functions]
-    kept.value_type = ir.ArrayType(_POINTER, len(all))
-    kept.initializer = ir.Constant(kept.value_type, all)
+    used = module.globals.get(_COMPILER_USED)
+    if used is None:
+        used = ir.GlobalVariable(module, ir.ArrayType(_POINTER, 0), _COMPILER_USED)
+        used.linkage, used.section = "appending", "llvm.metadata"
+    all = [*(used.initializer.constant if used.initializer is not None else ()), *functions]
+    used.value_type = ir.ArrayType(_POINTER, len(all))
+    used.initializer = ir.Constant(used.value_type, all)
 
 
 def _of_lanes(type: ir.Type, lanes: int) -> ir.Type:

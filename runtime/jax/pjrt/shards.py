@@ -116,10 +116,10 @@ def _tiles(
         )
     dimensions = [dimension.axes for dimension in sharding.dimensions] or [()] * len(shape)
     counts = [math.prod([axis.size(mesh) for axis in axes]) for axes in dimensions]
-    places = {device: place for place, device in enumerate(mesh.device_ids or range(partitions))}
+    ranks = {device: rank for rank, device in enumerate(mesh.device_ids or range(partitions))}
     tiles, terms = [], []
     for device in range(partitions):
-        coordinates = _coordinates(places[device], mesh)
+        coordinates = _coordinates(ranks[device], mesh)
         tile = []
         for axes in dimensions:
             index = 0
@@ -131,10 +131,10 @@ def _tiles(
     return counts, tiles, terms
 
 
-def _coordinates(place: int, mesh: Mesh) -> dict[str, int]:
+def _coordinates(rank: int, mesh: Mesh) -> dict[str, int]:
     """The coordinates of a device along the axes of a mesh, from its place in row-major order."""
     sizes = [axis.size for axis in mesh.axes]
-    indices = np.unravel_index(place, sizes) if sizes else ()
+    indices = np.unravel_index(rank, sizes) if sizes else ()
     return {axis.name: int(index) for axis, index in zip(mesh.axes, indices, strict=True)}
 
 
