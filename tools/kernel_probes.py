@@ -75,7 +75,7 @@ def _reduce(element: str) -> Iterator[str]:
     """The maximum and its position."""
     yield _function(
         f"""  %z = stablehlo.constant dense<0> : tensor<i32>
-  %p = stablehlo.iota dim = 0 : tensor<4xi32>
+  %p = stablehlo.iota dim = 0 : tensor<200xi32>
   %0:2 = "stablehlo.reduce"(%x, %p, %y, %z) <{{dimensions = array<i64: 0>}}> ({{
     ^bb0(%a: tensor<{element}>, %i: tensor<i32>, %b: tensor<{element}>, %j: tensor<i32>):
       %1 = stablehlo.compare GT, %a, %b : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
@@ -88,9 +88,9 @@ def _reduce(element: str) -> Iterator[str]:
       %8 = stablehlo.select %3, %a, %b : tensor<i1>, tensor<{element}>
       %9 = stablehlo.select %7, %i, %j : tensor<i1>, tensor<i32>
       stablehlo.return %8, %9 : tensor<{element}>, tensor<i32>
-  }}) : (tensor<4x{element}>, tensor<4xi32>, tensor<{element}>, tensor<i32>)
+  }}) : (tensor<200x{element}>, tensor<200xi32>, tensor<{element}>, tensor<i32>)
     -> (tensor<{element}>, tensor<i32>)""",
-        x=f"tensor<4x{element}>",
+        x=f"tensor<200x{element}>",
         y=f"tensor<{element}>",
     )
 

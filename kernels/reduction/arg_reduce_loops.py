@@ -7,7 +7,7 @@ import numpy as np
 
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, load, put, store
-from ..simd.block_sizes import ARGUMENT_BLOCK, ARGUMENT_CHUNK
+from ..simd.block_sizes import ARGUMENT_BLOCK
 from ..simd.searches import extreme, first_equal
 
 
@@ -97,73 +97,5 @@ def finish(element: str, direction: str) -> Kernel:
                 best = best if keeps_value else other
             store(element, value, row, best)
             put(index, row, best_index)
-
-    return body
-
-
-@functools.cache
-def columns(element: str, direction: str, transposed: bool) -> Kernel:
-    """The best value and index of each column, arrays [outer, inner], of an operand [outer, length, inner];
-    if `transposed`, [outer, inner, length], of which ARGUMENT_CHUNK rows at a time are transposed."""
-    keeps = keeps_left(direction)
-
-    @kernel(parallel=True)
-    def body(
-        task: int,
-        size: int,
-        outer: int,
-        length: int,
-        inner: int,
-        operand: np.ndarray,
-        indices: np.ndarray,
-        values: np.ndarray,
-        best_indices: np.ndarray,
-        transposed_rows: np.ndarray,
-        init_value: np.ndarray,
-        init_index: np.ndarray,
-        value: Any,
-        index: Any,
-    ) -> None:
-        chunks = (inner + ARGUMENT_CHUNK - 1) // ARGUMENT_CHUNK
-        scratch_start = task * ARGUMENT_CHUNK
-        is_implicit_index = indices.size == 0
-        for work_item in range(task * size, min((task + 1) * size, outer * chunks)):
-            group = work_item // chunks
-            column = (work_item - group * chunks) * ARGUMENT_CHUNK
-            width = min(ARGUMENT_CHUNK, inner - column)
-            for position in range(scratch_start, scratch_start + width):
-                put(values, position, load(element, init_value, 0))
-                put(best_indices, position, get(init_index, 0))
-            if transposed:
-                first = (group * inner + column) * length
-                for position in range(width):
-                    for row in range(length):
-                        target = scratch_start * length + row * ARGUMENT_CHUNK + position
-                        put(transposed_rows, target, load(element, operand, first + position * length + row))
-            for row in range(length):
-                start, stride = (group * length + row) * inner + column, 1
-                transposed_start = scratch_start * length + row * ARGUMENT_CHUNK
-                if transposed:
-                    start, stride = (group * inner + column) * length + row, length
-                for position in range(width):
-                    best, best_index = get(values, scratch_start + position), get(
-                        best_indices, scratch_start + position
-                    )
-                    if transposed:
-                        other = get(transposed_rows, transposed_start + position)
-                    else:
-                        other = load(element, operand, start + position)
-                    other_index = best_indices.dtype.type(row) if is_implicit_index else get(
-                        indices, start + position * stride
-                    )
-                    keeps_value = keeps(best, other)
-                    keeps_index = keeps_value | ((best == other) & (best_index < other_index))
-                    put(values, scratch_start + position, best if keeps_value else other)
-                    put(best_indices, scratch_start + position, best_index if keeps_index else other_index)
-            for position in range(width):
-                store(
-                    element, value, group * inner + column + position, get(values, scratch_start + position)
-                )
-                put(index, group * inner + column + position, get(best_indices, scratch_start + position))
 
     return body

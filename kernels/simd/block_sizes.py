@@ -5,7 +5,6 @@ SCAN_BLOCK affect the bits of results.
 """
 
 ARGUMENT_BLOCK = 4096  # contiguous values per block of arg_reduce
-ARGUMENT_CHUNK = 512  # columns per chunk of arg_reduce
 SCAN_GROUP = 16  # values of a scan that are combined from left to right
 SCAN_BLOCK = 256  # values of a scan whose groups are combined from left to right
 SCAN_LANES = 16  # slices scanned in parallel, one per lane

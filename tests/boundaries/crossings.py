@@ -159,8 +159,7 @@ NARROW: dict[str, Cases] = {
 _B = "kernels/simd/block_sizes.py"
 REDUCTIONS: dict[str, Cases] = {
     f"{_B}:ARGUMENT_BLOCK": lambda n, t, o: [op.argmax(t, o, (2, k), 1) for k in around(n)],
-    f"{_B}:ARGUMENT_CHUNK": lambda n, t, o: [op.argmax(t, o, (7, k), 0) for k in around(n)],
-    "kernels/reduction/arg_reduce.py:_MAX_SHORT_ROW": lambda n, t, o: [
+    "kernels/reduction/arg_reduce.py:_MIN_ROW": lambda n, t, o: [
         op.argmax(t, o, (50, k), 1) for k in around(n)
     ],
     f"{_B}:SCAN_GROUP": lambda n, t, o: [op.cumulative(t, o, (3, k), 1) for k in around(n)],

@@ -23,7 +23,6 @@ LONG = frozenset(
         "sorting/runs.py:MERGED",
         "simd/block_sizes.py:SCAN_PANEL",
         "simd/searches.py:_UNROLL",
-        "reduction/arg_reduce.py:_SHORT",
         "reduction/select_and_scatter_rows.py:FARTHEST",
     )
 )
