@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...ir import Block, Operation
+from ...ir import Block, Operation, tensor_type
 from ...ir import Value as IrValue
 
 MAX_OPERATIONS = 24
@@ -40,7 +40,7 @@ def fused_into_users(block: Block, is_elementwise: IsElementwise, updates: froze
         if len(users_of_it) != 1 or users_of_it[0] not in last:
             continue
         (user,) = users_of_it
-        if user.result.type.shape != operation.result.type.shape:  # type: ignore[union-attr]
+        if tensor_type(user.result).shape != tensor_type(operation.result).shape:
             continue
         end = last[user]
         is_unchanged = not any(positions[operation] < position < positions[end] for position in changing)

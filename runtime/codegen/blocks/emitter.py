@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 
 from llvmlite import ir
 
-from ...ir import Block, Operation, captured_values
+from ...ir import Block, Operation, captured_values, plain_element_type
 from ...ir import Value as IrValue
 from ...ir.record import Record
 from ...types import TensorType, Type
@@ -224,7 +224,9 @@ class Emitter:
 
     def indices(self, values: Iterable[IrValue]) -> list[ir.Value]:
         """Integer tensors of one element as i64."""
-        return [tensors.as_int64(self.builder, element_type(value), self.element(value)) for value in values]
+        return [
+            tensors.as_int64(self.builder, plain_element_type(value), self.element(value)) for value in values
+        ]
 
     def at(self, bound: Bound | Target, offset: Index) -> Value:
         """The element of a tensor at an offset; of a single one, that."""
@@ -325,11 +327,6 @@ class ElementVariable:
 def as_value(index: Index) -> ir.Value:
     """An index as an LLVM value."""
     return I64(index) if isinstance(index, int) else index
-
-
-def element_type(value: IrValue) -> Any:
-    """The element type of a tensor."""
-    return value.type.element_type  # type: ignore[union-attr]
 
 
 def no_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from ...ir import Operation
+from ...ir import Operation, plain_element_type, tensor_type
 from ...ir import Value as IrValue
 from ...ir.affine import row_major_strides
 from ..coverage import ViewOf
@@ -15,7 +15,7 @@ from ..llvm.values import I64
 from .boxes import Side, copy, window
 from .control import body_problem
 from .elements import Storage, as_int64, clamped, element_count, element_pointer
-from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Index, Mode, as_value, element_type, no_problem
+from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Index, Mode, as_value, no_problem
 
 
 def _window_start(
@@ -58,7 +58,7 @@ def _window_in_place(emitter: Any, operation: Operation) -> Storage | None:
 
 def _emit_dynamic_update_slice(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     _, update, *starts = operation.operands
-    sizes: Sequence[int] = update.type.shape  # type: ignore[union-attr]
+    sizes = tensor_type(update).shape
     storage = emitter.updated(operation)
     shape = storage.type.shape
     first = _window_start(emitter, shape, sizes, dict(enumerate(emitter.indices(starts))))
@@ -74,11 +74,11 @@ def _index_vector(
     Args:
         at: the index along each dimension of the indices but that of the vectors.
     """
-    shape: Sequence[int] = indices.type.shape  # type: ignore[union-attr]
+    shape = tensor_type(indices).shape
     strides = row_major_strides(shape)
     first = emitter.offset(list(at.values()), [strides[d] for d in at])
     stride = strides[vector_dim] if vector_dim < len(shape) else 1
-    bound, type = emitter.bound[indices], element_type(indices)
+    bound, type = emitter.bound[indices], plain_element_type(indices)
     return {
         d: as_int64(emitter.builder, type, emitter.at(bound, emitter.add(first, number * stride)))
         for number, d in enumerate(dims)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from ...ir import DenseElementsAttribute, Operation
+from ...ir import DenseElementsAttribute, Operation, tensor_type
 from ...ir import Value as IrValue
 from ...ir.affine import row_major_offset
 from ..coverage import ViewOf, emits
@@ -42,9 +42,9 @@ _MOVES = frozenset(
 def _elementwise_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     if len(operation.results) != 1 or operation.regions or not emits(operation):
         return "is not generated"
-    shape = operation.result.type.shape  # type: ignore[union-attr]
+    shape = tensor_type(operation.result).shape
     for operand in operation.operands:
-        if not Mode.ARRAYS.holds(operand.type) and operand.type.shape != shape:  # type: ignore[union-attr]
+        if not Mode.ARRAYS.holds(operand.type) and tensor_type(operand).shape != shape:
             return "operands of several shapes"
     return None
 

@@ -109,10 +109,11 @@ def is_generated(view: Op) -> bool:
         return True
     if not isinstance(view, Elementwise) or not is_plain(operation):
         return False
-    shape, size = view.operation.result.type.shape, view.operation.result.type.size  # type: ignore[union-attr]
+    result_type = tensor_type(operation.result)
+    shape, size = result_type.shape, result_type.size
     if not shape:
         return False
-    has_one_shape = all(value.type.shape in (shape, ()) for value in operation.operands)  # type: ignore[union-attr]
+    has_one_shape = all(tensor_type(value).shape in (shape, ()) for value in operation.operands)
     return has_one_shape and (is_worth_compiling_alone(operation) or (size >= LARGE and generates(operation)))
 
 
