@@ -363,6 +363,85 @@ def test_chains(name: str) -> None:
     check_body(body, "%out, %w", x=floats(3, 7), w=floats(3, 7))
 
 
+VIEWS = {
+    "of columns, in rows of few elements": """
+      %b = stablehlo.broadcast_in_dim %c, dims = [0, 1] : (tensor<36x1xf32>) -> tensor<36x3xf32>
+      %y = stablehlo.multiply %b, %x : tensor<36x3xf32>
+      %out = stablehlo.subtract %y, %b : tensor<36x3xf32>""",
+    "of rows, read by two loops": """
+      %b = stablehlo.broadcast_in_dim %r, dims = [1] : (tensor<3xf32>) -> tensor<36x3xf32>
+      %y = stablehlo.multiply %b, %x : tensor<36x3xf32>
+      %t = stablehlo.transpose %y, dims = [1, 0] : (tensor<36x3xf32>) -> tensor<3x36xf32>
+      %u = stablehlo.reshape %t : (tensor<3x36xf32>) -> tensor<36x3xf32>
+      %out = stablehlo.subtract %u, %b : tensor<36x3xf32>""",
+    "of one element": """
+      %e = stablehlo.slice %r [1:2] : (tensor<3xf32>) -> tensor<1xf32>
+      %b = stablehlo.broadcast_in_dim %e, dims = [1] : (tensor<1xf32>) -> tensor<36x3xf32>
+      %out = stablehlo.multiply %b, %x : tensor<36x3xf32>""",
+    "of views": """
+      %b = stablehlo.broadcast_in_dim %r, dims = [2] : (tensor<3xf32>) -> tensor<4x9x3xf32>
+      %v = stablehlo.reverse %b, dims = [1, 2] : tensor<4x9x3xf32>
+      %d = stablehlo.broadcast_in_dim %c, dims = [0, 1] : (tensor<36x1xf32>) -> tensor<36x3xf32>
+      %e = stablehlo.reshape %d : (tensor<36x3xf32>) -> tensor<4x9x3xf32>
+      %y = stablehlo.add %v, %e : tensor<4x9x3xf32>
+      %z = stablehlo.reshape %y : (tensor<4x9x3xf32>) -> tensor<36x3xf32>
+      %out = stablehlo.multiply %z, %x : tensor<36x3xf32>""",
+    "of an array that the loop reads, too": """
+      %s = stablehlo.sine %x : tensor<36x3xf32>
+      %v = stablehlo.reverse %s, dims = [0] : tensor<36x3xf32>
+      %out = stablehlo.add %s, %v : tensor<36x3xf32>""",
+    "of an array that becomes another shape": """
+      %s = stablehlo.sine %x : tensor<36x3xf32>
+      %v = stablehlo.reverse %s, dims = [0, 1] : tensor<36x3xf32>
+      %m = stablehlo.negate %v : tensor<36x3xf32>
+      %w = stablehlo.reverse %m, dims = [1] : tensor<36x3xf32>
+      %out = stablehlo.cosine %w : tensor<36x3xf32>""",
+    "of an array that is updated later": """
+      %b = stablehlo.broadcast_in_dim %r, dims = [1] : (tensor<3xf32>) -> tensor<36x3xf32>
+      %u = stablehlo.slice %r [2:3] : (tensor<3xf32>) -> tensor<1xf32>
+      %q = stablehlo.dynamic_update_slice %r, %u, %zero
+        : (tensor<3xf32>, tensor<1xf32>, tensor<i32>) -> tensor<3xf32>
+      %y = stablehlo.multiply %b, %x : tensor<36x3xf32>
+      %f = stablehlo.broadcast_in_dim %q, dims = [1] : (tensor<3xf32>) -> tensor<36x3xf32>
+      %out = stablehlo.add %y, %f : tensor<36x3xf32>""",
+    "in rows of many elements": """
+      %b = stablehlo.broadcast_in_dim %c, dims = [1, 0] : (tensor<36x1xf32>) -> tensor<3x36xf32>
+      %w = stablehlo.reshape %x : (tensor<36x3xf32>) -> tensor<3x36xf32>
+      %y = stablehlo.multiply %b, %w : tensor<3x36xf32>
+      %out = stablehlo.reshape %y : (tensor<3x36xf32>) -> tensor<36x3xf32>""",
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views(name: str) -> None:
+    body = f"{VIEWS[name]}\n      %n = stablehlo.negate %c : tensor<36x1xf32>"
+    check_body(body, "%out, %n, %r", x=floats(36, 3), c=floats(36, 1), r=floats(3))
+
+
+def test_branches_and_inner_loops_leave_arrays_where_they_were() -> None:
+    body = """%two = stablehlo.constant dense<2> : tensor<i32>
+      %r = stablehlo.remainder %i, %two : tensor<i32>
+      %y:2 = "stablehlo.case"(%r) ({
+        %p = stablehlo.reverse %a, dims = [0] : tensor<30xf32>
+        %s = stablehlo.sine %p : tensor<30xf32>
+        stablehlo.return %s, %b : tensor<30xf32>, tensor<30xf32>
+      }, {
+        %q = stablehlo.add %a, %b : tensor<30xf32>
+        stablehlo.return %a, %q : tensor<30xf32>, tensor<30xf32>
+      }) : (tensor<i32>) -> (tensor<30xf32>, tensor<30xf32>)
+      %n:2 = stablehlo.while(%j = %zero, %v = %c) : tensor<i32>, tensor<30xf32>
+      cond {
+        %g = stablehlo.compare LT, %j, %two : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %g : tensor<i1>
+      } do {
+        %k = stablehlo.add %j, %one : tensor<i32>
+        %o = stablehlo.subtract %v, %y#0 : tensor<30xf32>
+        stablehlo.return %k, %o : tensor<i32>, tensor<30xf32>
+      }"""
+    for handed_on in ("%y#0, %y#1, %n#1", "%y#1, %y#0, %n#1", "%n#1, %y#1, %y#0"):
+        check_body(body, handed_on, a=floats(30), b=floats(30), c=floats(30))
+
+
 @pytest.mark.parametrize("divisor", [2, 7, -1, 0, -(2**31)])
 def test_constants_of_equal_elements(divisor: int) -> None:
     """Loops of the same operations with other constants are other loops."""

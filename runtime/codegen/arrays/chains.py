@@ -1,6 +1,7 @@
 """Chains of elementwise operations.
 
-The loop of an operation also computes the operands that no other operation reads, and splat constants.
+The loop of an operation also computes the operands that no other operation reads, and splat constants. It
+reads the elements of broadcasts and other views where the operand of the view lies, also if several loops do.
 """
 
 from __future__ import annotations
@@ -13,14 +14,20 @@ from ...ir import Value as IrValue
 MAX_OPERATIONS = 24
 """Operations of a chain: all values of an element stay in registers."""
 
-IsElementwise = Callable[[Operation], bool]
-"""Whether an operation computes an array element by element."""
+IsKind = Callable[[Operation], bool]
+"""Whether an operation is one of a kind."""
 
 
-def fused_into_users(block: Block, is_elementwise: IsElementwise, updates: frozenset[str]) -> set[Operation]:
-    """The elementwise operations of a block whose elements the loop of their only user computes.
+def fused_into_users(
+    block: Block, is_elementwise: IsKind, is_view: IsKind, updates: frozenset[str]
+) -> set[Operation]:
+    """The operations of a block that are elementwise or views and that the loops of their users compute.
+
+    An elementwise operation has one user, so that nothing is computed twice.
 
     Args:
+        is_elementwise: whether an operation computes an array element by element.
+        is_view: whether an operation's result has elements of its operand.
         updates: names of operations that may change arrays.
     """
     users = _users(block)
@@ -30,9 +37,22 @@ def fused_into_users(block: Block, is_elementwise: IsElementwise, updates: froze
         for position, operation in enumerate(block.operations)
         if operation.name in updates or operation.regions
     ]
+
+    def is_unchanged(operation: Operation, end: Operation) -> bool:
+        return not any(positions[operation] < position < positions[end] for position in changing)
+
     last: dict[Operation, Operation] = {}
     lengths: dict[Operation, int] = {}
+    views: dict[Operation, Operation] = {}
     for operation in reversed(block.operations):
+        if is_view(operation):
+            readers = [last.get(user) or views.get(user) for user in users.get(operation.result, [])]
+            ends = [reader for reader in readers if reader is not None]
+            if ends and len(ends) == len(readers):
+                end = max(ends, key=positions.__getitem__)
+                if is_unchanged(operation, end):
+                    views[operation] = end
+            continue
         if not is_elementwise(operation):
             continue
         last[operation], lengths[operation] = operation, 1
@@ -43,11 +63,10 @@ def fused_into_users(block: Block, is_elementwise: IsElementwise, updates: froze
         if tensor_type(user.result).shape != tensor_type(operation.result).shape:
             continue
         end = last[user]
-        is_unchanged = not any(positions[operation] < position < positions[end] for position in changing)
-        if is_unchanged and lengths[end] < MAX_OPERATIONS:
+        if is_unchanged(operation, end) and lengths[end] < MAX_OPERATIONS:
             last[operation] = end
             lengths[end] += 1
-    return {operation for operation, end in last.items() if end is not operation}
+    return {operation for operation, end in last.items() if end is not operation} | set(views)
 
 
 def chain(operation: Operation, is_fused: Callable[[Operation], bool]) -> list[Operation]:

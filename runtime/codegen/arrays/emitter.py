@@ -11,8 +11,10 @@ from ...ir import Value as IrValue
 from ...types import TensorType, Type
 from .. import blocks
 from ..blocks import Bound, Emitter, Mode, Storage, interruption_problem, is_plain
+from ..blocks.arrays import BRANCHES
 from ..blocks.boxes import copy_all
 from ..blocks.elements import element_count, flat, is_large
+from ..blocks.elementwise import VIEWS
 from ..blocks.emitter import ELEMENTWISE, EMIT_RULES, MATHEMATICAL, emit_rule_of, operation_problem
 from ..blocks.movement import is_splat
 from ..coverage import MATHEMATICS, ViewOf
@@ -50,6 +52,7 @@ def _is_elementwise(operation: Operation) -> bool:
     """Whether an operation makes an array element by element."""
     is_one = emit_rule_of(operation) is EMIT_RULES[ELEMENTWISE] and len(operation.results) == 1
     return is_one and is_array(operation.result.type)
+
 
 
 def _has_layout(type: Type, other: Type) -> bool:
@@ -182,11 +185,28 @@ class ArrayEmitter(Emitter):
     def emitted(self, block: Block) -> Sequence[Operation]:
         operations = self._emitted.get(block)
         if operations is None:
-            later = fused_into_users(block, _is_elementwise, IN_PLACE)
+            later = fused_into_users(block, _is_elementwise, self._is_view, IN_PLACE)
             self.fused_operations |= later
             operations = [operation for operation in block.operations[:-1] if operation not in later]
             self._emitted[block] = operations
         return operations
+
+    def _is_view(self, operation: Operation) -> bool:
+        """Whether an operation only makes an array of elements that loops can read where its operand lies.
+
+        A reshape lies in its operand's memory, so that only that of a view needs to be one. An array that a
+        loop carries is not reversed by its readers: the next one could not be made in its place.
+        """
+        if operation.name not in VIEWS or not is_array(operation.result.type):
+            return False
+        owner = operation.operands[0].owner
+        if element_count(operation.operands[0].type) < element_count(operation.result.type):
+            return True
+        if not isinstance(owner, Operation):
+            return False
+        if operation.name == "stablehlo.reshape":
+            return self._is_view(owner) and self.view_of(operation).movement_maps() is not None
+        return True
 
     def liveness_of(self, block: Block) -> Liveness | None:
         """The last uses of a block's values; None where arrays do not share a workspace."""
@@ -242,7 +262,27 @@ class ArrayEmitter(Emitter):
         read = {other for other in liveness.read(operation) if liveness.root(other) is argument}
         if not read:
             return scratch_bytes(argument.type) < MIN_TURNS_BYTES  # type: ignore[arg-type]
+        if operation.name in BRANCHES:
+            return self._branches_hand_on(operation, argument, operation.results.index(value))
+        if operation.name == "stablehlo.while":
+            captured = captured_values(operation.regions)
+            is_captured = any(liveness.root(other) is argument for other in captured)
+            initial = operation.operands[operation.results.index(value)]
+            return liveness.root(initial) is argument and not is_captured
         return read <= set(self._overwritable(operation, liveness))
+
+    def _branches_hand_on(self, operation: Operation, value: IrValue, number: int) -> bool:
+        """Whether no branch hands on a value's memory as another result than the one of a number.
+
+        The branches' results are copied one after the other where each branch ends.
+        """
+        for region in operation.regions:
+            liveness = self.liveness_of(region.block)
+            assert liveness is not None
+            for position, handed_on in enumerate(region.block.terminator.operands):
+                if position != number and liveness.root(handed_on) is value:
+                    return False
+        return True
 
     def _emit(self, operation: Operation) -> Sequence[Bound]:
         rule = emit_rule_of(operation)
@@ -307,7 +347,13 @@ class ArrayEmitter(Emitter):
         if not _is_elementwise(operation):
             return []
         type = operation.result.type
-        return [value for value in self.values_read(operation) if _has_layout(value.type, type)]
+        views = [one for one in self.chain(operation) if one.name in VIEWS]
+        elsewhere = {liveness.root(value) for view in views for value in view.operands}
+        return [
+            value
+            for value in self.values_read(operation)
+            if _has_layout(value.type, type) and liveness.root(value) not in elsewhere
+        ]
 
     def function_of(
         self,

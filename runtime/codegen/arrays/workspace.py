@@ -108,24 +108,38 @@ class Workspace:
 def place(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
     """Offsets for arrays so that no two that are live at the same statement overlap.
 
-    The largest come first. Each goes to the smallest gap that holds it, or else behind all that are live with
-    it.
+    Each array goes to the smallest gap that holds it, or else behind all that are live with it. The largest
+    come first; the longest lived or the earliest do where that takes less memory.
 
     Args:
         intervals: of each array the first and the last statement at which it is live, and its bytes.
     """
-    count = len(intervals)
-    table = np.array(intervals, np.int64).reshape(count, 3)
+    if not intervals:
+        return []
+    table = np.array(intervals, np.int64)
     first, last, sizes = table.T
-    offsets = np.zeros(count, np.int64)
-    order = np.lexsort((first, first - last, -sizes))
-    first, last, sizes = first[order], last[order], sizes[order]
-    placed = np.zeros(count, np.int64)
-    for number in range(count):
+    least = max(int(sizes[(first <= start) & (start <= last)].sum()) for start in set(first.tolist()))
+    best, best_total = np.zeros(0, np.int64), None
+    for keys in ((first, first - last, -sizes), (-sizes, first, first - last), (-sizes, first)):
+        offsets = _placed(table, np.lexsort(keys))
+        total = int((offsets + sizes).max())
+        if best_total is None or total < best_total:
+            best, best_total = offsets, total
+        if best_total == least:
+            break
+    return [int(offset) for offset in best]
+
+
+def _placed(table: Any, order: Any) -> Any:
+    """Offsets of arrays that are placed in an order; the arguments of `place` as rows of a table."""
+    first, last, sizes = table[order].T
+    offsets = np.zeros(len(table), np.int64)
+    placed = np.zeros(len(table), np.int64)
+    for number in range(len(table)):
         is_live = (first[:number] <= last[number]) & (last[:number] >= first[number])
         placed[number] = _best_gap(placed[:number][is_live], sizes[:number][is_live], int(sizes[number]))
     offsets[order] = placed
-    return [int(offset) for offset in offsets]
+    return offsets
 
 
 def _best_gap(starts: Any, sizes: Any, needed: int) -> int:

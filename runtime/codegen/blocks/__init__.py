@@ -5,7 +5,7 @@ and updated in place. `block_problem` and `updates_problem` say why a block cann
 generates it.
 """
 
-from . import control, indexing, movement, reductions
+from . import control, elementwise, indexing, movement, reductions
 from .arrays import IsArray, updates_problem
 from .control import emit_while, loop_problem
 from .counting import count_limit
@@ -25,6 +25,7 @@ __all__ = [
     "block_problem",
     "control",
     "count_limit",
+    "elementwise",
     "emit_while",
     "indexing",
     "interruption_problem",

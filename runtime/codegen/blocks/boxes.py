@@ -29,12 +29,12 @@ def window(bound: Bound | Target, shape: Sequence[int], first: Index = 0) -> Sid
 
 def copy(emitter: Emitter, target: Side, source: Side, sizes: Sequence[int]) -> None:
     """Copy a box; a source that is a single element is written to all of it."""
-    merged = _merged(target.strides, source.strides, sizes)
+    lengths, (targets, sources) = merged_dimensions(sizes, [target.strides, source.strides])
     run = 1
     to, at = target.bound, source.bound
-    if isinstance(to, Storage) and isinstance(at, Storage) and merged and merged[-1][1:] == (1, 1):
-        run = merged.pop()[0]
-    lengths, targets, sources = zip(*merged, strict=True) if merged else ((), (), ())
+    is_contiguous = bool(lengths) and targets[-1] == sources[-1] == 1
+    if isinstance(to, Storage) and isinstance(at, Storage) and is_contiguous:
+        run, *_ = lengths.pop(), targets.pop(), sources.pop()
     for indices in emitter.box(lengths):
         target_offset = emitter.offset(indices, targets, target.first)
         source_offset = emitter.offset(indices, sources, source.first)
@@ -67,18 +67,29 @@ def _copy_run(
 
 
 def copy_all(emitter: Emitter, target: Target, source: Bound) -> None:
-    """Copy all elements of a tensor to another of as many."""
+    """Copy all elements of a tensor to another of as many, unless they lie there."""
+    if isinstance(target, Storage) and isinstance(source, Storage) and target.pointer is source.pointer:
+        return
     count = target.type.size if isinstance(target, Storage) else len(target.values)
     copy(emitter, Side(target, 0, (1,)), Side(source, 0, (1,)), [count])
 
 
-def _merged(target: Sequence[int], source: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Size and steps of each dimension, those joined that make up one line on both sides."""
-    merged: list[tuple[int, int, int]] = []
-    for size, to, at in zip(sizes, target, source, strict=True):
+def merged_dimensions(
+    sizes: Sequence[int], strides: Sequence[Sequence[int]]
+) -> tuple[list[int], list[list[int]]]:
+    """The sizes of loops over a box, and their strides on each of several sides.
+
+    Dimensions that are contiguous on all sides become one.
+
+    Args:
+        strides: of each side the stride of each dimension.
+    """
+    merged: list[tuple[int, tuple[int, ...]]] = []
+    for d, size in enumerate(sizes):
+        of_sides = tuple([side[d] for side in strides])
         if size == 1:
             continue
-        if merged and merged[-1][1:] == (to * size, at * size):
+        if merged and merged[-1][1] == tuple([stride * size for stride in of_sides]):
             size *= merged.pop()[0]
-        merged.append((size, to, at))
-    return merged
+        merged.append((size, of_sides))
+    return [size for size, _ in merged], [[dim[1][k] for dim in merged] for k in range(len(strides))]

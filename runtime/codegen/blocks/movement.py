@@ -1,4 +1,4 @@
-"""Elementwise operations, constants, and operations that only move elements."""
+"""Constants, and operations that only move elements."""
 
 from __future__ import annotations
 
@@ -8,27 +8,14 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from ...ir import DenseElementsAttribute, Operation, tensor_type
+from ...ir import DenseElementsAttribute, Operation
 from ...ir import Value as IrValue
 from ...ir.affine import row_major_offset
-from ..coverage import ViewOf, emits
-from ..elementwise.elementwise import emit
 from ..llvm.functions import opaque
-from ..llvm.values import I64, Value, constant, constant_element
+from ..llvm.values import I64, constant
 from .boxes import Side, copy
 from .elements import Elements, Storage
-from .emitter import (
-    ELEMENTWISE,
-    EMIT_RULES,
-    Bound,
-    EmitRule,
-    Emitter,
-    Index,
-    Mode,
-    Registers,
-    all_values,
-    no_problem,
-)
+from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Registers, no_problem
 
 _MOVES = frozenset(
     f"stablehlo.{name}"
@@ -37,41 +24,6 @@ _MOVES = frozenset(
     )
 )  # fmt: skip
 """Operations whose result's elements are elements of their operands, whatever the values."""
-
-
-def _elementwise_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    if len(operation.results) != 1 or operation.regions or not emits(operation):
-        return "is not generated"
-    shape = tensor_type(operation.result).shape
-    for operand in operation.operands:
-        if not Mode.ARRAYS.holds(operand.type) and tensor_type(operand).shape != shape:
-            return "operands of several shapes"
-    return None
-
-
-def _emit_elementwise(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
-    kind: Any = operation.result.type
-    if emitter.mode.holds(kind):
-        return [Elements(tuple([_element(emitter, operation, index) for index in range(kind.size)]))]
-    target = emitter.allocate_result(operation.result)
-    for index in emitter.loop(kind.size):
-        emitter.put(target, index, _element(emitter, operation, index))
-    return [emitter.result(target)]
-
-
-def _element(emitter: Emitter, operation: Operation, index: Index) -> Value:
-    """An element of an operation's result, by those of the operations of its chain."""
-    computed: dict[IrValue, Value] = {}
-    for one in emitter.chain(operation):
-        if is_splat(one):
-            computed[one.result] = constant_element(one)
-            continue
-        values = [
-            computed[operand] if operand in computed else emitter.at(emitter.bound[operand], index)
-            for operand in one.operands
-        ]
-        computed[one.result] = emit(emitter.builder, one, values)
-    return computed[operation.result]
 
 
 def is_splat(operation: Operation) -> bool:
@@ -132,7 +84,6 @@ def _results(operation: Operation) -> Sequence[IrValue]:
     return operation.results
 
 
-EMIT_RULES[ELEMENTWISE] = EmitRule(_elementwise_problem, _emit_elementwise, all_values)
 EMIT_RULES["stablehlo.constant"] = EmitRule(no_problem, _emit_constant, _results, is_outlined=False)
 EMIT_RULES["stablehlo.iota"] = EmitRule(no_problem, _emit_iota, _results, is_outlined=False)
 EMIT_RULES["stablehlo.reshape"] = EmitRule(no_problem, _emit_alias, _results, is_outlined=False)

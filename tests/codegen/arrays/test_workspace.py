@@ -99,7 +99,7 @@ SCRATCH = {
     ),
     "arrays that are exchanged": ("", "%w, %v", 2),
     "a chain needs two arrays besides": (CHAIN, f"{LAST}, %w", 2),
-    "branches overlap": (case("%v", "%w"), "%c, %w", 3),
+    "branches overlap": (case("%v", "%w"), "%c, %w", 2),
     "an inner loop": (inner_loop(LONG_INNER, LAST_OF_INNER), "%inner#1, %v", 3),
     "an array that an inner loop reads lives as long": (
         f"%k = stablehlo.reverse %v, dims = [0] : {ARRAY}\n"
@@ -108,6 +108,32 @@ SCRATCH = {
         ),
         "%inner#1, %v",
         3,
+    ),
+    "branches that hand on an array at its position": (
+        f'%c = "stablehlo.case"(%i) ({{\nstablehlo.return %v : {ARRAY}\n}}, {{\n'
+        f"%s = stablehlo.sine %w : {ARRAY}\nstablehlo.return %s : {ARRAY}\n}}) : (tensor<i32>) -> {ARRAY}",
+        "%c, %w",
+        1,
+    ),
+    "branches that hand on an array elsewhere": (
+        f'%c:2 = "stablehlo.case"(%i) ({{\nstablehlo.return %v, %w : {ARRAY}, {ARRAY}\n}}, {{\n'
+        f"stablehlo.return %w, %v : {ARRAY}, {ARRAY}\n}}) : (tensor<i32>) -> ({ARRAY}, {ARRAY})",
+        "%c#0, %c#1",
+        2,
+    ),
+    "an inner loop that begins with an array at its position": (
+        inner_loop(f"%s = stablehlo.sine %u : {ARRAY}", "%s"),
+        "%v, %inner#1",
+        0,
+    ),
+    "a broadcast is read where its operand lies": (
+        f"""%k = stablehlo.slice %v [0:32] : ({ARRAY}) -> tensor<32xf32>
+        %b = stablehlo.broadcast_in_dim %k, dims = [0] : (tensor<32xf32>) -> tensor<32x2xf32>
+        %m = stablehlo.reshape %w : ({ARRAY}) -> tensor<32x2xf32>
+        %o = stablehlo.multiply %b, %m : tensor<32x2xf32>
+        %s = stablehlo.reshape %o : (tensor<32x2xf32>) -> {ARRAY}""",
+        "%s, %w",
+        1.5,
     ),
 }  # fmt: skip
 
