@@ -91,9 +91,9 @@ static CONV_TARGET __attribute__((noinline)) void CONV_NAME(conv_store_sums)(
             int64_t lanes = t->lanes - v * CONV_LANES;
             if (lanes <= 0) break;
             CONV_ITEM *to = t->to[r] + v * CONV_LANES * t->lane_stride;
-            CONV_VECTOR previous = (CONV_VECTOR){0};
-            if (t->accumulates) previous = CONV_NAME(conv_load)(to, t->lane_stride, lanes);
-            CONV_NAME(conv_store)(to, t->lane_stride, lanes, previous + sums[r * vectors + v], t->nontemporal);
+            CONV_VECTOR sum = sums[r * vectors + v];
+            if (t->accumulates) sum = CONV_NAME(conv_load)(to, t->lane_stride, lanes) + sum;
+            CONV_NAME(conv_store)(to, t->lane_stride, lanes, sum, t->nontemporal);
         }
 }
 
@@ -138,9 +138,7 @@ CONV_INLINE void CONV_NAME(conv_multiply_tile)(int rows, int vectors, const CONV
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
             CONV_ITEM *to = t->to[r] + v * CONV_LANES;
-            CONV_VECTOR previous = (CONV_VECTOR){0};
-            if (t->accumulates) previous = CONV_LOAD(to);
-            CONV_STORE(to, previous + totals[r][v]);
+            CONV_STORE(to, t->accumulates ? CONV_LOAD(to) + totals[r][v] : totals[r][v]);
         }
     }
 }
@@ -507,9 +505,9 @@ CONV_INLINE void CONV_NAME(conv_multiply_lanes)(
             for (int v = 0; v < vectors; v++) {
                 if (r >= block->count) break;
                 CONV_ITEM *to = (CONV_ITEM *)p->result + block->results[r] + group + v * CONV_LANES;
-                CONV_VECTOR previous = (CONV_VECTOR){0};
-                if (k_block) previous = CONV_NAME(conv_load)(to, 1, last_lanes);
-                CONV_NAME(conv_store)(to, 1, last_lanes, previous + totals[r][v], p->nontemporal);
+                CONV_VECTOR sum = totals[r][v];
+                if (k_block) sum = CONV_NAME(conv_load)(to, 1, last_lanes) + sum;
+                CONV_NAME(conv_store)(to, 1, last_lanes, sum, p->nontemporal);
             }
     }
 }

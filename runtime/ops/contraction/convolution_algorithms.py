@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...kernels.convolution import convolution
+from ...kernels.convolution.convolution_tasks import K_BLOCK
 from ...types import Array, DType
 from ..reduction.window_geometry import Window, window_positions
+from .float_matmul import have_threads
 from .matmul import Multiply, is_narrow
 
 if TYPE_CHECKING:
@@ -96,6 +98,32 @@ def _prepare(
 
 
 _prepare_cached = functools.lru_cache(1 << 8)(_prepare)
+
+
+def is_matmul(view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int]) -> bool:
+    """Whether a convolution of floats of these shapes is a product of lhs and rhs as a matrix, to the bit.
+
+    Windows are single elements, lhs and the result have features last and their other dimensions in the same
+    order, rhs has output features behind input features, and all terms of a sum fit into one block. Products
+    with a vector add in an order of their own.
+
+    Args:
+        view: the convolution.
+        windows: along each spatial dimension.
+        lhs, rhs: the shapes.
+    """
+    types = {type.dtype for type in (view.lhs, view.rhs, view.result)}
+    if not view.is_float or len(types) > 1 or types != {view.conversions[-1].dtype} or not have_threads():
+        return False
+    is_grouped = view.feature_group_count * view.batch_group_count > 1
+    if is_grouped or not all(window.is_trivial for window in windows):
+        return False
+    if view.input_dimensions != view.output_dimensions or view.input_feature_dimension != len(lhs) - 1:
+        return False
+    if view.kernel_input_feature_dimension > view.kernel_output_feature_dimension:
+        return False
+    features, outputs = lhs[-1], rhs[view.kernel_output_feature_dimension]
+    return features <= K_BLOCK and min(features, outputs, math.prod(lhs[:-1])) > 1
 
 
 def result_shape(

@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from ...ir import Operation, Value, tensor_type
+from ...ir import Operation, StructAttribute, Value, tensor_type
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
 from ...types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, TensorType, storage_range
-from ..utils.rewriter import Rewriter, is_plain, is_splat_of, splat, viewed
+from ..utils.rewriter import Rewriter, constant_array, is_plain, is_splat_of, splat, viewed
 from .reshaping import broadcast, reshaped
 
 
@@ -46,6 +46,36 @@ def product_of_nothing(operation: Operation, rewriter: Rewriter) -> Value | None
     if not is_plain(operation) or not result.size or lhs.size or rhs.size:
         return None
     return rewriter.constant(result, 0)
+
+
+def pointwise_convolution(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A convolution by windows of one element becomes a product of matrices, if that has the same bits.
+
+    A product packs no windows, and can have an epilogue.
+    """
+    if not is_plain(operation):
+        return None
+    from ...ops.contraction.convolution import Convolution
+    from ...ops.contraction.convolution_algorithms import is_matmul
+
+    view = viewed(operation, Convolution)
+    lhs, rhs, result = [tensor_type(value) for value in (*operation.operands, operation.result)]
+    if not is_matmul(view, view.windows(rhs.shape, view.known_padding()), lhs.shape, rhs.shape):
+        return None
+    matrix_type = TensorType((lhs.shape[-1], result.shape[-1]), rhs.element_type)
+    array = constant_array(operation.operands[1])
+    if array is None:
+        matrix = rewriter.create("stablehlo.reshape", [operation.operands[1]], matrix_type)
+    else:
+        matrix = rewriter.constant(matrix_type, array.reshape(matrix_type.shape))
+    numbers = StructAttribute(
+        "stablehlo",
+        "dot",
+        {"lhs_contracting_dimensions": (lhs.rank - 1,), "rhs_contracting_dimensions": (0,)},
+    )
+    return rewriter.create(
+        "stablehlo.dot_general", [operation.operands[0], matrix], result, {"dot_dimension_numbers": numbers}
+    )
 
 
 _MIN_CONVERTED_MULTIPLICATIONS: Final = 1 << 18

@@ -67,7 +67,10 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.convert": (_rewrite("conversions.convert_nothing"), _rewrite("conversions.convert_twice")),
     "stablehlo.divide": (_rewrite("algebra.divide_by_one"),),
     "chlo.ragged_dot": (_rewrite("contractions.product_of_mixed"),),
-    "stablehlo.convolution": (_rewrite("contractions.product_of_mixed"),),
+    "stablehlo.convolution": (
+        _rewrite("contractions.product_of_mixed"),
+        _rewrite("contractions.pointwise_convolution"),
+    ),
     "stablehlo.dot": (_rewrite("contractions.product_of_mixed"),),
     "stablehlo.dot_general": (
         _rewrite("contractions.product_of_mixed"),

@@ -171,3 +171,49 @@ def test_products_of_nothing_are_zero() -> None:
 
     assert_becomes(product(0), [])
     assert "dot_general" in left(simplified(product(3)))
+
+
+NHWC = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
+
+
+def convolution(lhs: str, rhs: str, result: str, dimensions: str = NHWC, window: str = "") -> str:
+    return function(
+        f"%a: tensor<{lhs}>, %b: tensor<{rhs}>",
+        f"tensor<{result}>",
+        f"""%0 = stablehlo.convolution(%a, %b) dim_numbers = {dimensions}, window = {{{window}}}
+    {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}}
+    : (tensor<{lhs}>, tensor<{rhs}>) -> tensor<{result}>
+    return %0 : tensor<{result}>""",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        convolution("2x5x7x24xf32", "1x1x24x40xf32", "2x5x7x40xf32"),
+        convolution("2x5x7x160xf64", "1x1x160x9xf64", "2x5x7x9xf64"),
+        convolution("5x2x7x3xf32", "3x1x1x40xf32", "5x2x7x40xf32", "[0, b, 1, f]x[i, 0, 1, o]->[0, b, 1, f]"),
+        convolution("30x12xf32", "12x40xf32", "30x40xf32", "[b, f]x[i, o]->[b, f]"),
+    ],
+)
+def test_convolutions_by_windows_of_one_element_become_products(text: str) -> None:
+    assert_becomes(text, ["dot_general"] + ["reshape"] * ("x1x" in text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        convolution("2x5x7x161xf32", "1x1x161x40xf32", "2x5x7x40xf32"),
+        convolution("2x5x7x24xf32", "1x1x24x1xf32", "2x5x7x1xf32"),
+        convolution("1x1x1x24xf32", "1x1x24x40xf32", "1x1x1x40xf32"),
+        convolution("2x5x7x24xf32", "1x3x24x40xf32", "2x5x5x40xf32"),
+        convolution("2x5x7x24xf32", "1x1x24x40xf32", "2x3x7x40xf32", window="stride = [2, 1]"),
+        convolution("2x5x7x24xf32", "1x1x24x40xf32", "2x7x7x40xf32", window="pad = [[1, 1], [0, 0]]"),
+        convolution("2x24x5xf32", "1x24x40xf32", "2x40x5xf32", "[b, f, 0]x[0, i, o]->[b, f, 0]"),
+        convolution("2x5x24xf32", "1x24x40xf32", "5x2x40xf32", "[b, 0, f]x[0, i, o]->[0, b, f]"),
+        convolution("2x5x24xf32", "1x40x24xf32", "2x5x40xf32", "[b, 0, f]x[0, o, i]->[b, 0, f]"),
+        convolution("2x5x7x24xbf16", "1x1x24x40xbf16", "2x5x7x40xbf16"),
+    ],
+)
+def test_other_convolutions_stay(text: str) -> None:
+    assert_becomes(text, ["convolution"])
