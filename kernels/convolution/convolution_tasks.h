@@ -16,8 +16,8 @@
    Order of additions of floats. The products of a window are ordered by position, then input feature, row-major;
    elements in the padding are zero. They are divided into the fewest k blocks of at most CONV_K_BLOCK products, all
    but the last of one size. The products of a block are added to +0 by fused multiply-add, and the sums of the
-   blocks are added in order, as in a product of matrices. Scaled elements are rounded and added to +0 in the order of positions, without those in the
-   padding. Integers are exact modulo two to the width. */
+   blocks are added in order, as in a product of matrices. Scaled elements are rounded and added to +0 in the order of
+   positions, without those in the padding. Integers are exact modulo two to the width. */
 
 #ifndef NIMBLEHLO_CONVOLUTION_TASKS_H
 #define NIMBLEHLO_CONVOLUTION_TASKS_H

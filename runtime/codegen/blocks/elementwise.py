@@ -120,8 +120,9 @@ class _Chain:
 
     def __init__(self, emitter: Emitter, operation: Operation) -> None:
         self.emitter, self.result = emitter, operation.result
-        self.operations = [one for one in emitter.chain(operation) if one.name not in VIEWS]
-        self.views = {one.result: one for one in emitter.chain(operation) if one.name in VIEWS}
+        operations = emitter.chain(operation)
+        self.operations = [one for one in operations if one.name not in VIEWS]
+        self.views = {one.result: one for one in operations if one.name in VIEWS}
         self.splats = {one.result: one for one in self.operations if is_splat(one)}
         computed = {one.result for one in self.operations}
         self.sources: dict[IrValue, IrValue] = {}

@@ -122,10 +122,6 @@ class Result(Operand[Value]):
         def __init__(
             self: Result[list[Scalar]], categories: int, *, variadic: Literal[True], scalar: Literal[True]
         ) -> None: ...
-        @overload
-        def __init__(
-            self: Result[TensorType | None], categories: int, *, optional: Literal[True]
-        ) -> None: ...
         def __init__(self, categories: int, **settings: Any) -> None: ...
 
 

@@ -12,7 +12,7 @@ from ...ir import Operation, StructAttribute, Value, tensor_type
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
 from ...types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, TensorType, storage_range
-from ..utils.rewriter import Rewriter, constant_array, is_plain, is_splat_of, splat, viewed
+from ..utils.rewriter import Rewriter, is_plain, is_splat_of, splat, viewed
 from .reshaping import broadcast, reshaped
 
 
@@ -63,11 +63,7 @@ def pointwise_convolution(operation: Operation, rewriter: Rewriter) -> Value | N
     if not is_matmul(view, view.windows(rhs.shape, view.known_padding()), lhs.shape, rhs.shape):
         return None
     matrix_type = TensorType((lhs.shape[-1], result.shape[-1]), rhs.element_type)
-    array = constant_array(operation.operands[1])
-    if array is None:
-        matrix = rewriter.create("stablehlo.reshape", [operation.operands[1]], matrix_type)
-    else:
-        matrix = rewriter.constant(matrix_type, array.reshape(matrix_type.shape))
+    matrix = rewriter.create("stablehlo.reshape", [operation.operands[1]], matrix_type)
     numbers = StructAttribute(
         "stablehlo",
         "dot",

@@ -93,7 +93,11 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         _rewrite("contractions.reduce_of_nothing"),
         _rewrite("arg_reductions.reduce_with_iota_positions", operands=4),
     ),
-    "stablehlo.reshape": (_rewrite("reshaping.reshape_twice"), _rewrite("reshaping.reshape_of_broadcast")),
+    "stablehlo.reshape": (
+        _rewrite("reshaping.reshape_twice"),
+        _rewrite("reshaping.reshape_of_broadcast"),
+        _rewrite("reshaping.reshape_of_constant"),
+    ),
     "stablehlo.reverse": (_rewrite("reshaping.reverse_nothing"),),
     "stablehlo.select": (_rewrite("algebra.select_known"), _rewrite("algebra.select_of_broadcast")),
     "stablehlo.slice": (

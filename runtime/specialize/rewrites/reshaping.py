@@ -9,7 +9,7 @@ from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.layout import Reverse, Transpose
 from ...ops.shape.movement import kept_dims
 from ...types import TensorType
-from ..utils.rewriter import Rewriter, defined_by, defining_operation, dimensions, viewed
+from ..utils.rewriter import Rewriter, constant_array, defined_by, defining_operation, dimensions, viewed
 
 
 def reshape_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -26,6 +26,15 @@ def reshaped(value: Value, like: Value, rewriter: Rewriter) -> Value:
     if value.type == like.type:
         return value
     return rewriter.create("stablehlo.reshape", [value], like.type)
+
+
+def reshape_of_constant(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A reshape of a constant is a constant in the same memory, whatever its size."""
+    array = constant_array(operation.operands[0])
+    if array is None:
+        return None
+    type = tensor_type(operation.result)
+    return rewriter.constant(type, array.reshape(type.shape))
 
 
 def reshape_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None:

@@ -401,3 +401,15 @@ def test_sum_of_one_float_from_zero_adds_zero(type: str) -> None:
             plain = Program(simplified(text, rewrite=False), options)
             (got,), (wanted,) = Program(made, options).run(operands), plain.run(operands)
             assert same_bits(np.asarray(got), np.asarray(wanted))
+
+
+def test_reshapes_of_large_constants_are_constants() -> None:
+    elements = np.arange(1 << 17, dtype=np.float32)
+    text = function(
+        "",
+        "tensor<256x512xf32>",
+        f"""%c = stablehlo.constant dense<"0x{elements.tobytes().hex()}"> : tensor<{elements.size}xf32>
+    %0 = stablehlo.reshape %c : (tensor<{elements.size}xf32>) -> tensor<256x512xf32>
+    return %0 : tensor<256x512xf32>""",
+    )
+    assert_becomes(text, [])
