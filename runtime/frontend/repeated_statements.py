@@ -77,8 +77,8 @@ class RepeatedStatements:
                 return None
             operands.append(operand)
         if not first.regions:
-            return first.again(tuple(operands))
-        return first.again(
+            return first.clone(tuple(operands))
+        return first.clone(
             tuple(operands), [_copy_region(region, start - first_start) for region in first.regions]
         )
 

@@ -451,7 +451,7 @@ class _Manual(_Communication):
         view: ManualComputation = self.view
         shards = view.shards_of(process.id, tensors)
         results = yield from self.body.run([*shards, *captures], process)
-        if view.are_whole():
+        if view.are_replicated():
             return results
         group = view.group_of(process.id)
         pending = process.transport.meet(process.id, group, view, tuple(results), {})

@@ -41,7 +41,7 @@ class Builder:
             operation: the operation to copy, with its regions.
             values: the replacements of operands; other operands stay. The results of the copy are added.
         """
-        copied = operation.again(
+        copied = operation.clone(
             tuple([values.get(operand, operand) for operand in operation.operands]),
             [copy_region(region, values) for region in operation.regions],
         )

@@ -68,8 +68,8 @@ class Operation:
         self.regions = tuple(regions)
         self.location = location
 
-    def again(self, operands: Sequence[Value], regions: Sequence[Region] = ()) -> Operation:
-        """The same operation on other operands, with other regions and results of its own."""
+    def clone(self, operands: Sequence[Value], regions: Sequence[Region] = ()) -> Operation:
+        """A copy of the operation on other operands, with other regions and results of its own."""
         copied = Operation.__new__(Operation)
         copied.name = self.name
         copied.operands = operands

@@ -65,7 +65,7 @@ def without_nested(module: Module, entry: str, dropped: Sequence[Operation]) -> 
     def rewrite(operation: Operation, builder: Builder, values: dict[Value, Value]) -> bool:
         if not operation.regions:
             return False
-        copied = operation.again(
+        copied = operation.clone(
             tuple([values[operand] for operand in operation.operands]),
             [_without(region, gone, values) for region in operation.regions],
         )
@@ -87,7 +87,7 @@ def _without(region: Region, gone: set[Operation], values: dict[Value, Value]) -
                 values[result] = _stand_in(result, operation, block, builder, values)
         elif operation.regions:
             operands = tuple([values.get(operand, operand) for operand in operation.operands])
-            copied = operation.again(operands, [_without(one, gone, values) for one in operation.regions])
+            copied = operation.clone(operands, [_without(one, gone, values) for one in operation.regions])
             block.operations.append(copied)
             values.update(zip(operation.results, copied.results, strict=True))
         else:

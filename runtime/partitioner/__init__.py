@@ -6,5 +6,5 @@
 - `partitioner`: functions, control flow, and whether it is worth it.
 
 Source: Shardy's documentation, "Sharding representation"; the idea is that of GSPMD (Xu et al., 2021): any
-operation without a rule runs whole on each device.
+operation without a rule runs on each device, with replicated operands.
 """

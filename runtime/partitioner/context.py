@@ -27,7 +27,7 @@ from ..ir.location import UNKNOWN, Location
 from ..ops.sharding.scope import Scope
 from ..specialize.inline import without_shardings
 from ..types import Array, TensorType, Type, element_type, element_type_of
-from .layouts import Axes, Devices, Layout, NoRule, whole
+from .layouts import Axes, Devices, Layout, NoRule, replicated
 
 CHANNEL: Final = StructAttribute("stablehlo", "channel_handle", {"handle": 1, "type": 1})
 _I32: Final = element_type("i32")
@@ -48,20 +48,20 @@ def tensor_type(value: Value) -> TensorType:
     """The type of a value that is a tensor.
 
     Raises:
-        NoRule: it is none.
+        NoRule: the value is no tensor of static shape.
     """
     if not isinstance(value.type, TensorType) or not value.type.is_static:
-        raise NoRule(f"values of the type {value.type}")
+        raise NoRule(f"a value has the type {value.type}, which is no tensor of static shape")
     return value.type
 
 
 @dataclass
 class Work:
-    """How many elements operations read and write.
+    """The numbers of elements that operations read and write.
 
     Attributes:
-        of_devices: those of all devices together.
-        of_program: those of the program that runs whole.
+        of_devices: the sum over all devices.
+        of_program: the count of the program that is not partitioned.
     """
 
     of_devices: int = 0
@@ -117,13 +117,13 @@ class Context:
         """Set the local value of a value, converted to the layout that the program gives the value."""
         target = self.layout(value)
         if layout is not None and layout != target:
-            local = self.converted(local, layout, target)
+            local = self.resharded(local, layout, target)
         self.values[value] = local, target
 
     def operand(self, value: Value, layout: Layout) -> Value:
         """The shard of a value that a device holds in a layout."""
         local, current = self.values[value]
-        return self.converted(local, current, layout)
+        return self.resharded(local, current, layout)
 
     def create(
         self,
@@ -138,7 +138,7 @@ class Context:
         self.work.of_devices += elements(created) * self.devices.count
         return created
 
-    def again(self, operation: Operation, operands: Sequence[Value], **changed: Attribute) -> None:
+    def create_local(self, operation: Operation, operands: Sequence[Value], **changed: Attribute) -> None:
         """Append an operation of the program on local operands; its results have the program's layouts."""
         attributes = without_shardings(operation.attributes) | changed
         types = list(map(self.local_type, operation.results))
@@ -153,7 +153,7 @@ class Context:
         return self.create("stablehlo.constant", (), [type], attributes).result
 
     def table(self, entries: Array) -> Value:
-        """A scalar that has an entry for each device."""
+        """The entry of this device in a table with an entry for each device, as a scalar."""
         if self._index is None:
             type = TensorType((), element_type("ui32"))
             self._index = self.create("stablehlo.partition_id", (), [type]).result
@@ -183,30 +183,30 @@ class Context:
         type = TensorType(groups.shape, _I64)
         return {"replica_groups": DenseElementsAttribute(type, groups), "channel_handle": CHANNEL}
 
-    def converted(self, value: Value, current: Layout, target: Layout) -> Value:
-        """A value in another layout: dimensions are joined along axes that end, then divided along new ones.
+    def resharded(self, value: Value, current: Layout, target: Layout) -> Value:
+        """A value in another layout: dimensions are gathered along ended axes, then divided along new ones.
 
         Raises:
-            NoRule: it is divided along axes along which it shall be a term.
+            NoRule: a dimension would be gathered along some axes and unreduced along others.
         """
         if current == target:
             return value
-        ending = [axis for axis in current.terms if axis not in target.terms]
-        if ending:
-            value = self.all_reduced(value, ending)
-        beginning = [axis for axis in target.terms if axis not in current.terms]
+        ended_axes = [axis for axis in current.unreduced if axis not in target.unreduced]
+        if ended_axes:
+            value = self.all_reduced(value, ended_axes)
+        new_axes = [axis for axis in target.unreduced if axis not in current.unreduced]
         for dimension, axes in enumerate(current.dimensions):
             common = _common(axes, target.dimensions[dimension])
-            placed = [axis for axis in axes[len(common) :] if axis in beginning]
-            if placed and len(placed) < len(axes) - len(common):
-                raise NoRule("a dimension becomes whole along some axes and terms along others")
-            if placed:
-                value = self._placed(value, dimension, axes[len(common) :])
-                beginning = [axis for axis in beginning if axis not in placed]
+            padded = [axis for axis in axes[len(common) :] if axis in new_axes]
+            if padded and len(padded) < len(axes) - len(common):
+                raise NoRule("a dimension would be gathered along some axes and unreduced along others")
+            if padded:
+                value = self._padded_shard(value, dimension, axes[len(common) :])
+                new_axes = [axis for axis in new_axes if axis not in padded]
             elif len(common) < len(axes):
                 value = self._gathered(value, dimension, axes[len(common) :])
-        if beginning:
-            value = self._first_alone(value, beginning)
+        if new_axes:
+            value = self._on_first_device(value, new_axes)
         for dimension, axes in enumerate(target.dimensions):
             common = _common(axes, current.dimensions[dimension])
             if len(common) < len(axes):
@@ -214,7 +214,7 @@ class Context:
         return value
 
     def _gathered(self, value: Value, dimension: int, axes: Axes) -> Value:
-        """The shards of the devices along axes, joined."""
+        """The shards of the devices along axes, concatenated."""
         attributes = {
             **self._groups(axes),
             "all_gather_dim": number(dimension),
@@ -230,7 +230,7 @@ class Context:
         return type.with_shape(shape)
 
     def _starts(self, value: Value, dimension: int, axes: Axes, size: int) -> list[Value]:
-        """Where the shard of a device begins along axes."""
+        """The start indices of a device's shard along axes."""
         offset = self.table((self.devices.positions(axes) * size).astype(np.int32))
         zero = self.constant(np.zeros((), np.int32))
         return [offset if index == dimension else zero for index in range(tensor_type(value).rank)]
@@ -249,8 +249,8 @@ class Context:
             "stablehlo.dynamic_slice", [value, *starts], [type.with_shape(shape)], attributes
         ).result
 
-    def _placed(self, value: Value, dimension: int, axes: Axes) -> Value:
-        """A device's shard along axes as a term: zeros around it."""
+    def _padded_shard(self, value: Value, dimension: int, axes: Axes) -> Value:
+        """The partial sum that a device's shard along axes is: the shard with zeros around it."""
         size = tensor_type(value).shape[dimension]
         type = self._resized(value, dimension, self.devices.size(axes))
         starts = self._starts(value, dimension, axes, size)
@@ -261,8 +261,8 @@ class Context:
     def _zeros(self, type: TensorType) -> Value:
         return self.constant(np.broadcast_to(np.zeros((), type.dtype), type.shape))
 
-    def _first_alone(self, value: Value, axes: Sequence[str]) -> Value:
-        """The value as a term along axes: on the first device itself, zeros on the others."""
+    def _on_first_device(self, value: Value, axes: Sequence[str]) -> Value:
+        """The value as partial sums along axes: the value on the first device, zeros on the others."""
         is_first = self.table(self.devices.positions(axes) == 0)
         zeros = self._zeros(tensor_type(value))
         return self.create("stablehlo.select", [is_first, value, zeros], [value.type]).result
@@ -276,6 +276,6 @@ def _common(axes: Axes, others: Axes) -> Axes:
     return axes[:count]
 
 
-def whole_region(context: Context, region: Region, captured: Iterable[Value]) -> Region:
-    """A copy of a region that computes elements; what it uses from outside must be whole."""
-    return copy_region(region, {value: context.operand(value, whole(value.type)) for value in captured})
+def replicated_region(context: Context, region: Region, captured: Iterable[Value]) -> Region:
+    """A copy of a region that computes elements; its captured values are replicated."""
+    return copy_region(region, {value: context.operand(value, replicated(value.type)) for value in captured})

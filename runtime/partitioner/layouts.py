@@ -1,4 +1,4 @@
-"""How a value is divided among devices, in the form that rules compare."""
+"""Layouts: how a value is divided among devices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Axes = tuple[str, ...]
 
 
 class NoRule(Exception):
-    """The program of one device cannot be made; says why. `device_program` catches it."""
+    """There is no program of one device; the message says why. `device_program` catches it."""
 
 
 class Layout(NamedTuple):
@@ -23,24 +23,24 @@ class Layout(NamedTuple):
 
     Attributes:
         dimensions: for each dimension the axes along which it is divided, from major to minor.
-        terms: the axes, sorted, along which each device holds a term of a sum.
+        unreduced: the axes, sorted, along which each device holds a partial sum.
     """
 
     dimensions: tuple[Axes, ...]
-    terms: Axes = ()
+    unreduced: Axes = ()
 
     @property
-    def is_whole(self) -> bool:
-        """Whether each device holds the value."""
-        return not self.terms and not any(self.dimensions)
+    def is_replicated(self) -> bool:
+        """Whether each device holds the full value."""
+        return not self.unreduced and not any(self.dimensions)
 
     def used(self) -> set[str]:
         """The axes along which dimensions are divided."""
         return {axis for axes in self.dimensions for axis in axes}
 
 
-def whole(type: Type) -> Layout:
-    """The layout of a value that each device holds."""
+def replicated(type: Type) -> Layout:
+    """The layout of a value of which each device holds a copy."""
     return Layout(((),) * (type.rank if isinstance(type, TensorType) else 0))
 
 
@@ -52,7 +52,7 @@ class Devices:
 
     Attributes:
         mesh: the mesh.
-        count: how many devices there are.
+        count: the number of devices.
     """
 
     def __init__(self, mesh: Mesh) -> None:
@@ -66,19 +66,19 @@ class Devices:
         """The layout that a sharding gives a value.
 
         Raises:
-            NoRule: it has sub-axes, another reduction than a sum, or another mesh.
+            NoRule: the sharding has sub-axes, another reduction than a sum, or another mesh.
         """
         if sharding is None or not isinstance(type, TensorType):
-            return whole(type)
+            return replicated(type)
         if sharding.unreduced and sharding.reduction != "sum":
-            raise NoRule("devices hold terms of another reduction than a sum")
+            raise NoRule("devices hold partial results of another reduction than a sum")
         dimensions = [self._names(dimension.axes) for dimension in sharding.dimensions]
         return Layout(
-            tuple(dimensions) or whole(type).dimensions, tuple(sorted(self._names(sharding.unreduced)))
+            tuple(dimensions) or replicated(type).dimensions, tuple(sorted(self._names(sharding.unreduced)))
         )
 
     def _names(self, axes: Sequence[AxisRef]) -> Axes:
-        """The names of axes, but for those of one device."""
+        """The names of the axes with more than one device."""
         if any(axis.sub_axis is not None or axis.name not in self._sizes for axis in axes):
             raise NoRule("a sharding has sub-axes")
         return tuple([axis.name for axis in axes if self._sizes[axis.name] > 1])
@@ -88,7 +88,7 @@ class Devices:
         return math.prod([self._sizes[axis] for axis in axes])
 
     def local_type(self, type: Type, layout: Layout) -> Type:
-        """The type of what a device holds.
+        """The type of a device's shard.
 
         Raises:
             NoRule: a dimension does not divide evenly.

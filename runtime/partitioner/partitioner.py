@@ -1,4 +1,4 @@
-"""Makes the program of one device from a program whose values have shardings."""
+"""Makes the program of one device of a program whose values have shardings."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from ..ops.sharding.scope import Scope, meshes_of
 from ..specialize.inline import without_shardings
 from ..types import FunctionType
 from .context import Context, Work, elements
-from .layouts import Devices, Layout, NoRule, whole
+from .layouts import Devices, Layout, NoRule, replicated
 from .rules import apply
 
 MAX_REPETITION: Final = 2.0
-"""How many times as many elements the devices may compute in all as the program that runs whole.
+"""The elements that all devices together may compute, as a multiple of those of the original program.
 
-Operations that are not divided are repeated on each device: a program of many of those is quicker whole.
-Values that devices hold as terms, or that differ from device to device, exist on devices alone."""
+Operations that are not divided are repeated on each device: a program with many of them is faster on one
+    device.
+Programs with partial sums, or with values that differ from device to device, are always partitioned."""
 
 MAX_REPEATED_ELEMENTS: Final = 1 << 20
-"""Elements that devices may compute in all, however few the whole program does: less than a millisecond."""
+"""Elements that all devices together may compute in any case: they take less than a millisecond."""
 
 _CALL: Final = "func.call"
 _MANUAL: Final = "sdy.manual_computation"
@@ -44,11 +45,11 @@ def device_program(module: Module, partitions: int) -> Module | None:
 
     Args:
         module: the module, verified, with the shardings that propagation gives.
-        partitions: the number of devices: those of all meshes.
+        partitions: the number of devices of the mesh.
 
     Returns:
-        A module whose `main` takes and returns what a device holds, and is run by the processes (0, d) of a
-        grid; None where there is no rule for an operation, or it does not pay.
+        A module whose `main` takes and returns the shards of a device, and is run by the processes (0, d) of
+        a grid; None where there is no rule for an operation, or devices would repeat too much work.
     """
     try:
         return _Partitioner(module, partitions).module()
@@ -68,7 +69,7 @@ def device_count(module: Module) -> int:
 
 
 def _replace_sdy_constants(body: Region) -> None:
-    """Replace the constants that are separate for sharding propagation by plain ones."""
+    """Replace sdy.constant, which sharding propagation needs, by stablehlo.constant."""
     for operation in body.walk():
         if operation.name == "sdy.constant":
             operation.name = "stablehlo.constant"
@@ -93,11 +94,10 @@ class _Partitioner:
         self.must_run_on_devices = False
 
     def module(self) -> Module:
-        """The whole module of a device."""
+        """The module of a device."""
         self.function("main")
-        most = max(MAX_REPETITION * self.work.of_program, MAX_REPEATED_ELEMENTS)
-        is_worth = self.work.of_devices <= most
-        if not (is_worth or self.must_run_on_devices):
+        max_work = max(MAX_REPETITION * self.work.of_program, MAX_REPEATED_ELEMENTS)
+        if self.work.of_devices > max_work and not self.must_run_on_devices:
             raise NoRule("the devices would repeat each other's work")
         meshes = [item for item in self.source.body if isinstance(item, Operation) and item.name == MESH]
         for function in self.functions.values():
@@ -132,7 +132,7 @@ class _Partitioner:
             for type, layout in zip(function.type.results, results, strict=True)
         ]
         if name == "main":
-            self.must_run_on_devices |= any(layout.terms for layout in results)
+            self.must_run_on_devices |= any(layout.unreduced for layout in results)
         block = Block(types)
         values = dict(zip(source.arguments, zip(block.arguments, layouts, strict=True), strict=True))
         context = Context(self.devices, scope, block, values, self.work)
@@ -285,7 +285,7 @@ class _Partitioner:
             elif any(inner.name == _MANUAL for region in operation.regions for inner in region.walk()):
                 regions = [self.manual_region(region, context, locals) for region in operation.regions]
                 operands = tuple([locals[operand] for operand in operation.operands])
-                copied = operation.again(operands, regions)
+                copied = operation.clone(operands, regions)
                 context.builder.block.operations.append(copied)
                 locals.update(zip(operation.results, copied.results, strict=True))
             else:
@@ -305,14 +305,14 @@ class _Partitioner:
         layouts = self.manual_layouts(operation)
         body = operation.regions[0].block
         inner = {
-            argument: context.converted(locals[operand], whole(operand.type), layout)
+            argument: context.resharded(locals[operand], replicated(operand.type), layout)
             for argument, operand, layout in zip(body.arguments, operation.operands, layouts[0], strict=True)
         }
         self.manual_body(body, context, inner)
         for result, returned, layout in zip(
             operation.results, body.terminator.operands, layouts[1], strict=True
         ):
-            locals[result] = context.converted(inner[returned], layout, whole(result.type))
+            locals[result] = context.resharded(inner[returned], layout, replicated(result.type))
 
     def keep_called(self, region: Region) -> None:
         """Take over the functions that the body of a manual computation calls, as they are."""

@@ -1,7 +1,7 @@
 """Partition each operation into operations of one device.
 
 A rule asks for its operands in the layouts that the layout of the result needs. An operation without a rule
-gets its operands whole, and each device computes all of it.
+gets replicated operands, and each device computes all of it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ..ir.builder import captured_values, copy_region
 from ..ops.framework.op_registry import COMMUNICATING, MODULE_OF_OPERATION, PROCESS_IDS
 from ..specialize.inline import without_shardings
 from ..types import ElementType, TensorType, element_type
-from .context import Context, number, numbers, tensor_type, whole_region
-from .layouts import Layout, NoRule, whole
+from .context import Context, number, numbers, replicated_region, tensor_type
+from .layouts import Layout, NoRule, replicated
 
 Rule = Callable[[Operation, Context], None]
 
 _LINEAR: Final = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.negate"})
-"""Elementwise operations that may compute terms of a sum from terms."""
+"""Elementwise operations that give partial sums if their operands are partial sums."""
 
 _NOT_REPEATED: Final = (
     COMMUNICATING
@@ -50,31 +50,31 @@ _NOT_REPEATED: Final = (
 
 
 def apply(operation: Operation, context: Context) -> None:
-    """Append what an operation becomes, and enter its results.
+    """Append the local operations of an operation, and enter its results.
 
     Raises:
-        NoRule: there is no rule for it.
+        NoRule: there is no rule for the operation.
     """
     rule = _RULES.get(operation.name)
     if rule is None:
         family = MODULE_OF_OPERATION.get(operation.name, "")
         is_elementwise = family.startswith("elementwise.") and family != "elementwise.batch_norm"
-        rule = _elementwise if is_elementwise else _whole
+        rule = _elementwise if is_elementwise else _replicate
     rule(operation, context)
 
 
 def _elementwise(operation: Operation, context: Context) -> None:
     layout = context.layout(operation.result)
     shape = tensor_type(operation.result).shape
-    if layout.terms and operation.name not in _LINEAR:
+    if layout.unreduced and operation.name not in _LINEAR:
         layout = Layout(layout.dimensions)
     operands = []
     for operand in operation.operands:
         own = tensor_type(operand).shape
         if own != shape and own:
-            _whole(operation, context)
+            _replicate(operation, context)
             return
-        operands.append(context.operand(operand, layout if own == shape else whole(operand.type)))
+        operands.append(context.operand(operand, layout if own == shape else replicated(operand.type)))
     _finish(operation, context, operands, layout)
 
 
@@ -89,20 +89,20 @@ def _finish(
     context.enter(operation.result, created.result, layout)
 
 
-def _whole(operation: Operation, context: Context) -> None:
-    """Compute all of it on each device."""
+def _replicate(operation: Operation, context: Context) -> None:
+    """Compute the operation on each device, from replicated operands."""
     if operation.name in _NOT_REPEATED or operation.name.startswith(("sdy.", "func.")):
         raise NoRule(f"there is no rule for {operation.name}")
     if any(nested.name in _NOT_REPEATED for region in operation.regions for nested in region.walk()):
         raise NoRule(f"there is no rule for {operation.name} with such a region")
-    operands = [context.operand(operand, whole(operand.type)) for operand in operation.operands]
+    operands = [context.operand(operand, replicated(operand.type)) for operand in operation.operands]
     captured = captured_values(operation.regions)
-    regions = [whole_region(context, region, captured) for region in operation.regions]
+    regions = [replicated_region(context, region, captured) for region in operation.regions]
     attributes = without_shardings(operation.attributes)
     types = [result.type for result in operation.results]
     created = context.create(operation.name, operands, types, attributes, regions)
     for result, local in zip(operation.results, created.results, strict=True):
-        context.enter(result, local, whole(result.type))
+        context.enter(result, local, replicated(result.type))
 
 
 def _constant(operation: Operation, context: Context) -> None:
@@ -115,7 +115,7 @@ def _constant(operation: Operation, context: Context) -> None:
         value = DenseElementsAttribute(local, np.broadcast_to(value.array.flat[0], local.shape))
         type = local
     else:
-        layout = whole(type)
+        layout = replicated(type)
     created = context.create("stablehlo.constant", (), [type], {"value": value})
     context.enter(operation.result, created.result, layout)
 
@@ -154,7 +154,7 @@ def _broadcast_in_dim(operation: Operation, context: Context) -> None:
         layout.dimensions[target] if size == result_shape[target] else ()
         for size, target in zip(shape, _integers(operation, "broadcast_dimensions"), strict=True)
     ]
-    local = context.operand(operand, Layout(tuple(dimensions), layout.terms))
+    local = context.operand(operand, Layout(tuple(dimensions), layout.unreduced))
     _finish(operation, context, [local], layout)
 
 
@@ -165,7 +165,7 @@ def _transpose(operation: Operation, context: Context) -> None:
     dimensions: list[tuple[str, ...]] = [()] * len(permutation)
     for target, source in enumerate(permutation):
         dimensions[source] = layout.dimensions[target]
-    local = context.operand(operand, Layout(tuple(dimensions), layout.terms))
+    local = context.operand(operand, Layout(tuple(dimensions), layout.unreduced))
     _finish(operation, context, [local], layout)
 
 
@@ -184,19 +184,19 @@ def _reshape(operation: Operation, context: Context) -> None:
             if math.prod(shape[:source]) == before and size % count == 0 and not dimensions[source]
         ]
         if axes and not sources:
-            _whole(operation, context)
+            _replicate(operation, context)
             return
         if axes:
             dimensions[sources[-1]] = axes
-    local = context.operand(operand, Layout(tuple(dimensions), layout.terms))
+    local = context.operand(operand, Layout(tuple(dimensions), layout.unreduced))
     _finish(operation, context, [local], layout)
 
 
 def _slice(operation: Operation, context: Context) -> None:
-    """Dimensions that are taken whole may be divided."""
+    """Dimensions in which the slice has the full size may be divided."""
     (operand,) = operation.operands
     target = context.layout(operation.result)
-    layout = _divided_where_whole(target, operand, operation.result)
+    layout = _divided_where_equal(target, operand, operation.result)
     local = context.operand(operand, layout)
     limits = [
         local_size if axes else limit
@@ -208,10 +208,10 @@ def _slice(operation: Operation, context: Context) -> None:
 
 
 def _dynamic_slice(operation: Operation, context: Context) -> None:
-    """Dimensions that are taken whole may be divided."""
+    """Dimensions in which the slice has the full size may be divided."""
     operand, *starts = operation.operands
     target = context.layout(operation.result)
-    layout = _divided_where_whole(target, operand, operation.result)
+    layout = _divided_where_equal(target, operand, operation.result)
     locals = [context.operand(operand, layout), *(context.operand(start, Layout(())) for start in starts)]
     sizes = tensor_type(operation.result).shape
     counts = map(context.devices.size, layout.dimensions)
@@ -220,29 +220,29 @@ def _dynamic_slice(operation: Operation, context: Context) -> None:
 
 
 def _dynamic_update_slice(operation: Operation, context: Context) -> None:
-    """Dimensions that are updated whole may be divided."""
+    """Dimensions in which the update has the full size may be divided."""
     operand, update, *starts = operation.operands
     target = context.layout(operation.result)
-    layout = _divided_where_whole(target, update, operation.result)
+    layout = _divided_where_equal(target, update, operation.result)
     locals = [context.operand(value, layout) for value in (operand, update)]
     _finish(operation, context, [*locals, *(context.operand(start, Layout(())) for start in starts)], layout)
 
 
-def _divided_where_whole(target: Layout, value: Value, other: Value) -> Layout:
+def _divided_where_equal(target: Layout, value: Value, other: Value) -> Layout:
     """The layout, divided only in the dimensions in which two tensors have the same size."""
     pairs = zip(target.dimensions, tensor_type(value).shape, tensor_type(other).shape, strict=True)
     dimensions = [axes if size == other_size else () for axes, size, other_size in pairs]
-    return Layout(tuple(dimensions), target.terms)
+    return Layout(tuple(dimensions), target.unreduced)
 
 
 def _scatter(operation: Operation, context: Context) -> None:
-    """Of updates that are divided along scattered dimensions each device adds its own: terms of a sum."""
+    """Each device adds its own shard of updates that are divided along scattered dimensions: partial sums."""
     dimensions_of = operation.attributes["scatter_dimension_numbers"]
     assert isinstance(dimensions_of, StructAttribute)
     is_sum = len(operation.operands) == 3 and _combination(operation) == "stablehlo.add"
     is_batched = bool(dimensions_of.integers("input_batching_dims"))
     if not is_sum or is_batched or captured_values(operation.regions):
-        _whole(operation, context)
+        _replicate(operation, context)
         return
     operand, indices, updates = operation.operands
     target = context.layout(operation.result)
@@ -253,14 +253,16 @@ def _scatter(operation: Operation, context: Context) -> None:
     of_indices = [axes for index, axes in enumerate(dimensions) if index not in windows]
     if vector < tensor_type(indices).rank:
         of_indices.insert(vector, ())
-    summed = tuple(sorted([axis for axes in dimensions for axis in axes]))
+    summed_axes = tuple(sorted([axis for axes in dimensions for axis in axes]))
     locals = [
-        context.operand(operand, Layout(whole(operand.type).dimensions, summed)),
+        context.operand(operand, Layout(replicated(operand.type).dimensions, summed_axes)),
         context.operand(indices, Layout(tuple(of_indices))),
         context.operand(updates, Layout(tuple(dimensions))),
     ]
-    layout = Layout(whole(operation.result.type).dimensions, summed)
-    unreduced = Layout(layout.dimensions, tuple([axis for axis in summed if axis in target.terms]))
+    layout = Layout(replicated(operation.result.type).dimensions, summed_axes)
+    result_layout = Layout(
+        layout.dimensions, tuple([axis for axis in summed_axes if axis in target.unreduced])
+    )
     created = context.create(
         operation.name,
         locals,
@@ -268,14 +270,14 @@ def _scatter(operation: Operation, context: Context) -> None:
         without_shardings(operation.attributes),
         [copy_region(operation.regions[0], {})],
     )
-    context.enter(operation.result, context.converted(created.result, layout, unreduced), unreduced)
+    context.enter(operation.result, context.resharded(created.result, layout, result_layout), result_layout)
 
 
 def _concatenate(operation: Operation, context: Context) -> None:
     target = context.layout(operation.result)
     joined = _integer(operation, "dimension")
     dimensions = [() if index == joined else axes for index, axes in enumerate(target.dimensions)]
-    layout = Layout(tuple(dimensions), target.terms)
+    layout = Layout(tuple(dimensions), target.unreduced)
     _finish(operation, context, [context.operand(each, layout) for each in operation.operands], layout)
 
 
@@ -286,21 +288,21 @@ def _reduce(operation: Operation, context: Context) -> None:
     if captured_values(operation.regions):
         raise NoRule("a reduction uses values from outside")
     target = context.layout(operation.results[0])
-    layout, ending = _reduced_layout(operation, context, target)
+    layout, reduced_axes = _reduced_layout(operation, context, target)
     operands = [context.operand(each, layout) for each in inputs]
-    operands += [context.operand(each, whole(each.type)) for each in initial]
+    operands += [context.operand(each, replicated(each.type)) for each in initial]
     is_sum = _combination(operation) == "stablehlo.add"
-    terms = {*layout.terms, *(axis for axis in ending if is_sum and axis in target.terms)}
+    unreduced = {*layout.unreduced, *(axis for axis in reduced_axes if is_sum and axis in target.unreduced)}
     types = [context.devices.local_type(each.type, Layout(target.dimensions)) for each in operation.results]
     regions = [copy_region(region, {}) for region in operation.regions]
     attributes = without_shardings(operation.attributes)
     created = context.create(operation.name, operands, types, attributes, regions)
-    joined = [axis for axis in ending if axis not in terms]
+    joined = [axis for axis in reduced_axes if axis not in unreduced]
     for result, local in zip(operation.results, created.results, strict=True):
         value = local
         if joined:
             value = context.all_reduced(local, joined, copy_region(operation.regions[0], {}))
-        context.enter(result, value, Layout(target.dimensions, tuple(sorted(terms))))
+        context.enter(result, value, Layout(target.dimensions, tuple(sorted(unreduced))))
 
 
 def _reduced_layout(operation: Operation, context: Context, target: Layout) -> tuple[Layout, list[str]]:
@@ -310,21 +312,21 @@ def _reduced_layout(operation: Operation, context: Context, target: Layout) -> t
     neutral = len(operation.operands) == 2 and _is_neutral(operation, operation.operands[1])
     remaining = iter(target.dimensions)
     dimensions: list[tuple[str, ...]] = []
-    ending: list[str] = []
+    reduced_axes: list[str] = []
     for index, axes in enumerate(current.dimensions):
         if index not in reduced:
             dimensions.append(next(remaining))
             continue
         free = [axis for axis in axes if neutral and axis not in target.used()]
         dimensions.append(tuple(free))
-        ending += free
+        reduced_axes += free
     is_sum = neutral and _combination(operation) == "stablehlo.add"
-    terms = tuple([axis for axis in current.terms if is_sum and axis in target.terms])
-    return Layout(tuple(dimensions), terms), ending
+    unreduced = tuple([axis for axis in current.unreduced if is_sum and axis in target.unreduced])
+    return Layout(tuple(dimensions), unreduced), reduced_axes
 
 
 def _combination(operation: Operation) -> str:
-    """The operation that a region consists of, but for its return; "" where there are several."""
+    """The name of a region's only operation besides its return; "" where there are several."""
     operations = operation.regions[0].block.operations
     return operations[0].name if len(operations) == 2 else ""
 
@@ -366,7 +368,7 @@ def _neutral(combination: str, type: TensorType) -> Any:
 
 
 def _dot_general(operation: Operation, context: Context) -> None:
-    """Devices along divided contracted dimensions have terms of the product."""
+    """Devices along divided contracting dimensions have partial sums of the product."""
     numbers = operation.attributes["dot_dimension_numbers"]
     assert isinstance(numbers, StructAttribute)
     batching = [numbers.integers(f"{side}_batching_dimensions") for side in ("lhs", "rhs")]
@@ -376,20 +378,20 @@ def _dot_general(operation: Operation, context: Context) -> None:
     results = list(target.dimensions)
     batch = [results.pop(0) for _ in batching[0]]
     operands = []
-    for value, batched, summed in zip(operation.operands, batching, contracting, strict=True):
+    for value, batched, summed_axes in zip(operation.operands, batching, contracting, strict=True):
         dimensions: list[tuple[str, ...]] = [()] * tensor_type(value).rank
-        for index, axes in [*zip(batched, batch, strict=True), *zip(summed, contracted, strict=True)]:
+        for index, axes in [*zip(batched, batch, strict=True), *zip(summed_axes, contracted, strict=True)]:
             dimensions[index] = axes
         for index in range(len(dimensions)):
-            if index not in batched and index not in summed:
+            if index not in batched and index not in summed_axes:
                 dimensions[index] = results.pop(0)
         operands.append(context.operand(value, Layout(tuple(dimensions))))
-    ending = [axis for axes in contracted for axis in axes]
-    terms = tuple(sorted([axis for axis in ending if axis in target.terms]))
-    layout = Layout(target.dimensions, terms)
+    reduced_axes = [axis for axes in contracted for axis in axes]
+    unreduced = tuple(sorted([axis for axis in reduced_axes if axis in target.unreduced]))
+    layout = Layout(target.dimensions, unreduced)
     type = context.devices.local_type(operation.result.type, layout)
     value = context.create(operation.name, operands, [type], without_shardings(operation.attributes)).result
-    joined = [axis for axis in ending if axis not in terms]
+    joined = [axis for axis in reduced_axes if axis not in unreduced]
     if joined:
         value = context.all_reduced(value, joined)
     context.enter(operation.result, value, layout)
@@ -416,7 +418,7 @@ def _barrier(operation: Operation, context: Context) -> None:
         context.operand(operand, context.layout(result))
         for operand, result in zip(operation.operands, operation.results, strict=True)
     ]
-    context.again(operation, operands)
+    context.create_local(operation, operands)
 
 
 def _handed_on(operation: Operation, context: Context) -> None:

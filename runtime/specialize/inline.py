@@ -167,7 +167,7 @@ class _Inliner:
             if operation.name not in _CALLS:
                 operands = tuple([values[operand] for operand in operation.operands])
                 regions = [self.copy_region(region, values) for region in operation.regions]
-                copied = operation.again(operands, regions)
+                copied = operation.clone(operands, regions)
                 if not SHARDING_ATTRIBUTES.isdisjoint(copied.attributes):
                     copied.attributes = without_shardings(copied.attributes)
                 if self.call_location is not None:
@@ -227,7 +227,7 @@ class _Inliner:
                 regions = self.parallel_regions(call)
             else:
                 regions = [self.copy_region(region, values) for region in call.regions]
-            copied = (_recomposed(call) or call).again(tuple(operands), regions)
+            copied = (_recomposed(call) or call).clone(tuple(operands), regions)
             if call.name in COMMUNICATING:
                 from .rewrites.sharding import with_known_mesh
 

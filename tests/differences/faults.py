@@ -74,7 +74,7 @@ def _region(region: Region, values: dict[Value, Value], location: object, fault:
                 fault(builder, operation, values)
                 continue
             regions = [_region(inner, values, location, fault) for inner in operation.regions]
-            again = operation.again([values.get(one, one) for one in operation.operands], regions)
+            again = operation.clone([values.get(one, one) for one in operation.operands], regions)
             block.operations.append(again)
             values.update(zip(operation.results, again.results, strict=True))
         copied.blocks.append(block)

@@ -9,7 +9,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import ExecutionError, Options, VerifyError
-from nimblehlo.ops.collectives.manual import combined_terms
+from nimblehlo.ops.collectives.manual import reduced_partials
 from tests.grid.programs import ADD
 
 T = "tensor<8x4xf32>"
@@ -211,6 +211,6 @@ def test_unreduced_values_on_manual_axes(before: str, after: str, expected: Any)
 
 
 def test_terms_of_narrow_floats_are_added_in_f32() -> None:
-    terms = [np.array([1 if index else 2048], np.float16) for index in range(3)]
-    assert combined_terms(terms, "sum").tolist() == [2050]
-    assert combined_terms(terms[:1], "sum") is terms[0]
+    partials = [np.array([1 if index else 2048], np.float16) for index in range(3)]
+    assert reduced_partials(partials, "sum").tolist() == [2050]
+    assert reduced_partials(partials[:1], "sum") is partials[0]

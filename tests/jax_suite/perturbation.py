@@ -59,7 +59,7 @@ def _emit(
 ) -> None:
     if operation.name in _CONTROL:
         regions = [_region(region, values, random) for region in operation.regions]
-        copied = operation.again([values[operand] for operand in operation.operands], regions)
+        copied = operation.clone([values[operand] for operand in operation.operands], regions)
         builder.block.operations.append(copied)
         values.update(zip(operation.results, copied.results, strict=True))
         return

@@ -1,13 +1,14 @@
 """`nimblehlo.manual_computation`: what specialization makes of `sdy.manual_computation` on several devices.
 
 The body runs as the processes of a grid of one replica, a process for each device of the mesh: process (0, d)
-is device d. Each sees the shards of the operands along the manual axes, and the results are put together from
-the shards of all. Devices that differ on other axes alone compute the same. A computation within the body of
-another one runs in the process that comes to it: that takes its shards along the inner axes, and the devices
-along these hand each other the shards of the results.
+is device d. Each sees the shards of the operands along the manual axes, and the results are joined from
+all shards. Devices that differ only on other axes compute the same shard. A computation within the body of
+another one runs in the process that reaches it: the process slices its operands along the inner axes, and the
+devices along these exchange the shards of the results.
 
-Along axes on which an operand is unreduced the first device gets the value, and the others terms that do not
-change it: zeros for a sum. Of an unreduced result the terms of all devices are combined.
+Along axes on which an operand is unreduced the first device gets the value, and the others partial
+results that do not change it: zeros for a sum. An unreduced result is the reduction of all devices' partial
+results.
 
 Source: Shardy's documentation, "Sharding representation" and the operation `sdy.manual_computation`.
 """
@@ -84,12 +85,12 @@ class ManualComputation(Joint, name="nimblehlo.manual_computation"):
             range_of = self._ranges(sharding, at)
             if any(count > 1 for _, count in range_of):
                 value = np.ascontiguousarray(value[_slices(range_of, value.shape)])
-            if sharding.reduction == "sum" and any(self._term(sharding, at)):
+            if sharding.reduction == "sum" and any(self._partial_index(sharding, at)):
                 value = np.zeros_like(value)
             shards.append(value)
         return shards
 
-    def are_whole(self) -> bool:
+    def are_replicated(self) -> bool:
         """Whether no result is divided or unreduced along manual axes."""
         return not any(
             axis.name in self.manual_axes.names
@@ -101,7 +102,7 @@ class ManualComputation(Joint, name="nimblehlo.manual_computation"):
     def joined(self, shards: Mapping[ProcessId, Sequence[Any]]) -> Results:
         """The results, from those of devices in the order of the mesh.
 
-        Where several devices hold the same shard, the one of the first of them is taken.
+        Where several devices hold the same shard, the first device's is taken.
         """
         return tuple(
             self._joined(sharding, {device: values[index] for device, values in shards.items()})
@@ -109,14 +110,14 @@ class ManualComputation(Joint, name="nimblehlo.manual_computation"):
         )
 
     def _joined(self, sharding: TensorSharding, shards: Mapping[ProcessId, Any]) -> Any:
-        terms: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
+        partials: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
         for device, shard in shards.items():
             at = self.devices[device]
             position = tuple(index for index, _ in self._ranges(sharding, at))
-            terms.setdefault(position, {}).setdefault(self._term(sharding, at), shard)
+            partials.setdefault(position, {}).setdefault(self._partial_index(sharding, at), shard)
         blocks = {
-            position: combined_terms(list(of_block.values()), sharding.reduction)
-            for position, of_block in terms.items()
+            position: reduced_partials(list(of_block.values()), sharding.reduction)
+            for position, of_block in partials.items()
         }
         first: Any = next(iter(blocks.values()))
         counts = [count for _, count in self._ranges(sharding, self.devices[next(iter(shards))])]
@@ -128,8 +129,8 @@ class ManualComputation(Joint, name="nimblehlo.manual_computation"):
             result[_slices(list(zip(position, counts, strict=True)), shape)] = block
         return result
 
-    def _term(self, sharding: TensorSharding, at: Coordinates) -> tuple[int, ...]:
-        """Which of the terms of a value that is unreduced along manual axes a device has."""
+    def _partial_index(self, sharding: TensorSharding, at: Coordinates) -> tuple[int, ...]:
+        """The index of a device's partial result of a value that is unreduced along manual axes."""
         axes = [axis for axis in sharding.unreduced if axis.name in self.manual_axes.names]
         return tuple([self._position(axis, at) for axis in axes])
 
@@ -152,32 +153,32 @@ class ManualComputation(Joint, name="nimblehlo.manual_computation"):
         return position
 
     def combine(self, payloads: Sequence[Results], receivers: Sequence[int], **regions: Any) -> list[Results]:
-        """The results of a nested computation: those of each device of a group, put together."""
+        """The results of a nested computation: the shards of the devices of a group, joined."""
         members = {self.member_at(position): values for position, values in enumerate(payloads)}
         return [self.joined(members)] * len(receivers)
 
     def member_at(self, position: int) -> ProcessId:
-        """A device that stands at a position of every group as far as manual axes tell."""
+        """The device at a position of the first group."""
         return self.group_of(next(iter(self.devices)))[position]
 
     def reference(self, *tensors: Any, body: Any) -> Any:
         raise self.unsupported("runs where a grid runs the program")
 
 
-def combined_terms(terms: Sequence[Array], reduction: str) -> Array:
-    """The value whose terms devices hold.
+def reduced_partials(partials: Sequence[Array], reduction: str) -> Array:
+    """The reduction of the partial results that devices hold.
 
     Adjacent pairs are combined, level by level, as in `ops.collectives.reduction`; floats narrower than f32
     are accumulated in f32.
 
     Args:
-        terms: arrays of one type, in the order of the devices; the only one is returned as it is.
+        partials: arrays of one type, in the order of the devices; the only one is returned as it is.
         reduction: "sum", "max" or "min".
     """
-    if len(terms) == 1:
-        return terms[0]
-    dtype = terms[0].dtype
-    values = [term.astype(accumulator_dtype(dtype), copy=False) for term in terms]
+    if len(partials) == 1:
+        return partials[0]
+    dtype = partials[0].dtype
+    values = [partial.astype(accumulator_dtype(dtype), copy=False) for partial in partials]
     while len(values) > 1:
         pairs = [_COMBINE[reduction](*values[index : index + 2]) for index in range(0, len(values) - 1, 2)]
         values = pairs + values[2 * len(pairs) :]
@@ -185,7 +186,7 @@ def combined_terms(terms: Sequence[Array], reduction: str) -> Array:
 
 
 def accumulator_dtype(dtype: DType) -> DType:
-    """In which type terms are combined."""
+    """The type in which partial results are reduced."""
     is_narrow_float = dtype.itemsize < 4 and (dtype.kind == "f" or "float" in dtype.name)
     return np.dtype(np.float32) if is_narrow_float else dtype
 

@@ -248,7 +248,7 @@ class _Converter:
     def copy(self, operation: Operation, builder: Builder, values: _Values) -> None:
         """Append a copy."""
         regions = [self.region(region, values) for region in operation.regions]
-        copied = operation.again(tuple([values[operand] for operand in operation.operands]), regions)
+        copied = operation.clone(tuple([values[operand] for operand in operation.operands]), regions)
         if GSPMD_SHARDING in operation.attributes:
             types = [result.type for result in operation.results]
             copied.attributes = self.attributes(operation.attributes, types, operation, is_operation=True)

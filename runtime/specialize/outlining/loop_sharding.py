@@ -316,7 +316,7 @@ class _Emission:
         indices = [self.get(start, None) for start in starts]
         indices[dim] = self.first_as(indices[dim])
         operands = [self.get(operand, None), self.get(update, dim), *indices]
-        emitted = operation.again(tuple(operands))
+        emitted = operation.clone(tuple(operands))
         self.builder.block.operations.append(emitted)
         self.enter(operation, emitted, None)
 

@@ -51,7 +51,7 @@ def _replace(block: Block, subgraphs: Sequence[RepeatedSubgraph], name: str) -> 
         call = Operation(Call.name, operands, region.type.results, attributes, location=first.location)
         for (operation_index, result_index), result in zip(results, call.results, strict=True):
             replaced[subgraph.operations[operation_index].results[result_index]] = result
-        copies = {move: move.again(move.operands) for move in subgraph.operations if move in movement_ops}
+        copies = {move: move.clone(move.operands) for move in subgraph.operations if move in movement_ops}
         replaced.update({move.result: rematerialized.result for move, rematerialized in copies.items()})
         replacements[first] = [call, *copies.values()]
     removed = {operation for subgraph in subgraphs for operation in subgraph.operations}
@@ -122,7 +122,7 @@ class _Callee:
         if any(len({value.type for value in column}) > 1 for column in operand_columns):
             return None
         operands = tuple([self._value(column, depth - 1) for column in operand_columns])
-        rematerialized = movement_ops[0].again(operands)
+        rematerialized = movement_ops[0].clone(operands)
         self._block.operations.append(rematerialized)
         return rematerialized.result
 
