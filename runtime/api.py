@@ -239,7 +239,6 @@ class Executable:
         return tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])
 
     def _program_for(self, arguments: tuple[Any, ...]) -> Program:
-        """The program for the arguments' sizes."""
         key = self._types_of(arguments)
         with self._lock:
             program = self._programs.get(key)

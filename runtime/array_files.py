@@ -13,7 +13,6 @@ from .types import BOOLEAN, COMPLEX, FLOAT, QuantizedType, TensorType, Type, sto
 
 
 def result_lines(results: Sequence[Any], types: Sequence[Type]) -> list[str]:
-    """The results as text."""
     lines = []
     with np.printoptions(threshold=200, edgeitems=3, linewidth=100):
         for index, (result, type) in enumerate(zip(results, types, strict=True)):
@@ -30,7 +29,6 @@ def save_results(file: str, results: Sequence[Any]) -> None:
 
 
 def load_inputs(files: Sequence[str], types: Sequence[Type]) -> list[Any]:
-    """The inputs that files hold."""
     return [_load_input(file, type) for file, type in zip(files, types, strict=False)] + [
         _load_input(file, None) for file in files[len(types) :]
     ]

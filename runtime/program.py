@@ -170,7 +170,6 @@ class Program:
 
     @property
     def plan(self) -> Plan:
-        """Its plan."""
         return self._plan
 
     def explain(self) -> str:

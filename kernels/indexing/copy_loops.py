@@ -8,5 +8,4 @@ from ..simd.copy_bytes import copy_bytes
 
 @kernel(parallel=True)
 def copy_range(task: int, size: int, total: int, source: Any, destination: Any) -> None:
-    """Copy the bytes of one task."""
     copy_bytes(destination, task * size, source, task * size, min(size, total - task * size))

@@ -110,7 +110,6 @@ class SliceLayout(NamedTuple):
 
     @property
     def last_destination(self) -> int:
-        """The largest destination."""
         checked = sum((bound - 1) * stride for _, bound, stride, _ in self.components.tolist())
         return int(checked + sum((row[0] - 1) * row[2] for row in self.slice_space.tolist()))
 

@@ -61,7 +61,6 @@ class Tables:
 
 
 def _identity(kind: Combination) -> np.generic:
-    """The identity element of the combiner."""
     element, monoid = np.dtype(kind.element), kind.monoid
     if element.kind in "iu":
         limits = np.iinfo(element)

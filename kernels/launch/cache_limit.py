@@ -90,7 +90,6 @@ def entries(root: pathlib.Path) -> Iterator[Entry]:
 
 
 def _folders(root: pathlib.Path) -> list[str]:
-    """The folders of all versions."""
     try:
         with os.scandir(root) as directory_entries:
             return [

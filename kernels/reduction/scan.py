@@ -107,7 +107,6 @@ def _blocks(kind: Combination, outer: int, size: int, reverse: bool, threads: in
 def _columns(
     kind: Combination, outer: int, size: int, inner: int, reverse: bool, threads: int | None
 ) -> Scan:
-    """Scan contiguous columns."""
     chunks = -(-inner // SCAN_CHUNK)
     width = min(inner, SCAN_CHUNK)
     computing = computing_dtype(kind.element)

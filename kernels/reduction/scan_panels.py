@@ -155,7 +155,6 @@ def in_scan_order(
 
 
 def _stack_slots(builder: ir.IRBuilder, kind: Combination) -> list[ir.Value]:
-    """Stack slots for a value of each fiber."""
     vector = ir.VectorType(component(kind.element), SCAN_LANES)
     return [cgutils.alloca_once(builder, vector) for _ in range(component_count(kind.element))]
 

@@ -69,7 +69,6 @@ def component(element: str) -> ir.Type:
 
 
 def stored_component(element: str) -> ir.Type:
-    """The LLVM type in which a component is stored."""
     stored = stored_element(element)
     return ir.IntType(16) if stored in WIDENED else component(stored)
 
@@ -262,7 +261,6 @@ def store_lanes(
 
 
 def _of_components(builder: ir.IRBuilder, element: str, mask: ir.Value) -> ir.Value:
-    """A mask of elements as a mask of their components."""
     components = component_count(element)
     lanes = [lane // components for lane in range(components * mask.type.count)]
     return mask if components == 1 else selected(builder, mask, lanes)

@@ -104,7 +104,6 @@ def prepare(
 
 
 def _moved_last(shape: Sequence[int], dimension: int) -> tuple[int, ...]:
-    """The shape with that dimension last."""
     rest = list(shape)
     size = rest.pop(dimension)
     return (*rest, size)

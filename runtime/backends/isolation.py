@@ -115,7 +115,6 @@ class IsolatedBackend(Backend):
 
 
 def send(stream: IO[bytes], message: object) -> None:
-    """Write a message."""
     data = pickle.dumps(message)
     stream.write(LENGTH.pack(len(data)) + data)
     stream.flush()

@@ -17,7 +17,6 @@ from ..options import LINEAR_ALGEBRA, OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
 
 
 def add_program(command: argparse.ArgumentParser) -> None:
-    """The program and its inputs."""
     command.add_argument("file", help="text, MLIR bytecode or a portable artifact")
     command.add_argument(
         "--entry", default="main", metavar="NAME", help="the function to run (default: main)"
@@ -84,7 +83,6 @@ def _checks(names: str | None) -> bool | list[str]:
 
 
 def inputs_of(executable: Executable, options: argparse.Namespace) -> list[Any]:
-    """The inputs that the options name."""
     types = executable.input_types
     if getattr(options, "args", None) is not None:
         from ..interpreter import inputs_from_text

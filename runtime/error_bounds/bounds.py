@@ -340,7 +340,6 @@ class _Estimate:
         ]
 
     def bounds(self) -> list[ResultBound]:
-        """A bound for each result."""
         results = []
         for index, value in enumerate(self.values):
             others = [_farthest(plain[index], [run[index] for run in runs]) for plain, runs in self._others]

@@ -71,12 +71,10 @@ def add(a: Array, b: Array) -> Array:
 
 
 def negate(a: Array) -> Array:
-    """-a."""
     return -a
 
 
 def subtract(a: Array, b: Array) -> Array:
-    """a - b."""
     return add(a, -b)
 
 
@@ -115,7 +113,6 @@ def is_equal(a: Array, b: Array) -> Array:
 
 
 def is_nan(a: Array) -> Array:
-    """Whether a is NaN."""
     return np.asarray(np.isnan(a.real))
 
 

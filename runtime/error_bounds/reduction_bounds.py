@@ -222,7 +222,6 @@ def _rounds_in_narrower_types(operation: Operation) -> bool:
 
 
 def _roundoffs(values: Sequence[Value]) -> list[float]:
-    """The unit roundoffs of the values that are floats."""
     types: list[Any] = [value.type for value in values if category(value) & FLOAT]
     return [unit_roundoff(type.dtype) for type in types]
 

@@ -65,11 +65,9 @@ class Comparison(Distinct):
     elements: Array | None = None
 
     def element(self, position: int) -> int:
-        """The number of the element at a position."""
         return position if self.elements is None else int(self.elements[position])
 
     def values_at(self, position: int) -> tuple[Any, Any]:
-        """The two values at a position."""
         return self.values[0][position], self.values[1][position]
 
     def over_all_elements(self, plain: Array) -> Comparison:

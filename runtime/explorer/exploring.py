@@ -393,7 +393,6 @@ class _ResultDifferences:
             self._range.add(comparison)
 
     def report(self, operations: tuple[int, ...]) -> ResultReport:
-        """The report on this result."""
         return ResultReport(
             self.name,
             self.type,

@@ -70,7 +70,6 @@ class GroupedExtremes(Distinct):
     distance: int
 
     def element(self, position: int) -> int:
-        """The number of the element at a position."""
         return int(self.plain_result.groups.contested[position])
 
     def values_at(self, position: int) -> tuple[Any, Any]:
@@ -135,7 +134,6 @@ class GroupedScatter:
         return cls(view, threads) if min(sizes) > 0 and max(sizes) <= update_groups.MAX_COUNT else None
 
     def supports(self, scatter_schedule: ScatterOrder) -> bool:
-        """Whether it knows that schedule."""
         name = scatter_schedule[0] if isinstance(scatter_schedule, tuple) else scatter_schedule
         return name in grouped_updates.SCHEDULES
 

@@ -52,7 +52,6 @@ class Run:
     grouped_results: dict[int, GroupedResult] = field(default_factory=dict)
 
     def schedule_of(self, step: ExploredStep) -> Schedule:
-        """The schedule that a step follows."""
         return self.schedule if self.only is None or step.number in self.only else step.base
 
 
@@ -180,7 +179,6 @@ class ExploredExecutable(Executable):
         )
 
     def run(self, run: Run, inputs: tuple[Any, ...]) -> list[Any]:
-        """The results of one run."""
         with running(run):
             return self(*inputs)
 

@@ -252,7 +252,6 @@ class DenseParser(LocationParser):
             return np.asarray(rounding(values.dtype, elements)(values))
 
     def from_bits(self, bits: int, elements: ElementType, position: int) -> float:
-        """The float of the given type with these bits."""
         return float(self._bits_array(bits, elements, position))
 
     def _bits_array(self, bits: int, elements: ElementType, position: int) -> Array:

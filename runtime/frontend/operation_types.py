@@ -66,7 +66,6 @@ def tuple_type(parser: StatementParser, state: OperationState) -> None:
 
 
 def pairwise_types(parser: StatementParser, state: OperationState) -> None:
-    """A type for each operand and its result."""
     position = parser.position
     types = parser.types()
     parser.check_operand_types(state.operands, types, position)

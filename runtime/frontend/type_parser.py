@@ -215,7 +215,6 @@ class TypeParser(Cursor):
         return parsed
 
     def attribute(self) -> Attribute:
-        """Consume an attribute."""
         raise NotImplementedError
 
     def _parse_bounds(self, rank: int) -> tuple[int, ...]:

@@ -143,7 +143,6 @@ def call(g: Generator) -> None:
 
 
 def optimization_barrier(g: Generator) -> None:
-    """A barrier."""
     values = [g.value() for _ in range(g.random.randrange(1, 3))]
     g.add("stablehlo.optimization_barrier", values, [value.type for value in values])
 

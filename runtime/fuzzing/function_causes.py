@@ -48,7 +48,6 @@ def operation_of(first: Difference) -> Operation:
 
 
 def operand_arrays(first: Difference) -> list[Array]:
-    """The arrays that the operation takes."""
     program = returning(first.module, operation_of(first).operands)
     return [np.asarray(one) for one in execute(program, first.inputs, options=_PLAIN)]
 

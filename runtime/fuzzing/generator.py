@@ -108,7 +108,6 @@ class Program:
 
 
 def is_constant(value: Value) -> bool:
-    """Whether a value is a constant of the program."""
     return isinstance(value.owner, Operation) and value.owner.name == "stablehlo.constant"
 
 
@@ -187,7 +186,6 @@ class Generator:
         return self.random.choice(fitting)
 
     def type(self, categories: int = PLAIN, rank: int | None = None) -> TensorType:
-        """A tensor type."""
         return TensorType(self.shape(rank), self.element_type(categories))
 
     def array(self, type: TensorType) -> Array:

@@ -92,7 +92,6 @@ def _indices(g: Generator, shape: Sequence[int]) -> Value:
 
 
 def gather(g: Generator) -> None:
-    """A gather."""
     operand = g.value()
     d = dimensions(g, operand.type.shape)
     g.add(

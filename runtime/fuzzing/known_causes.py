@@ -34,7 +34,6 @@ MAX_PERMUTED_RANK: Final = 5
 
 
 def known_cause(first: Difference) -> KnownCause | None:
-    """The first known cause that a difference has."""
     return next((cause for cause in KNOWN_CAUSES if cause.matches(first)), None)
 
 

@@ -155,7 +155,6 @@ def slice_(g: Generator) -> None:
 
 
 def transpose(g: Generator) -> None:
-    """A transposition."""
     operand = g.value()
     permutation = tuple(g.random.sample(range(operand.type.rank), operand.type.rank))
     shape = [operand.type.shape[dimension] for dimension in permutation]
@@ -163,7 +162,6 @@ def transpose(g: Generator) -> None:
 
 
 def get_dimension_size(g: Generator) -> None:
-    """The size of a dimension."""
     operand = g.value()
     if not operand.type.rank:
         raise Unsuitable("rank 0")

@@ -20,5 +20,4 @@ else:
 
 
 def tensor_values(values: Iterable[Value]) -> list[TensorValue]:
-    """The same values."""
     return cast("list[TensorValue]", list(values))

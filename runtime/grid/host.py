@@ -40,11 +40,9 @@ class HostQueues:
     timeout: float = 60.0
 
     def infeed_of(self, process: int) -> Queue | None:
-        """The queue that the infeed of a process reads."""
         return _of_process(self.infeed, process)
 
     def outfeed_of(self, process: int) -> Queue | None:
-        """The queue to which the outfeed of a process writes."""
         return _of_process(self.outfeed, process)
 
 

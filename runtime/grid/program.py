@@ -123,7 +123,6 @@ class _Action:
         raise NotImplementedError
 
     def operands(self, frame: list[Any]) -> Values:
-        """The operands' values."""
         return tuple([frame[slot] for slot in self.step.operands])
 
     def captures(self, frame: list[Any]) -> Values:
@@ -171,8 +170,6 @@ class _Branch(_Action):
 
 
 class _Communication(_Action):
-    """An operation that communicates."""
-
     view: Any
 
     def __init__(self, step: Step) -> None:
@@ -194,13 +191,10 @@ class _Communication(_Action):
         return with_actual_shapes(self.view, operands)
 
     def failed(self, reason: str) -> ExecutionError:
-        """The error of a run."""
         return ExecutionError(reason, operation=self.view.name, location=self.step.location)
 
 
 class _Meeting(_Communication):
-    """A collective."""
-
     def __init__(self, step: Step) -> None:
         super().__init__(step)
         for plan in _plans(step):
@@ -226,7 +220,6 @@ class _Meeting(_Communication):
         return list(pending.values)
 
     def group_of(self, process: ProcessId, grid: Grid) -> ProcessGroup | None:
-        """The group of a process."""
         if self._groups is None or self._groups[0] != grid:
             self._groups = grid, {member: group for group in self.view.groups(grid) for member in group}
         return self._groups[1].get(process)
@@ -423,8 +416,6 @@ class _RunParallel(_Communication):
 
 
 class _Manual(_Communication):
-    """A manual computation."""
-
     def __init__(self, step: Step) -> None:
         super().__init__(step)
         plan = _plan(step, "body")

@@ -160,7 +160,6 @@ class Scheduler:
         return [process.results or [] for process in processes]
 
     def _run(self, processes: Sequence[_Process]) -> None:
-        """Run processes to their ends."""
         while True:
             while self.ready:
                 self.ready.popleft().go_on()

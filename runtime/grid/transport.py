@@ -122,7 +122,6 @@ def description_of(view: Joint, operands: Values) -> dict[str, Any]:
 
 
 def named_processes(processes: Sequence[ProcessId]) -> str:
-    """Processes in words."""
     shown = ", ".join(map(str, processes[:MAX_NAMED_PROCESSES]))
     more = f" and {len(processes) - MAX_NAMED_PROCESSES} more" if len(processes) > MAX_NAMED_PROCESSES else ""
     return f"process{'es' if len(processes) != 1 else ''} {shown}{more}"

@@ -25,7 +25,6 @@ class AffineExpr(NamedTuple):
         return AffineExpr(offset + self.offset * factor, tuple([stride * factor for stride in self.strides]))
 
     def plus(self, other: AffineExpr) -> AffineExpr:
-        """The sum."""
         strides = tuple([a + b for a, b in zip(self.strides, other.strides, strict=True)])
         return AffineExpr(self.offset + other.offset, strides)
 

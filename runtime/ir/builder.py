@@ -29,7 +29,6 @@ class Builder:
         regions: Iterable[Region] = (),
         location: Location = UNKNOWN,
     ) -> Operation:
-        """Append an operation and return it."""
         operation = Operation(name, operands, result_types, attributes, regions, location)
         self.block.operations.append(operation)
         return operation

@@ -121,5 +121,4 @@ def source_line(location: object) -> str | None:
 
 
 def names_line(location: object) -> bool:
-    """Whether a location names a source line."""
     return isinstance(location, SourceLocation) or source_line(location) is not None

@@ -85,7 +85,6 @@ class Operation:
 
     @property
     def result(self) -> Value:
-        """The only result."""
         (result,) = self.results
         return result
 
@@ -113,7 +112,6 @@ class Block:
 
     @property
     def terminator(self) -> Operation:
-        """The last operation."""
         return self.operations[-1]
 
 
@@ -133,7 +131,6 @@ class Region:
 
     @property
     def block(self) -> Block:
-        """The only block."""
         (block,) = self.blocks
         return block
 
@@ -225,7 +222,6 @@ class Function:
 
 
 def tensor_type(value: Value) -> TensorType:
-    """The type of a value that is a tensor."""
     assert isinstance(value.type, TensorType)
     return value.type
 

@@ -92,7 +92,6 @@ class Printer:
         self._types: dict[Type, str] = {}
 
     def module(self, module: PrintedModule) -> None:
-        """Print a module."""
         name = f" {symbol_text(module.name)}" if module.name is not None else ""
         attributes = f" attributes {self.dictionary(module.attributes)}" if module.attributes else ""
         self._line(f"module{name}{attributes} {{")
@@ -198,7 +197,6 @@ class Printer:
         return f" loc({location_text(location)})" if self._locations else ""
 
     def type(self, type: Type) -> str:
-        """The text of a type."""
         text = self._types.get(type)
         if text is None:
             text = self._types[type] = str(type)

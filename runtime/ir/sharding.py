@@ -246,7 +246,6 @@ class TensorSharding(SdyAttribute):
         return not any(dimension.axes for dimension in self.dimensions)
 
     def axes(self) -> Iterator[AxisRef]:
-        """All axes that it names."""
         for dimension in self.dimensions:
             yield from dimension.axes
         yield from self.replicated

@@ -15,7 +15,6 @@ LAST_LETTER: Final = ord("z") - FIRST_FACTOR
 
 
 def factor_name(factor: int) -> str:
-    """The name of the factor of that number."""
     return chr(FIRST_FACTOR + factor) if factor <= LAST_LETTER else f"z_{factor - LAST_LETTER}"
 
 

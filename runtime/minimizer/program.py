@@ -145,7 +145,6 @@ def _remaining(block: Block, dropped: set[Operation]) -> list[Operation]:
 def _new_arguments(
     block: Block, remaining: set[Operation], used: set[Value], stand_in: StandIn
 ) -> list[Value]:
-    """The values that new arguments replace."""
     if stand_in != "argument":
         return []
     missing = [one for one in block.operations[:-1] if one not in remaining]
@@ -162,14 +161,12 @@ class _Copying:
         self.mapping: dict[Value, Value] = {}
 
     def copy(self, operation: Operation) -> None:
-        """Append a copy of an operation."""
         for value in used_values(operation):
             if value not in self.mapping:
                 self.mapping[value] = self.replacement(value)
         self.builder.copy(operation, self.mapping)
 
     def replacement(self, value: Value) -> Value:
-        """The replacement of a value."""
         if self.stand_in == "zero":
             return constant(self.builder, value.type, 0)
         array = self.values.get(value)

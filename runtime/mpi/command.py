@@ -77,7 +77,6 @@ def parse_grid(text: str | None) -> Grid | None:
 
 
 def grid_file(name: str, grid: Grid, process: ProcessId) -> str:
-    """The name of a process's file."""
     ids = {
         "{process}": grid.flattened_id(process),
         "{replica}": process.replica,

@@ -129,7 +129,6 @@ class MPIExecutable(GridExecutable):
         return self._own
 
     def rank_of(self, process: ProcessId) -> int:
-        """The rank on which a process runs."""
         ranks = self.communicator.Get_size()
         return ((self.grid.flattened_id(process) + 1) * ranks - 1) // self.grid.size
 
@@ -157,7 +156,6 @@ class MPIExecutable(GridExecutable):
             raise
 
     def _connect(self) -> MPITransport:
-        """The transport of one run."""
         if self._messages is None:
             self._messages = Messages(self._duplicate(), self._watch)
         return MPITransport(self.grid, self._messages, self.rank_of)

@@ -179,7 +179,6 @@ class Watch:
         return True
 
     def close(self) -> None:
-        """Close the connections."""
         for connection in self._connections.values():
             connection.close()
 

@@ -145,12 +145,10 @@ class Messages:
 
     @property
     def rank(self) -> int:
-        """The number of this rank."""
         return int(self._communicator.Get_rank())
 
     @property
     def rank_count(self) -> int:
-        """The number of ranks."""
         return int(self._communicator.Get_size())
 
     def open(self, deliver: Deliver, allocate: Allocate) -> Mailbox:

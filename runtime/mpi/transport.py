@@ -93,7 +93,6 @@ class _Exchange:
         return array.reshape(-1)[size * index // count : size * (index + 1) // count]
 
     def ranges_of_results(self, rank: int) -> tuple[Array, ...]:
-        """A rank's ranges of the results."""
         return tuple([self.range_of(rank, result) for result in self.results])
 
 

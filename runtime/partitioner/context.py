@@ -133,7 +133,6 @@ class Context:
         attributes: Mapping[str, Attribute] | None = None,
         regions: Iterable[Region] = (),
     ) -> Operation:
-        """Append an operation."""
         created = self.builder.create(name, operands, types, attributes, regions, self.location)
         self.work.of_devices += elements(created) * self.devices.count
         return created
@@ -147,7 +146,6 @@ class Context:
             self.enter(result, local)
 
     def constant(self, array: Array) -> Value:
-        """A constant."""
         type = TensorType(array.shape, element_type_of(array.dtype))
         attributes = {"value": DenseElementsAttribute(type, array)}
         return self.create("stablehlo.constant", (), [type], attributes).result

@@ -111,7 +111,6 @@ class _Partitioner:
         )
 
     def function(self, name: str) -> Function:
-        """A function for one device."""
         function = self.source.functions[name]
         if function.body is None or self.functions.get(name) is function:
             raise NoRule("a function has no body, or bodies of manual computations call it as well")
@@ -149,7 +148,6 @@ class _Partitioner:
         return self.devices.layout(scope.sharding_of(value), value.type)
 
     def result_layouts(self, function: Function) -> list[Layout]:
-        """The layouts of a function's results."""
         layouts = []
         for type, attributes in zip(function.type.results, function.result_attributes, strict=True):
             sharding = attributes.get("sdy.sharding")

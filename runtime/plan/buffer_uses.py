@@ -56,7 +56,6 @@ class BufferUses(Record):
 
 
 def buffer_uses(step: Step) -> BufferUses:
-    """The buffers that a step uses."""
     reads = (*step.operands, *step.captures)
     if not step.implementation.may_alias:
         may_alias: frozenset[int] = frozenset()

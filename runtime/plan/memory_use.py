@@ -36,7 +36,6 @@ class Memory(Record):
     aliased: int = 0
 
     def figures(self) -> dict[str, int]:
-        """The figure of each kind."""
         return {name: getattr(self, name) for name in type(self)._fields}
 
     def maximum(self, other: Memory) -> Memory:

@@ -58,7 +58,6 @@ def events(
 
 
 def _intervals(spans: Iterable[Span]) -> Iterator[tuple[int, Interval]]:
-    """The thread and the interval of each span."""
     for span in spans:
         yield span.thread, Interval(span.kind, f"{span.kind} {span.name}", span.start, span.seconds, {})
 

@@ -91,7 +91,6 @@ class Profile:
 
     @property
     def seconds(self) -> float:
-        """Seconds of all calls."""
         return sum(self.call_seconds)
 
     @property

@@ -105,7 +105,6 @@ def _paths(described: Sequence[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], 
 
 
 def _region_of(parent: Step, step: Step) -> str:
-    """The region of a step that another step is in."""
     for name, regions in parent.regions.items():
         for region in [regions] if isinstance(regions, Plan) else regions:
             if any(inner is step for inner in region.steps):

@@ -90,8 +90,6 @@ class ProgramFile(pytest.File):
 
 
 class ProgramItem(pytest.Item):
-    """A program on a backend."""
-
     def prepare(self, settings: Settings, backend: str, number: int | None, line: int, text: str) -> None:
         """Say what is run.
 

@@ -31,7 +31,6 @@ _level: str = os.environ.get(VARIABLE, "off")
 
 
 def level() -> str:
-    """The level of verification."""
     return _level
 
 

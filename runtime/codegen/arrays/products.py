@@ -110,7 +110,6 @@ def _orders(view: Any) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def _is_in_order(shape: Sequence[int], dimensions: Sequence[int]) -> bool:
-    """Whether an array has its dimensions in that order."""
     large = [d for d in dimensions if shape[d] > 1]
     return large == sorted(large)
 

@@ -325,7 +325,6 @@ class ElementVariable:
 
 
 def as_value(index: Index) -> ir.Value:
-    """An index as an LLVM value."""
     return I64(index) if isinstance(index, int) else index
 
 
@@ -405,5 +404,4 @@ def instructions(block: Block) -> int:
 
 
 def all_values(operation: Operation) -> Sequence[IrValue]:
-    """The operands and results of an operation."""
     return (*operation.operands, *operation.results)

@@ -60,7 +60,6 @@ def absolute(builder: ir.IRBuilder, z: Value) -> Value:
 
 
 def _divide(lhs: Pair, rhs: Pair) -> Pair:
-    """The quotient."""
     (a, b), (c, d) = lhs, rhs
     inverse = 1.0 / (c * c + d * d)
     return _by_annex_g(((a * c + b * d) * inverse, (b * c - a * d) * inverse), lhs, rhs)

@@ -98,7 +98,6 @@ def _live_results(operations: Sequence[Operation]) -> int:
 
 
 def _work(operations: Sequence[Operation]) -> int:
-    """The work of the operations for one element."""
     return sum([_WORK.get(operation.name, 1) for operation in operations])
 
 

@@ -24,22 +24,18 @@ def zero_like(value: ir.Value) -> ir.Constant:
 
 
 def add(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """The sum."""
     return builder.fadd(lhs, rhs)
 
 
 def subtract(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """The difference."""
     return builder.fsub(lhs, rhs)
 
 
 def multiply(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """The product."""
     return builder.fmul(lhs, rhs)
 
 
 def divide(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """The quotient."""
     return builder.fdiv(lhs, rhs)
 
 
@@ -89,7 +85,6 @@ def negate(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
 
 
 def same(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
-    """The value itself."""
     return operand
 
 
@@ -99,7 +94,6 @@ def no_imaginary_part(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
 
 
 def absolute(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
-    """The absolute value."""
     return magnitude(builder, operand)
 
 
@@ -109,7 +103,6 @@ def square(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
 
 
 def square_root(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
-    """The square root."""
     return call(builder, "llvm.sqrt", operand)
 
 
@@ -151,27 +144,22 @@ def is_finite(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
 
 
 def is_infinite(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
-    """Whether it is infinite."""
     return builder.fcmp_ordered("==", magnitude(builder, operand), floating(operand.type, math.inf))
 
 
 def is_positive_infinity(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
-    """Whether it is infinity."""
     return builder.fcmp_ordered("==", operand, floating(operand.type, math.inf))
 
 
 def is_negative_infinity(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
-    """Whether it is negative infinity."""
     return builder.fcmp_ordered("==", operand, floating(operand.type, -math.inf))
 
 
 def add_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
-    """The sum."""
     return (builder.fadd(lhs[0], rhs[0]), builder.fadd(lhs[1], rhs[1]))
 
 
 def subtract_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
-    """The difference."""
     return (builder.fsub(lhs[0], rhs[0]), builder.fsub(lhs[1], rhs[1]))
 
 
@@ -188,17 +176,14 @@ def negate_complex(builder: ir.IRBuilder, operand: Value) -> Value:
 
 
 def conjugate(builder: ir.IRBuilder, operand: Value) -> Value:
-    """The complex conjugate."""
     return (operand[0], builder.fneg(operand[1]))
 
 
 def real_part(builder: ir.IRBuilder, operand: Value) -> Value:
-    """The real part."""
     return (operand[0],)
 
 
 def imaginary_part(builder: ir.IRBuilder, operand: Value) -> Value:
-    """The imaginary part."""
     return (operand[1],)
 
 

@@ -21,7 +21,6 @@ def add(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rhs: ir.Value) 
 
 
 def subtract(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """The difference."""
     return wrapped(builder, type, builder.sub(lhs, rhs))
 
 
@@ -66,12 +65,10 @@ def less(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rhs: ir.Value)
 
 
 def maximum(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """The greater."""
     return builder.select(less(builder, type, lhs, rhs), rhs, lhs)
 
 
 def minimum(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """The lesser."""
     return builder.select(less(builder, type, lhs, rhs), lhs, rhs)
 
 

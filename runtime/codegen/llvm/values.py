@@ -132,7 +132,6 @@ def bits_of(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 
 
 def float_of(builder: ir.IRBuilder, bits: ir.Value) -> ir.Value:
-    """The float with these bits."""
     return builder.bitcast(bits, F64 if bits.type == I64 else F32)
 
 
@@ -149,7 +148,6 @@ def call(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> ir.Value:
 
 
 def is_nan(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """Whether a float is NaN."""
     return builder.fcmp_unordered("uno", value, value)
 
 

@@ -111,7 +111,6 @@ class Real:
         return self.builder.fcmp_ordered(relation, self.value, self.like(other).value)
 
     def is_nan(self) -> ir.Value:
-        """Whether it is NaN."""
         return self.builder.fcmp_unordered("uno", self.value, self.value)
 
     def within(self, low: float | None, high: float | None) -> Real:
@@ -128,7 +127,6 @@ class Real:
         return self.builder.bitcast(self.value, self.layout.bits)
 
     def from_bits(self, bits: ir.Value) -> Real:
-        """The value with these bits."""
         return Real(self.builder, self.builder.bitcast(bits, self.value.type))
 
 

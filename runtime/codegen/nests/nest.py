@@ -48,8 +48,6 @@ class Iota(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """A constant element."""
-
     element_type: ElementType
     value: np.generic
 
@@ -135,7 +133,6 @@ class Nest(NamedTuple):
         return any(isinstance(node, Gather) for node in self.nodes)
 
     def with_loops(self, sizes: Sequence[int], all_maps: Sequence[AffineExpr]) -> Nest:
-        """The nest with other loops."""
         pairs = zip(self.accesses, all_maps[: len(self.accesses)], strict=True)
         accesses = tuple([access._replace(index_map=index_map) for access, index_map in pairs])
         return self._replace(
@@ -154,7 +151,6 @@ def is_copy(nest: Nest) -> bool:
 
 
 def operand_nodes(node: Node) -> tuple[int, ...]:
-    """The nodes that a node reads."""
     if isinstance(node, Apply):
         return node.operands
     if isinstance(node, Gather):
@@ -347,7 +343,6 @@ def block_shape(nest: Nest) -> BlockShape:
 
 
 def block_count(nest: Nest, blocks: BlockShape) -> int:
-    """The number of blocks."""
     middle, inner = (-(-size // extent) for size, extent in zip(nest.sizes[-2:], blocks, strict=True))
     return math.prod(nest.sizes[:-2]) * middle * inner
 

@@ -85,7 +85,6 @@ def nest_ir(nest: Nest) -> str:
 
 
 def _levels(nest: Nest) -> list[int]:
-    """The level of each node."""
     levels: list[int] = []
     for node in nest.nodes:
         level = _ONCE
@@ -307,7 +306,6 @@ class _Emitter:
         rows.close()
 
     def emit_elements(self, builder: ir.IRBuilder, inner: IndexRange) -> None:
-        """The innermost loop."""
         elements = GuardedLoop(builder, "element", *inner)
         self.prefetch_slices(elements.builder, elements.index)
         self.emit_nodes(_ELEMENT, elements.builder, elements.index)
@@ -438,7 +436,6 @@ class _Emitter:
         middle: IndexRange,
         inner: IndexRange,
     ) -> None:
-        """A transposition by square tiles."""
         nontemporal = self.schedule.nontemporal
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
         lanes = ir.Constant(I64, tile_lanes(itemsize))
@@ -508,7 +505,6 @@ class _Emitter:
         prefetch_tile(builder, itemsize, source, *((along, across) if is_along_middle else (across, along)))
 
     def emit_nodes(self, level: int, builder: ir.IRBuilder, index: ir.Value | None) -> None:
-        """The nodes that are computed at one level."""
         for number, node in enumerate(self.nest.nodes):
             if self.levels[number] != level:
                 continue
@@ -554,7 +550,6 @@ class _Emitter:
         return pointer
 
     def iota_value(self, builder: ir.IRBuilder, node: Iota, level: int, index: ir.Value | None) -> Value:
-        """The element of an iota node."""
         value = self.offsets[node.index_map] if level == _ONCE else self.row_iotas[node.index_map]
         if index is not None:
             stride = self.nest.iota_maps[node.index_map].strides[-1]
@@ -584,7 +579,6 @@ class _Emitter:
     def emit_slice_copy(
         self, builder: ir.IRBuilder, access: Access, source: ir.Value, target: ir.Value
     ) -> None:
-        """Copy a slice to its target."""
         if not self.schedule.nontemporal:
             copy_slice(builder, access.element_type, self.nest.slice_length, source, target)
             return
@@ -621,7 +615,6 @@ class _Emitter:
                 instruction.set_metadata("llvm.access.group", group)
 
     def innermost_operations(self) -> list[Operation]:
-        """The operations in the innermost loop."""
         nodes = zip(self.nest.nodes, self.levels, strict=True)
         return [node.operation for node, level in nodes if level == _ELEMENT and isinstance(node, Apply)]
 

@@ -170,7 +170,6 @@ def emit_element(
     middle: ir.Value,
     inner: ir.Value,
 ) -> None:
-    """Copy one element."""
     element = ir.IntType(8 * itemsize)
     read = builder.add(builder.mul(inner, source.stride), middle)
     written = builder.add(builder.mul(middle, target.stride), inner)

@@ -67,7 +67,6 @@ class ElementEmitter:
 
 
 def _index_to_element(builder: ir.IRBuilder, index: ir.Value, element_type: ElementType) -> Value:
-    """An index as an element of a type."""
     if element_type.category & INTEGER:
         type = value_types(element_type)[0]
         truncated = index if type == I64 else builder.trunc(index, type)

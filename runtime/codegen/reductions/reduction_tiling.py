@@ -105,7 +105,6 @@ class ReductionTilePlan(NamedTuple):
 
     @property
     def total_blocks(self) -> int:
-        """All blocks."""
         return self.outer * self.blocks * self.inner_blocks
 
     def interleaved_rows(self, block: Block) -> int:
@@ -128,7 +127,6 @@ class ReductionTilePlan(NamedTuple):
 
 
 def reductions_of(block: Block) -> list[Operation]:
-    """The reductions of a block."""
     return [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
 
 

@@ -256,7 +256,6 @@ class _Rows(ElementEmitter):
         )
 
     def _row_address(self, pointer: ir.Value, value: IrValue) -> ir.Value:
-        """The address of the current row of a value."""
         offset: ir.Value = I64(0)
         for index, stride in zip(self.indices, self.plan.strides(value), strict=False):
             if stride:

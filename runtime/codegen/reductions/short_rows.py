@@ -78,7 +78,6 @@ def _varies(plan: RowTilePlan, value: IrValue) -> bool:
 
 
 def _is_contiguous(plan: RowTilePlan, value: IrValue) -> bool:
-    """Whether a value's rows are contiguous."""
     rank = plan.row_rank
     row_step = collapsed_stride(plan.shape[:rank], plan.strides(value)[:rank])
     return row_step == plan.columns and plan.column_stride(value) == 1
@@ -162,7 +161,6 @@ class ShortRows(ElementEmitter):
             builder.store(byte(0), builder.gep(begin, [address], inbounds=True))
 
     def _row_address(self, pointer: ir.Value, value: IrValue, row: ir.Value) -> ir.Value:
-        """The address of a row of a value."""
         builder, offset = self.builder, I64(0)
         indices = row_indices(builder, builder.add(self.first, row), self.plan)
         for index, step in zip(indices, self.plan.strides(value), strict=False):
@@ -304,7 +302,6 @@ class ShortRows(ElementEmitter):
         self.scratch_buffers.update(scratch_buffers)
 
     def _store_results(self) -> None:
-        """Write the results."""
         self._compute_row_values(
             [value for value, _ in self.results if not self.plan.varies_along_columns(value)]
         )

@@ -79,7 +79,6 @@ class _Row:
         self.is_bf16 = is_bf16
 
     def vector(self, first: ir.Value) -> ir.Value:
-        """The vector of values from an index on."""
         if self.is_bf16:
             words = ir.VectorType(I32, self.type.count)
             halves = self._loaded(first, ir.VectorType(I16, self.type.count))

@@ -91,7 +91,6 @@ class ScanFunctions:
         return OperandArrays(self.builder, self.types, pointers)
 
     def fiber(self) -> ir.Function:
-        """The scan of one fiber."""
         self.begin("fiber")
         layout, builder = self.layout, self.builder
         number = self.function.integers[0]

@@ -262,5 +262,4 @@ class OperandArrays:
             self.builder.store(self.builder.load(source_address, typ=stored_type(type)), address)
 
     def from_index(self, index: ir.Value) -> OperandArrays:
-        """The arrays from an index on."""
         return OperandArrays(self.builder, self.types, self.at(index))

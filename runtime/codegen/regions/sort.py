@@ -46,7 +46,6 @@ class SortPlan(NamedTuple):
 
     @property
     def chunks(self) -> int:
-        """Chunks of a row."""
         return -(-self.length // self.chunk)
 
     @property

@@ -50,7 +50,6 @@ def window_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: i
 
 
 def window_rows(view: Any) -> int:
-    """The number of rows of windows."""
     return math.prod(view.num_windows()[:-1])
 
 

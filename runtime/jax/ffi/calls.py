@@ -115,7 +115,6 @@ def _orders(layouts: Sequence[Sequence[int]] | None, count: int) -> list[tuple[i
 
 
 def _error(view: CustomCallView, failure: HandlerFailure) -> HandlerError:
-    """The error of a handler as one of the operation."""
     code, message = failure.args
     error = HandlerError(
         f"@{view.call_target_name} failed: {message}",

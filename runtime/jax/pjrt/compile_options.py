@@ -165,7 +165,6 @@ def _judge(name: str, value: str | bool | int | float) -> None:
 
 
 def device_assignment(options: CompileOptions) -> bytes:
-    """The DeviceAssignmentProto of a program."""
     fields: list[tuple[int, int | bytes]] = [(1, options.replicas), (2, options.partitions)]
     for partition in range(options.partitions):
         ids = options.device_ids[partition :: options.partitions]

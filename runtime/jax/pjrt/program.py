@@ -149,7 +149,6 @@ class LoadedProgram:
         return _SERIALIZED + header.encode() + b"\n" + self._options.serialized + self._code
 
     def compile_options(self) -> bytes:
-        """The CompileOptionsProto that it was compiled with."""
         return self._options.serialized
 
     def device_assignment(self) -> bytes:

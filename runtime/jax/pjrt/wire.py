@@ -70,7 +70,6 @@ def message(fields: Fields, number: int) -> Fields:
 
 
 def messages(fields: Fields, number: int) -> list[Fields]:
-    """The messages of a repeated field."""
     return [decode(text(value, number)) for value in fields.get(number, [])]
 
 

@@ -93,7 +93,6 @@ class Scan(Op, name="chlo.scan", assembly="custom(scan)"):
         return _types_are("carries", self.carries, self.inits)
 
     def _slice(self, type: TensorType) -> TensorType:
-        """The type of a slice."""
         return type.with_shape((*type.shape[: self.dimension], *type.shape[self.dimension + 1 :]))
 
     def infer(self) -> list[Type]:

@@ -46,7 +46,6 @@ class RunParallel(Communicating, name="interpreter.run_parallel"):
 
     @property
     def grid(self) -> Grid:
-        """The grid that it runs."""
         return Grid(len(self.programs), len(self.programs[0]))
 
     @property

@@ -58,11 +58,9 @@ class Grid:
                 yield ProcessId(replica, partition)
 
     def process(self, flattened_id: int) -> ProcessId:
-        """The process of a flattened id."""
         return ProcessId(*divmod(flattened_id, self.partitions))
 
     def flattened_id(self, process: ProcessId) -> int:
-        """The flattened id of a process."""
         return process.replica * self.partitions + process.partition
 
     def __str__(self) -> str:

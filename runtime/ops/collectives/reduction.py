@@ -172,7 +172,6 @@ class Reducing(Collective):
         return Body(self.computation)
 
     def reduction(self, type: TensorType, computation: Evaluate) -> ProcessReduction:
-        """The reduction of an operand of a type."""
         return ProcessReduction(self.body, computation, type, self.ordering.accumulate)
 
     def reduced(self, values: Sequence[Array], type: TensorType, computation: Evaluate) -> Array:
@@ -300,7 +299,6 @@ class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
         return [self._scattered(self.process_group_size())]
 
     def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
-        """The part of each receiver."""
         split = np.split(operands[0], member.group_size, self.scatter_dimension)
         return tuple(split[receiver] for receiver in receivers)
 

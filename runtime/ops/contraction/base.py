@@ -72,7 +72,6 @@ class Contraction(MixedProduct):
         return tuple([d for d in range(self.rhs.rank) if d not in used])
 
     def result_shape(self) -> tuple[int, ...]:
-        """Shape of the result."""
         batching = zip(self.lhs_batching_dimensions, self.rhs_batching_dimensions, strict=True)
         sizes = [max(self.lhs.shape[i], self.rhs.shape[j]) for i, j in batching]
         sizes += [self.lhs.shape[d] for d in self.lhs_result_dimensions]
@@ -211,7 +210,6 @@ class DotDimensions(Contraction):
 
 
 def is_quantized_tensor(type: TensorType) -> bool:
-    """Whether elements are quantized."""
     return isinstance(type.element_type, QuantizedType)
 
 

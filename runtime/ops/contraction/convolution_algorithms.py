@@ -129,7 +129,6 @@ def is_matmul(view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Seq
 def result_shape(
     view: ConvolutionRules, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int]
 ) -> tuple[int, ...]:
-    """Shape of the result for operands of these shapes."""
     sizes = [lhs[view.input_batch_dimension] // view.batch_group_count]
     sizes += [window.count(lhs[d]) for window, d in zip(windows, view.input_spatial_dimensions, strict=True)]
     sizes += [rhs[view.kernel_output_feature_dimension]]

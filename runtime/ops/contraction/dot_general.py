@@ -145,7 +145,6 @@ class Dot(
 
     @property
     def lhs_contracting_dimensions(self) -> tuple[int, ...]:
-        """The last dimension of lhs."""
         return (self.lhs.rank - 1,)
 
     def verify(self) -> None:
@@ -166,7 +165,6 @@ class _Einsum(Op):
     result: Result[TensorType]
 
     def operand_types(self) -> list[TensorType]:
-        """The types of the operands."""
         raise NotImplementedError
 
     def result_shape(self) -> tuple[int, ...]:

@@ -61,7 +61,6 @@ def is_known(target: str) -> bool:
 
 
 def _call_user(function: Callable[..., Any], view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
-    """Call a registered function."""
     options = {"backend_config": view.configuration} if view.configuration else {}
     return call_user(view, view.call_target_name, function, inputs, options, view.results)
 

@@ -71,7 +71,6 @@ class Elementwise(Op):
 
     @classmethod
     def is_defined(cls, element_type: ElementType) -> bool:
-        """Whether there is a function on elements of this type."""
         if not cls.functions:
             return True
         return any(category & element_type.category for category in cls.functions)

@@ -51,7 +51,6 @@ class BatchNorm(Op):
         return total.astype(array.dtype)
 
     def elements_per_feature(self, array: Array) -> Any:
-        """The number of elements of a feature."""
         return array.dtype.type(math.prod(s for d, s in enumerate(array.shape) if d != self.feature_index))
 
     def stddev(self, variance: Array) -> Array:

@@ -36,7 +36,6 @@ def named_types(view: Op, names: Sequence[str]) -> list[tuple[str, Any]]:
 
 
 def _declared_value(view: Op, name: str) -> Any:
-    """The value of a view under a name."""
     variadic, first, _ = name.partition("[0]")
     return getattr(view, variadic)[0] if first else getattr(view, name)
 

@@ -433,7 +433,6 @@ def lookup(name: str) -> type[Op] | None:
 
 
 def declarations() -> Iterable[type[Op]]:
-    """All declarations."""
     for name in MODULE_OF_OPERATION:
         lookup(name)
     return [_REGISTRY[name] for name in dict.fromkeys([*MODULE_OF_OPERATION, *_REGISTRY])]

@@ -243,7 +243,6 @@ class Constraint:
 
     @property
     def rule(self) -> str:
-        """The rule in words."""
         return " ".join((self._rule or self.check.__doc__ or "").split())
 
 

@@ -155,7 +155,6 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
     C5 = constraints.shape_is("result", "the selected shape", "selected_shape")
 
     def selected_shape(self) -> list[int]:
-        """The shape of the result."""
         shape = self.operand.shape
         return [*shape[: self.dim], *self.index.shape[self.batch_dims :], *shape[self.dim + 1 :]]
 

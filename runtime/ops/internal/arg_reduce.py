@@ -38,13 +38,11 @@ class ArgReduce(Op, name=ARG_REDUCE):
 
     @property
     def positions_type(self) -> TensorType:
-        """The type that the positions of all values have."""
         type: TensorType = self.init_position
         return type.with_shape(self.operand.shape)
 
     @property
     def positions(self) -> Array:
-        """The positions of all values."""
         shape, along = self.operand.shape, self.dimensions[0]
         counted = np.arange(shape[along]).astype(self.positions_type.dtype)
         aligned = counted.reshape([-1 if d == along else 1 for d in range(len(shape))])

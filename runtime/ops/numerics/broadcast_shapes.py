@@ -13,7 +13,6 @@ Shape = tuple[int, ...]
 
 
 def broadcast_shape(left: Array, right: Array) -> Shape:
-    """The shape to which two arrays broadcast."""
     shape = left.shape
     return shape if shape == right.shape else broadcast_shapes(shape, right.shape)
 

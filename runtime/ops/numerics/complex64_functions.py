@@ -29,7 +29,6 @@ def absolute(operand: Array) -> Array:
 
 
 def divide(lhs: Array, rhs: Array) -> Array:
-    """The quotient."""
     a, b, c, d = lhs.real, lhs.imag, rhs.real, rhs.imag
     inverse = 1.0 / (c * c + d * d)
     quotient = complex_of((a * c + b * d) * inverse, (b * c - a * d) * inverse)

@@ -37,7 +37,6 @@ class PreparedCall(Protocol):
 
 @functools.cache
 def has_kernels() -> bool:
-    """Whether this build has the kernels."""
     from ...kernels.linalg import linalg
 
     return linalg.is_available()

@@ -165,7 +165,6 @@ class _ThreadLimits:
             set(min(self.threads, *self.limits))
 
     def leave(self, limit: int) -> None:
-        """End a limit."""
         with self.lock:
             self.limits.remove(limit)
             self.functions[1](min(self.threads, *self.limits) if self.limits else self.threads)

@@ -19,7 +19,6 @@ AnyOp = TypeVar("AnyOp", bound=Op)
 
 
 def has_quantized_types(operation: Operation) -> bool:
-    """Whether an operation has quantized operands or results."""
     return any(value.type.category & QUANTIZED for value in (*operation.operands, *operation.results))
 
 

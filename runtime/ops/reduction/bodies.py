@@ -254,7 +254,6 @@ class _Numbering:
         return self._of_values[value]
 
     def expression(self, value: Value) -> tuple[Any, ...]:
-        """The expression of a value."""
         return self.expressions[self.number(value)]
 
     def _enter_operation(self, operation: Operation) -> None:
@@ -284,7 +283,6 @@ class _Numbering:
 
 
 def _default_compare_type(element_type: AnyElementType) -> str:
-    """The compare_type that an element type implies."""
     if element_type.category in (FLOAT, COMPLEX):
         return "FLOAT"
     return "UNSIGNED" if element_type.category in (UNSIGNED, BOOLEAN) else "SIGNED"

@@ -55,7 +55,6 @@ def scan(values: Arrays, init_values: Arrays, reducer: Reducer) -> Arrays:
 
 
 def combine_broadcast(left: Sequence[Array], right: Sequence[Array], reducer: Reducer) -> Arrays:
-    """Combine arrays that broadcast."""
     pairs = [broadcast_pair(a, b) for a, b in zip(left, right, strict=True)]
     return reducer.combine(tuple([pair[0] for pair in pairs]), tuple([pair[1] for pair in pairs]))
 

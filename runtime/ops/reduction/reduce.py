@@ -120,7 +120,6 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
 
     @functools.cached_property
     def analysis(self) -> Body:
-        """The analysis of the body."""
         return Body(self.body)
 
     @property

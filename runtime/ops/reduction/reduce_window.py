@@ -151,7 +151,6 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
 
     @functools.cached_property
     def analysis(self) -> Body:
-        """The analyzed body."""
         return Body(self.body)
 
     @property

@@ -187,7 +187,6 @@ class SliceRules(Op):
 def sliced_shape(
     start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int]
 ) -> list[int]:
-    """The shape that a slice leaves."""
     ranges = zip(start_indices, limit_indices, strides, strict=False)
     return [-((start - limit) // stride) for start, limit, stride in ranges]
 

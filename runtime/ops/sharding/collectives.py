@@ -325,7 +325,6 @@ class ToUnreduced(Collective):
     """Base of operations after which axes are unreduced."""
 
     def becoming_unreduced(self) -> Sequence[AxisRef]:
-        """The axes that become unreduced."""
         raise NotImplementedError
 
     def sum_violation(self) -> str | None:

@@ -225,7 +225,6 @@ class NestCode(NativeCode):
         return [self.launch(nest, key) for nest, key in zip(*self.nests_and_keys, strict=True)]
 
     def launch(self, nest: Any, key: str) -> Any:
-        """The launch of one nest."""
         from ...codegen.llvm.machine import function_address
         from ...codegen.nests.nest import block_count, block_shape
         from ...codegen.nests.nest_emitter import NAME, integer_args, nest_ir

@@ -129,7 +129,6 @@ def division(items: int, seconds: float) -> Division:
 
 
 def tensor(type: Type) -> TensorType:
-    """A type that is known to be a tensor type."""
     assert isinstance(type, TensorType)
     return type
 

@@ -114,7 +114,6 @@ class _BoxNest:
         return self.node_ids[value, coordinates]
 
     def operands(self, point: _Element) -> list[_Element]:
-        """The elements from which an element is computed."""
         value, coordinates = point
         owner = value.owner
         if value in self.arguments or not isinstance(owner, Operation):
@@ -203,7 +202,6 @@ class _BoxNest:
 
 
 def _only_element(constant: Operation) -> np.generic:
-    """The element of a constant of equal elements."""
     value = constant.attributes["value"]
     assert isinstance(value, DenseElementsAttribute)
     element: np.generic = value.array[(0,) * value.array.ndim]

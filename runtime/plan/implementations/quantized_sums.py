@@ -67,7 +67,6 @@ def quantized_sum(view: Op) -> Kernel | str:
 
 
 def _body_by_definition(view: Reduce) -> Callable[[Array, Array], tuple[Array]]:
-    """The body by its definition."""
     dequantize, quantize = dequantizer(
         view.results[0].with_shape(())
     ), quantizer(view.results[0].with_shape(()))

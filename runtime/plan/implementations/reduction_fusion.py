@@ -45,7 +45,6 @@ class _Shared:
 
     @functools.cached_property
     def key(self) -> str:
-        """The key of the code."""
         from ...codegen.llvm.machine import key_of
 
         assert self.lowered is not None
@@ -105,8 +104,6 @@ class LoopCode(NativeCode):
 
 
 class RowCode(LoopCode):
-    """The code of a fusion of rows."""
-
     label = "one loop over rows"
 
     def lower(self) -> LoweredKernel | None:

@@ -182,7 +182,6 @@ class RowRecorder:
         return trace(view.bind(), tuple(operands))
 
     def _reduction(self, view: Reduce, operand: Traced, init_value: Traced) -> Traced:
-        """The reduction of each row."""
         self.reduces = True
         analysis, dtype = view.analysis, operand.dtype
         reducer = analysis.monoid_reducer(view.ordering.accumulate)
@@ -218,7 +217,6 @@ class RowRecorder:
         return Traced(self, value_number, operand.dtype)
 
     def _write(self, number: int, result: Value) -> None:
-        """Write a result to its array."""
         traced, dtype = self._traced[result], tensor_type(result).dtype
         value = self.values[traced.number]
         if value.source == kinds.SCRATCH and value.varies_by_column == self.tiling.varies_along_columns(

@@ -26,8 +26,6 @@ def window_code(view: ReduceWindow | SelectAndScatter, threads: int | None) -> R
 
 
 class _WindowOperationCode(RegionCode):
-    """An operation with windows."""
-
     view: ReduceWindow | SelectAndScatter
 
     def order_problem(self, accumulate: str) -> str | None:

@@ -42,7 +42,6 @@ class Job:
         self.ended = False
 
     def run(self) -> None:
-        """Run the action."""
         try:
             without_warnings(self.action)
         except Exception as error:

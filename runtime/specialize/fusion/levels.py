@@ -41,7 +41,6 @@ class LevelGrouping:
         raise NotImplementedError
 
     def may_join(self, index: int, operand: Value, producer: int) -> bool:
-        """Whether an operation may be in the group of the producer of one of its operands."""
         raise NotImplementedError
 
     def find_levels(self) -> None:

@@ -85,7 +85,6 @@ class _Lifetimes:
                 self.reshaped[operation.result] = self.reshaped.get(source, source)
 
     def use(self, value: Value, operation: Operation, index: int) -> None:
-        """Note that an operation uses a value."""
         self.users.setdefault(value, set()).add(operation)
         source = self.reshaped.get(value, value)
         self.last_use[source] = max(self.last_use.get(source, 0), index)

@@ -11,7 +11,6 @@ GSPMD_SHARDING: Final = "mhlo.sharding"
 
 
 def uses_gspmd(module: Module) -> bool:
-    """Whether a module has shardings of GSPMD."""
     functions = module.functions.values()
     attributes = (each for function in functions for each in attributes_of_values(function))
     return any(GSPMD_SHARDING in each for each in attributes) or any(

@@ -63,8 +63,6 @@ def to_shardy(module: Module, *, verifies: bool = True) -> Module:
 
 
 class _Converter:
-    """Converts one module."""
-
     def __init__(self, module: Module) -> None:
         self.source = module
         self.parsed: dict[Attribute, tuple[HloSharding, ...]] = {}
@@ -101,7 +99,6 @@ class _Converter:
             ) from None
 
     def module(self) -> Module:
-        """The converted module."""
         items = [self.function(item) if isinstance(item, Function) else item for item in self.source.body]
         meshes = [
             Operation(MESH, attributes={"sym_name": StringAttribute(name), "mesh": mesh})
@@ -179,7 +176,6 @@ class _Converter:
         return VerifyError(f"{GSPMD_SHARDING} {reason}", operation=name, location=owner.location)
 
     def region(self, region: Region, values: _Values) -> Region:
-        """A converted region."""
         converted = Region(is_isolated=region.is_isolated)
         for block in region.blocks:
             new = Block([argument.type for argument in block.arguments])
@@ -235,7 +231,6 @@ class _Converter:
         values[result] = created.result
 
     def one_sharding(self, operation: Operation) -> HloSharding:
-        """The sharding of an operation with one result."""
         shardings = (
             self.parsed[operation.attributes[GSPMD_SHARDING]]
             if GSPMD_SHARDING in operation.attributes
@@ -246,7 +241,6 @@ class _Converter:
         return shardings[0]
 
     def copy(self, operation: Operation, builder: Builder, values: _Values) -> None:
-        """Append a copy."""
         regions = [self.region(region, values) for region in operation.regions]
         copied = operation.clone(tuple([values[operand] for operand in operation.operands]), regions)
         if GSPMD_SHARDING in operation.attributes:

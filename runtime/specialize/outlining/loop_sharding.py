@@ -133,7 +133,6 @@ class _ShardingPlan:
         self.needs: dict[tuple[Operation, int], OperandSharding] = {}
 
     def type(self, type: TensorType, dim: int | None) -> TensorType:
-        """The type of a shard."""
         sizes = [self.size if d == dim else size for d, size in enumerate(type.shape)]
         return type.with_shape(sizes)
 
@@ -292,7 +291,6 @@ class _Emission:
         self.enter(operation, emitted, None)
 
     def emit_shard(self, operation: Operation, dim: int) -> None:
-        """Emit an operation on the shards of its operands."""
         needed_parts = self.plan.needs[operation, dim]
         pairs = zip(operation.operands, needed_parts.dims, strict=True)
         operands = [self.get(value, along) for value, along in pairs]

@@ -24,7 +24,6 @@ def case_known(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | No
 
 
 def _inlined_branch(operation: Operation, branch: Region, rewriter: Rewriter) -> Sequence[Value] | None:
-    """Replace an operation by the operations of a branch."""
     if branch.type.results != tuple([result.type for result in operation.results]):
         return None
     block = branch.block

@@ -15,7 +15,6 @@ _EXPONENT: Final = {"bf16": 8, "f16": 5, "f32": 8, "f64": 11}
 
 
 def convert_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A conversion to the type that the operand has."""
     operand = operation.operands[0]
     return operand if operand.type == operation.result.type else None
 
@@ -34,7 +33,6 @@ def convert_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def _keeps_values(source: ElementType, target: ElementType) -> bool:
-    """Whether each value of a type is a value of another."""
     if source.category == BOOLEAN:
         return bool(target.category & (BOOLEAN | INTEGER)) or target.name in _PRECISION
     if source.category & INTEGER:

@@ -36,13 +36,11 @@ def sliced(value: Value, ranges: Ranges, rewriter: Rewriter) -> Value:
 
 
 def slice_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A slice that takes all."""
     (operand,) = operation.operands
     return operand if operand.type == operation.result.type else None
 
 
 def slice_of_slice(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A slice of a slice is one slice."""
     inner = defined_by(operation.operands[0], operation.name)
     if inner is None:
         return None
@@ -113,7 +111,6 @@ def slice_of_concatenate(operation: Operation, rewriter: Rewriter) -> Value | No
 
 
 def concatenate(values: Sequence[Value], dimension: int, rewriter: Rewriter) -> Value:
-    """The concatenation of values."""
     if len(values) == 1:
         return values[0]
     shape = list(tensor_type(values[0]).shape)

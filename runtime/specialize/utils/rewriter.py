@@ -93,7 +93,6 @@ class Rewriter:
         return results
 
     def insert_all(self, operations: Iterable[Operation]) -> None:
-        """Append operations."""
         for operation in operations:
             self.insert(operation)
 
