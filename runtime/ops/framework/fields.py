@@ -101,28 +101,12 @@ class Operand(Field[Value]):
         return None
 
 
-class Result(Operand[Value]):
-    """A result; has the same parameters as `Operand`."""
+if TYPE_CHECKING:
+    Result = Operand  # the overloads of a subclass would differ by the type of `self` only
+else:
 
-    if TYPE_CHECKING:
-
-        @overload
-        def __init__(self: Result[TensorType], categories: int, *, rank: int | None = None) -> None: ...
-        @overload
-        def __init__(self: Result[Scalar], categories: int, *, scalar: Literal[True]) -> None: ...
-        @overload
-        def __init__(
-            self: Result[list[TensorType]],
-            categories: int,
-            *,
-            variadic: Literal[True],
-            rank: int | None = None,
-        ) -> None: ...
-        @overload
-        def __init__(
-            self: Result[list[Scalar]], categories: int, *, variadic: Literal[True], scalar: Literal[True]
-        ) -> None: ...
-        def __init__(self, categories: int, **settings: Any) -> None: ...
+    class Result(Operand):
+        """A result; has the same parameters as `Operand`."""
 
 
 class Attribute(Field[Value]):
