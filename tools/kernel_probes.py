@@ -121,10 +121,10 @@ def _fft(element: str) -> Iterator[str]:
 def _reduce_window(element: str) -> Iterator[str]:
     for monoid in MONOIDS:
         yield _function(
-            '  %0 = "stablehlo.reduce_window"(%x, %y) <{window_dimensions = array<i64: 2>}>'
+            '  %0 = "stablehlo.reduce_window"(%x, %y) <{window_dimensions = array<i64: 3>}>'
             f" {_monoid(monoid, element)}"
-            f" : (tensor<4x{element}>, tensor<{element}>) -> tensor<3x{element}>",
-            x=f"tensor<4x{element}>",
+            f" : (tensor<300x{element}>, tensor<{element}>) -> tensor<298x{element}>",
+            x=f"tensor<300x{element}>",
             y=f"tensor<{element}>",
         )
 

@@ -178,8 +178,14 @@ REDUCTIONS: dict[str, Cases] = {
     "kernels/reduction/reduce_window.py:CHUNK": lambda n, t, o: [
         op.window(t, o, (3, k + 4), (1, 5), (1, 1)) for k in around(n)
     ],
+    "kernels/reduction/reduce_window.py:_MIN_ROW": lambda n, t, o: [
+        op.window(t, o, (5, k + 2), (3, 3), (1, 1)) for k in around(n)
+    ],
+    "kernels/reduction/reduce_window.py:_MAX_SHORT_POSITIONS": lambda n, t, o: [
+        op.window(t, o, (3, 90), (1, k), (1, 1)) for k in around(n)
+    ],
     "kernels/reduction/reduce_window_loops.py:MAX_CONSTANT_STRIDE": lambda n, t, o: [
-        op.window(t, o, (5, 90), (2, 3), (1, k)) for k in around(n)
+        op.window(t, o, (5, 90), (3, 4), (1, k)) for k in around(n)
     ],
     "kernels/reduction/select_and_scatter_rows.py:MAX_UNROLLED": lambda n, t, o: [
         op.select_and_scatter(t, o, (9, 40), (2, k), (2, 1)) for k in around(n)

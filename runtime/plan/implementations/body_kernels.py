@@ -153,6 +153,8 @@ def _reduce_window(view: ReduceWindow, threads: int | None) -> KernelMatch:
     axes = reduce_window.axes_of(operand.shape, *windows)
     if not reduce_window.supports_tree(axes, operand.dtype, name, tree):
         return f"no kernel for the tree {tree!r}"
+    if tree == "blocked" and not reduce_window.is_faster(axes, operand.dtype, name):
+        return "the kernel is slow on these windows"
     return Kernel(
         _single(
             lambda: reduce_window.prepare(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -155,6 +156,43 @@ def test_reductions_of_many_elements_are_generated(name: str, init: str) -> None
 def test_gathers_of_long_rows_are_generated() -> None:
     assert "[generated:" in nimblehlo.compile(GATHER, options=Options(compile="eager")).explain()
     run_every_way(GATHER, floats(50, 600), ROWS[1])
+
+
+WINDOWS = """
+func.func @main(%a: tensor<9x{columns}x{type}>) -> tensor<{results}x{type}> {{
+  %0 = stablehlo.constant dense<0.0> : tensor<{type}>
+  %1 = "stablehlo.reduce_window"(%a, %0) <{{
+    window_dimensions = array<i64: 2, {window}>, base_dilations = array<i64: 1, {dilation}>
+  }}> ({{
+  ^bb0(%x: tensor<{type}>, %y: tensor<{type}>):
+    %2 = stablehlo.add %x, %y : tensor<{type}>
+    stablehlo.return %2 : tensor<{type}>
+  }}) : (tensor<9x{columns}x{type}>, tensor<{type}>) -> tensor<{results}x{type}>
+  return %1 : tensor<{results}x{type}>
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type", "columns", "window", "dilation", "served_by"),
+    [
+        ("f32", 200, 3, 1, "generated"),
+        ("f32", 258, 3, 1, "kernel"),
+        ("f32", 200, 5, 1, "kernel"),  # ten positions
+        ("f32", 300, 3, 2, "generated"),
+        ("bf16", 200, 3, 1, "kernel"),
+        ("bf16", 300, 3, 2, "reference"),
+    ],
+)
+def test_short_rows_of_small_windows_are_generated(
+    type: str, columns: int, window: int, dilation: int, served_by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(region_functions, "MAX_SMALL_ELEMENTS", -1)
+    results = f"8x{(columns - 1) * dilation + 2 - window}"
+    text = WINDOWS.format(type=type, columns=columns, window=window, dilation=dilation, results=results)
+    assert f"[{served_by}:" in nimblehlo.compile(text, options=Options(compile="eager")).explain()
+    values = RNG.standard_normal((9, columns)).astype(np.float32)
+    run_every_way(text, values.astype(ml_dtypes.bfloat16) if type == "bf16" else values)
 
 
 def test_other_bodies_have_native_loops_of_their_own() -> None:
