@@ -19,8 +19,7 @@ cdef extern from "call_frame.h" nogil:
         size_t size
         int type
         void *data
-        int64_t rank
-        int64_t *dims
+        int64_t rank, *dims
     ctypedef struct FfiText:
         const char *data
         size_t size
@@ -48,13 +47,10 @@ cdef extern from "call_frame.h" nogil:
         int64_t type
         void *value
     ctypedef struct FfiContext:
-        FfiState *kept
-        FfiState prepared
-        FfiState initialized
+        FfiState *kept, prepared, initialized
         int64_t run
     ctypedef struct FfiFrame:
-        FfiBuffers arguments
-        FfiBuffers results
+        FfiBuffers arguments, results
         FfiAttributes attributes
     ctypedef FfiError *(*FfiHandler)(FfiFrame *)
     enum:

@@ -48,15 +48,16 @@ cdef struct Extension:
     int kind
     Extension *next
 
-cdef struct Version:
+cdef struct Header:
     size_t struct_size
     Extension *extensions
-    int major
-    int minor
+
+cdef struct Version:
+    Header header
+    int major, minor
 
 cdef struct Api:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Version version
     void *slots[SLOTS]
 
@@ -71,8 +72,7 @@ cdef struct Error:
     char *message
 
 cdef struct ErrorTable:
-    size_t struct_size
-    size_t instance_size
+    size_t struct_size, instance_size
     Extension *extensions
     void (*destroy)(Error *) noexcept nogil
     void (*message)(const Error *, const char **, size_t *) noexcept nogil
@@ -80,8 +80,7 @@ cdef struct ErrorTable:
     void (*for_each_payload)(const Error *, PayloadVisitor, void *) noexcept nogil
 
 cdef struct ErrorMessageArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     const Error *error
     const char *message
     size_t message_size
@@ -89,72 +88,60 @@ cdef struct ErrorMessageArgs:
 # ---- argument structures that several functions share
 
 cdef struct HandleArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
 
 cdef struct StringArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
     const char *text
     size_t size
 
 cdef struct IntArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
     int value
 
 cdef struct Int64Args:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
     int64_t value
 
 cdef struct SizeArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
     size_t value
 
 cdef struct BoolArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
     char value
 
 cdef struct PointerArgs:
-    size_t struct_size
-    Extension *extensions
-    void *handle
-    void *value
+    Header header
+    void *handle, *value
 
 cdef struct ListArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
     const void *items
     size_t count
 
 cdef struct CountedListArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
     size_t count
     const void *items
 
 cdef struct SizedListsArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
     size_t count
     const void *items
     const size_t *sizes
 
 cdef struct SerializeArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
     const char *data
     size_t size
@@ -162,8 +149,7 @@ cdef struct SerializeArgs:
     void (*delete)(void *) noexcept nogil
 
 cdef struct LookupArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
     int id
     void *value
@@ -171,8 +157,7 @@ cdef struct LookupArgs:
 # ---- plugin, events
 
 cdef struct NamedValue:
-    size_t struct_size
-    Extension *extensions
+    Header header
     const char *name
     size_t name_size
     int kind
@@ -180,23 +165,20 @@ cdef struct NamedValue:
     size_t value_size
 
 cdef struct PluginAttributesArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     const NamedValue *attributes
     size_t count
 
 ctypedef void (*EventCallback)(Error *, void *) noexcept nogil
 
 cdef struct EventOnReadyArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Event *event
     EventCallback callback
     void *user
 
 cdef struct EventSetArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Event *event
     int code
     const char *message
@@ -205,27 +187,21 @@ cdef struct EventSetArgs:
 # ---- client, devices, memories
 
 cdef struct ClientCreateArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     const NamedValue *options
     size_t options_count
-    void *get_callback
-    void *get_user
-    void *put_callback
-    void *put_user
+    void *get_callback, *get_user, *put_callback, *put_user
     Client *client
 
 cdef struct ProgramText:
-    size_t struct_size
-    Extension *extensions
+    Header header
     char *code
     size_t code_size
     const char *format
     size_t format_size
 
 cdef struct ClientCompileArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Client *client
     const ProgramText *program
     const char *options
@@ -233,8 +209,7 @@ cdef struct ClientCompileArgs:
     Executable *executable
 
 cdef struct ClientLoadArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Client *client
     Executable *executable
     const char *options
@@ -242,8 +217,7 @@ cdef struct ClientLoadArgs:
     Executable *loaded
 
 cdef struct CompileArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     const Client *topology
     const ProgramText *program
     const char *options
@@ -252,17 +226,14 @@ cdef struct CompileArgs:
     Executable *executable
 
 cdef struct DeviceAssignmentArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Client *client
-    int replicas
-    int partitions
+    int replicas, partitions
     size_t size
     int *assignment
 
 cdef struct GetAttributesArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
     const NamedValue *attributes
     size_t count
@@ -270,11 +241,9 @@ cdef struct GetAttributesArgs:
     void (*delete)(void *) noexcept nogil
 
 cdef struct MemoryStatsArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Device *device
-    int64_t bytes_in_use
-    int64_t peak_bytes_in_use
+    int64_t bytes_in_use, peak_bytes_in_use
     char has_peak_bytes_in_use
     int64_t allocations
     char has_allocations
@@ -296,8 +265,7 @@ cdef struct MemoryStatsArgs:
     char has_peak_pool_bytes
 
 cdef struct MemoryTable:
-    size_t struct_size
-    Extension *extensions
+    Header header
     size_t instance_size
     void *(*get_user_data)(Memory *, const void *) noexcept nogil
     void (*set_user_data)(Memory *, const void *, void *, void (*)(void *) noexcept nogil) noexcept nogil
@@ -305,8 +273,7 @@ cdef struct MemoryTable:
 # ---- buffers
 
 cdef struct TiledLayout:
-    size_t struct_size
-    Extension *extensions
+    Header header
     const int64_t *minor_to_major
     size_t minor_to_major_size
     const int64_t *tile_dims
@@ -314,8 +281,7 @@ cdef struct TiledLayout:
     size_t tiles
 
 cdef struct StridedLayout:
-    size_t struct_size
-    Extension *extensions
+    Header header
     const int64_t *byte_strides
     size_t count
 
@@ -324,20 +290,17 @@ cdef union AnyLayout:
     StridedLayout strided
 
 cdef struct Layout:
-    size_t struct_size
-    Extension *extensions
+    Header header
     AnyLayout value
     int kind
 
 cdef struct BufferLayoutArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Buffer *buffer
     Layout layout
 
 cdef struct FromHostArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Client *client
     const void *data
     int kind
@@ -353,8 +316,7 @@ cdef struct FromHostArgs:
     Buffer *buffer
 
 cdef struct ViewArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Client *client
     void *data
     const int64_t *dims
@@ -369,8 +331,7 @@ cdef struct ViewArgs:
     Memory *memory
 
 cdef struct ErrorBufferArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Client *client
     int code
     const char *message
@@ -383,8 +344,7 @@ cdef struct ErrorBufferArgs:
     Buffer *buffer
 
 cdef struct UninitializedBufferArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Client *client
     const int64_t *dims
     size_t rank
@@ -395,8 +355,7 @@ cdef struct UninitializedBufferArgs:
     Buffer *buffer
 
 cdef struct ToHostArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Buffer *buffer
     Layout *layout
     void *destination
@@ -404,24 +363,20 @@ cdef struct ToHostArgs:
     Event *event
 
 cdef struct CopyRawArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Buffer *buffer
     void *destination
-    int64_t offset
-    int64_t size
+    int64_t offset, size
     Event *event
 
 cdef struct CopyArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Buffer *buffer
     void *target
     Buffer *copy
 
 cdef struct BitcastArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Buffer *buffer
     int kind
     const int64_t *dims
@@ -432,61 +387,39 @@ cdef struct BitcastArgs:
 # ---- executables
 
 cdef struct LogicalDevice:
-    int replica
-    int partition
+    int replica, partition
 
 cdef struct ExecuteOptions:
-    size_t struct_size
-    Extension *extensions
-    void *send_callbacks
-    void *recv_callbacks
-    size_t send_count
-    size_t recv_count
+    Header header
+    void *send_callbacks, *recv_callbacks
+    size_t send_count, recv_count
     int launch_id
     const int64_t *kept_inputs
     size_t kept_inputs_count
 
 cdef struct ExecuteArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Executable *executable
     ExecuteOptions *options
     Buffer ***arguments
-    size_t devices
-    size_t arguments_count
+    size_t devices, arguments_count
     Buffer ***results
     Event **complete
     Device *device
 
 cdef struct OptimizedProgramArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Executable *executable
     ProgramText *program
 
 cdef struct CompiledMemoryArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Executable *executable
-    int64_t code
-    int64_t arguments
-    int64_t results
-    int64_t aliased
-    int64_t temporaries
-    int64_t host_code
-    int64_t host_arguments
-    int64_t host_results
-    int64_t host_aliased
-    int64_t host_temporaries
-    int64_t peak
-    int64_t total
-    int64_t total_allocated
-    int64_t indefinite
-    int64_t peak_unpadded
+    int64_t code, arguments, results, aliased, temporaries, host_code, host_arguments, host_results
+    int64_t host_aliased, host_temporaries, peak, total, total_allocated, indefinite, peak_unpadded
 
 cdef struct DeserializeArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     Client *client
     const char *data
     size_t size
@@ -497,8 +430,7 @@ cdef struct DeserializeArgs:
 # ---- topologies
 
 cdef struct TopologyCreateArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     const char *name
     size_t name_size
     const NamedValue *options
@@ -506,8 +438,7 @@ cdef struct TopologyCreateArgs:
     Client *topology
 
 cdef struct TopologyDeserializeArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     const char *data
     size_t size
     Client *topology
@@ -519,17 +450,12 @@ cdef struct LayoutsExtension:
     void *functions[7]
 
 cdef struct DefaultLayoutArgs:
-    size_t struct_size
-    Extension *extensions
+    Header header
     void *handle
     int kind
     const int64_t *dims
     size_t rank
     void *layout
-
-cdef struct LayoutsExtension:
-    Extension base
-    void *functions[7]
 
 cdef struct ShardingsExtension:
     Extension base
@@ -538,134 +464,66 @@ cdef struct ShardingsExtension:
 # ---- the order of the functions in the table
 
 cdef enum Slot:
-    SLOT_Error_Destroy
-    SLOT_Error_Message
-    SLOT_Error_GetCode
-    SLOT_Plugin_Initialize
-    SLOT_Plugin_Attributes
-    SLOT_Event_Destroy
-    SLOT_Event_IsReady
-    SLOT_Event_Error
-    SLOT_Event_Await
-    SLOT_Event_OnReady
-    SLOT_Client_Create
-    SLOT_Client_Destroy
-    SLOT_Client_PlatformName
-    SLOT_Client_ProcessIndex
-    SLOT_Client_PlatformVersion
-    SLOT_Client_Devices
-    SLOT_Client_AddressableDevices
-    SLOT_Client_LookupDevice
-    SLOT_Client_LookupAddressableDevice
-    SLOT_Client_AddressableMemories
-    SLOT_Client_Compile
-    SLOT_Client_DefaultDeviceAssignment
-    SLOT_Client_BufferFromHostBuffer
-    SLOT_DeviceDescription_Id
-    SLOT_DeviceDescription_ProcessIndex
-    SLOT_DeviceDescription_Attributes
-    SLOT_DeviceDescription_Kind
-    SLOT_DeviceDescription_DebugString
-    SLOT_DeviceDescription_ToString
-    SLOT_Device_GetDescription
-    SLOT_Device_IsAddressable
-    SLOT_Device_LocalHardwareId
-    SLOT_Device_AddressableMemories
-    SLOT_Device_DefaultMemory
-    SLOT_Device_MemoryStats
-    SLOT_Memory_Id
-    SLOT_Memory_Kind
-    SLOT_Memory_DebugString
-    SLOT_Memory_ToString
+    SLOT_Error_Destroy, SLOT_Error_Message, SLOT_Error_GetCode
+    SLOT_Plugin_Initialize, SLOT_Plugin_Attributes
+    SLOT_Event_Destroy, SLOT_Event_IsReady, SLOT_Event_Error, SLOT_Event_Await, SLOT_Event_OnReady
+    SLOT_Client_Create, SLOT_Client_Destroy, SLOT_Client_PlatformName, SLOT_Client_ProcessIndex
+    SLOT_Client_PlatformVersion, SLOT_Client_Devices, SLOT_Client_AddressableDevices, SLOT_Client_LookupDevice
+    SLOT_Client_LookupAddressableDevice, SLOT_Client_AddressableMemories, SLOT_Client_Compile
+    SLOT_Client_DefaultDeviceAssignment, SLOT_Client_BufferFromHostBuffer
+    SLOT_DeviceDescription_Id, SLOT_DeviceDescription_ProcessIndex, SLOT_DeviceDescription_Attributes
+    SLOT_DeviceDescription_Kind, SLOT_DeviceDescription_DebugString, SLOT_DeviceDescription_ToString
+    SLOT_Device_GetDescription, SLOT_Device_IsAddressable, SLOT_Device_LocalHardwareId
+    SLOT_Device_AddressableMemories, SLOT_Device_DefaultMemory, SLOT_Device_MemoryStats
+    SLOT_Memory_Id, SLOT_Memory_Kind, SLOT_Memory_DebugString, SLOT_Memory_ToString
     SLOT_Memory_AddressableByDevices
-    SLOT_Executable_Destroy
-    SLOT_Executable_Name
-    SLOT_Executable_NumReplicas
-    SLOT_Executable_NumPartitions
-    SLOT_Executable_NumOutputs
-    SLOT_Executable_SizeOfGeneratedCodeInBytes
-    SLOT_Executable_GetCostAnalysis
-    SLOT_Executable_OutputMemoryKinds
-    SLOT_Executable_OptimizedProgram
-    SLOT_Executable_Serialize
-    SLOT_LoadedExecutable_Destroy
-    SLOT_LoadedExecutable_GetExecutable
-    SLOT_LoadedExecutable_AddressableDevices
-    SLOT_LoadedExecutable_Delete
-    SLOT_LoadedExecutable_IsDeleted
+    SLOT_Executable_Destroy, SLOT_Executable_Name, SLOT_Executable_NumReplicas, SLOT_Executable_NumPartitions
+    SLOT_Executable_NumOutputs, SLOT_Executable_SizeOfGeneratedCodeInBytes, SLOT_Executable_GetCostAnalysis
+    SLOT_Executable_OutputMemoryKinds, SLOT_Executable_OptimizedProgram, SLOT_Executable_Serialize
+    SLOT_LoadedExecutable_Destroy, SLOT_LoadedExecutable_GetExecutable
+    SLOT_LoadedExecutable_AddressableDevices, SLOT_LoadedExecutable_Delete, SLOT_LoadedExecutable_IsDeleted
     SLOT_LoadedExecutable_Execute
     SLOT_Executable_DeserializeAndLoad
     SLOT_LoadedExecutable_Fingerprint
-    SLOT_Buffer_Destroy
-    SLOT_Buffer_ElementType
-    SLOT_Buffer_Dimensions
-    SLOT_Buffer_UnpaddedDimensions
-    SLOT_Buffer_DynamicDimensionIndices
-    SLOT_Buffer_GetMemoryLayout
-    SLOT_Buffer_OnDeviceSizeInBytes
-    SLOT_Buffer_Device
-    SLOT_Buffer_Memory
-    SLOT_Buffer_Delete
-    SLOT_Buffer_IsDeleted
-    SLOT_Buffer_CopyToDevice
-    SLOT_Buffer_ToHostBuffer
-    SLOT_Buffer_IsOnCpu
-    SLOT_Buffer_ReadyEvent
-    SLOT_Buffer_UnsafePointer
-    SLOT_Buffer_IncreaseExternalReferenceCount
-    SLOT_Buffer_DecreaseExternalReferenceCount
-    SLOT_Buffer_OpaqueDeviceMemoryDataPointer
-    SLOT_CopyToDeviceStream_Destroy
-    SLOT_CopyToDeviceStream_AddChunk
-    SLOT_CopyToDeviceStream_TotalBytes
-    SLOT_CopyToDeviceStream_GranuleSize
-    SLOT_CopyToDeviceStream_CurrentBytes
-    SLOT_TopologyDescription_Create
-    SLOT_TopologyDescription_Destroy
-    SLOT_TopologyDescription_PlatformName
-    SLOT_TopologyDescription_PlatformVersion
-    SLOT_TopologyDescription_GetDeviceDescriptions
-    SLOT_TopologyDescription_Serialize
-    SLOT_TopologyDescription_Attributes
+    SLOT_Buffer_Destroy, SLOT_Buffer_ElementType, SLOT_Buffer_Dimensions, SLOT_Buffer_UnpaddedDimensions
+    SLOT_Buffer_DynamicDimensionIndices, SLOT_Buffer_GetMemoryLayout, SLOT_Buffer_OnDeviceSizeInBytes
+    SLOT_Buffer_Device, SLOT_Buffer_Memory, SLOT_Buffer_Delete, SLOT_Buffer_IsDeleted
+    SLOT_Buffer_CopyToDevice, SLOT_Buffer_ToHostBuffer, SLOT_Buffer_IsOnCpu, SLOT_Buffer_ReadyEvent
+    SLOT_Buffer_UnsafePointer, SLOT_Buffer_IncreaseExternalReferenceCount
+    SLOT_Buffer_DecreaseExternalReferenceCount, SLOT_Buffer_OpaqueDeviceMemoryDataPointer
+    SLOT_CopyToDeviceStream_Destroy, SLOT_CopyToDeviceStream_AddChunk, SLOT_CopyToDeviceStream_TotalBytes
+    SLOT_CopyToDeviceStream_GranuleSize, SLOT_CopyToDeviceStream_CurrentBytes
+    SLOT_TopologyDescription_Create, SLOT_TopologyDescription_Destroy, SLOT_TopologyDescription_PlatformName
+    SLOT_TopologyDescription_PlatformVersion, SLOT_TopologyDescription_GetDeviceDescriptions
+    SLOT_TopologyDescription_Serialize, SLOT_TopologyDescription_Attributes
     SLOT_Compile
-    SLOT_Executable_OutputElementTypes
-    SLOT_Executable_OutputDimensions
+    SLOT_Executable_OutputElementTypes, SLOT_Executable_OutputDimensions
     SLOT_Buffer_CopyToMemory
     SLOT_Client_CreateViewOfDeviceBuffer
     SLOT_Executable_Fingerprint
     SLOT_Client_TopologyDescription
     SLOT_Executable_GetCompiledMemoryStats
     SLOT_Memory_Kind_Id
-    SLOT_ExecuteContext_Create
-    SLOT_ExecuteContext_Destroy
+    SLOT_ExecuteContext_Create, SLOT_ExecuteContext_Destroy
     SLOT_Buffer_CopyRawToHost
-    SLOT_AsyncHostToDeviceTransferManager_Destroy
-    SLOT_AsyncHostToDeviceTransferManager_TransferData
+    SLOT_AsyncHostToDeviceTransferManager_Destroy, SLOT_AsyncHostToDeviceTransferManager_TransferData
     SLOT_Client_CreateBuffersForAsyncHostToDevice
-    SLOT_AsyncHostToDeviceTransferManager_RetrieveBuffer
-    SLOT_AsyncHostToDeviceTransferManager_Device
-    SLOT_AsyncHostToDeviceTransferManager_BufferCount
-    SLOT_AsyncHostToDeviceTransferManager_BufferSize
-    SLOT_AsyncHostToDeviceTransferManager_SetBufferError
-    SLOT_AsyncHostToDeviceTransferManager_AddMetadata
-    SLOT_Client_DmaMap
-    SLOT_Client_DmaUnmap
-    SLOT_Client_CreateUninitializedBuffer
+    SLOT_AsyncHostToDeviceTransferManager_RetrieveBuffer, SLOT_AsyncHostToDeviceTransferManager_Device
+    SLOT_AsyncHostToDeviceTransferManager_BufferCount, SLOT_AsyncHostToDeviceTransferManager_BufferSize
+    SLOT_AsyncHostToDeviceTransferManager_SetBufferError, SLOT_AsyncHostToDeviceTransferManager_AddMetadata
+    SLOT_Client_DmaMap, SLOT_Client_DmaUnmap, SLOT_Client_CreateUninitializedBuffer
     SLOT_Client_UpdateGlobalProcessInfo
     SLOT_TopologyDescription_Deserialize
-    SLOT_Client_CreateAliasBuffer
-    SLOT_Client_FulfillAliasBuffer
+    SLOT_Client_CreateAliasBuffer, SLOT_Client_FulfillAliasBuffer
     SLOT_LoadedExecutable_GetDeviceAssignment
     SLOT_Client_CreateErrorBuffer
     SLOT_AsyncHostToDeviceTransferManager_TransferLiteral
     SLOT_Buffer_CopyRawToHostFuture
-    SLOT_Device_PoisonExecution
-    SLOT_Device_CreateAsyncTrackingEvent
+    SLOT_Device_PoisonExecution, SLOT_Device_CreateAsyncTrackingEvent
     SLOT_AsyncTrackingEvent_Destroy
     SLOT_Executable_GetCompileOptions
     SLOT_Buffer_DonateWithControlDependency
-    SLOT_Event_Create
-    SLOT_Event_Set
+    SLOT_Event_Create, SLOT_Event_Set
     SLOT_Device_GetAttributes
     SLOT_Client_Load
     SLOT_LoadedExecutable_AddressableDeviceLogicalIds
@@ -674,5 +532,4 @@ cdef enum Slot:
     SLOT_TopologyDescription_Fingerprint
     SLOT_Executable_ParameterMemoryKinds
     SLOT_Device_ClearMemoryStats
-    SLOT_TopologyDescription_MakeCanonicalShapeForMemorySpace
-    SLOT_TopologyDescription_GetMemorySpaceKindIds
+    SLOT_TopologyDescription_MakeCanonicalShapeForMemorySpace, SLOT_TopologyDescription_GetMemorySpaceKindIds

@@ -6,33 +6,17 @@ cdef struct Buffer:
     PyObject *array
     Event *ready
     Memory *memory
-    int kind
-    int rank
-    int external_references
-    int pins
+    int kind, rank, external_references, pins
     bint is_deleted
     Waits *waits
-    int64_t call
-    int64_t *minor_to_major
-    int64_t dims[1]
+    int64_t call, *minor_to_major, dims[1]
 
 
 cdef Buffer *new_buffer(Memory *memory, int kind, int rank) noexcept nogil:
     """A buffer whose array, event and sizes the caller sets."""
-    cdef Buffer *buffer = <Buffer *>malloc(sizeof(Buffer) + 2 * rank * sizeof(int64_t))
-    if buffer == NULL:
-        abort_for_lack_of_memory()
-    buffer.references = 1
-    buffer.array = NULL
-    buffer.ready = &READY
-    buffer.memory = memory
-    buffer.kind = kind
-    buffer.rank = rank
-    buffer.external_references = 0
-    buffer.pins = 0
-    buffer.is_deleted = False
-    buffer.waits = NULL
-    buffer.minor_to_major = NULL
+    cdef Buffer *buffer = <Buffer *>allocate(sizeof(Buffer) + 2 * rank * sizeof(int64_t))
+    buffer.references, buffer.ready = 1, &READY
+    buffer.memory, buffer.kind, buffer.rank = memory, kind, rank
     return buffer
 
 
@@ -153,8 +137,7 @@ cdef object _host_array(
     Raises:
         UnsupportedError: no dtype stands for the element type.
     """
-    cdef cnp.npy_intp sizes[MAX_RANK]
-    cdef cnp.npy_intp steps[MAX_RANK]
+    cdef cnp.npy_intp sizes[MAX_RANK], steps[MAX_RANK]
     cdef object dtype
     cdef size_t axis
     if rank > MAX_RANK:
@@ -369,9 +352,9 @@ cdef Error *buffer_layout(BufferLayoutArgs *args) noexcept nogil:
     if lacks(args, &args.layout.kind):
         return short_structure()
     memset(&args.layout, 0, sizeof(Layout))
-    args.layout.struct_size = sizeof(Layout)
+    args.layout.header.struct_size = sizeof(Layout)
     args.layout.kind = LAYOUT_TILED
-    args.layout.value.tiled.struct_size = sizeof(TiledLayout)
+    args.layout.value.tiled.header.struct_size = sizeof(TiledLayout)
     args.layout.value.tiled.minor_to_major_size = args.buffer.rank
     if args.buffer.minor_to_major != NULL:
         args.layout.value.tiled.minor_to_major = args.buffer.minor_to_major
@@ -476,8 +459,7 @@ cdef Error *buffer_release(HandleArgs *args) noexcept nogil:
 
 cdef struct HostCopy:
     void *destination
-    size_t offset
-    size_t size
+    size_t offset, size
     Buffer *buffer
     Event *done
 

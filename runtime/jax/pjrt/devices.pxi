@@ -19,8 +19,7 @@ cdef struct UserData:
 cdef struct Memory:
     MemoryTable *table
     Device *device
-    int id
-    int kind
+    int id, kind
     UserData *user_data
     char text[TEXT_BYTES]
 
@@ -313,8 +312,8 @@ cdef Error *memory_devices(ListArgs *args) noexcept nogil:
 
 
 cdef void fill_device_slots(Api *api) noexcept:
-    MEMORY_TABLE.struct_size = sizeof(MemoryTable)
-    MEMORY_TABLE.extensions = NULL
+    MEMORY_TABLE.header.struct_size = sizeof(MemoryTable)
+    MEMORY_TABLE.header.extensions = NULL
     MEMORY_TABLE.instance_size = sizeof(MemoryTable *)
     MEMORY_TABLE.get_user_data = _get_user_data
     MEMORY_TABLE.set_user_data = _set_user_data

@@ -66,8 +66,7 @@ cdef Error *event_failure(Event *event) noexcept nogil:
 
 cdef void complete_event(Event *event, int code, const char *message, size_t size) noexcept nogil:
     """Complete an event and run its callbacks. Call it without Python's lock."""
-    cdef Waiter *waiters
-    cdef Waiter *waiter
+    cdef Waiter *waiters, *waiter
     take_lock()
     if event.is_ready:
         release_lock()
@@ -92,8 +91,7 @@ cdef void complete_event(Event *event, int code, const char *message, size_t siz
 
 cdef void call_when_complete(Event *event, EventCallback callback, void *user) noexcept nogil:
     """Run a callback when the event completes, in the order in which callbacks came; at once if it has."""
-    cdef Waiter *waiter
-    cdef Waiter **last
+    cdef Waiter *waiter, **last
     if not is_complete(event):
         waiter = <Waiter *>malloc(sizeof(Waiter))
         if waiter == NULL:

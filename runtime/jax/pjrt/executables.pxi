@@ -12,36 +12,22 @@ cdef struct LayoutList:
 
 cdef struct Executable:
     Py_ssize_t references
-    PyObject *program
-    PyObject *run
+    PyObject *program, *run
     Client *client
     bint is_deleted
-    Py_ssize_t argument_count
-    Py_ssize_t result_count
-    Py_ssize_t device_count
-    Py_ssize_t partitions
+    Py_ssize_t argument_count, result_count, device_count, partitions
     Device **devices
     LogicalDevice *logical_devices
-    int *result_kinds
-    int *result_ranks
+    int *result_kinds, *result_ranks
     size_t *result_rank_sizes
-    int64_t *result_dims
-    int64_t **result_layouts
+    int64_t *result_dims, **result_layouts
     int *result_memories
-    LayoutList argument_layout_texts
-    LayoutList result_layout_texts
-    Texts argument_shardings
-    Texts result_shardings
-    Texts argument_memory_kinds
-    Texts result_memory_kinds
+    LayoutList argument_layout_texts, result_layout_texts
+    Texts argument_shardings, result_shardings, argument_memory_kinds, result_memory_kinds
     NamedValue *costs
     Py_ssize_t cost_count
     char *donated
-    bint donates
-    bint has_static_results
-    bint calls_python
-    bint is_synchronous
-    bint is_slow
+    bint donates, has_static_results, calls_python, is_synchronous, is_slow
     Waits *waits
     int quick_runs
     unsigned int untimed_runs

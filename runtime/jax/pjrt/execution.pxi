@@ -13,9 +13,7 @@ two calls that could go on meanwhile."""
 
 cdef struct Task:
     Executable *executable
-    Py_ssize_t device_count
-    Py_ssize_t pinned
-    Py_ssize_t unready
+    Py_ssize_t device_count, pinned, unready
     Buffer **arguments
     char *kept
     Buffer **results

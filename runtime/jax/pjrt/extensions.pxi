@@ -127,7 +127,7 @@ cdef Error *_fill_cost(Executable *executable) noexcept with gil:
         names = [text.encode() for text in costs]
         values = <NamedValue *>allocate(len(costs) * sizeof(NamedValue))
         for name, cost in zip(names, costs.values()):
-            values[index].struct_size = sizeof(NamedValue)
+            values[index].header.struct_size = sizeof(NamedValue)
             values[index].name = strdup(name)
             values[index].name_size = len(name)
             values[index].kind = VALUE_FLOAT
@@ -181,4 +181,4 @@ cdef void fill_extensions(Api *api) noexcept:
     LAYOUTS.functions[4] = <void *>default_layout  # of a topology
     LAYOUTS.functions[5] = <void *>layouts_of_results
     LAYOUTS.functions[6] = <void *>layouts_of_arguments
-    api.extensions = &SHARDINGS.base
+    api.header.extensions = &SHARDINGS.base

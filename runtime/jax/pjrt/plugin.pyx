@@ -39,7 +39,7 @@ cdef extern from *:
     #define nimblehlo_is_finalizing() _Py_IsFinalizing()
     #endif
     /* Whether an argument structure ends before the field that `last` points to does. */
-    #define nimblehlo_lacks(args, last) ((args)->struct_size < (size_t)((const char *)((last) + 1) - (const char *)(args)))
+    #define nimblehlo_lacks(args, last) ((args)->header.struct_size < (size_t)((const char *)((last) + 1) - (const char *)(args)))
     /* Start Python where there is none, and fill the table by importing this module. False if that fails. */
     static int nimblehlo_import(void) {
         PyObject *module;
@@ -223,7 +223,7 @@ cdef void _fill_plugin_slots(Api *api) except *:
     cdef int index
     for index in range(3):
         STABLEHLO_VERSION[index] = stablehlo_version()[index]
-    ATTRIBUTES[0].struct_size = sizeof(NamedValue)
+    ATTRIBUTES[0].header.struct_size = sizeof(NamedValue)
     ATTRIBUTES[0].name = b"stablehlo_current_version"
     ATTRIBUTES[0].name_size = strlen(ATTRIBUTES[0].name)
     ATTRIBUTES[0].kind = VALUE_INT64_LIST
@@ -236,8 +236,8 @@ cdef void _fill_plugin_slots(Api *api) except *:
 
 cdef void _fill_table() except *:
     cdef int index
-    API.struct_size = sizeof(Api)
-    API.version.struct_size = <size_t>(&API.version.minor + 1) - <size_t>&API.version
+    API.header.struct_size = sizeof(Api)
+    API.version.header.struct_size = <size_t>(&API.version.minor + 1) - <size_t>&API.version
     API.version.major = API_MAJOR
     API.version.minor = API_MINOR
     for index in range(SLOTS):
@@ -260,7 +260,7 @@ _fill_table()
 
 cdef public const void *GetPjrtApi() noexcept nogil:
     """The table, for clients that load this library; NULL if Python cannot import the module, and says why."""
-    if API.struct_size == 0 and not import_plugin():
+    if API.header.struct_size == 0 and not import_plugin():
         return NULL
     return &API
 

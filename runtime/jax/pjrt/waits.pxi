@@ -11,10 +11,7 @@ run takes, for so much is all that a worker could save. Longer runs stay with th
 
 cdef struct Waits:
     Py_ssize_t references
-    int64_t last_call
-    int64_t open_call
-    int64_t returned
-    int64_t run_nanoseconds
+    int64_t last_call, open_call, returned, run_nanoseconds
     int prompt
 """The callers of a program: the number of its last call; that number again while nobody has waited for the call's
 results, else 0; when the call returned, in ns; how long a run takes; how many calls in a row were waited for promptly."""
