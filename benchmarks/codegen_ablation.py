@@ -80,7 +80,7 @@ STRATEGIES: dict[str, tuple[Without, tuple[str, ...]]] = {
     ),
     "interleaved accesses": (_without("interleaved_access", _none, *_NESTS), ("rotary", "colours")),
     "loops side by side": (
-        _without("side_by_side", lambda _: 0, elementwise, nest_emitter, reductions, rows),
+        _without("interleave_count", lambda _: 0, elementwise, nest_emitter, reductions, rows),
         ("sine", "polynomial"),
     ),
     "short rows": (_without("short_row_group", _none, rows), ("softmax_10", "sum_6", "norm_24")),

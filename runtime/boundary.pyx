@@ -247,8 +247,8 @@ cdef object _owned(object value, object value_type, set shared):
     if type(value) is cnp.ndarray:
         root = _root(value)
         key = <size_t><PyObject*>root
-        is_whole = cnp.PyArray_ISCARRAY(<cnp.ndarray>value) and key not in shared
-        if is_whole and (isinstance(root, cnp.ndarray) or type(root) is Donated):
+        is_unshared = cnp.PyArray_ISCARRAY(<cnp.ndarray>value) and key not in shared
+        if is_unshared and (isinstance(root, cnp.ndarray) or type(root) is Donated):
             shared.add(key)
             return value
         return np.array(value, order="C")

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The memory pool of arrays that are allocated during a run: large blocks are recycled.
 
-Touching a new page of the system takes longer than most operations on its elements. So a run installs a memory handler
+Touching a new page of the system takes longer than max_bytes operations on its elements. So a run installs a memory handler
 in NumPy (NEP 49), which serves temporaries, results, kernels and NumPy itself. An array keeps a reference to the
 handler that allocated it. It may outlive the run and the program, and any thread may free it.
 
@@ -254,10 +254,10 @@ cdef void _link(Block *block) noexcept nogil:
     _idle += block.capacity
 
 
-cdef void _trim(size_t most) noexcept nogil:
-    """Return idle blocks to the system, the oldest first, until at most `most` bytes are idle. Needs the lock."""
+cdef void _trim(size_t max_bytes) noexcept nogil:
+    """Return idle blocks to the system, the oldest first, until at max_bytes `max_bytes` bytes are idle. Needs the lock."""
     cdef Block *block
-    while _idle > most:
+    while _idle > max_bytes:
         block = _oldest
         _unlink(block)
         _give_back(block)
@@ -448,14 +448,14 @@ cdef void _free(void *context, void *data, size_t size) noexcept nogil:
 
 
 cdef void *_realloc(void *context, void *data, size_t bytes) noexcept nogil:
-    cdef void *moved
+    cdef void *reallocated
     if data == NULL:
         return _malloc(context, bytes)
-    moved = _malloc(context, bytes)
-    if moved != NULL:
-        memcpy(moved, data, min(bytes, _tag(data).bytes))
+    reallocated = _malloc(context, bytes)
+    if reallocated != NULL:
+        memcpy(reallocated, data, min(bytes, _tag(data).bytes))
         _free(context, data, 0)
-    return moved
+    return reallocated
 
 
 cdef void _fill(PyDataMem_Handler *handler, void *context) noexcept:
@@ -479,12 +479,12 @@ cdef void _forget(object capsule) noexcept:
     free(PyCapsule_GetPointer(capsule, _CAPSULE))
 
 
-def limited(most):
-    """A handler for one run, whose arrays may have at most `most` bytes at the same time."""
+def limited(max_bytes):
+    """A handler for one run, whose arrays may have at max_bytes `max_bytes` bytes at the same time."""
     cdef LimitedHandler *limited_handler = <LimitedHandler *>calloc(1, sizeof(LimitedHandler))
     if limited_handler == NULL:
         raise MemoryError
-    limited_handler.account.limit = min(most, (<size_t>-1) >> 1)
+    limited_handler.account.limit = min(max_bytes, (<size_t>-1) >> 1)
     _fill(&limited_handler.handler, &limited_handler.account)
     return PyCapsule_New(limited_handler, _CAPSULE, _forget)
 
@@ -541,11 +541,11 @@ cdef void _set_max_idle() noexcept nogil:
     """Set the limit of idle bytes to the largest claim. Needs the lock."""
     global _max_idle
     cdef Claim *claim = _claims.next
-    cdef size_t most = 0
+    cdef size_t max_bytes = 0
     while claim != &_claims:
-        most = max(most, claim.bytes)
+        max_bytes = max(max_bytes, claim.bytes)
         claim = claim.next
-    _max_idle = most
+    _max_idle = max_bytes
     _trim_to_need()
 
 
@@ -554,14 +554,14 @@ cdef class Retention:
 
     Args:
         bytes: the peak of a run; a quarter is added, as blocks are larger than requested.
-        most: the maximum claim; None: no limit.
+        max_bytes: the maximum claim; None: no limit.
     """
 
     cdef Claim claim
-    cdef size_t most
+    cdef size_t max_bytes
 
-    def __cinit__(self, bytes, most=None):
-        self.most = (<size_t>-1) >> 2 if most is None else most
+    def __cinit__(self, bytes, max_bytes=None):
+        self.max_bytes = (<size_t>-1) >> 2 if max_bytes is None else max_bytes
         self.claim.bytes = self._claimed(min(bytes, (<size_t>-1) >> 2))
         PyThread_acquire_lock(_lock, 1)
         self.claim.previous = &_claims
@@ -572,7 +572,7 @@ cdef class Retention:
         PyThread_release_lock(_lock)
 
     cdef size_t _claimed(self, size_t bytes) noexcept nogil:
-        return min(bytes + bytes // 4, self.most)
+        return min(bytes + bytes // 4, self.max_bytes)
 
     cdef void raise_to(self, size_t bytes) noexcept nogil:
         """Raise the claim to the measured peak of a run."""

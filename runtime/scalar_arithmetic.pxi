@@ -1,4 +1,4 @@
-# What loops do with their counters, included by the executor, which has `cnp`, `np` and C's integers: NumPy's calls
+# Arithmetic of loop counters, included by the executor, which has `cnp`, `np` and C's integers: NumPy's calls
 # cost more than the work.
 
 cdef extern from "numpy/arrayobject.h":

@@ -96,7 +96,7 @@ cdef Instant present_instant() noexcept:
 cdef class Timeline(Limits):
     """Records when each step of runs begins and ends, under their limits.
 
-    The intervals of the first MAX_INTERVALS steps that end are kept; totals count all of them. One thread at a
+    The intervals of the first MAX_INTERVALS steps that end are stored; totals count all of them. One thread at a
     time may run under a timeline.
 
     Args:
@@ -112,7 +112,7 @@ cdef class Timeline(Limits):
     cdef Instant origin
     cdef long long last_end
     cdef dict numbers
-    cdef list entries, kept
+    cdef list entries, stored
 
     def __cinit__(self, max_steps=None, timeout=None, max_bytes=None):
         self.max_intervals = MAX_INTERVALS
@@ -124,7 +124,7 @@ cdef class Timeline(Limits):
             raise MemoryError
         # Writing a page of new memory takes as long as ten steps, so the pages are written before the run.
         memset(self.intervals, 0, self.capacity * sizeof(Interval))
-        self.numbers, self.entries, self.kept = {}, [], []
+        self.numbers, self.entries, self.stored = {}, [], []
         self.origin = present_instant()
 
     def __dealloc__(self):
@@ -176,15 +176,15 @@ cdef class Timeline(Limits):
         return self.look_at_time(step) if self.deadline else 0
 
     cdef int add_up(self) except -1:
-        """Add the intervals so far to the totals of their steps, and keep as many of them as there is room for."""
-        cdef Py_ssize_t position, number, kept = min(self.recorded, self.max_intervals)
+        """Add the intervals so far to the totals of their steps, and store them up to `max_intervals`."""
+        cdef Py_ssize_t position, number, stored = min(self.recorded, self.max_intervals)
         cdef Interval *interval
         cdef StepTotal *total
-        cdef cnp.ndarray numbers = np.empty(kept, np.int32), times = np.empty((kept, 2))
+        cdef cnp.ndarray numbers = np.empty(stored, np.int32), times = np.empty((stored, 2))
         cdef Instant now = present_instant()
         cdef double seconds, tick = (now.seconds - self.origin.seconds) / max(now.ticks - self.origin.ticks, 1)
-        cdef int32_t *kept_numbers = <int32_t *>cnp.PyArray_DATA(numbers)
-        cdef double *kept_times = <double *>cnp.PyArray_DATA(times)
+        cdef int32_t *stored_numbers = <int32_t *>cnp.PyArray_DATA(numbers)
+        cdef double *stored_times = <double *>cnp.PyArray_DATA(times)
         for position in range(self.recorded):
             interval = &self.intervals[position]
             number = self.number_of(interval)
@@ -195,13 +195,13 @@ cdef class Timeline(Limits):
             total.seconds += seconds
             total.nested_seconds += tick * interval.nested
             total.longest = max(total.longest, seconds)
-            if position < kept:
-                kept_numbers[position] = <int32_t>number
-                kept_times[2 * position] = self.origin.seconds + tick * (interval.start - self.origin.ticks)
-                kept_times[2 * position + 1] = seconds
-        if kept:
-            self.kept.append((numbers, times))
-        self.max_intervals -= kept
+            if position < stored:
+                stored_numbers[position] = <int32_t>number
+                stored_times[2 * position] = self.origin.seconds + tick * (interval.start - self.origin.ticks)
+                stored_times[2 * position + 1] = seconds
+        if stored:
+            self.stored.append((numbers, times))
+        self.max_intervals -= stored
         self.recorded = 0
         return 0
 
@@ -232,7 +232,7 @@ cdef class Timeline(Limits):
         return self
 
     def steps(self):
-        """Of each step that ran: its `Step`, the number here of the step whose region it is in or None, its index
+        """A row for each step that ran: its `Step`, the number here of the step whose region it is in or None, its index
         in its plan, calls, calls of native code that replaced another implementation, seconds, seconds of these in
         steps of its regions, and the seconds of the longest call.
         """
@@ -249,12 +249,12 @@ cdef class Timeline(Limits):
             ))
         return described
 
-    def kept_intervals(self):
-        """The step's number, and the start and duration in seconds, of each interval that was kept; in the order of
+    def stored_intervals(self):
+        """The step's number, and the start and duration in seconds, of each stored interval, in the order of
         their ends.
         """
         self.add_up()
-        if not self.kept:
+        if not self.stored:
             return np.empty(0, np.int32), np.empty((0, 2))
-        numbers, times = zip(*self.kept, strict=True)
+        numbers, times = zip(*self.stored, strict=True)
         return np.concatenate(numbers), np.concatenate(times)

@@ -178,11 +178,11 @@ def prepare(
     problem = _problem(shapes, axes, numbers, np.dtype(dtype), groups, threads)
     problem = problem._replace(is_rhs_constant=is_rhs_constant)
     everything = (slice(None),) * len(numbers.lhs)
-    whole = _Subproblem(problem, everything, everything)
-    subproblems = _undilated(whole)
+    full_problem = _Subproblem(problem, everything, everything)
+    subproblems = _undilated(full_problem)
 
     def make(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> Writer:
-        if subproblems == [whole] or problem.dtype.kind != "f":
+        if subproblems == [full_problem] or problem.dtype.kind != "f":
             return _writer(subproblems, lhs, rhs, result)
         writers: dict[bool, Writer] = {}
 
@@ -190,7 +190,7 @@ def prepare(
             # The zeros of base dilation matter only where rhs has infinities or NaNs.
             is_finite = are_finite(rhs)
             if is_finite not in writers:
-                writers[is_finite] = _writer(subproblems if is_finite else [whole], lhs, rhs, result)
+                writers[is_finite] = _writer(subproblems if is_finite else [full_problem], lhs, rhs, result)
             writers[is_finite](lhs, rhs, result)
 
         return write
@@ -214,10 +214,10 @@ def _problem(
     return _Problem(batch, tuple(axes), features, outputs, numbers, groups, dtype, threads)
 
 
-def _undilated(whole: _Subproblem) -> list[_Subproblem]:
+def _undilated(full_problem: _Subproblem) -> list[_Subproblem]:
     """Split a convolution with base dilation into convolutions without, one for each phase."""
-    subproblems = [whole]
-    for number, axis in enumerate(whole.problem.axes):
+    subproblems = [full_problem]
+    for number, axis in enumerate(full_problem.problem.axes):
         split = []
         for source in subproblems:
             for phase_axis, positions, windows in _phases(axis):
@@ -273,7 +273,7 @@ def _writer(
     for subproblem in subproblems:
         if all(axis.window for axis in subproblem.problem.axes):
             views = (rhs, rhs[subproblem.rhs]), (result, result[subproblem.result])
-            offsets = [view.ctypes.data - whole.ctypes.data for whole, view in views]
+            offsets = [view.ctypes.data - base.ctypes.data for base, view in views]
             writers.append(
                 _products(subproblem.problem, lhs, rhs[subproblem.rhs], result[subproblem.result], offsets)
             )

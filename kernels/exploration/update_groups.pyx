@@ -228,7 +228,7 @@ cdef struct Settling:
     void *result
     bint is_wide, multiplies
     Py_ssize_t size, chunks
-    # Of each chunk: its contested elements, and their number.
+    # The contested elements of each chunk, and the number of elements of each chunk.
     int32_t *contested_elements
     Py_ssize_t counts[8]
     # [chunk, number of updates]: first the number of elements, then the index for the next one.

@@ -36,7 +36,7 @@ def accumulate_destinations(
     is_contiguous = isinstance(index_stride, types.Literal) and index_stride.literal_value == 1
 
     def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
-        _, _, _, address, offset, apart, min_index, window_offset, component_row, base, array, at, count = (
+        _, _, _, address, offset, spacing, min_index, window_offset, component_row, base, array, at, count = (
             arguments
         )
         index = ir.IntType(sample.dtype.bitwidth)
@@ -58,7 +58,7 @@ def accumulate_destinations(
             if is_contiguous:
                 start = _loaded(builder, first, number, lanes)
             else:
-                start = _gathered(builder, first, builder.mul(number, apart), apart, lanes)
+                start = _gathered(builder, first, builder.mul(number, spacing), spacing, lanes)
             start = _widened(builder, start, computed, sample.dtype.signed)
             if computed.width == 64:
                 smallest = splat(builder, I64(-(2**63)), lanes)
@@ -80,8 +80,8 @@ def accumulate_destinations(
             stored, pointer = _vector(builder, destinations_data, number, lanes)
             builder.store(_cut(builder, destination, stored), pointer, align=destination_bytes)
 
-        whole = builder.and_(count, I64(-_LANES))
-        for begin, end, lanes in ((I64(0), whole, _LANES), (whole, count, 1)):
+        vector_end = builder.and_(count, I64(-_LANES))
+        for begin, end, lanes in ((I64(0), vector_end, _LANES), (vector_end, count, 1)):
             with cgutils.for_range_slice(builder, begin, end, I64(lanes), intp=I64, inc=True) as (number, _):
                 accumulate(number, lanes)
         return context.get_dummy_value()

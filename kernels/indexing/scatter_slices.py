@@ -59,10 +59,10 @@ def combine_run(
         _, _, to, offset, origin, update_offset, count = arguments
         target = data_of(context, builder, result, to, kind.element)
         begin = data_of(context, builder, values, origin, kind.element)
-        whole = builder.and_(count, I64(-lanes))
-        with cgutils.for_range_slice(builder, I64(0), whole, I64(lanes), intp=I64, inc=True) as (at, _):
+        vector_end = builder.and_(count, I64(-lanes))
+        with cgutils.for_range_slice(builder, I64(0), vector_end, I64(lanes), intp=I64, inc=True) as (at, _):
             _combine_vector(builder, kind, lanes, at, offset, update_offset, target, begin)
-        with cgutils.if_unlikely(builder, builder.icmp_signed("!=", whole, count)):
+        with cgutils.if_unlikely(builder, builder.icmp_signed("!=", vector_end, count)):
             kinds = [I64, I64, I64, target.type, begin.type]
             name = f"rest_{'_'.join(kind).replace(':', '_').replace('>', '_')}"
             rest = _private_function(builder.module, name, kinds, functools.partial(_combine_rest, kind))

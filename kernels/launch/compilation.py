@@ -81,7 +81,7 @@ def _with_unique_name(function: Callable[..., Any], name: str) -> Callable[..., 
 
 
 _TASK_SIGNATURE = "void(intp, intp)"
-"""Of a task: its number, and the address of the closure that has its arguments."""
+"""The signature of a task: its number, and the address of the closure that has its arguments."""
 
 
 def _compiled_task_address(task: Callable[[int, int], None], name: str) -> int:

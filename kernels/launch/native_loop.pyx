@@ -30,7 +30,7 @@ cdef enum:
 cdef int64_t _MAX_ITERATIONS = <int64_t>1 << 40
 
 
-# What inner loops call with the number of iterations that they have run since the last time.
+# Inner loops call `check` with the number of iterations since the last call.
 cdef struct Monitor:
     int64_t (*check)(Monitor *, int64_t) noexcept nogil
     void *count_iterations

@@ -70,8 +70,14 @@ def is_available():
 
 
 cdef class Decomposition:
-    """What `cholesky` and `triangular_solve` prepare: called with arrays of the shapes and the element type that
-    were given, it returns a tuple of results."""
+    """The prepared function of `cholesky`, `lu` and `triangular_solve`.
+
+    Args:
+        arrays: the operands, with the shapes and the element type for which the function was prepared.
+
+    Returns:
+        A tuple of results.
+    """
 
     cdef Linalg plan
     cdef tuple shapes, dtypes, are_zero

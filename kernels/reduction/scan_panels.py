@@ -69,10 +69,10 @@ class _Fibers(NamedTuple):
         order = ir.Constant(_NUMBERS.type, [I64(SCAN_LANES - 1 - lane) for lane in range(SCAN_LANES)])
         return builder.icmp_signed("<", order if self.reverse else _NUMBERS, left)
 
-    def rows(self, column: ir.Value, is_whole: bool) -> Iterator[tuple[ir.Value, ir.Value]]:
+    def rows(self, column: ir.Value, is_full: bool) -> Iterator[tuple[ir.Value, ir.Value]]:
         """For each fiber the offset of these values, and a mask if some may be missing."""
         for fiber in range(SCAN_LANES):
-            yield self.offset(fiber, column), None if is_whole else self.mask(fiber, column)
+            yield self.offset(fiber, column), None if is_full else self.mask(fiber, column)
 
     def in_cache_lines(self, data: ir.Value, item_bytes: int) -> ir.Value:
         """Whether these values are aligned to cache lines, in all fibers."""
@@ -93,7 +93,7 @@ class _Fibers(NamedTuple):
             prefetch(builder, element, data, move(start, I64(offset)))
 
     def for_squares(self, body: Callable[[ir.Value, bool], None]) -> None:
-        """`body(column, is_whole)` for each square of SCAN_GROUP columns; an incomplete one lacks some
+        """`body(column, is_full)` for each square of SCAN_GROUP columns; an incomplete one lacks some
         values."""
         builder = self.builder
         shortest = builder.select(builder.icmp_signed("<", self.count, self.last), self.count, self.last)
@@ -120,7 +120,7 @@ def _transpose(builder: ir.IRBuilder, rows: Sequence[ir.Value]) -> list[ir.Value
         ]
         return selected(builder, a, picked, b)
 
-    def whole(a: ir.Value, b: ir.Value, odd: int) -> ir.Value:
+    def chunks_of(a: ir.Value, b: ir.Value, odd: int) -> ir.Value:
         """The even or the odd chunks of two vectors."""
         chunks = range(odd * _CHUNK_LANES, 2 * lanes, 2 * _CHUNK_LANES)
         return selected(
@@ -136,9 +136,9 @@ def _transpose(builder: ir.IRBuilder, rows: Sequence[ir.Value]) -> list[ir.Value
     columns: list[ir.Value] = [None] * lanes
     for number, (a, b, c, d) in enumerate(zip(*quads, strict=True)):
         for odd in (0, 1):
-            ab, cd = whole(a, b, odd), whole(c, d, odd)
-            columns[odd * _CHUNK_LANES + number] = whole(ab, cd, 0)
-            columns[(odd + 2) * _CHUNK_LANES + number] = whole(ab, cd, 1)
+            ab, cd = chunks_of(a, b, odd), chunks_of(c, d, odd)
+            columns[odd * _CHUNK_LANES + number] = chunks_of(ab, cd, 0)
+            columns[(odd + 2) * _CHUNK_LANES + number] = chunks_of(ab, cd, 1)
     return columns
 
 
@@ -195,12 +195,12 @@ def scan_panel(
         totals_data = data_of(context, builder, totals, arguments[12], computed)
         ahead = _stack_slots(builder, kind)
 
-        def square(column: ir.Value, is_whole: bool) -> None:
+        def square(column: ir.Value, is_full: bool) -> None:
             rows = [
                 load_lanes(builder, kind.element, data, offset, SCAN_GROUP, mask)
-                for offset, mask in panel.rows(column, is_whole)
+                for offset, mask in panel.rows(column, is_full)
             ]
-            if is_whole:
+            if is_full:
                 panel.prefetch_fiber(kind.element, data, column, arguments[9])
             values = _transpose_values(builder, rows)
             values = values[::-1] if is_reverse else values
@@ -263,7 +263,7 @@ def write_panel(
             is_nontemporal, panel.in_cache_lines(result_data, row_bytes // SCAN_GROUP)
         )
 
-        def square(column: ir.Value, is_whole: bool) -> None:
+        def square(column: ir.Value, is_full: bool) -> None:
             slots = []
             for number in range(SCAN_GROUP):
                 source = builder.add(arguments[4], _column_at(builder, column, number))
@@ -277,7 +277,7 @@ def write_panel(
                     combined = in_scan_order(builder, kind, is_reverse, carry, value)
                     put_value(builder, slot, select_value(builder, is_carried, combined, value))
             values = [get_value(builder, slot) for slot in slots]
-            rows = list(panel.rows(column, is_whole))
+            rows = list(panel.rows(column, is_full))
             transposed = _transpose_values(builder, values[::-1] if is_reverse else values)
             for fiber, ((_, mask), value) in enumerate(zip(rows, transposed, strict=True)):
                 source = builder.select(pads_vary, pads_at.offset(fiber, column), I64(0))
@@ -291,7 +291,7 @@ def write_panel(
                         mask,
                     )  # fmt: skip
 
-            if is_whole and row_bytes % CACHE_LINE_BYTES == 0:
+            if is_full and row_bytes % CACHE_LINE_BYTES == 0:
                 with builder.if_else(is_nontemporal) as (nontemporal_branch, temporal_branch):
                     with nontemporal_branch:
                         write(True)

@@ -274,17 +274,17 @@ def select_in_range(
             from_low = builder.sub(item, splat(builder, low, lanes))
             return [from_low, numbers], builder.icmp_unsigned("<", from_low, splat(builder, width, lanes))
 
-        whole = I64(0)
+        end = I64(0)
         if _COMPRESSES:
-            whole = builder.and_(count, I64(-lanes))
-            with cgutils.for_range_slice(builder, I64(0), whole, I64(lanes), intp=I64, inc=True) as (now, _):
+            end = builder.and_(count, I64(-lanes))
+            with cgutils.for_range_slice(builder, I64(0), end, I64(lanes), intp=I64, inc=True) as (now, _):
                 stored, here = builder.load(count_slot), look(now, lanes)
                 bits = builder.bitcast(here[1], ir.IntType(lanes))
                 passed = builder.zext(builder.ctpop(bits), I64)
                 for values, array in zip(here[0], written, strict=True):
                     _store_compressed(builder, array, stored, values, here[1])
                 builder.store(builder.add(stored, passed), count_slot)
-        with cgutils.for_range_slice(builder, whole, count, I64(1), intp=I64, inc=True) as (now, _):
+        with cgutils.for_range_slice(builder, end, count, I64(1), intp=I64, inc=True) as (now, _):
             stored, here = builder.load(count_slot), look(now, 1)
             for value, array in zip(here[0], written, strict=True):
                 builder.store(value, builder.gep(array, [stored]))

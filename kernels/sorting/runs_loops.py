@@ -131,8 +131,8 @@ class _Merge:
         next_position = builder.add(first, I64(self.lanes))
         builder.store(next_position, position)
         result = cgutils.alloca_once(builder, vector)
-        with builder.if_else(builder.icmp_signed("<=", next_position, end), likely=True) as (whole, partial):
-            with whole:
+        with builder.if_else(builder.icmp_signed("<=", next_position, end), likely=True) as (full, partial):
+            with full:
                 address = builder.bitcast(builder.gep(self.data, [first]), vector.as_pointer())
                 builder.store(builder.load(address, align=vector.element.width // 8), result)
             with partial:

@@ -52,7 +52,7 @@ def prepare(
     dimension: int,
     order: Sequence[Key],
     *,
-    kept: Sequence[int] | None = None,
+    returned: Sequence[int] | None = None,
     positions: Any = None,
     threads: int | None = None,
 ) -> Sorting:
@@ -61,14 +61,15 @@ def prepare(
     Args:
         shape: sizes of every operand.
         dtypes: the element type of each operand.
-        dimension: the one along which elements are sorted.
+        dimension: the sorted dimension.
         order: the operands that are compared, the most significant first, each with its order.
-        kept: the operands whose sorted elements are results; None: all.
-        positions: an integer type: one more result has the positions at which the elements were.
-        threads: most threads to use; None: all.
+        returned: indices of the operands whose sorted elements are results; None: all.
+        positions: the integer type of one more result, the original positions of the sorted elements, or
+            None.
+        threads: maximum number of threads; None: all.
 
     Raises:
-        ValueError: no kernel serves.
+        ValueError: no kernel sorts these types.
 
     Source: specification, section "sort".
     """
@@ -79,7 +80,7 @@ def prepare(
         raise ValueError(f"no kernel sorts {[dtype.name for dtype in types]} by {list(order)}")
     length = shape[dimension]
     rows = prod(shape) // length if length else 0
-    result_operands = range(len(types)) if kept is None else kept
+    result_operands = range(len(types)) if returned is None else returned
     result_types = [types[number] for number in result_operands]
     if positions is not None:
         result_types.append(np.dtype(positions))
@@ -92,7 +93,7 @@ def prepare(
 
     def run(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         rows_last = [np.ascontiguousarray(np.moveaxis(operand, dimension, -1)) for operand in operands]
-        results = [np.empty(_moved_last(shape, dimension), dtype) for dtype in result_types]
+        results = [np.empty(_with_last(shape, dimension), dtype) for dtype in result_types]
         operand_bits = [
             flat(row_items, bits_dtype(dtype)) for row_items, dtype in zip(rows_last, types, strict=True)
         ]
@@ -103,17 +104,17 @@ def prepare(
     return run
 
 
-def _moved_last(shape: Sequence[int], dimension: int) -> tuple[int, ...]:
+def _with_last(shape: Sequence[int], dimension: int) -> tuple[int, ...]:
     rest = list(shape)
     size = rest.pop(dimension)
     return (*rest, size)
 
 
 def _copied(
-    operands: Sequence[np.ndarray], kept: Sequence[int], positions: Any
+    operands: Sequence[np.ndarray], returned: Sequence[int], positions: Any
 ) -> tuple[np.ndarray, ...]:
     """The results of rows of a single element."""
-    results = [np.array(operands[number], order="C") for number in kept]
+    results = [np.array(operands[number], order="C") for number in returned]
     return (*results, *([] if positions is None else [np.zeros(operands[0].shape, positions)]))
 
 
@@ -168,7 +169,7 @@ class _Pass(NamedTuple):
 def _records(
     types: list[np.dtype],
     order: Sequence[Key],
-    kept: list[int],
+    returned: list[int],
     has_positions: bool,
     rows: int,
     length: int,
@@ -181,8 +182,9 @@ def _records(
         for shift in range(0, types[key.operand].itemsize * 8, _KEY_BITS)
     ]
     # A key of at most 32 bits is in the numbers that are sorted: it need not be read again.
-    key_result = kept.index(passes[0].operand) if len(passes) == 1 and passes[0].operand in kept else None
-    gathered_results = [result_number for result_number in range(len(kept)) if result_number != key_result]
+    is_in_result = len(passes) == 1 and passes[0].operand in returned
+    key_result = returned.index(passes[0].operand) if is_in_result else None
+    gathered_results = [number for number in range(len(returned)) if number != key_result]
 
     def sorter(operands: list[RowItems], results: list[RowItems]) -> None:
         from . import sort_loops
@@ -200,10 +202,15 @@ def _records(
             _sort_by(radix_pass, bits, permutation, positions, values, rows, length, threads)
             permutation = positions
         for result_number in gathered_results:
-            item_words = max(1, types[kept[result_number]].itemsize // 8)
+            item_words = max(1, types[returned[result_number]].itemsize // 8)
             tasks, size = division(rows * length, 16)
             arguments = (
-                size, length, item_words, permutation, operands[kept[result_number]], results[result_number]
+                size,
+                length,
+                item_words,
+                permutation,
+                operands[returned[result_number]],
+                results[result_number],
             )
             sort_loops.move(tasks, *arguments, threads=threads)
 

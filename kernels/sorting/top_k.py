@@ -128,7 +128,7 @@ def _filtered(dtype: np.dtype, rows: int, length: int, chunks: int, k: int, thre
 def _sorted(dtype: np.dtype, rows: int, length: int, k: int, threads: int | None) -> TopK:
     """Sort complete rows."""
     order = [sort.Key(0, descending=True)]
-    run = sort.prepare((rows, length), [dtype], 1, order, kept=(), positions=np.int32, threads=threads)
+    run = sort.prepare((rows, length), [dtype], 1, order, returned=(), positions=np.int32, threads=threads)
 
     def select(row_data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         indices = np.ascontiguousarray(run(row_data)[0][:, :k])

@@ -28,7 +28,7 @@ def main(name: str) -> None:
     Args:
         name: of the backend.
     """
-    # What libraries print must not get between the messages.
+    # Output of libraries must not be mixed with the messages.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     warnings.filterwarnings("ignore", message=".*os.fork", category=RuntimeWarning)

@@ -14,7 +14,7 @@ from ..backends import Backend, BackendError, backend
 from ..backends.backend import Runnable
 from ..error_bounds import Departure, accuracy
 from ..error_bounds.bounds import departure_of
-from ..error_bounds.monte_carlo import SIGMAS, Draw, NoisyProgram, converted, moved
+from ..error_bounds.monte_carlo import SIGMAS, Draw, NoisyProgram, converted, perturbed
 from ..error_bounds.rounding_rules import loses_digits
 from ..error_bounds.ulps import distance, is_inexact, root_mean_square, ulp
 from ..errors import NimbleError
@@ -223,7 +223,7 @@ class _Search:
                     judged = self._with_operations_before(program, inputs, operation) or judged
                 return inner or replace(judged, within=within).difference()
             if self._isolates and operation.regions:
-                # What a body rounds otherwise is within the bounds of all that it computes.
+                # A difference within a body is within the bounds of the operation.
                 inner = self._inside(operation, values, within)
                 if inner is not None:
                     return inner
@@ -318,7 +318,7 @@ class _Search:
                 elements = body_arguments(operation, region, values, BODY_ELEMENTS, seed)
                 if not elements:
                     break
-                # What a reduction has combined so far has more digits than its operands.
+                # Partial results of a reduction have more digits than its operands.
                 arguments = [*reduced, *elements[len(reduced) :], *captured]
                 first = self.in_program(module, arguments, within)
                 if first is not None:
@@ -408,10 +408,10 @@ def same_values(a: Array, b: Array) -> bool:
 def _operand_errors(
     operation: Operation, module: Module, inputs: Sequence[Array], ours: Sequence[Array]
 ) -> list[Array]:
-    """What results move by where the operands have digits that the program rounds away.
+    """How far results change if operands keep digits that the program rounds away.
 
-    A compiler that fuses operations may keep such digits of what it returns rounded. Arguments and constants
-    have none, nor has what is copied from them. For integers and booleans: 1 where they change.
+    A compiler that fuses operations may keep such digits of intermediate values. Arguments and constants have
+    none, nor have copies of them. For integers and booleans the change is 1.
     """
     rounds = [any(map(loses_digits, operations_before(one))) for one in operation.operands]
     rounds += [False] * (len(inputs) - len(rounds))
@@ -423,10 +423,10 @@ def _operand_errors(
     distances: list[list[Array]] = [[] for _ in ours]
     for _ in range(_OPERAND_DRAWS):
         changed = [
-            moved(one, ulp(one), random) if flag and is_inexact(one.dtype) else one
+            perturbed(one, ulp(one), random) if flag and is_inexact(one.dtype) else one
             for one, flag in zip(inputs, rounds, strict=False)
         ]
-        for apart, one, result in zip(distances, ours, program.run(Draw(), changed), strict=True):
+        for ulps, one, result in zip(distances, ours, program.run(Draw(), changed), strict=True):
             is_float = is_inexact(one.dtype)
-            apart.append(distance(result, one) if is_float else (result != one).astype(np.float64))
-    return [root_mean_square(apart, SIGMAS) for apart in distances]
+            ulps.append(distance(result, one) if is_float else (result != one).astype(np.float64))
+    return [root_mean_square(ulps, SIGMAS) for ulps in distances]

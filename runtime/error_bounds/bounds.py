@@ -16,7 +16,7 @@ from ..ir import Module, source_line
 from ..options import Options
 from ..types import Array
 from .double_double import distance_from_pair
-from .monte_carlo import SIGMAS, Call, Draw, NoisyProgram, flushed, moved
+from .monte_carlo import SIGMAS, Call, Draw, NoisyProgram, flushed, perturbed
 from .ulps import (
     distance,
     is_flushable,
@@ -254,7 +254,7 @@ class _Estimate:
         """Add random runs."""
         for _ in range(count if self.is_random else 0):
             draw = Draw(self._random, self._is_alone, choice=0 if self._chooses_once else None)
-            results = self._safe_run(draw, self._moved_arguments())
+            results = self._safe_run(draw, self._perturbed_arguments())
             if results is not None:
                 self.drawn.append(results)
 
@@ -265,16 +265,16 @@ class _Estimate:
         for choice in range(1, self._choices):
             plain = self._safe_run(Draw(choice=choice))
             noisy = [Draw(self._random, is_alone=True, choice=choice) for _ in range(DEFAULT_DRAWS)]
-            moved_runs = [self._safe_run(draw, self._moved_arguments()) for draw in noisy]
+            perturbed_runs = [self._safe_run(draw, self._perturbed_arguments()) for draw in noisy]
             if plain is not None:
-                self._others.append((plain, [run for run in moved_runs if run is not None]))
+                self._others.append((plain, [run for run in perturbed_runs if run is not None]))
         return bool(self._others)
 
-    def _moved_arguments(self) -> list[Array]:
+    def _perturbed_arguments(self) -> list[Array]:
         """The inputs, subnormal numbers flushed in half of the draws."""
         zero = [np.zeros(()) for _ in self._program.arguments]
         return [
-            moved(one, none, self._random) if is_flushable(one) else one
+            perturbed(one, none, self._random) if is_flushable(one) else one
             for one, none in zip(self._program.arguments, zero, strict=True)
         ]
 
@@ -422,10 +422,10 @@ def _relative_error(a: Array, b: Array) -> float:
     """The norm of the difference of two arrays by the norm of the first."""
     if not is_inexact(a.dtype) or a.shape != b.shape or not a.size:
         return 0.0
-    apart, size = distance(a, b), np.abs(a.astype(wide_dtype(a.dtype)))
-    finite = np.isfinite(apart) & np.isfinite(size)
+    differences, size = distance(a, b), np.abs(a.astype(wide_dtype(a.dtype)))
+    finite = np.isfinite(differences) & np.isfinite(size)
     norm = float(np.sqrt(np.sum(np.square(size[finite]))))
-    return float(np.sqrt(np.sum(np.square(apart[finite])))) / norm if norm else 0.0
+    return float(np.sqrt(np.sum(np.square(differences[finite])))) / norm if norm else 0.0
 
 
 def _departures(bounds: Sequence[ResultBound], arrays: Sequence[Array]) -> list[Departure]:
@@ -457,10 +457,8 @@ def departure_of(index: int, bound: ResultBound, actual: Array) -> Departure | N
     reason = f"{actual[worst]} instead of {value[worst]} at {list(worst)}"
     if is_inexact(value.dtype):
         with np.errstate(over="ignore"):
-            apart, allowed = (
-                one[worst] / ulp(value)[worst] for one in (distance(actual, value), bound.bound)
-            )
-        reason += f", {apart:.4g} ulp apart where {allowed:.4g} are allowed"
+            ulps, allowed = (one[worst] / ulp(value)[worst] for one in (distance(actual, value), bound.bound))
+        reason += f", {ulps:.4g} ulp apart where {allowed:.4g} are allowed"
     reason += f" ({int(beyond.sum())} of {value.size} elements)"
     return Departure(index, worst, reason, int(beyond.sum()), float(excess[worst]))
 
@@ -470,9 +468,9 @@ def _excess(bound: ResultBound, actual: Array) -> Array:
     if not is_inexact(bound.value.dtype):
         excess = np.where((actual != bound.value) & ~bound.may_vary, np.inf, 0.0)
     else:
-        apart = distance(actual, bound.value)
+        ulps = distance(actual, bound.value)
         with np.errstate(all="ignore"):
-            excess = np.where(apart <= bound.bound, 0.0, apart / bound.bound)
+            excess = np.where(ulps <= bound.bound, 0.0, ulps / bound.bound)
             excess = np.where(np.isnan(excess), np.inf, excess)
     for other in bound.others:
         excess = np.minimum(excess, _excess(other, actual))

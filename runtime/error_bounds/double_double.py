@@ -200,5 +200,5 @@ def _multiple(values: Array, unit: float) -> Array:
 def distance_from_pair(values: Array, exact_values: Array) -> Array:
     """|a - b| of f64 numbers and sums of two; as `ulps.distance` has it where a number is not finite."""
     with np.errstate(all="ignore"):
-        apart = np.abs((values - exact_values.real) - exact_values.imag)
-    return np.where(np.isfinite(apart), apart, distance(values, np.ascontiguousarray(exact_values.real)))
+        errors = np.abs((values - exact_values.real) - exact_values.imag)
+    return np.where(np.isfinite(errors), errors, distance(values, np.ascontiguousarray(exact_values.real)))

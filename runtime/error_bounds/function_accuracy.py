@@ -1,7 +1,7 @@
 """How accurate elementwise functions are in libraries, in XLA, and in the interpreter of StableHLO.
 
 The specification does not say. The figures are the largest errors that LLVM's, C's and XLA's functions, and
-those that StableHLO's pass from CHLO makes of approximations, were found to have.
+those that StableHLO's pass from CHLO makes of approximations, were measured to have.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ operation. Other functions are rounded once, from f32: 1."""
 CHLO_ULPS: Final = {np.dtype(np.float32): 64, np.dtype(np.float64): 16}
 """The same for CHLO's functions."""
 COMPLEX_ULPS: Final = 64
-"""Of the modulus: functions of complex numbers lose digits by cancellation."""
+"""In ulps of the modulus: functions of complex numbers lose digits by cancellation."""
 ABSOLUTE: Final = {
     "chlo._asin_acos_kernel": 1e-150,
     "chlo.digamma": 1e-14,
@@ -37,8 +37,8 @@ ABSOLUTE: Final = {
     "stablehlo.exponential_minus_one": 1e-15,
     "stablehlo.log_plus_one": 1e-15,
 }
-"""What results in f64 near zero may be off: CHLO's cross zero far from the origin; of complex numbers
-exp(z) - 1 and log(z + 1) may be computed as they stand, with squares that underflow."""
+"""Absolute errors of results near zero in f64: CHLO's functions cross zero far from the origin, and exp(z) -
+1 and log(z + 1) of complex numbers may be computed literally, with squares that underflow."""
 RELATIVE: Final = {
     "chlo.cosh": 1.5e-13,
     "chlo.erf_inv": 5e-11,
@@ -49,8 +49,8 @@ RELATIVE: Final = {
     "chlo.zeta": 1e-12,
     "chlo.broadcast_zeta": 1e-12,
 }
-"""What approximations in f64 are off: series, exp(x + log(1 / 2)), exp(-x * x) where x is large, and
-log(1 - x * x) where x is near 1."""
+"""Relative errors of approximations in f64: series, exp(x + log(1 / 2)), exp(-x * x) for large x, and
+log(1 - x * x) for x near 1."""
 COMPLEX_ABSOLUTE: Final = {"chlo.sinh": 1e-15, "stablehlo.atan2": 1e-15, "chlo.broadcast_atan2": 1e-15}
 """Half the difference of two exponentials loses small arguments, and so does the logarithm of a quotient that
 is near 1."""

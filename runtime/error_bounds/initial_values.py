@@ -62,19 +62,21 @@ def _same(a: Array, b: Array) -> bool:
 
 
 def _reduced_values(view: Reduce, inputs: Arrays, reducer: Reducer) -> tuple[Arrays, Array]:
-    """What the inputs alone give, and where there are any."""
+    """The reduction of the inputs without the initial value, and a mask of the results that have inputs."""
     layout = view.layout
     outer, count, inner = layout.sizes
     if not count:
-        return tuple([np.zeros(layout.kept, one.dtype) for one in inputs]), np.zeros(layout.kept, np.bool_)
+        zeros = tuple([np.zeros(layout.result_shape, one.dtype) for one in inputs])
+        return zeros, np.zeros(layout.result_shape, np.bool_)
     ordered = inputs if layout.permutation is None else [x.transpose(layout.permutation) for x in inputs]
     values = tuple([np.ascontiguousarray(one).reshape(outer, count, inner) for one in ordered])
     reduced = reduce_adjacent(values, reducer)
-    return tuple([one.reshape(layout.kept) for one in reduced]), np.ones(layout.kept, np.bool_)
+    results = tuple([one.reshape(layout.result_shape) for one in reduced])
+    return results, np.ones(layout.result_shape, np.bool_)
 
 
 def _window_values(view: ReduceWindow, inputs: Arrays, reducer: Reducer) -> tuple[Arrays, Array]:
-    """What the elements in each window give without padding, and where there are any."""
+    """The reduction of each window without padding, and a mask of the windows that have elements."""
     present = np.ones(inputs[0].shape, np.bool_)
     absent = tuple([np.zeros((), one.dtype) for one in inputs])
     *values, is_any = reduce_windows(

@@ -188,7 +188,7 @@ class NoisyStep:
             draw.rounding_calls += 1
         return tuple(
             [
-                result if amount is None else moved(array, amount, random, extreme=draw.is_alone)
+                result if amount is None else perturbed(array, amount, random, extreme=draw.is_alone)
                 for result, array, amount in zip(results, arrays, amounts, strict=True)
             ]
         )
@@ -265,8 +265,8 @@ _EXACTLY: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
-def moved(array: Array, amount: Array, random: np.random.Generator, *, extreme: bool = False) -> Array:
-    """An array whose elements are moved by random amounts.
+def perturbed(array: Array, amount: Array, random: np.random.Generator, *, extreme: bool = False) -> Array:
+    """An array with a random error added to each element.
 
     Args:
         array: of floats or complex numbers.
@@ -280,7 +280,7 @@ def moved(array: Array, amount: Array, random: np.random.Generator, *, extreme: 
     if array.dtype.kind == "c":
         joined = np.empty_like(array)
         for component in ("real", "imag"):
-            setattr(joined, component, moved(getattr(array, component), amount, random, extreme=extreme))
+            setattr(joined, component, perturbed(getattr(array, component), amount, random, extreme=extreme))
         return joined
     wide = array.astype(np.float64)
     extended = wide.astype(np.longdouble) if array.dtype == np.float64 else wide

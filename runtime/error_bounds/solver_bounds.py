@@ -17,13 +17,14 @@ SOLVER_FACTOR: Final = 16.0
 
 
 def solver_bounds(view: Op, operands: Sequence[Array], results: Sequence[Array]) -> Bounds:
-    """What results move by where operands move by rounding errors, and a backward error that grows with n."""
+    """The change of results under rounding errors of the operands, plus a backward error that grows with
+    n."""
     random = np.random.default_rng(0)
-    moved: list[Sequence[Any]] = []
+    perturbed: list[Sequence[Any]] = []
     for _ in range(4):
-        changed = [_relatively_moved(operand, random) for operand in operands]
+        changed = [_perturbed(operand, random) for operand in operands]
         returned = view.reference(*changed)
-        moved.append(returned if isinstance(returned, tuple) else (returned,))
+        perturbed.append(returned if isinstance(returned, tuple) else (returned,))
     bounds: Bounds = []
     for index, result in enumerate(results):
         if not is_inexact(result.dtype):
@@ -31,8 +32,8 @@ def solver_bounds(view: Op, operands: Sequence[Array], results: Sequence[Array])
             continue
         wide = result.astype(wide_dtype(result.dtype))
         with np.errstate(all="ignore"):
-            spread = [np.abs(np.asarray(one[index]).astype(wide.dtype) - wide) for one in moved]
-        finite = np.maximum.reduce([np.where(np.isfinite(one), one, 0.0) for one in spread])
+            errors = [np.abs(np.asarray(one[index]).astype(wide.dtype) - wide) for one in perturbed]
+        finite = np.maximum.reduce([np.where(np.isfinite(one), one, 0.0) for one in errors])
         scale = float(np.max(np.abs(wide), initial=0.0, where=np.isfinite(wide)))
         count = max((max(operand.shape, default=1) for operand in operands), default=1)
         largest = SOLVER_FACTOR * float(finite.max(initial=0.0))
@@ -42,7 +43,7 @@ def solver_bounds(view: Op, operands: Sequence[Array], results: Sequence[Array])
     return bounds
 
 
-def _relatively_moved(operand: Array, random: np.random.Generator) -> Array:
+def _perturbed(operand: Array, random: np.random.Generator) -> Array:
     if not is_inexact(operand.dtype):
         return operand
     factor = 1 + unit_roundoff(operand.dtype) * random.uniform(-2, 2, operand.shape)

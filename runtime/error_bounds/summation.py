@@ -52,4 +52,4 @@ def summation_error(operation: Operation, operands: Sequence[Array], roundoff: f
         ]
         largest = functools.reduce(np.fmax, squares)
         error: Array = DEVIATIONS * np.sqrt(2 / 3) * roundoff * np.sqrt(largest)
-    return error.reshape(layout.kept)
+    return error.reshape(layout.result_shape)

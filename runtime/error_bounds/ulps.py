@@ -84,9 +84,9 @@ def distance(a: Array, b: Array) -> Array:
     """
     wide_a, wide_b = a.astype(wide_dtype(a.dtype)), b.astype(wide_dtype(b.dtype))
     with np.errstate(all="ignore"):
-        apart = np.abs(wide_a - wide_b)
+        ulps = np.abs(wide_a - wide_b)
     finite = np.isfinite(wide_a) & np.isfinite(wide_b)
-    return np.where(finite, apart, np.where(_same_specials(wide_a, wide_b), 0.0, np.inf))
+    return np.where(finite, ulps, np.where(_same_specials(wide_a, wide_b), 0.0, np.inf))
 
 
 def root_mean_square(distances: Sequence[Array], factor: float = 1.0) -> Array:

@@ -303,8 +303,8 @@ def _convert(operation: Operation, operand: Array) -> Array:
     result: Any = operation.results[0].type
     if _is_f64(result):
         return operand
-    whole = operand if result.dtype == np.bool_ else double_double.truncate(operand)
-    return np.asarray(view_of(operation).reference(whole.real))
+    truncated = operand if result.dtype == np.bool_ else double_double.truncate(operand)
+    return np.asarray(view_of(operation).reference(truncated.real))
 
 
 def _reduce(view: Any, combine: Evaluate, operand: Array, init_value: Array) -> Array:
@@ -314,7 +314,7 @@ def _reduce(view: Any, combine: Evaluate, operand: Array, init_value: Array) -> 
     rows = np.moveaxis(np.ascontiguousarray(arranged).reshape(layout.sizes), 1, 0)
     reduced = double_double.by_tree(combine, rows)
     result = np.broadcast_to(init_value, layout.sizes[::2])
-    return np.asarray(result if reduced is None else combine(reduced, result)).reshape(layout.kept)
+    return np.asarray(result if reduced is None else combine(reduced, result)).reshape(layout.result_shape)
 
 
 def _product(operation: Operation, *operands: Array) -> Array:

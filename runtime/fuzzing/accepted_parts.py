@@ -39,7 +39,7 @@ class AcceptedPart:
 def accepted_part(
     module: Module, inputs: Sequence[Array], backend: Backend, message: str = ""
 ) -> AcceptedPart | None:
-    """What a backend accepts of a program that it rejects; None if no operation is left.
+    """The operations of a rejected program that the backend accepts; None if no operation is left.
 
     Operations that the message names are tried first. Otherwise bisection finds the shortest beginning of the
     program that the backend rejects. The operation that ends it is removed, with those that depend on it,

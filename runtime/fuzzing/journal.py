@@ -37,9 +37,9 @@ class Journal:
         if drops_findings:
             self._stored = {seed: one for seed, one in self._stored.items() if one.kind != "finding"}
         contents = [{"backend": backend}, *map(asdict, self._stored.values())]
-        whole = path.with_name(f"{path.name}.new")
-        whole.write_text("".join(map(_text, contents)), encoding="utf-8")
-        whole.replace(path)
+        new_path = path.with_name(f"{path.name}.new")
+        new_path.write_text("".join(map(_text, contents)), encoding="utf-8")
+        new_path.replace(path)
         self._file = path.open("a", encoding="utf-8")
 
     def __enter__(self) -> Self:
@@ -53,7 +53,7 @@ class Journal:
         return seed in self._stored
 
     def outcomes(self, seeds: range) -> Iterator[Outcome]:
-        """Those stored of some seeds, in order."""
+        """The stored outcomes of seeds, in order."""
         return (self._stored[seed] for seed in seeds if seed in self._stored)
 
     def append(self, outcome: Outcome) -> None:

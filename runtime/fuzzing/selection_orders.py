@@ -29,7 +29,7 @@ def transposed_selection(module: Module, order: Sequence[int]) -> Module:
     builder = Builder(block)
     values: dict[Value, Value] = dict(zip(old.arguments, block.arguments, strict=True))
     operand, source, init_value = [values[one] for one in operation.operands]
-    moved = [_transposed(builder, one, order) for one in (operand, source)]
+    transposed = [_transposed(builder, one, order) for one in (operand, source)]
     attributes: dict[str, Any] = {
         name: tuple(np.asarray(value)[list(order)].tolist())
         for name in ("window_dimensions", "window_strides")
@@ -39,8 +39,8 @@ def transposed_selection(module: Module, order: Sequence[int]) -> Module:
     attributes["padding"] = None if padding is None else [padding[dimension] for dimension in order]
     created = builder.create(
         operation.name,
-        [*moved, init_value],
-        [moved[0].type],
+        [*transposed, init_value],
+        [transposed[0].type],
         encoded(operation.name, attributes),
         [copy_region(region, values) for region in operation.regions],
     )

@@ -16,7 +16,7 @@ def main(against: str, minimizes: bool) -> None:
         against: the name of a backend.
         minimizes: whether programs of findings are made smaller.
     """
-    # What is printed must not get between the messages.
+    # Printed output must not be mixed with the messages.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     fuzzer = Fuzzer(against, minimizes)

@@ -411,7 +411,7 @@ class _RunParallel(_Communication):
         return [value for of_process in results for value in of_process]
 
     def _feed(self, name: str) -> Callable[[], list[Any]]:
-        """What the infeed gets from a function."""
+        """The function that gives the infeed its values."""
         return lambda: self.functions[name].run_alone(process_ids(ProcessId(0, 0)))
 
 

@@ -100,7 +100,7 @@ class _Process(Process):
         target = self.host.outfeed_of(self.grid.flattened_id(self.id))
         if target is not None:
             target.put(values)
-        # What `interpreter.run_parallel` feeds out can be read by nobody.
+        # Nothing reads the outfeed of `interpreter.run_parallel`.
         return target is not None or self.scheduler.is_nested
 
     def run_grid(self, grid: Grid, runs: Sequence[Run], feeds: Feeds | None = None) -> list[list[Any]]:

@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 _SIZE_VARIABLES: Final = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
-"""Of MPICH and those derived from it, of Open MPI, of MVAPICH."""
+"""The variables of MPICH and derived libraries, of Open MPI, and of MVAPICH."""
 
 
 def launched_ranks() -> int:

@@ -2,17 +2,17 @@ from collections.abc import Callable, Container
 from types import CodeType
 from typing import Any, Generic, TypeVar
 
-Kept = TypeVar("Kept")
+Stored = TypeVar("Stored")
 
-class Calls(Generic[Kept]):
-    def __init__(self, most: int) -> None: ...
-    def find(self, settings: tuple[Any, ...], operands: list[Any], options: Any) -> Kept | None: ...
+class Calls(Generic[Stored]):
+    def __init__(self, max_calls: int) -> None: ...
+    def find(self, settings: tuple[Any, ...], operands: list[Any], options: Any) -> Stored | None: ...
     def keep(
         self,
         settings: tuple[Any, ...],
         operands: list[Any],
         options: Any,
-        program: Kept,
+        program: Stored,
         globals_of: Callable[[CodeType], tuple[str, ...] | None],
-        known: Container[int],
+        immutable_ids: Container[int],
     ) -> None: ...

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Calls of patterns that are alike, recognised in a microsecond: a snapshot's key takes several to make.
+"""A cache of calls of patterns, with lookups of about one microsecond; a snapshot's key takes several to make.
 
-A call is like an earlier one if all that decided how that one was traced is there still, mostly the very same objects.
-Calls that are not recognised may be alike all the same: their snapshots tell.
+A call matches an earlier one if every value that decided the earlier trace is unchanged, in most cases the same object.
+A call without a match may still have an equal snapshot.
 """
 
 cimport numpy as cnp
@@ -31,36 +31,36 @@ cdef dict _BUILTINS = builtins.__dict__
 cdef object _MISSING = object()
 
 
-class Unrecognisable(Exception):
-    """Something that decides a trace may change while it stays the same object."""
+class Unrecognizable(Exception):
+    """A value that decides a trace is a mutable object."""
 
 
 cdef class Reads:
-    """What a function is, and what it reads from around it.
+    """The code of a function, and the globals, cells and defaults that it reads.
 
     Args:
         function: a plain function that has a snapshot.
         globals_of: gives the names of the globals that code reads.
-        known: the identities of objects that are the same each time they are used.
+        immutable_ids: the ids of objects that never change.
     """
 
     cdef object code, globals
     cdef tuple names, values, cells, defaults
 
-    def __cinit__(self, function, globals_of, known):
+    def __cinit__(self, function, globals_of, immutable_ids):
         if function.__kwdefaults__:
-            raise Unrecognisable
+            raise Unrecognizable
         self.code, self.globals = function.__code__, function.__globals__
         self.names = globals_of(self.code)
         read = [_named(self.globals, name) for name in self.names]
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
-        self.values, self.cells = _all_expected(read, globals_of, known), _all_expected(cells, globals_of, known)
+        self.values, self.cells = _all_expected(read, globals_of, immutable_ids), _all_expected(cells, globals_of, immutable_ids)
         defaults = function.__defaults__
-        self.defaults = None if defaults is None else _all_expected(defaults, globals_of, known)
+        self.defaults = None if defaults is None else _all_expected(defaults, globals_of, immutable_ids)
 
-    cdef bint are_of(self, function):
-        """Whether another function, or this one at another time, is and reads the same."""
-        cdef PyObject *found = PyFunction_GetDefaults(function)
+    cdef bint match(self, function):
+        """Whether a function has the same code and reads the same values."""
+        cdef PyObject *read = PyFunction_GetDefaults(function)
         cdef Py_ssize_t index
         cdef tuple cells
         if PyFunction_GetCode(function) != <PyObject *>self.code:
@@ -69,10 +69,10 @@ cdef class Reads:
             return False
         if PyFunction_GetKwDefaults(function) != NULL or function.__dict__:
             return False
-        if found == NULL or self.defaults is None:
-            if found != NULL or self.defaults is not None:
+        if read == NULL or self.defaults is None:
+            if read != NULL or self.defaults is not None:
                 return False
-        elif not _is_same(self.defaults, <object>found):
+        elif not _is_same(self.defaults, <object>read):
             return False
         for index in range(len(self.names)):
             if not _is_same(self.values[index], _named(self.globals, self.names[index])):
@@ -80,46 +80,46 @@ cdef class Reads:
         if self.cells:
             cells = <tuple>PyFunction_GetClosure(function)
             for index in range(len(self.cells)):
-                found = PyCell_GET(cells[index])
-                if found == NULL or not _is_same(self.cells[index], <object>found):
+                read = PyCell_GET(cells[index])
+                if read == NULL or not _is_same(self.cells[index], <object>read):
                     return False
         return True
 
 
 cdef object _named(dict names, str name):
     """A global, or else a builtin."""
-    cdef PyObject *found = PyDict_GetItem(names, name)
-    if found == NULL:
-        found = PyDict_GetItem(_BUILTINS, name)
-    return _MISSING if found == NULL else <object>found
+    cdef PyObject *value = PyDict_GetItem(names, name)
+    if value == NULL:
+        value = PyDict_GetItem(_BUILTINS, name)
+    return _MISSING if value == NULL else <object>value
 
 
-cdef object _expected(value, globals_of, known):
-    """What `_is_same` compares a value with later."""
-    if id(value) in known:
+cdef object _expected(value, globals_of, immutable_ids):
+    """The value that `_is_same` compares later ones with."""
+    if id(value) in immutable_ids:
         return value
     if type(value) is FunctionType:
-        return Reads(value, globals_of, known)
+        return Reads(value, globals_of, immutable_ids)
     if type(value) is tuple:
-        return _all_expected(value, globals_of, known)
+        return _all_expected(value, globals_of, immutable_ids)
     if type(value) is list:
-        return list(_all_expected(value, globals_of, known))
+        return list(_all_expected(value, globals_of, immutable_ids))
     if isinstance(value, np.void):
-        raise Unrecognisable
+        raise Unrecognizable
     return value
 
 
-cdef tuple _all_expected(values, globals_of, known):
-    return tuple([_expected(value, globals_of, known) for value in values])
+cdef tuple _all_expected(values, globals_of, immutable_ids):
+    return tuple([_expected(value, globals_of, immutable_ids) for value in values])
 
 
 cdef bint _is_same(expected, value):
-    """Whether a value is what was there before. Equal floats may differ in their sign."""
+    """Whether a value is unchanged. Floats are compared by identity: equal ones may differ in their sign."""
     cdef Py_ssize_t index
     if value is expected:
         return type(value) is not list
     if type(expected) is Reads:
-        return type(value) is FunctionType and (<Reads>expected).are_of(value)
+        return type(value) is FunctionType and (<Reads>expected).match(value)
     if type(expected) is not type(value):
         return False
     if type(value) is int or type(value) is str:
@@ -135,7 +135,7 @@ cdef bint _is_same(expected, value):
 
 
 cdef class _Call:
-    """What decided a call, and the program that it led to."""
+    """The values that decided a trace, and the traced program."""
 
     cdef tuple settings, dtypes, shapes
     cdef object options, program
@@ -170,52 +170,52 @@ cdef class Calls:
     """Calls and their programs. Many threads may use it at the same time.
 
     Args:
-        most: how many are kept; then all are forgotten.
+        max_calls: the number of stored calls at which all are removed.
     """
 
-    cdef dict known
-    cdef Py_ssize_t most, count
+    cdef dict calls
+    cdef Py_ssize_t max_calls, count
 
-    def __cinit__(self, most):
-        self.known, self.most, self.count = {}, most, 0
+    def __cinit__(self, max_calls):
+        self.calls, self.max_calls, self.count = {}, max_calls, 0
 
     def find(self, tuple settings, list operands, options):
-        """The program of a call that is like this one, or None.
+        """The program of a matching call, or None.
 
         Args:
-            settings: a pattern's name, its function if it has one, and all else that decides how it is traced.
-            operands: what the user gave; calls are alike only where all of these are arrays.
-            options: how it is run.
+            settings: a pattern's name, its function if it has one, and every other value that decides the trace.
+            operands: the user's operands; calls match only where all of them are arrays.
+            options: the options of the run.
         """
         cdef _Call call
-        cdef list alike = self.known.get(_address(settings))
+        cdef list alike = self.calls.get(_address(settings))
         if alike is not None:
             for call in alike:
                 if call.is_like(settings, operands, options):
                     return call.program
         return None
 
-    def keep(self, tuple settings, list operands, options, program, globals_of, known):
-        """Remember a call that has a snapshot and whose operands are arrays; arguments as in `find` and `Reads`."""
+    def keep(self, tuple settings, list operands, options, program, globals_of, immutable_ids):
+        """Store a call that has a snapshot and whose operands are arrays; arguments as in `find` and `Reads`."""
         cdef _Call call = _Call.__new__(_Call)
         try:
-            call.settings = _all_expected(settings, globals_of, known)
-        except Unrecognisable:
+            call.settings = _all_expected(settings, globals_of, immutable_ids)
+        except Unrecognizable:
             return
         call.dtypes = tuple([operand.dtype for operand in operands])
         call.shapes = tuple([operand.shape for operand in operands])
         call.options, call.program = options, program
-        if self.count >= self.most:
-            self.known.clear()
+        if self.count >= self.max_calls:
+            self.calls.clear()
             self.count = 0
         address = _address(settings)
-        alike = self.known.get(address, ())
-        self.known[address] = [call, *alike[:MAX_ALIKE - 1]]
+        alike = self.calls.get(address, ())
+        self.calls[address] = [call, *alike[:MAX_ALIKE - 1]]
         self.count += len(alike) < MAX_ALIKE
 
 
 cdef object _address(tuple settings):
-    """What calls that are alike have in common: the code of the pattern's function, or else the pattern's name."""
+    """The key of the cache: the address of the function's code, or else the pattern's name."""
     if len(settings) > 1 and type(settings[1]) is FunctionType:
         return <size_t>PyFunction_GetCode(settings[1])
     return settings[0]

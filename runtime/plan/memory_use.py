@@ -144,8 +144,8 @@ class _Run:
         for slot in self.plan.results:
             buffer, size = self.buffers[slot], self.plan.slot_bytes[slot]
             has_its_size = buffer.bytes == size or buffer in arguments
-            is_whole = buffer.is_owned and has_its_size and slot not in self.strided
-            if is_whole and buffer not in handed_over:
+            is_returnable = buffer.is_owned and has_its_size and slot not in self.strided
+            if is_returnable and buffer not in handed_over:
                 handed_over.add(buffer)
             else:
                 copied_bytes += size

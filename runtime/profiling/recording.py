@@ -58,7 +58,7 @@ def profile(
             seconds.append(time.perf_counter() - start)
             starts.append(start)
     described = timeline.steps()
-    numbers, times = timeline.kept_intervals()
+    numbers, times = timeline.stored_intervals()
     paths = _paths(described)
     order = sorted(range(len(described)), key=lambda number: paths[number][0])
     position = {number: index for index, number in enumerate(order)}
@@ -115,11 +115,12 @@ def _region_of(parent: Step, step: Step) -> str:
 def _figures(described: tuple[Any, ...], path: str, speed: machine.Machine) -> StepFigures:
     step: Step = described[0]
     calls, native_calls, seconds, nested, longest = described[3:]
-    moved, multiplied = work.moved_bytes(step), work.multiplications(step)
+    moved_bytes, multiplications = work.moved_bytes(step), work.multiplications(step)
     spent = max(seconds - nested, 1e-9)
-    share = calls * max(moved / speed.bytes_per_second, multiplied / speed.multiplications_per_second) / spent
+    bounds = moved_bytes / speed.bytes_per_second, multiplications / speed.multiplications_per_second
+    share = calls * max(bounds) / spent
     return StepFigures(
         path, step.operation, step.detail, str(step.location), source_line(step.location),
         step.implementation.kind, step.implementation.reason, calls, native_calls, seconds, seconds - nested,
-        longest, moved, multiplied, share,
+        longest, moved_bytes, multiplications, share,
     )  # fmt: skip

@@ -24,7 +24,7 @@ _MOVING: Final = frozenset({
     "stablehlo.torch_index_select", "stablehlo.transpose", "stablehlo.tuple", "stablehlo.while",
     "tensor.cast", "chlo.broadcast_select", "chlo.top_k",
 })  # fmt: skip
-"""What only moves elements, and what the executor runs itself: neither makes numbers."""
+"""Data movement, and operations that the executor runs itself: neither computes numbers."""
 
 _HARMLESS: Final = frozenset({
     "stablehlo.ceil", "stablehlo.clamp", "stablehlo.cosine", "stablehlo.floor", "stablehlo.logistic",

@@ -223,7 +223,7 @@ class _Analysis:
             self.refinability = Refinability(operation.name, operation.location)
 
     def results_of(self, view: Op) -> Iterator[Iterable[Value]]:
-        """Those results of an operation that depend on data."""
+        """The results of an operation that depend on data."""
         operation = view.operation
         if isinstance(view, ReadsSizes):
             return
@@ -244,7 +244,7 @@ class _Analysis:
                 yield operation.results
 
     def loop(self, operation: Operation) -> list[Value]:
-        """Those results of a `while` that depend on data: all of them where its condition does."""
+        """The results of a `while` that depend on data: all of them if its condition does."""
         condition, body = (region.block for region in operation.regions)
         carried = {k for k, value in enumerate(operation.operands) if value in self.data}
         while True:

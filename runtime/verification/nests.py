@@ -22,7 +22,7 @@ from ..plan.implementations.elementwise_fusion import NestCode, block_of, is_gen
 from .plans import InvalidPlan
 
 MAX_BYTES: Final = 1 << 18
-"""Of larger results it is only counted how many bytes are written."""
+"""For larger results only the number of written bytes is checked."""
 
 
 def verify_generated_nests(function: Function, options: Options) -> None:

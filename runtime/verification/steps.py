@@ -23,7 +23,7 @@ from ..plan.buffer_uses import BufferUses, buffer_uses
 from ..types import Array, TupleValue
 
 MAX_BYTES: Final = 1 << 22
-"""Of a larger array the checksum is that of as many bytes, from its beginning and its end."""
+"""The checksum of a larger array covers this many bytes, half from its beginning and half from its end."""
 
 
 class InvalidStep(AssertionError):
@@ -274,7 +274,7 @@ def _bounds(array: Array) -> tuple[int, int]:
 
 
 def _checksum(value: Any) -> int:
-    """Of an array's elements, in order."""
+    """A checksum of an array's elements, in order."""
     if not _is_array(value):
         return 0
     count = MAX_BYTES // max(value.itemsize, 1) // 2

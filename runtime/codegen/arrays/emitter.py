@@ -386,7 +386,7 @@ class ArrayEmitter(Emitter):
         for value in operands:
             emitter.bound[value] = self.mode.take(value.type, function_args)
         for result, pointer in zip(operation.results, function_args, strict=True):
-            # What is written is memory of its own.
+            # Results do not overlap operands or each other.
             pointer.add_attribute("noalias")
             emitter.result_storage[result] = Storage(result.type, pointer)  # type: ignore[arg-type]
         emit_rule_of(operation).emit(emitter, operation)

@@ -52,8 +52,9 @@ class VectorProduct:
             vector = builder.mul(number, I64(self.k))
             matrix = builder.mul(number, I64(self.rows * self.k))
             result = builder.mul(number, I64(self.rows))
-            whole = self.rows // _ROWS * _ROWS
-            for first, count, step in ((0, whole // _ROWS, _ROWS), (whole, self.rows - whole, 1)):
+            tiled_rows = self.rows // _ROWS * _ROWS
+            tiles = (0, tiled_rows // _ROWS, _ROWS), (tiled_rows, self.rows - tiled_rows, 1)
+            for first, count, step in tiles:
                 if count:
                     for tile in self.emitter.loop(count):
                         row = builder.add(builder.mul(tile, I64(step)), I64(first))
@@ -62,7 +63,7 @@ class VectorProduct:
 
     def dots(self, rows: int, vector: ir.Value, matrix: ir.Value, result: ir.Value) -> None:
         """The sums of some rows."""
-        builder, whole = self.builder, self.k // self.chains * self.chains
+        builder, unrolled_k = self.builder, self.k // self.chains * self.chains
         sums = self.scratch_buffers(rows, self.chains)
 
         def add(k_index: ir.Value, count: int) -> None:
@@ -71,11 +72,11 @@ class VectorProduct:
                 offset = builder.add(matrix, builder.add(k_index, I64(row * self.k)))
                 self.add_to(accumulator, factors, self.load(self.matrix, offset, count, self.chains))
 
-        if whole:
-            for step in self.emitter.loop(whole // self.chains):
+        if unrolled_k:
+            for step in self.emitter.loop(unrolled_k // self.chains):
                 add(builder.mul(step, I64(self.chains)), self.chains)
-        if whole < self.k:
-            add(I64(whole), self.k - whole)
+        if unrolled_k < self.k:
+            add(I64(unrolled_k), self.k - unrolled_k)
         for row, accumulator in enumerate(sums):
             total, count = self.value(accumulator), self.chains
             while count > 1:
@@ -104,7 +105,7 @@ class VectorProduct:
 
     def columns(self, lanes: int, vector: ir.Value, matrix: ir.Value, result: ir.Value) -> None:
         """The sums of some rows."""
-        builder, whole = self.builder, self.k // self.chains * self.chains
+        builder, unrolled_k = self.builder, self.k // self.chains * self.chains
         sums = self.scratch_buffers(self.chains, lanes)
 
         def add(first: ir.Value, count: int) -> None:
@@ -115,11 +116,11 @@ class VectorProduct:
                 row = self.load(self.matrix, offset, lanes, lanes)
                 self.add_to(accumulator, lanes_of(builder, factor, [0] * lanes), row)
 
-        if whole:
-            for step in self.emitter.loop(whole // self.chains):
+        if unrolled_k:
+            for step in self.emitter.loop(unrolled_k // self.chains):
                 add(builder.mul(step, I64(self.chains)), self.chains)
-        if whole < self.k:
-            add(I64(whole), self.k - whole)
+        if unrolled_k < self.k:
+            add(I64(unrolled_k), self.k - unrolled_k)
         totals = [self.value(accumulator) for accumulator in sums]
         while len(totals) > 1:
             half = len(totals) // 2

@@ -117,7 +117,7 @@ def as_int64(builder: ir.IRBuilder, kind: ElementType, value: Value) -> ir.Value
 
 
 def clamped(builder: ir.IRBuilder, index: ir.Value, limit: int) -> ir.Value:
-    """An index moved into [0, limit]."""
-    zero, most = I64(0), I64(limit)
+    """An index clamped to [0, limit]."""
+    zero, max_index = I64(0), I64(limit)
     raised = builder.select(builder.icmp_signed("<", index, zero), zero, index)
-    return builder.select(builder.icmp_signed(">", raised, most), most, raised)
+    return builder.select(builder.icmp_signed(">", raised, max_index), max_index, raised)

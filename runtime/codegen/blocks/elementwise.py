@@ -49,8 +49,8 @@ def _emit(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     if emitter.mode.holds(kind):
         return [Elements(tuple([chain.element([index] * len(chain.loads)) for index in range(kind.size)]))]
     target = emitter.allocate_result(operation.result)
-    whole = row_major_offset(kind.shape, identity_map(kind.rank), kind.rank)
-    exprs = [whole, *chain.loads.values()]
+    result_offset = row_major_offset(kind.shape, identity_map(kind.rank), kind.rank)
+    exprs = [result_offset, *chain.loads.values()]
     sizes, strides = merged_dimensions(kind.shape, [expr.strides for expr in exprs])
     sides = [AffineExpr(expr.offset, tuple(one)) for expr, one in zip(exprs, strides, strict=True)]
     if len(sizes) > 1 and sizes[-1] < MIN_ROW_ELEMENTS:
@@ -75,8 +75,8 @@ def _emit_tiles(
     while split and math.prod(sizes[split:]) < TILE_ELEMENTS:
         split -= 1
     inner = math.prod(sizes[split + 1 :])
-    most = max(TILE_ELEMENTS // inner, 1)
-    rows = max([n for n in range(1, sizes[split] + 1) if sizes[split] % n == 0 and n <= most])
+    max_rows = max(TILE_ELEMENTS // inner, 1)
+    rows = max([n for n in range(1, sizes[split] + 1) if sizes[split] % n == 0 and n <= max_rows])
     tile_sizes = [rows, *sizes[split + 1 :]]
     count = rows * inner
     sources = list(chain.sources.values())

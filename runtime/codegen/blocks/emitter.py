@@ -63,17 +63,18 @@ class Mode(enum.Enum):
 
 
 class EmitRule(Record):
-    """How operations of one kind are generated.
+    """How operations of one name are generated.
 
     Attributes:
-        problem: why an operation whose types are generated cannot be, or None.
-        emit: generates it; returns what its results are bound to.
-        small_values: its operands and results that have to be small in blocks of scalar work; None: it is
-            generated in blocks on arrays alone.
-        is_outlined: whether it becomes a function of its own in blocks on arrays, which equal operations
-            share: LLVM takes much longer for one function that is long than for some that are short.
-        work: about how many products it multiplies.
-        alias: where its result lies without anything being made, or None; asked in blocks on arrays.
+        problem: returns the reason why an operation of supported types cannot be generated, or None.
+        emit: emits the operation; returns the bindings of its results.
+        small_values: returns the operands and results that must be small in blocks of scalar work; None: the
+            operation is only generated in blocks on arrays.
+        is_outlined: whether equal operations in blocks on arrays share a function: LLVM takes much longer for
+            one long function than for several short ones.
+        work: returns the approximate number of multiplications.
+        alias: returns the storage of the result if the result is a view of an operand, or None; called in
+            blocks on arrays.
     """
 
     problem: Callable[[Operation, ViewOf, Mode], str | None]
@@ -85,7 +86,7 @@ class EmitRule(Record):
 
 
 MATHEMATICAL = 40
-"""About how many instructions a mathematical function has."""
+"""The approximate number of instructions of a mathematical function."""
 
 EMIT_RULES: dict[str, EmitRule] = {}
 """The rules of operations by name; the modules of this folder and of `arrays` enter theirs."""

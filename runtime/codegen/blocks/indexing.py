@@ -178,12 +178,12 @@ def _emit_scatter(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
 
 
 def _window_values(operation: Operation) -> Sequence[IrValue]:
-    """Of an operation that reads a window of a tensor of any size."""
+    """The small values of an operation that reads a window of a tensor of any size."""
     return (*operation.operands[1:], *operation.results)
 
 
 def _update_values(operation: Operation) -> Sequence[IrValue]:
-    """Of an operation that updates a tensor of any size."""
+    """The small values of an operation that updates a tensor of any size."""
     return operation.operands[1:]
 
 

@@ -122,9 +122,9 @@ def _float_to_integer(builder: ir.IRBuilder, target: ElementType, value: ir.Valu
     clamped = builder.select(over, upper_bound, number)
     clamped = builder.select(builder.fcmp_ordered("<", clamped, lower_bound), lower_bound, clamped)
     (type,) = value_types(target)
-    whole = _truncated(builder, target, clamped)
-    whole = whole if whole.type == type else builder.trunc(whole, type)
-    return whole if int(limit) == high else builder.select(over, integer(type, high), whole)
+    truncated = _truncated(builder, target, clamped)
+    truncated = truncated if truncated.type == type else builder.trunc(truncated, type)
+    return truncated if int(limit) == high else builder.select(over, integer(type, high), truncated)
 
 
 def _truncated(builder: ir.IRBuilder, target: ElementType, value: ir.Value) -> ir.Value:

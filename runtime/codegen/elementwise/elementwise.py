@@ -48,8 +48,8 @@ _KEEP_DIGITS: Final = frozenset(
 
 
 _CHAIN, _FUNCTION, _LONG_FUNCTION = 16, 40, 44
-"""What a chain that is worth interleaving takes at least, and what functions take: one that memory keeps up
-with, and one that keeps it waiting. A sum or comparison takes 1."""
+"""Work, as a multiple of that of a sum: of the shortest chain that is worth interleaving, of a function that
+takes less time than memory accesses, and of a function that takes more."""
 _LONG_FUNCTIONS = frozenset({"chlo.digamma", "chlo.erf_inv", "chlo.lgamma", "chlo.sinh", "chlo.tan"}) | {
     f"stablehlo.{name}" for name in ("atan2", "cbrt", "cosine", "power", "sine", "tan")
 }
@@ -58,43 +58,44 @@ _WORK: Final = (
     | dict.fromkeys(_LONG_FUNCTIONS, _LONG_FUNCTION)
     | {"stablehlo.rsqrt": _CHAIN}
 )
-_SIDE_BY_SIDE, _SIDE_BY_SIDE_IN_F32 = 4, 8
+_INTERLEAVE_COUNT, _INTERLEAVE_COUNT_IN_F32 = 4, 8
 _MAX_LIVE_RESULTS = 2
 """Results of a chain that are live at once where eight vectors of it, with operands and constants, fit 32
 registers. Random bits by Threefry have three: eight vectors take up to 1.5 times as long as four (Zen 4)."""
 
 
 def is_long(operations: Sequence[Operation]) -> bool:
-    """Whether these take a processor longer than memory takes to bring and fetch an element."""
+    """Whether the operations take longer than the memory accesses of an element."""
     return _work(operations) >= _LONG_FUNCTION
 
 
-def side_by_side(operations: Sequence[Operation]) -> int:
-    """How many vectors of elements a loop had better compute side by side; 0 where LLVM may choose.
+def interleave_count(operations: Sequence[Operation]) -> int:
+    """The number of vectors of elements that a loop should interleave; 0 where LLVM may choose.
 
-    Where operations are many steps, each waiting for another, a processor, which looks ahead only so far,
-    does not find the next element's among them. Steps in f32 are fewer. What fits no register is spilled.
+    In a long chain of dependent instructions, the next element's instructions lie beyond the processor's
+    reorder window, so they must be interleaved in the code. Chains in f32 are shorter. Too many live vectors
+    would be spilled.
     """
     work = _work(operations)
     if work < _CHAIN:
         return 0
     if work < _FUNCTION or not _is_in_f32(operations) or _live_results(operations) > _MAX_LIVE_RESULTS:
-        return _SIDE_BY_SIDE
-    return _SIDE_BY_SIDE_IN_F32
+        return _INTERLEAVE_COUNT
+    return _INTERLEAVE_COUNT_IN_F32
 
 
 def _live_results(operations: Sequence[Operation]) -> int:
     """The maximum number of these results that are live at once."""
     last_use = {operand: number for number, one in enumerate(operations) for operand in one.operands}
     live: set[IrValue] = set()
-    most = 0
+    max_live = 0
     for number, operation in enumerate(operations):
         if operation.name == "stablehlo.constant":
             continue
         live -= {operand for operand in operation.operands if last_use[operand] == number}
         live |= {result for result in operation.results if result in last_use}
-        most = max(most, len(live))
-    return most
+        max_live = max(max_live, len(live))
+    return max_live
 
 
 def _work(operations: Sequence[Operation]) -> int:

@@ -123,13 +123,13 @@ def round_nearest_even(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
 
 def round_nearest_afz(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
     """The nearest integer; of two, the one away from zero."""
-    whole = call(builder, "llvm.trunc", operand)
-    fraction = magnitude(builder, builder.fsub(operand, whole))
+    truncated = call(builder, "llvm.trunc", operand)
+    fraction = magnitude(builder, builder.fsub(operand, truncated))
     one = floating(operand.type, 1.0)
     away = builder.select(
         builder.fcmp_ordered(">=", fraction, floating(operand.type, 0.5)), one, zero_like(one)
     )
-    return call(builder, "llvm.copysign", builder.fadd(magnitude(builder, whole), away), operand)
+    return call(builder, "llvm.copysign", builder.fadd(magnitude(builder, truncated), away), operand)
 
 
 def sign(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:

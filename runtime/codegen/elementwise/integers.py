@@ -112,8 +112,8 @@ def _quotient(builder: ir.IRBuilder, type: ElementType, lhs: ir.Value, divisor: 
     quotient = builder.fdiv(to_float(lhs, F64), to_float(divisor, F64))
     if type.width == 32 and not signed:
         return builder.fptoui(quotient, I32)
-    whole = builder.fptosi(quotient, I32)
-    return whole if lhs.type == I32 else builder.trunc(whole, lhs.type)
+    truncated = builder.fptosi(quotient, I32)
+    return truncated if lhs.type == I32 else builder.trunc(truncated, lhs.type)
 
 
 def power(builder: ir.IRBuilder, type: ElementType, base: ir.Value, exponent: ir.Value) -> ir.Value:

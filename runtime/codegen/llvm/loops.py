@@ -75,7 +75,7 @@ class Loop:
         rolled: whether it stays so. To unroll the many short ones of a fold takes LLVM as long as all else.
 
     Attributes:
-        side_by_side: how many vectors it is to compute side by side; to be set before it ends, else 0.
+        interleave_count: how many vectors it is to compute side by side; to be set before it ends, else 0.
     """
 
     def __init__(self, builder: ir.IRBuilder, first: ir.Value, last: ir.Value, rolled: bool = False) -> None:
@@ -83,7 +83,7 @@ class Loop:
         self.first = first
         self.last = last
         self.rolled = rolled
-        self.side_by_side = 0
+        self.interleave_count = 0
 
     def __enter__(self) -> ir.Value:
         builder = self.builder
@@ -103,8 +103,8 @@ class Loop:
         branch = builder.cbranch(builder.icmp_signed("<", following, self.last), self.body, end)
         if self.rolled:
             disable_unrolling(branch)
-        if self.side_by_side:
-            interleave(branch, self.side_by_side)
+        if self.interleave_count:
+            interleave(branch, self.interleave_count)
         builder.position_at_end(end)
 
 

@@ -24,7 +24,7 @@ from ...kernels.launch.processor import (
 from .values import F64, I8, I32, I64
 
 ENTRIES = 16
-"""Of a table in two registers."""
+"""The number of entries of a table in two registers."""
 
 _LANES = 8
 _POINTER = ir.PointerType()
@@ -52,7 +52,7 @@ class _Declaration(NamedTuple):
     variants: tuple[int, ...]
 
     def type(self, lanes: int) -> ir.FunctionType:
-        """Of the function, or of its variant for some lanes."""
+        """The type of the function's variant for `lanes` lanes."""
         result, *parameters = [_of_lanes(one, lanes) for one in (self.result, *self.parameters)]
         return ir.FunctionType(result, parameters)
 

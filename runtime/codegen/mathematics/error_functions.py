@@ -116,15 +116,16 @@ def _values(name: str, entry_count: int) -> tuple[int, ...]:
 
 @functools.cache
 def _slopes_and_complements() -> tuple[list[int], list[int]]:
-    """The slope of erf and the value of erfc, times 2^_DIGITS, at each place up to 13: no more counts."""
+    """The slope of erf and the value of erfc, times 2^_DIGITS, at each table entry up to 13; beyond, both are
+    0."""
     bell = _bell(2 * _ENTRIES_PER_UNIT, 13)
     complements = [0]
     for middle in reversed(range(1, len(bell), 2)):
         complements.append(complements[-1] + (bell[middle] * _interval_mean(middle) >> _DIGITS))
     complements.reverse()
-    whole = complements[0]
-    slopes = [(value * _ENTRIES_PER_UNIT << _DIGITS) // whole for value in bell[::2]]
-    return slopes, [(value << _DIGITS) // whole for value in complements]
+    scale = complements[0]
+    slopes = [(value * _ENTRIES_PER_UNIT << _DIGITS) // scale for value in bell[::2]]
+    return slopes, [(value << _DIGITS) // scale for value in complements]
 
 
 def _bell(steps: int, reach: int) -> list[int]:

@@ -53,7 +53,7 @@ class _Powers(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of the table."""
+        """The name of the table."""
         return f"powers_{self.steps}"
 
 

@@ -102,8 +102,8 @@ def _log_high_low(x: Real) -> tuple[Real, Real]:
     term_low = term_low + s.fma(third_low, s_low * third)
     high, low = exact_sum_ordered(s * 2.0, term)
     low = low + (s_low * 2.0 + term_low)
-    whole, whole_low = exact_sum_ordered(k * SHORT_LOG_OF_2[0], high)
-    return exact_sum_ordered(whole, whole_low + k.fma(SHORT_LOG_OF_2[1], low))
+    total, total_low = exact_sum_ordered(k * SHORT_LOG_OF_2[0], high)
+    return exact_sum_ordered(total, total_low + k.fma(SHORT_LOG_OF_2[1], low))
 
 
 def power(x: Real, y: Real) -> Real:
@@ -116,11 +116,11 @@ def power(x: Real, y: Real) -> Real:
     size = exp(product, where(abs(product).compare("<", 200.0), rest, 0.0))
     builder = x.builder
     half = y * 0.5
-    is_whole = y.rint().compare("==", y)
-    is_odd = builder.and_(is_whole, half.rint().compare("one", half))
+    is_integer = y.rint().compare("==", y)
+    is_odd = builder.and_(is_integer, half.rint().compare("one", half))
     value = where(is_odd, size.with_sign_of(x), size)
     is_negative = builder.and_(x.compare("<", 0.0), x.compare(">", -math.inf))
-    value = where(builder.and_(is_negative, builder.not_(is_whole)), math.nan, value)
+    value = where(builder.and_(is_negative, builder.not_(is_integer)), math.nan, value)
     value = where(builder.or_(x.is_nan(), y.is_nan()), math.nan, value)
     is_minus_one = builder.and_(x.compare("==", -1.0), abs(y).compare("==", math.inf))
     is_one = builder.or_(x.compare("==", 1.0), y.compare("==", 0.0))

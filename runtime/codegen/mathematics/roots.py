@@ -55,7 +55,7 @@ def rsqrt(x: Real) -> Real:
     y = Real(x.builder, inverse_root(x.builder, x.value))
     rest = (-(x * y)).fma(y, 1.0)
     root = y.fma(rest * polynomial(rest, _INVERSE_ROOT), y)
-    # Of zeros, infinity and what has no root the estimate is exact.
+    # The estimate is exact for zeros, infinities and negative numbers.
     return where(rest.is_nan(), y, root)
 
 

@@ -145,9 +145,9 @@ def _half_angle(x: Real) -> tuple[Real, Real, ir.Value]:
     root = half.sqrt()
     z = where(beyond, half, a * a)
     t = where(beyond, root, a)
-    # What the root has lost; 2^-1000 spares a division of zero by zero.
-    lost = (-root).fma(root, half) / (root * 2.0 + 2.0**-1000)
-    return t, (t * z).fma(polynomial(z, ASIN), where(beyond, lost, 0.0)), beyond
+    # The rounding error of the root; 2^-1000 avoids a division of zero by zero.
+    root_low = (-root).fma(root, half) / (root * 2.0 + 2.0**-1000)
+    return t, (t * z).fma(polynomial(z, ASIN), where(beyond, root_low, 0.0)), beyond
 
 
 def asin(x: Real) -> Real:

@@ -16,7 +16,7 @@ from ...ir import Operation
 from ...kernels.simd.block_sizes import CACHE_LINE
 from ...kernels.simd.prefetches import prefetch_address
 from ...types import ELEMENT_TYPES, ElementType, TensorType
-from ..elementwise.elementwise import emit, side_by_side
+from ..elementwise.elementwise import emit, interleave_count
 from ..llvm.functions import aligned_scratch, opaque
 from ..llvm.loops import DISTINCT_LOOP, GuardedLoop, disable_unrolling, interleaved, min_index
 from ..llvm.values import I8, I64, Value, constant, load, store, stored_type
@@ -606,7 +606,7 @@ class _Emitter:
         group = self.module.add_metadata([_GROUP])
         parallel = self.module.add_metadata(["llvm.loop.parallel_accesses", group])
         properties: list[str | ir.MDValue] = [DISTINCT_LOOP, parallel]
-        count = side_by_side(self.innermost_operations())
+        count = interleave_count(self.innermost_operations())
         if count:
             properties.append(interleaved(self.module, count))
         branch.set_metadata("llvm.loop", self.module.add_metadata(properties))

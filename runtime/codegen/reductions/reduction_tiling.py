@@ -153,8 +153,8 @@ def plan_reduction_tiling(block: Block, view_of: ViewOf) -> ReductionTilePlan | 
     plan = ReductionTilePlan(shape, first, last, index_maps)
     if plan.inner != 1 and plan.inner < MIN_INNER:
         return None
-    whole = all(value in totals or shape_of(value) == shape for value in block.terminator.operands)
-    if not whole or any(plan.strides(argument) is None for argument in block.arguments):
+    have_full_shape = all(value in totals or shape_of(value) == shape for value in block.terminator.operands)
+    if not have_full_shape or any(plan.strides(argument) is None for argument in block.arguments):
         return None
     return plan
 

@@ -23,7 +23,7 @@ from ...kernels.simd.prefetches import prefetch_address
 from ...types import ELEMENT_TYPES
 from ..blocks.emitter import instructions
 from ..coverage import ViewOf
-from ..elementwise.elementwise import side_by_side
+from ..elementwise.elementwise import interleave_count
 from ..llvm.functions import internal_function
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
@@ -298,7 +298,8 @@ class _RowBlocks(_Blocks):
         totals = sum(len(reducer.types) for reducer in self.reducers)
         if None in sources or len(self.results) > totals:
             loop = Loop(builder, I64(0), self.count)
-            loop.side_by_side = side_by_side([one for one in self.block.operations[:-1] if not one.regions])
+            operations = [one for one in self.block.operations[:-1] if not one.regions]
+            loop.interleave_count = interleave_count(operations)
             with loop as index:
                 values = self.compute_at((self.outer, builder.add(self.first, index), I64(0)))
                 for (buffer, _), source, value in zip(buffers, sources, values, strict=True):

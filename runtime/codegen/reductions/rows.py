@@ -16,7 +16,7 @@ from ...ir import Block, Operation, plain_element_type
 from ...ir import Value as IrValue
 from ...types import ElementType
 from ..coverage import ViewOf
-from ..elementwise.elementwise import side_by_side
+from ..elementwise.elementwise import interleave_count
 from ..llvm.functions import aligned_scratch, outlined_function
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import begin_task
@@ -206,8 +206,8 @@ class _Rows(ElementEmitter):
                 offset = self.builder.mul(column, I64(stride)) if stride != 1 else column
                 address = address_of(self.builder, pointer, offset, stored_type(element_type))
                 store(self.builder, element_type, element, address)
-            operations = [value.owner for value in elements]
-            loop.side_by_side = side_by_side([one for one in operations if isinstance(one, Operation)])
+            owners = [value.owner for value in elements]
+            loop.interleave_count = interleave_count([one for one in owners if isinstance(one, Operation)])
 
     def _compute_row_values(self, values: Sequence[IrValue]) -> None:
         """Compute all values that are the same for all columns and that this pass needs for these."""

@@ -86,7 +86,7 @@ class _Row:
         return self._loaded(first, self.type)
 
     def bf16_pairs(self, first: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Of two vectors' values from an index on, those at even distances from it, and those at odd ones."""
+        """The even and the odd elements of two vectors of values that begin at `first`."""
         words = ir.VectorType(I32, self.type.count)
         both = self._loaded(first, words)
         even = self.builder.shl(both, splat_constant(words, 16))

@@ -288,9 +288,9 @@ def split_of(view: Any, max_tasks: int) -> Split:
     all indices takes longer than to apply a short body to half of the updates.
     """
     shape, indexed = view.inputs[0].shape, set(view.scatter_dims_to_operand_dims)
-    whole = Split(0, max(1, math.prod(shape[:1])), 1)
+    unsplit = Split(0, max(1, math.prod(shape[:1])), 1)
     if max_tasks <= 1 or not shape:
-        return whole
+        return unsplit
     strides = row_major_strides(shape)
     unindexed = [
         d for d in range(len(shape)) if d not in indexed and shape[d] * strides[d] >= max_tasks * _MIN_RUN
@@ -299,7 +299,7 @@ def split_of(view: Any, max_tasks: int) -> Split:
     dimension = large[0] if large else max(range(len(shape)), key=lambda d: shape[d])
     if dimension in indexed:
         if not _is_long(view):
-            return whole
+            return unsplit
         max_tasks = min(max_tasks, _MAX_READERS)
     size = -(-shape[dimension] // min(max_tasks, shape[dimension]))
     return Split(dimension, size, -(-shape[dimension] // size))

@@ -36,11 +36,11 @@ typedef struct { FFI_HEAD; int64_t count; int *kinds; FfiText **names; void **va
 typedef struct { int code; char message[1]; } FfiError;
 typedef struct { PyThread_type_lock is_open; FfiError *error; } FfiFuture;
 
-/* What a handler keeps from one stage to later ones; no type: nothing. */
+/* The state that a handler keeps from one stage to later ones; type 0: none. */
 typedef struct { int64_t type; void *value; } FfiState;
 
-/* Which call a handler is called for. Its state of the first stage lives as long as the program. */
-typedef struct { FfiState *kept; FfiState prepared, initialized; int64_t run; } FfiContext;
+/* The context of a handler's call. The state of the first stage lives as long as the program. */
+typedef struct { FfiState *instantiated; FfiState prepared, initialized; int64_t run; } FfiContext;
 
 struct FfiApi;
 typedef struct {
@@ -99,7 +99,7 @@ static FfiError *ffi_no_user_data(void *args) {
 /* NULL where a stage has no state, or a handler of an earlier version names none. */
 static FfiState *ffi_state_of(FfiStateArgs *args) {
     if (args->size < FFI_SIZE_TO(FfiStateArgs, value)) return NULL;
-    if (args->stage == FFI_INSTANTIATE) return args->context->kept;
+    if (args->stage == FFI_INSTANTIATE) return args->context->instantiated;
     if (args->stage == FFI_PREPARE) return &args->context->prepared;
     return args->stage == FFI_INITIALIZE ? &args->context->initialized : NULL;
 }

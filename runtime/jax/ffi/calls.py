@@ -17,7 +17,7 @@ from .handlers import OLDEST, STAGES, VERSION, HandlerCall, HandlerFailure, addr
 
 @dataclass(frozen=True)
 class Handlers:
-    """What is registered under a name: called with an operation, it gives the function of its inputs.
+    """The handlers registered under a name; called with an operation, they give the function of its inputs.
 
     Attributes:
         stages: the address of the handler of each stage, 0 where there is none; empty where the typed
@@ -53,7 +53,8 @@ class Handlers:
 
 
 def handlers_of(registered: Any) -> Handlers:
-    """Those of a capsule, or of a dictionary of capsules by stages; None stands for other functions."""
+    """The handlers in a capsule, or in a dictionary of capsules by stages; None stands for other
+    functions."""
     if isinstance(registered, Mapping):
         return Handlers(tuple([address_of(registered[one]) if one in registered else 0 for one in STAGES]))
     if registered is None:

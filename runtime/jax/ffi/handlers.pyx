@@ -47,7 +47,7 @@ cdef extern from "call_frame.h" nogil:
         int64_t type
         void *value
     ctypedef struct FfiContext:
-        FfiState *kept, prepared, initialized
+        FfiState *instantiated, prepared, initialized
         int64_t run
     ctypedef struct FfiFrame:
         FfiBuffers arguments, results
@@ -142,7 +142,7 @@ cdef class Attributes:
 
     cdef FfiAttributes attributes
     cdef void *memory
-    cdef list kept
+    cdef list references
 
     def __cinit__(self, items):
         cdef Py_ssize_t count = len(items), index
@@ -151,7 +151,7 @@ cdef class Attributes:
         cdef bytes data
         cdef Attributes inner
         cdef size_t each = sizeof(int) + 2 * sizeof(void *) + sizeof(FfiText) + sizeof(FfiArray)
-        self.kept = list(items)
+        self.references = list(items)
         # Larger members first, so that each is aligned.
         self.memory = calloc(max(count, 1), each)
         if self.memory == NULL:
@@ -172,7 +172,7 @@ cdef class Attributes:
             self.attributes.values[index] = values + index
             if kind == FFI_DICTIONARY:
                 inner = Attributes(value)
-                self.kept.append(inner)
+                self.references.append(inner)
                 self.attributes.values[index] = &inner.attributes
             elif kind == FFI_STRING:
                 data = value
@@ -219,7 +219,7 @@ cdef class HandlerCall:
     """
 
     cdef FfiHandler handlers[FFI_STAGES]
-    cdef FfiState kept
+    cdef FfiState instantiated
     cdef tuple operands, results, arrays
     cdef Attributes attributes
     cdef dict aliases
@@ -232,11 +232,11 @@ cdef class HandlerCall:
             self.handlers[index] = <FfiHandler><size_t>handlers[index]
         self.operands, self.results, self.arrays = tuple(operands), tuple(results), tuple(arrays)
         self.attributes, self.aliases = Attributes(attributes), dict(aliases)
-        self.kept.value = NULL
+        self.instantiated.value = NULL
         if self.handlers[<int>FFI_INSTANTIATE] == NULL:
             return
         memset(&context, 0, sizeof(FfiContext))
-        context.kept = &self.kept
+        context.instantiated = &self.instantiated
         ffi_begin(&frame, &context)
         frame.attributes = self.attributes.attributes
         with nogil:
@@ -244,7 +244,7 @@ cdef class HandlerCall:
         _raise(error)
 
     def __dealloc__(self):
-        _delete(&self.kept)
+        _delete(&self.instantiated)
 
     def __call__(self, *inputs):
         """The results, a tuple of arrays.
@@ -286,7 +286,7 @@ cdef class HandlerCall:
         sizes = <int64_t *>(pointers + count)
         kinds = <int *>(sizes + dims)
         memset(&context, 0, sizeof(FfiContext))
-        context.kept, context.run = &self.kept, next(_runs)
+        context.instantiated, context.run = &self.instantiated, next(_runs)
         ffi_begin(&frame, &context)
         frame.attributes = self.attributes.attributes
         frame.arguments.count, frame.results.count = len(arrays), len(results)

@@ -394,8 +394,8 @@ cdef struct ExecuteOptions:
     void *send_callbacks, *recv_callbacks
     size_t send_count, recv_count
     int launch_id
-    const int64_t *kept_inputs
-    size_t kept_inputs_count
+    const int64_t *non_donated
+    size_t non_donated_count
 
 cdef struct ExecuteArgs:
     Header header

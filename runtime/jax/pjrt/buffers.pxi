@@ -526,7 +526,7 @@ cdef int copy_in_layout(cnp.ndarray array, ToHostArgs *args) except -1:
     cdef TiledLayout *tiled = &args.layout.value.tiled
     cdef StridedLayout *strided = &args.layout.value.strided
     cdef size_t axis
-    cdef cnp.ndarray turned
+    cdef cnp.ndarray transposed
     if args.layout.kind == LAYOUT_STRIDES:
         target = _host_array(
             args.destination, args.buffer.kind, args.buffer.dims, args.buffer.rank, strided.byte_strides, True
@@ -534,8 +534,8 @@ cdef int copy_in_layout(cnp.ndarray array, ToHostArgs *args) except -1:
         target[...] = array
         return 0
     order = [tiled.minor_to_major[args.buffer.rank - 1 - axis] for axis in range(args.buffer.rank)]
-    turned = copy_array(array.transpose(order))
-    memcpy(args.destination, cnp.PyArray_DATA(turned), cnp.PyArray_NBYTES(turned))
+    transposed = copy_array(array.transpose(order))
+    memcpy(args.destination, cnp.PyArray_DATA(transposed), cnp.PyArray_NBYTES(transposed))
     return 0
 
 

@@ -40,8 +40,8 @@ def cost_of(module: Module, memory: Memory) -> dict[str, float]:
             flops += count
         else:
             flops += _flops(operation, count)
-    moved = memory.arguments + memory.results + 2 * memory.temporaries
-    return {"flops": flops, "transcendentals": transcendentals, "bytes accessed": float(moved)}
+    accessed_bytes = memory.arguments + memory.results + 2 * memory.temporaries
+    return {"flops": flops, "transcendentals": transcendentals, "bytes accessed": float(accessed_bytes)}
 
 
 def _flops(operation: Operation, count: float) -> float:

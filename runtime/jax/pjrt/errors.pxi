@@ -65,8 +65,8 @@ cdef Error *short_structure() noexcept nogil:
 
 
 cdef Error *unimplemented(void *arguments) noexcept nogil:
-    """What every function of the table does that is not offered."""
-    return plain_error(CODE_UNIMPLEMENTED, b"NimbleHLO does not offer this function of PJRT")
+    """The implementation of all functions of the table that the plugin does not support."""
+    return plain_error(CODE_UNIMPLEMENTED, b"NimbleHLO does not implement this function of PJRT")
 
 
 cdef void error_destroy(HandleArgs *args) noexcept nogil:

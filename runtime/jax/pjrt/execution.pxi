@@ -15,20 +15,20 @@ cdef struct Task:
     Executable *executable
     Py_ssize_t device_count, pinned, unready
     Buffer **arguments
-    char *kept
+    char *must_keep
     Buffer **results
     Event *event
     Error *failure
     Task *next
 
 
-cdef bint _is_kept(ExecuteOptions *options, Py_ssize_t index) noexcept nogil:
-    """Whether the caller keeps an argument that the program donates."""
-    cdef size_t kept
-    if options == NULL or lacks(options, &options.kept_inputs_count):
+cdef bint _is_excluded_from_donation(ExecuteOptions *options, Py_ssize_t index) noexcept nogil:
+    """Whether the caller excludes an argument from the program's donations."""
+    cdef size_t number
+    if options == NULL or lacks(options, &options.non_donated_count):
         return False
-    for kept in range(options.kept_inputs_count):
-        if options.kept_inputs[kept] == index:
+    for number in range(options.non_donated_count):
+        if options.non_donated[number] == index:
             return True
     return False
 
@@ -37,7 +37,7 @@ cdef Error *_check_donations(Executable *executable, ExecuteOptions *options, Bu
     """Refuse a donated buffer that is an argument twice: one of them would read what the call overwrites."""
     cdef Py_ssize_t index, other
     for index in range(executable.argument_count):
-        if not executable.donated[index] or _is_kept(options, index):
+        if not executable.donated[index] or _is_excluded_from_donation(options, index):
             continue
         for other in range(executable.argument_count):
             if other != index and arguments[other] == arguments[index]:
@@ -72,13 +72,13 @@ cdef tuple _gather(Executable *executable, ExecuteOptions *options, Buffer **arg
     for index in range(executable.argument_count):
         buffer = arguments[index]
         array = array_of(buffer)
-        if executable.donated[index] and _is_kept(options, index):
+        if executable.donated[index] and _is_excluded_from_donation(options, index):
             array = _read_only(array)
         Py_INCREF(array)
         PyTuple_SET_ITEM(gathered, index, array)
     if executable.donates:
         for index in range(executable.argument_count):
-            if executable.donated[index] and not _is_kept(options, index):
+            if executable.donated[index] and not _is_excluded_from_donation(options, index):
                 if not release_array(arguments[index]):
                     array = _read_only(gathered[index])
                     Py_INCREF(array)
@@ -202,10 +202,10 @@ cdef Error *_enqueue(ExecuteArgs *args, Device *device) noexcept nogil:
     task.device_count = args.devices
     task.event = new_event()
     task.arguments = <Buffer **>allocate(args.devices * per_device * sizeof(Buffer *))
-    task.kept = <char *>allocate(per_device)
+    task.must_keep = <char *>allocate(per_device)
     task.results = <Buffer **>allocate(args.devices * executable.result_count * sizeof(Buffer *))
     for index in range(per_device):
-        task.kept[index] = not executable.donated[index] or _is_kept(args.options, index)
+        task.must_keep[index] = not executable.donated[index] or _is_excluded_from_donation(args.options, index)
     for number in range(task.device_count):
         for index in range(per_device):
             buffer = args.arguments[number][index]
@@ -214,7 +214,7 @@ cdef Error *_enqueue(ExecuteArgs *args, Device *device) noexcept nogil:
             buffer.references += 1
             buffer.pins += 1
             release_lock()
-            if not task.kept[index]:
+            if not task.must_keep[index]:
                 release_array(buffer)
     _promise_results(args, device, task.event)
     for number in range(task.device_count):
@@ -261,7 +261,7 @@ cdef tuple _task_arguments(Task *task, Py_ssize_t number):
             raise ExecutionError("Array has been deleted or donated.")
         array = <object>buffer.array
         if task.executable.donated[index]:
-            if task.kept[index] or buffer.pins > 1:
+            if task.must_keep[index] or buffer.pins > 1:
                 array = _read_only(array)
         Py_INCREF(array)
         PyTuple_SET_ITEM(gathered, index, array)
@@ -331,7 +331,7 @@ cdef void finish_task(Task *task) noexcept nogil:
     free(task.failure)
     free(task.arguments)
     free(task.results)
-    free(task.kept)
+    free(task.must_keep)
     free(task)
     uncount_task()
 

@@ -66,7 +66,7 @@ class LoadedProgram:
 
     def __init__(self, module: Module, calls_python: bool, code: bytes, options: CompileOptions) -> None:
         function = module.functions["main"]
-        is_whole = len(options.device_ids) == 1
+        has_one_device = len(options.device_ids) == 1
         types, result_types = function.type.inputs, function.type.results
         donors = _donors(function)
         sizes = list(map(_bytes, types))
@@ -76,11 +76,11 @@ class LoadedProgram:
         if options.partitions > 1:
             divide_callbacks(module, options.partitions)
         # Whole arrays are assembled anew for each call of a partitioned program, and their memory is its own.
-        local = None if is_whole else _device_program(module, options, calls_python)
+        local = None if has_one_device else _device_program(module, options, calls_python)
         self._program = Program(
             module if local is None else local,
             options.settings,
-            self.donated if is_whole else (),
+            self.donated if has_one_device else (),
             None if local is None else Grid(options.replicas, options.partitions),
         )
         self.is_slow_at_first = _is_slow(self._program.executable)
@@ -105,7 +105,7 @@ class LoadedProgram:
         self.result_shardings: list[bytes] = []
         if options.replicas > 1:
             self.run_partitioned: Callable[[Sequence[tuple[Any, ...]]], list[list[Any]]] = self.run
-        elif not is_whole:
+        elif not has_one_device:
             partitioned = PartitionedProgram(module, options.partitions, self.run, local is not None)
             self.run_partitioned = partitioned
             self.result_shapes = [shards.shard_shape for shards in partitioned.results]

@@ -150,7 +150,7 @@ cdef void _keep_thread_state() noexcept nogil:
 
 
 cdef void _work(void *user) noexcept nogil:
-    """What a worker does until the process ends."""
+    """The main loop of a worker."""
     global _idle
     cdef Worker *worker = <Worker *>user
     _keep_thread_state()

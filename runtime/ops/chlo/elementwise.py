@@ -110,7 +110,7 @@ declare(
 class AsinAcosKernel(
     ChloUnary, name="chlo._asin_acos_kernel", functions={COMPLEX: complex_functions.asin_acos}, wide=COMPLEX
 ):
-    """What asin, acos, asinh and acosh of complex numbers are made of: w of z, and w' of i z, with
+    """The common kernel of asin, acos, asinh and acosh of complex numbers: w of z, and w' of i z, with
 
     asin(z) = complex(atan2(real(z), real(w)), sign(imag(z)) imag(w)),
     acos(z) = complex(atan2(real(w), real(z)), -sign(imag(z)) imag(w)),

@@ -51,8 +51,8 @@ def by_blas(a: Array, b: Array) -> Array:
     rows, k, columns = a.shape[-2], a.shape[-1], b.shape[-1]
     chunks = _chunk_count(rows, k, columns)
     if chunks == 1:
-        whole: Array = np.matmul(a, b)
-        return whole
+        product: Array = np.matmul(a, b)
+        return product
     product = np.empty((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns), a.dtype)
     cuts = [max(rows, columns) * chunk // chunks for chunk in range(chunks + 1)]
     for start, end in itertools.pairwise(cuts):

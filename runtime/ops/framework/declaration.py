@@ -350,11 +350,11 @@ class Op:
         value = getattr(self, name)
         return value if value is None or isinstance(value, tuple) else (value,)
 
-    def known(self, name: str) -> tuple[int, ...]:
-        """The value of `integers`.
+    def required_integers(self, name: str) -> tuple[int, ...]:
+        """The values of `integers`.
 
         Raises:
-            ExecutionError: it is unknown.
+            ExecutionError: the values are unknown.
         """
         values = self.integers(name)
         if values is None:

@@ -100,12 +100,13 @@ class GatherRules(Op):
         return gather
 
     def _rank_without_rows(self, shape: Sequence[int], slice_sizes: Sequence[int]) -> int:
-        """The number of operand dimensions before the trailing ones that slices contain whole, in order."""
+        """The rank of the operand without the trailing dimensions that slices contain completely, in
+        order."""
         rank = len(shape)
         result_dim = len(self.batch_dims) + len(self.windowed_dims) - 1
         for d in reversed(range(rank)):
-            is_whole = slice_sizes[d] == shape[d] > 0 and d not in self.start_index_map
-            if not is_whole or self.windowed_dims.get(d) != result_dim:
+            is_full = slice_sizes[d] == shape[d] > 0 and d not in self.start_index_map
+            if not is_full or self.windowed_dims.get(d) != result_dim:
                 break
             rank, result_dim = d, result_dim - 1
         return rank
@@ -243,5 +244,5 @@ class DynamicGather(GatherRules, RunTimeShaped, name="stablehlo.dynamic_gather")
     )
 
     def reference(self, operand: Array, start_indices: Array, slice_sizes: Array) -> Array:
-        sizes = self.at_run_time(operand, start_indices, slice_sizes).known("slice_sizes")
+        sizes = self.at_run_time(operand, start_indices, slice_sizes).required_integers("slice_sizes")
         return self.gather_of(operand.shape, start_indices.shape, sizes)(operand, start_indices)

@@ -200,8 +200,8 @@ class ScatterRules(Op):
         if not total or not math.prod(shape):
             return []
         dimension = int(self.index_vector_dim == 0)
-        is_whole = 0 in self.update_window_dims or dimension in self.scatter_indices_batching_dims
-        if total <= 2 * _UPDATES_PER_CHUNK or is_whole or self.ordering.scatter_schedule != "lexicographic":
+        must_stay = 0 in self.update_window_dims or dimension in self.scatter_indices_batching_dims
+        if total <= 2 * _UPDATES_PER_CHUNK or must_stay or self.ordering.scatter_schedule != "lexicographic":
             return [_UpdateChunk(Destinations(self, shape, indices_shape, updates_shape), (), ())]
         size, chunks, destinations = updates_shape[0], [], {}
         rows_per_chunk = max(1, _UPDATES_PER_CHUNK * size // total)

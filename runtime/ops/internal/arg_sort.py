@@ -19,15 +19,15 @@ from ..reduction.vectorize_region import Arrays
 class ArgSort(Op, name=ARG_SORT):
     """`sort` of inputs together with their positions along `dimension`, which are not an operand.
 
-    The results are the sorted inputs whose numbers `kept` lists, then the positions. The comparator is one
-    that `comparator` recognizes.
+    The results are the sorted inputs whose numbers `returned` lists, then the positions. The comparator is
+    one that `comparator` recognizes.
     """
 
     is_internal = True
 
     inputs = Operand(PLAIN, variadic=True)
     dimension = Attribute(I64)
-    kept = Attribute(DIMENSIONS)
+    returned = Attribute(DIMENSIONS)
     comparator = Region()
     results = Result(PLAIN, variadic=True)
 
@@ -44,6 +44,6 @@ class ArgSort(Op, name=ARG_SORT):
         if len(shape) > MAX_SORTED_RANK:
             inputs, axis = tuple([around_axis(array, axis) for array in inputs]), 1
         positions = sorted_positions(inputs, element_types, self.keys, axis)
-        sorted_inputs = [np.take_along_axis(inputs[number], positions, axis) for number in self.kept]
+        sorted_inputs = [np.take_along_axis(inputs[number], positions, axis) for number in self.returned]
         results = (*sorted_inputs, positions.astype(self.results[-1].dtype))
         return tuple([array.reshape(shape) for array in results]) if len(shape) > MAX_SORTED_RANK else results

@@ -2,7 +2,7 @@
 """Calls of Fortran routines by their address, once for each problem of a batch.
 
 A Fortran routine takes addresses alone, and after them the lengths of its character arguments. All that does not
-depend on the elements is found when a call is prepared: what a small problem costs is little more than the routine.
+depend on the elements is computed when a call is prepared: a small problem costs little more than the routine.
 """
 
 cimport numpy as cnp
@@ -317,7 +317,7 @@ cdef void solve_contiguous(Call call, char **operands, char **results) noexcept 
 cdef uintptr_t address_of(
     const Buffer *buffer, const char *workspace, const char *source, const char *target
 ) noexcept nogil:
-    """What the routine is passed for the first problem."""
+    """The argument of the routine for the first problem."""
     cdef const char *memory = workspace + buffer.offset
     if buffer.storage == IN_OPERAND:
         memory = source

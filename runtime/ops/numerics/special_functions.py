@@ -349,7 +349,7 @@ def _lgamma_above_two(distance: Array) -> Array:
 
 @functools.cache
 def _lgamma_coefficients() -> Array:
-    """Those of z^2 to z^33 in `_lgamma_above_two`, a column; later terms are below 2^-53 of the sum."""
+    """The coefficients of z^2 to z^33 in `_lgamma_above_two`; later terms are below 2^-53 of the sum."""
     special = _scipy_special()
     order = np.arange(2, 34)
     column: Array = np.where(order % 2, -1, 1) * special.zetac(order) / order
@@ -406,11 +406,11 @@ def polygamma(n: Array, x: Array) -> Array:
     special = _scipy_special()
     factor = special.gamma(following) * (parity + parity - 1)
     value: Array = factor * zeta(following, x)
-    is_whole = n == np.floor(n)
-    if np.count_nonzero(is_whole) == np.count_nonzero(np.isfinite(value)) == value.size:
+    is_integer = n == np.floor(n)
+    if np.count_nonzero(is_integer) == np.count_nonzero(np.isfinite(value)) == value.size:
         return value
     value = np.where(n == 0, digamma(x), value)
-    return np.where((n >= 0) & is_whole, value, np.nan)
+    return np.where((n >= 0) & is_integer, value, np.nan)
 
 
 @functools.cache

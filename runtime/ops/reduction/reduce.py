@@ -41,19 +41,19 @@ class Layout(NamedTuple):
     Attributes:
         permutation: dimensions transposed first, or None.
         sizes: outer, n and inner.
-        kept: shape of the result.
+        result_shape: sizes of the result.
     """
 
     permutation: tuple[int, ...] | None
     sizes: tuple[int, int, int]
-    kept: tuple[int, ...]
+    result_shape: tuple[int, ...]
 
 
 @functools.lru_cache(maxsize=1024)
 def layout(shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Layout:
     """The layout of an operand of `shape` whose `dimensions` are reduced."""
     kept_dims = [axis for axis in range(len(shape)) if axis not in dimensions]
-    kept_shape = tuple([shape[axis] for axis in kept_dims])
+    result_shape = tuple([shape[axis] for axis in kept_dims])
     reduced = sorted(dimensions)
     count = math.prod(shape[axis] for axis in reduced)
     large = [axis for axis in range(len(shape)) if shape[axis] != 1]
@@ -62,11 +62,11 @@ def layout(shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Layout:
         first, last = (run[0], run[-1]) if run else (len(shape), len(shape))
         outer = math.prod(shape[axis] for axis in kept_dims if axis < first)
         inner = math.prod(shape[axis] for axis in kept_dims if axis > last)
-        return Layout(None, (outer, count, inner), kept_shape)
-    size = math.prod(kept_shape)
+        return Layout(None, (outer, count, inner), result_shape)
+    size = math.prod(result_shape)
     if large[-1] in dimensions:
-        return Layout((*kept_dims, *reduced), (size, count, 1), kept_shape)
-    return Layout((*reduced, *kept_dims), (1, count, size), kept_shape)
+        return Layout((*kept_dims, *reduced), (size, count, 1), result_shape)
+    return Layout((*reduced, *kept_dims), (1, count, size), result_shape)
 
 
 def extreme(name: str, values: Array, dimensions: tuple[int, ...]) -> Array:
@@ -136,13 +136,13 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
         if tree != "blocked":
             values = self._in_order(analysis.enter(inputs, self.inputs, reducer), layout)
             reduced = reduce_by_tree(values, init_values, reducer, tree)
-            results = tuple([array.reshape(layout.kept) for array in reduced])
+            results = tuple([array.reshape(layout.result_shape) for array in reduced])
         elif not layout.sizes[1]:
-            results = tuple([np.broadcast_to(value, layout.kept) for value in init_values])
+            results = tuple([np.broadcast_to(value, layout.result_shape) for value in init_values])
         elif reducer.ufunc is not None:
             results = (reducer.ufunc(init_values[0], self._totals(inputs, layout, reducer)[0]),)
         else:
-            initial = tuple([np.broadcast_to(value, layout.kept) for value in init_values])
+            initial = tuple([np.broadcast_to(value, layout.result_shape) for value in init_values])
             results = reducer.combine(initial, self._totals(inputs, layout, reducer))
         return analysis.leave(results, reducer)
 
@@ -162,7 +162,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
             result = extreme(self.analysis.monoid, array.astype(dtype, copy=False), self.dimensions)
             return (result.astype(array.dtype, copy=False),)
         reduced = reduce_adjacent(self._in_order(inputs, layout), reducer, enter)
-        return tuple([array.reshape(layout.kept) for array in reduced])
+        return tuple([array.reshape(layout.result_shape) for array in reduced])
 
     def _in_order(self, inputs: Arrays, layout: Layout) -> Arrays:
         """The inputs as [outer, n, inner] arrays."""

@@ -136,7 +136,7 @@ class DynamicBroadcastInDim(
         return None if shape is None else [self.result.with_shape(shape)]
 
     def reference(self, operand: Array, output_dimensions: Array) -> Array:
-        shape = self.at_run_time(operand, output_dimensions).known("output_dimensions")
+        shape = self.at_run_time(operand, output_dimensions).required_integers("output_dimensions")
         return broadcast_in_dim(operand, self.broadcast_dimensions, shape)
 
 
@@ -164,7 +164,7 @@ class DynamicReshape(
         return None if shape is None else [self.result.with_shape(shape)]
 
     def reference(self, operand: Array, output_shape: Array) -> Array:
-        return operand.reshape(self.at_run_time(operand, output_shape).known("output_shape"))
+        return operand.reshape(self.at_run_time(operand, output_shape).required_integers("output_shape"))
 
 
 class DynamicIota(
@@ -193,7 +193,7 @@ class DynamicIota(
         return None if shape is None else [self.result.with_shape(shape)]
 
     def reference(self, output_shape: Array) -> Array:
-        shape = self.at_run_time(output_shape).known("output_shape")
+        shape = self.at_run_time(output_shape).required_integers("output_shape")
         return iota(self.result.plain_element_type, shape, self.iota_dimension)
 
 
@@ -220,7 +220,7 @@ class DynamicPad(
         self, operand: Array, padding_value: Array, low: Array, high: Array, interior: Array
     ) -> Array:
         view = self.at_run_time(operand, padding_value, low, high, interior)
-        return pad_of(operand.shape, *map(view.known, AMOUNTS))(operand, padding_value)
+        return pad_of(operand.shape, *map(view.required_integers, AMOUNTS))(operand, padding_value)
 
 
 class RealDynamicSlice(
@@ -249,7 +249,7 @@ class RealDynamicSlice(
 
     def reference(self, operand: Array, start_indices: Array, limit_indices: Array, strides: Array) -> Array:
         view = self.at_run_time(operand, start_indices, limit_indices, strides)
-        return operand[tuple(map(slice, *map(view.known, RANGES)))]
+        return operand[tuple(map(slice, *map(view.required_integers, RANGES)))]
 
 
 def _with_sizes(type: TensorType, sizes: Sequence[int]) -> list[Type] | None:

@@ -295,7 +295,7 @@ class Rng(
         return None if shape is None else [self.result.with_shape(shape)]
 
     def reference(self, a: Array, b: Array, shape: Array) -> Array:
-        sizes = self.at_run_time(a, b, shape).known("shape")
+        sizes = self.at_run_time(a, b, shape).required_integers("shape")
         call = call_state()
         state = np.array([call.options.seed, 0, call.draws], np.uint64)
         call.draws += 1

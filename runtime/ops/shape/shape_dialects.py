@@ -358,10 +358,10 @@ class Broadcast(Op, name="shape.broadcast", assembly="$shapes attr-dict : types(
     @constraint
     def C1(self) -> str | None:
         """size(result) is the largest of the sizes of shapes"""
-        return rules.same_shape("result", self.result, "the greatest rank", [self.max_rank()])
+        return rules.same_shape("result", self.result, "the maximum rank", [self.max_rank()])
 
     def max_rank(self) -> int:
-        """Of the shapes; DYNAMIC where one is unknown."""
+        """The maximum rank of the shapes; DYNAMIC if one is unknown."""
         ranks = [type.shape[0] for type in self.shapes]
         return DYNAMIC if DYNAMIC in ranks else max(ranks, default=0)
 

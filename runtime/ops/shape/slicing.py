@@ -95,13 +95,13 @@ class Pad(
     def movement_maps(self) -> list[MovementMap]:
         """The map of the operand, and that of the padding value, which fills the rest."""
         low, interior, result_shape = self.edge_padding_low, self.interior_padding, self.result.shape
-        pairs = list(map(_kept_and_into, self.operand.shape, result_shape, low, interior))
+        pairs = list(map(_padded_slices, self.operand.shape, result_shape, low, interior))
         indices = zip(identity_map(self.operand.rank), pairs, strict=True)
         return [
             MovementMap(
                 0,
-                tuple([index.scaled(1, kept.start) for index, (kept, _) in indices]),
-                tuple([kept.stop - kept.start for kept, _ in pairs]),
+                tuple([index.scaled(1, source.start) for index, (source, _) in indices]),
+                tuple([source.stop - source.start for source, _ in pairs]),
                 tuple([target.start for _, target in pairs]),
                 tuple([target.step for _, target in pairs]),
             ),
@@ -126,22 +126,22 @@ def pad_of(
 ) -> Callable[[Array, Array], Array]:
     """The function of operand and padding_value for one shape. Source: specification, `pad`."""
     result_shape = tuple(map(padded_size, shape, low, high, interior))
-    pairs = list(map(_kept_and_into, shape, result_shape, low, interior))
-    kept_slices = tuple([pair[0] for pair in pairs])
-    into = tuple([pair[1] for pair in pairs])
+    pairs = list(map(_padded_slices, shape, result_shape, low, interior))
+    source_slices = tuple([pair[0] for pair in pairs])
+    target_slices = tuple([pair[1] for pair in pairs])
     empty = np.empty
 
     def pad(operand: Array, padding_value: Array) -> Array:
         result = empty(result_shape, operand.dtype)
         result[...] = padding_value
-        result[into] = operand[kept_slices]
+        result[target_slices] = operand[source_slices]
         return result
 
     return pad
 
 
-def _kept_and_into(size: int, result_size: int, low: int, interior: int) -> tuple[slice, slice]:
-    """Along one dimension: which elements of the operand are kept, and where in the result they go."""
+def _padded_slices(size: int, result_size: int, low: int, interior: int) -> tuple[slice, slice]:
+    """Along one dimension: the slice of the operand that is copied, and its slice of the result."""
     stride = interior + 1
     first = max(0, -(low // stride))
     stop = max(first, min(size, -((low - result_size) // stride)))

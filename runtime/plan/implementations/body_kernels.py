@@ -187,14 +187,14 @@ def _sort(view: Sort, threads: int | None) -> KernelMatch:
 
 def _position_sort(view: ArgSort, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.sorting.sort`: positions are counted, not read."""
-    return _sort_by(view.keys, view.inputs, view.dimension, view.kept, view.results[-1].dtype, threads)
+    return _sort_by(view.keys, view.inputs, view.dimension, view.returned, view.results[-1].dtype, threads)
 
 
 def _sort_by(
     keys: Sequence[SortKey] | None,
     inputs: Sequence[TensorType],
     dimension: int,
-    kept: Sequence[int] | None,
+    returned: Sequence[int] | None,
     positions: DType | None,
     threads: int | None,
 ) -> KernelMatch:
@@ -209,7 +209,7 @@ def _sort_by(
     shape = inputs[0].shape
     return Kernel(
         lambda: sort.prepare(
-            shape, dtypes, dimension, order, kept=kept, positions=positions, threads=threads
+            shape, dtypes, dimension, order, returned=returned, positions=positions, threads=threads
         ),
         "the comparator is known",
     )

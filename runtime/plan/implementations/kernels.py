@@ -138,4 +138,4 @@ _MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
 """By the operation's name; what only some of them need is imported when one is met."""
 
 _OF_TARGETS: dict[str, Callable[[Any, int | None], KernelMatch]] = {"stablehlo.custom_call": _custom_call}
-"""Those of operations whose target decides."""
+"""Kernels of operations whose call target decides."""

@@ -74,10 +74,10 @@ class LoopToCompile(Record):
 
 
 def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
-    """What to compile of a `while`, all of it or one shard, or the reason why nothing is compiled.
+    """The loop to compile for a `while`, itself or one shard of it, or the reason why nothing is compiled.
 
     Args:
-        threads: most threads that it may use; None: all.
+        threads: maximum number of threads; None: all.
     """
     from ...codegen import native_loop
     from ...codegen.arrays.control import MAX_WORK
@@ -171,7 +171,7 @@ class NativeLoop(Replaceable):
     Args:
         view: the operation.
         loop: what is compiled of it.
-        threads: most threads that it may use; None: all.
+        threads: maximum number of threads; None: all.
         is_native_at_once: whether it runs in native code from the first iteration on.
     """
 

@@ -56,7 +56,7 @@ def quantized_sum(view: Op) -> Kernel | str:
             farthest = max(abs(int(values.min()) - zero_point), abs(int(values.max()) - zero_point))
             if count * farthest + abs(int(initial) - zero_point) > headroom:
                 return view.reference(values, initial, body=definition)
-            # What sums of the storage's width lose is a multiple of the modulus, of which the result is free.
+            # Sums of the storage's width lose multiples of the modulus, which do not change the result.
             shift = (int(initial) - count * zero_point) % modulus
             total = np.add.reduce(values, axis=view.dimensions, dtype=dtype)
             return np.asarray(np.add(total, np.array(shift, f"u{dtype.itemsize}").view(dtype)))

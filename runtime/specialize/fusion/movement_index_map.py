@@ -72,8 +72,8 @@ def _is_inside(one: MovementMap, result: Value, indices: Sequence[AffineExpr], b
         LoopSplit, InseparableLoops: as `source`.
     """
     sizes = zip(indices, one.starts, one.sizes, tensor_type(result).shape, strict=True)
-    for index, start, size, whole in sizes:
-        if size == whole:
+    for index, start, size, result_size in sizes:
+        if size == result_size:
             continue
         min_index, max_index = index_range(index, box)
         if max_index < start or min_index >= start + size:

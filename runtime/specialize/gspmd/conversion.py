@@ -400,16 +400,16 @@ class _RegionShardings:
         """The sharding along the manual axes; others may divide a value further."""
         rank = type.rank if isinstance(type, TensorType) else 0
         is_partial = len(self.manual) < len(self.converter.meshes.meshes[self.mesh].axes)
-        whole = self.converter.tensor_sharding(
+        full_sharding = self.converter.tensor_sharding(
             sharding,
             type,
             owner,
             mesh=self.mesh,
             open_dimensions=range(rank) if is_partial else (),
         )
-        if whole is None:
+        if full_sharding is None:
             raise self.converter.refused(owner, f"is of a value of the type {type}")
-        return whole.restricted_to(self.manual)
+        return full_sharding.restricted_to(self.manual)
 
 
 def _partitions(module: Module) -> int:

@@ -80,7 +80,7 @@ class ManualRegions:
         if target == FULL_TO_SHARD:
             level = results = max(level, 0) + 1
         elif target == SHARD_TO_FULL:
-            # Of what depends on no argument the level is not known: that of a device at least.
+            # A value that depends on no argument has any level: here at least that of a device.
             level = 1 if level == _NEUTRAL else level
             if level == 0:
                 raise _refused(operation, "no SPMDFullToShardShape leads to its operand")

@@ -53,15 +53,18 @@ def sort_with_iota_positions(operation: Operation, rewriter: Rewriter) -> Sequen
     ]
     if not position_inputs:
         return None
-    kept_inputs = [number for number in range(len(inputs)) if number != position_inputs[0]]
+    returned_inputs = [number for number in range(len(inputs)) if number != position_inputs[0]]
     block = operation.regions[0].block
-    compared_values = [2 * number + side for number in kept_inputs for side in (0, 1)]
+    compared_values = [2 * number + side for number in returned_inputs for side in (0, 1)]
     block.arguments = select_values(block.arguments, compared_values)
     replacement = Operation(
         ARG_SORT,
-        [inputs[number] for number in kept_inputs],
-        [operation.results[number].type for number in (*kept_inputs, position_inputs[0])],
-        {"dimension": I64.encode(view.adjusted_dimension), **dimensions(kept=range(len(kept_inputs)))},
+        [inputs[number] for number in returned_inputs],
+        [operation.results[number].type for number in (*returned_inputs, position_inputs[0])],
+        {
+            "dimension": I64.encode(view.adjusted_dimension),
+            **dimensions(returned=range(len(returned_inputs))),
+        },
         operation.regions,
         operation.location,
     )

@@ -183,9 +183,9 @@ def dynamic_slice_known(operation: Operation, rewriter: Rewriter) -> Value | Non
     starts = clamped_starts(start_indices, tensor_type(operand).shape, view.slice_sizes)
     if None in starts:
         return None
-    known = [start or 0 for start in starts]
-    limits = [start + size for start, size in zip(known, view.slice_sizes, strict=True)]
-    return sliced(operand, (known, limits, (1,) * len(known)), rewriter)
+    known_starts = [start or 0 for start in starts]
+    limits = [start + size for start, size in zip(known_starts, view.slice_sizes, strict=True)]
+    return sliced(operand, (known_starts, limits, (1,) * len(known_starts)), rewriter)
 
 
 def clamped_starts(

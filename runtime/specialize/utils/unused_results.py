@@ -113,11 +113,11 @@ def _sort(operation: Operation, used: Container[Value]) -> None:
 def _position_sort(operation: Operation, used: Container[Value]) -> None:
     """Keep the sorted inputs that are used, and the positions."""
     view: Any = view_of(operation)
-    last = len(view.kept)
+    last = len(view.returned)
     indices = [index for index in range(last) if operation.results[index] in used]
     operation.attributes = {
         **operation.attributes,
-        **dimensions(kept=[view.kept[index] for index in indices]),
+        **dimensions(returned=[view.returned[index] for index in indices]),
     }
     operation.results = select_values(operation.results, [*indices, last])
 

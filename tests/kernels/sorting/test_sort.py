@@ -114,22 +114,22 @@ def test_key_with_payloads(element):
 
 
 @pytest.mark.parametrize("positions", ["i1", "i4", "u4", "i8"])
-@pytest.mark.parametrize("kept", [(), (0,), (1,), (2, 0)])
+@pytest.mark.parametrize("returned", [(), (0,), (1,), (2, 0)])
 @pytest.mark.parametrize("element", ["int8", "bfloat16", "float32", "float64"])
-def test_positions(element, kept, positions):
+def test_positions(element, returned, positions):
     rng = np.random.default_rng(8)
     for shape, dimension in (((3, 40), 1), ((40, 3), 0), ((5, 1), 1), ((0, 3), 0)):
         operands = [sample(rng, shape, dtype_of(kind)) for kind in (element, "int16", element)]
         types = [operand.dtype for operand in operands]
-        order = [Key(0, False, "CANONICAL"), Key(2, True, "TOTALORDER")][: 1 + (2 in kept)]
-        run = sort.prepare(shape, types, dimension, order, kept=kept, positions=positions)
+        order = [Key(0, False, "CANONICAL"), Key(2, True, "TOTALORDER")][: 1 + (2 in returned)]
+        run = sort.prepare(shape, types, dimension, order, returned=returned, positions=positions)
         counted = np.moveaxis(
             np.broadcast_to(np.arange(shape[dimension]), np.moveaxis(operands[0], dimension, -1).shape),
             -1,
             dimension,
         )
         want = expected([*operands, counted.astype(positions)], dimension, order)
-        for got, wanted in zip(run(*operands), [want[number] for number in (*kept, 3)], strict=True):
+        for got, wanted in zip(run(*operands), [want[number] for number in (*returned, 3)], strict=True):
             assert got.dtype == wanted.dtype and got.tobytes() == wanted.tobytes()
 
 
