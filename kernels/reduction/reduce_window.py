@@ -23,7 +23,6 @@ from ..simd.monoids import (
     Combination,
     is_exact,
     normalized,
-    result_storage_dtype,
     storage_dtype,
     supports,
 )
@@ -253,11 +252,7 @@ def merged(axes: Sequence[Axis]) -> list[Axis]:
 
 
 def sliding(
-    kind: Combination,
-    dtype: np.dtype,
-    axes: list[Axis],
-    threads: int | None,
-    result_dtype: np.dtype | None = None,
+    kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int | None
 ) -> WindowReduction:
     """Reduce each window by itself: rows of results along one axis, with a short unwindowed axis inside it.
     """
@@ -279,7 +274,7 @@ def sliding(
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
         from . import reduce_window_loops
 
-        result = np.empty(shape, dtype if result_dtype is None else result_dtype)
+        result = np.empty(shape, dtype)
         initial = flat(np.asarray(init_value, dtype), storage)
         window_offsets = np.empty(tasks * 2 * (offsets * row.window + len(outer)), np.int64)
         is_constant = vector_stride <= reduce_window_loops.MAX_CONSTANT_STRIDE
@@ -288,8 +283,7 @@ def sliding(
             size, rows, chunk, offsets, inner, outer_table, row_table, window_offsets,
             flat(operand, storage), initial,
         )  # fmt: skip
-        result_items = result.reshape(-1).view(result_storage_dtype(kind.element))
-        body(tasks, *arguments, result_items, threads=threads)
+        body(tasks, *arguments, result.reshape(-1).view(storage), threads=threads)
         return result
 
     return run

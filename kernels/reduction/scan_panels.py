@@ -15,7 +15,7 @@ from numba.core.typing import BaseContext as TypingContext
 from numba.core.typing import Signature
 
 from ..simd.block_sizes import SCAN_BLOCK, SCAN_GROUP, SCAN_LANES
-from ..simd.monoids import Combination, computing_dtype, result_storage_dtype, storage_dtype
+from ..simd.monoids import Combination, computing_dtype, storage_dtype
 from ..simd.vectors import (
     I64,
     TypedCode,
@@ -244,7 +244,7 @@ def write_panel(
     """
     kind, is_reverse = Combination(literal(element), literal(monoid)), literal(reverse)
     computed = computing_dtype(kind.element).name
-    row_bytes = SCAN_GROUP * result_storage_dtype(kind.element).itemsize
+    row_bytes = SCAN_GROUP * storage_dtype(kind.element).itemsize
 
     def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         pad, fiber_count = arguments[9], arguments[11:16]

@@ -9,7 +9,7 @@ from typing import Any
 
 from numba import types
 
-from ..simd.monoids import Combination, computing_dtype, result_storage_dtype
+from ..simd.monoids import Combination, computing_dtype, storage_dtype
 from ..simd.vectors import (
     I32,
     I64,
@@ -253,7 +253,7 @@ def collect(
             context.make_array(type)(context, builder, arguments[index]).data
             for index, type in ((3, choices), (6, pairs), (7, ends))
         )
-        itemsize = result_storage_dtype(target).itemsize
+        itemsize = storage_dtype(target).itemsize
         is_nontemporal = builder.icmp_signed("!=", arguments[17], I64(0))
         distances = builder.mul(builder.or_(arguments[19], width), I64(itemsize))
         bits = builder.and_(

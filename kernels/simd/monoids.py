@@ -5,7 +5,7 @@ float16 are stored in 16 bits and computed in float32, which is exact for minimu
 add and multiply. Two extensions of the names:
 
 - an element "float32:float64" is stored as the first type and computed as the second, and its results are
-  rounded to the first at last; "bfloat16>float32" too, but its results are stored as the second type;
+  rounded to the first at last;
 - a monoid "add:bfloat16" rounds each of its results to that type.
 
 `normalized` maps combinations with the same results to one, so that fewer loops are compiled.
@@ -45,21 +45,16 @@ def supports(dtype: Any, monoid: str) -> bool:
     return monoid not in _BITWISE or np.dtype(dtype).name not in _FLOATS
 
 
-def normalized(dtype: Any, monoid: str, accumulate: str = "wide", result_dtype: Any = None) -> Combination:
+def normalized(dtype: Any, monoid: str, accumulate: str = "wide") -> Combination:
     """The combination to compile for.
 
     `accumulate` is one of ACCUMULATIONS, and concerns sums and products of floats and complex numbers: "wide"
     computes those narrower than float32 in that; "declared" rounds each result to the elements' type;
-    "float64" computes in float64 or complex128. `result_dtype` is float32 where 16-bit floats are reduced
-    to that. Raises ValueError where there is no such combination.
+    "float64" computes in float64 or complex128. Raises ValueError where there is no such combination.
     """
     if not supports(dtype, monoid):
         raise ValueError(f"no kernel computes {monoid} on {np.dtype(dtype).name}")
     element = np.dtype(dtype).name
-    if result_dtype is not None and np.dtype(result_dtype) != np.dtype(dtype):
-        if not supports_result(dtype, result_dtype) or accumulate == "float64":
-            raise ValueError(f"no kernel reduces {element} into {np.dtype(result_dtype).name}")
-        return Combination(f"{element}>float32", monoid)
     if element in _FLOATS and monoid in ("add", "multiply"):
         wide = "complex128" if element.startswith("complex") else "float64"
         if accumulate == "float64" and element != wide:
@@ -73,38 +68,21 @@ def normalized(dtype: Any, monoid: str, accumulate: str = "wide", result_dtype: 
     return Combination(element, monoid)
 
 
-def supports_result(dtype: Any, result_dtype: Any) -> bool:
-    """Whether loops reduce elements of a type to a result of another: 16-bit floats to f32."""
-    return np.dtype(dtype) == np.dtype(result_dtype) or (
-        np.dtype(dtype).name in WIDENED and np.dtype(result_dtype) == np.dtype(np.float32)
-    )
-
-
 def stored_element(element: str) -> str:
     """The name of the type in which elements are stored."""
-    return element.replace(">", ":").partition(":")[0]
+    return element.partition(":")[0]
 
 
 def computing_element(element: str) -> str:
     """The name of the type in which loops compute."""
-    stored, _, wide = element.replace(">", ":").partition(":")
+    stored, _, wide = element.partition(":")
     return wide or ("float32" if stored in WIDENED else stored)
-
-
-def result_element(element: str) -> str:
-    """The name of the type in which results are stored."""
-    return computing_element(element) if ">" in element else stored_element(element)
 
 
 def storage_dtype(element: str) -> np.dtype:
     """The NumPy type in which loops see the elements of an array."""
     stored = stored_element(element)
     return np.dtype("uint16") if stored in WIDENED else np.dtype(stored)
-
-
-def result_storage_dtype(element: str) -> np.dtype:
-    """The NumPy type in which loops see the elements of a result."""
-    return storage_dtype(result_element(element))
 
 
 def computing_dtype(element: str) -> np.dtype:

@@ -23,7 +23,6 @@ from .monoids import (
     Combination,
     computing_dtype,
     computing_element,
-    result_element,
     storage_dtype,
     stored_element,
 )
@@ -229,14 +228,11 @@ def store_lanes(
     builder: ir.IRBuilder, element: str, data: ir.Value, index: ir.Value, value: Value, lanes: int,
     nontemporal: bool = False, mask: ir.Value = None,
 ) -> None:  # fmt: skip
-    """Write the values of `lanes` elements from `index` on, rounded to the type of results.
+    """Write the values of `lanes` elements from `index` on, rounded to their type.
 
     `nontemporal`: the stores bypass the caches; the address is a multiple of their size. With a mask, a bit
     for each lane, only the selected elements are written.
     """
-    if result_element(element) != stored_element(element):
-        element = result_element(element)
-        data = builder.bitcast(data, stored_component(element).as_pointer())
     address, stored = _address(builder, element, data, index, lanes)
     if component_count(element) == 2:
         if lanes == 1:

@@ -126,7 +126,6 @@ class Messages:
     Attributes:
         mailboxes: the open runs by their numbers.
         scratch: memory for what comes in.
-        bytes_sent: bytes of arrays.
     """
 
     def __init__(self, communicator: Any, watch: Watch) -> None:
@@ -141,7 +140,6 @@ class Messages:
         self.watch = watch
         self.mailboxes: dict[int, Mailbox] = {}
         self.scratch = Scratch()
-        self.bytes_sent = 0
 
     @property
     def rank(self) -> int:
@@ -171,7 +169,6 @@ class Messages:
             for array in payload:
                 if array.nbytes:
                     self._start(_bytes_of(array), target, _ARRAY_TAG)
-        self.bytes_sent += size
 
     def _start(self, buffer: Any, target: int, tag: int) -> None:
         request = self._communicator.Isend([buffer, self._mpi.BYTE], target, tag)

@@ -29,11 +29,6 @@ class Layout(NamedTuple):
     dimensions: tuple[Axes, ...]
     unreduced: Axes = ()
 
-    @property
-    def is_replicated(self) -> bool:
-        """Whether each device holds the full value."""
-        return not self.unreduced and not any(self.dimensions)
-
     def used(self) -> set[str]:
         """The axes along which dimensions are divided."""
         return {axis for axes in self.dimensions for axis in axes}
