@@ -181,6 +181,9 @@ REDUCTIONS: dict[str, Cases] = {
     "kernels/reduction/reduce_window.py:_MIN_ROW": lambda n, t, o: [
         op.window(t, o, (5, k + 2), (3, 3), (1, 1)) for k in around(n)
     ],
+    "kernels/reduction/reduce_window.py:_MIN_WIDE_SCANS": lambda n, t, o: [
+        op.cumulative(t, o, (k, 40), 1) for k in around(n)
+    ],
     "kernels/reduction/reduce_window.py:_MAX_SHORT_POSITIONS": lambda n, t, o: [
         op.window(t, o, (3, 90), (1, k), (1, 1)) for k in around(n)
     ],

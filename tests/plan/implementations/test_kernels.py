@@ -195,6 +195,40 @@ def test_short_rows_of_small_windows_are_generated(
     run_every_way(text, values.astype(ml_dtypes.bfloat16) if type == "bf16" else values)
 
 
+@pytest.mark.parametrize(
+    ("type", "body", "shape", "served_by"),
+    [
+        ("f64", "add", (40, 300), "generated"),
+        ("i64", "maximum", (40, 300), "generated"),
+        ("f64", "add", (20, 300), "kernel"),
+        ("f64", "maximum", (40, 300), "kernel"),
+        ("f32", "add", (40, 300), "kernel"),
+        ("f64", "add", (40, 300, 2), "kernel"),
+    ],
+)
+def test_scans_of_many_wide_rows_are_generated(
+    type: str, body: str, shape: tuple[int, ...], served_by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(region_functions, "MAX_SMALL_ELEMENTS", -1)
+    tensor, rest = f"tensor<{'x'.join(map(str, shape))}x{type}>", len(shape) - 2
+    text = f"""
+func.func @main(%a: {tensor}, %b: tensor<{type}>) -> {tensor} {{
+  %0 = "stablehlo.reduce_window"(%a, %b) <{{
+    window_dimensions = array<i64: 1, 300{", 1" * rest}>,
+    padding = dense<[[0, 0], [299, 0]{", [0, 0]" * rest}]> : tensor<{len(shape)}x2xi64>
+  }}> ({{
+  ^bb0(%x: tensor<{type}>, %y: tensor<{type}>):
+    %1 = stablehlo.{body} %x, %y : tensor<{type}>
+    stablehlo.return %1 : tensor<{type}>
+  }}) : ({tensor}, tensor<{type}>) -> {tensor}
+  return %0 : {tensor}
+}}"""
+    assert f"[{served_by}:" in nimblehlo.compile(text, options=Options(compile="eager")).explain()
+    values = RNG.integers(-9, 9, shape) if type == "i64" else RNG.standard_normal(shape)
+    dtype = {"f32": np.float32, "f64": np.float64, "i64": np.int64}[type]
+    run_every_way(text, values.astype(dtype), np.zeros((), dtype))
+
+
 def test_other_bodies_have_native_loops_of_their_own() -> None:
     body = "%z = stablehlo.multiply %y, %y : tensor<f32>\n %r = stablehlo.add %x, %z : tensor<f32>"
     text = SCATTER.format(body=body)
