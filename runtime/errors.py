@@ -14,12 +14,7 @@ class NimbleError(Exception):
     """
 
     def __init__(
-        self,
-        reason: str,
-        *,
-        operation: str | None = None,
-        label: str | None = None,
-        location: object = None,
+        self, reason: str, *, operation: str | None = None, label: str | None = None, location: object = None
     ) -> None:
         self.reason = reason
         self.operation = operation

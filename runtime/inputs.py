@@ -26,12 +26,7 @@ from .types import (
     storage_range,
 )
 
-_SCALAR_CATEGORIES = {
-    bool: BOOLEAN,
-    int: INTEGER | FLOAT | COMPLEX,
-    float: FLOAT | COMPLEX,
-    complex: COMPLEX,
-}
+_SCALAR_CATEGORIES = {bool: BOOLEAN, int: INTEGER | FLOAT | COMPLEX, float: FLOAT | COMPLEX, complex: COMPLEX}
 """Element type categories that each Python scalar type converts to."""
 
 

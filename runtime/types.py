@@ -295,10 +295,7 @@ class TensorType:
     __slots__ = ("_hash", "_text", "bounds", "category", "element_type", "is_plain", "shape", "size")
 
     def __init__(
-        self,
-        shape: Iterable[int],
-        element_type: AnyElementType,
-        bounds: tuple[int, ...] | None = None,
+        self, shape: Iterable[int], element_type: AnyElementType, bounds: tuple[int, ...] | None = None
     ) -> None:
         self.shape = tuple(shape)
         self.element_type = element_type

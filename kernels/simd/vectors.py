@@ -18,14 +18,7 @@ from numba.np.numpy_support import from_dtype
 
 from ..launch.processor import avoids_software_prefetch, prefetch_distance_bytes, vector_bytes
 from .block_sizes import CACHE_LINE
-from .monoids import (
-    WIDENED,
-    Combination,
-    computing_dtype,
-    computing_element,
-    storage_dtype,
-    stored_element,
-)
+from .monoids import WIDENED, Combination, computing_dtype, computing_element, storage_dtype, stored_element
 from .narrow_floats import (
     intrinsic_suffix,
     narrow_bfloat16,

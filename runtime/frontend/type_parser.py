@@ -326,10 +326,7 @@ class TypeParser(Cursor):
         return scale, zero_point
 
 
-_SHAPE_TYPES: Final[dict[str, Type]] = {
-    "shape.shape": TensorType((DYNAMIC,), INDEX),
-    "shape.size": INDEX,
-}
+_SHAPE_TYPES: Final[dict[str, Type]] = {"shape.shape": TensorType((DYNAMIC,), INDEX), "shape.size": INDEX}
 """The type that values of each type of the shape dialect have here."""
 
 _OTHER_FLOATS: Final = frozenset({"f80", "f128"})

@@ -12,16 +12,7 @@ import numpy as np
 
 from .. import ir
 from ..errors import UnsupportedError
-from ..ir import (
-    Block,
-    Builder,
-    DenseElementsAttribute,
-    Function,
-    Module,
-    Operation,
-    Region,
-    StructAttribute,
-)
+from ..ir import Block, Builder, DenseElementsAttribute, Function, Module, Operation, Region, StructAttribute
 from ..ops import lookup
 from ..ops.framework.memory_limit import is_addressable
 from ..types import (

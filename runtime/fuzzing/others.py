@@ -77,12 +77,7 @@ def scan(g: Generator) -> None:
     region = g.region([slice_type, carried], body)
     operands = [first, g.operand(carried)]
     g.add(
-        "chlo.scan",
-        operands,
-        [first.type, carried],
-        [region],
-        dimension=dimension,
-        is_reverse=g.chance(0.5),
+        "chlo.scan", operands, [first.type, carried], [region], dimension=dimension, is_reverse=g.chance(0.5)
     )
 
 

@@ -139,15 +139,7 @@ _NEWER_PRIMITIVES: Final = {"mulhi": (0, 10, 2)}
 PRIMITIVES: Final = {
     name: PrivateName(module, f"{name}_p", f"lowering {name}", _NEWER_PRIMITIVES.get(name, (0, 7, 0)))
     for module, names in {
-        "jax._src.lax.special": (
-            "bessel_i1e",
-            "digamma",
-            "erf_inv",
-            "erfc",
-            "lgamma",
-            "polygamma",
-            "zeta",
-        ),
+        "jax._src.lax.special": ("bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "polygamma", "zeta"),
         "jax._src.lax.lax": ("mulhi", "nextafter"),
         "jax._src.buffer_callback": ("buffer_callback",),
         "jax._src.lax.control_flow.conditionals": ("cond", "platform_index"),

@@ -86,11 +86,7 @@ def _called(items: Sequence[Any], entry: str) -> list[Any]:
 
 
 def without(
-    module: Module,
-    entry: str,
-    dropped: Iterable[Operation],
-    stand_in: StandIn,
-    values: Mapping[Value, Any],
+    module: Module, entry: str, dropped: Iterable[Operation], stand_in: StandIn, values: Mapping[Value, Any]
 ) -> tuple[Module, dict[Value, Any]]:
     """The program without some operations, and what is known of its values.
 

@@ -18,15 +18,7 @@ from ..ir import Module, Value
 from ..options import Options
 from ..specialize.inline import inline_calls
 from . import regions, simplification
-from .program import (
-    StandIn,
-    Unsuitable,
-    counted,
-    entry_of,
-    is_replaceable,
-    with_results,
-    without,
-)
+from .program import StandIn, Unsuitable, counted, entry_of, is_replaceable, with_results, without
 from .search import Fails, Make, OutOfTime, Search
 
 MAX_SIMPLIFIED_OPERATIONS: Final = 40

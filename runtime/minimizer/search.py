@@ -39,12 +39,7 @@ class Search:
     """
 
     def __init__(
-        self,
-        fails: Fails,
-        jobs: int,
-        seconds: float | None,
-        only_valid: bool,
-        on_trial: Callable[[], object],
+        self, fails: Fails, jobs: int, seconds: float | None, only_valid: bool, on_trial: Callable[[], object]
     ) -> None:
         self.only_valid = only_valid
         self.fails = fails

@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ..ir import (
-    ArrayAttribute,
-    Block,
-    Builder,
-    Function,
-    Module,
-    Operation,
-    Region,
-    SymbolAttribute,
-    Value,
-)
+from ..ir import ArrayAttribute, Block, Builder, Function, Module, Operation, Region, SymbolAttribute, Value
 from ..ir.sharding import ManualAxes, ShardingPerValue, TensorSharding
 from ..ops.framework.op_registry import MESH
 from ..ops.sharding.scope import Scope, meshes_of

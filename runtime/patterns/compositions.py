@@ -118,18 +118,14 @@ def component_type(element_type: ElementType) -> ElementType:
 real = component("stablehlo.real")
 imag = component("stablehlo.imag")
 absolute = by_category(
-    COMPLEX,
-    component("stablehlo.abs"),
-    by_category(SIGNED | FLOAT, operation("stablehlo.abs"), identity),
+    COMPLEX, component("stablehlo.abs"), by_category(SIGNED | FLOAT, operation("stablehlo.abs"), identity)
 )
 sign = by_category(UNSIGNED, lambda value: minimum(value, ops.like(value, 1)), operation("stablehlo.sign"))
 trunc = by_category(
     FLOAT, lambda value: ops.select(less(value, zero(value)), ceil(value), floor(value)), identity
 )
 shift_right = by_category(
-    UNSIGNED,
-    operation("stablehlo.shift_right_logical"),
-    operation("stablehlo.shift_right_arithmetic"),
+    UNSIGNED, operation("stablehlo.shift_right_logical"), operation("stablehlo.shift_right_arithmetic")
 )
 is_infinite = by_category(
     COMPLEX,

@@ -57,13 +57,7 @@ _CALLS: Final = frozenset(
 )
 """Operations that may become others."""
 MANUAL: Final = "sdy.manual_computation"
-MULTI_DEVICE_OPERATIONS: Final = frozenset(
-    {
-        "sdy.all_reduce",
-        "sdy.manual_computation",
-        "sdy.reduce_scatter",
-    }
-)
+MULTI_DEVICE_OPERATIONS: Final = frozenset({"sdy.all_reduce", "sdy.manual_computation", "sdy.reduce_scatter"})
 """Operations of sdy that may need several devices."""
 
 

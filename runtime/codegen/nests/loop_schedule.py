@@ -256,7 +256,6 @@ def _renumber_node(
             for index in node.indices
         ]
         return node._replace(
-            access=accesses.setdefault(nest.accesses[node.access], len(accesses)),
-            indices=tuple(indices),
+            access=accesses.setdefault(nest.accesses[node.access], len(accesses)), indices=tuple(indices)
         )
     return node

@@ -41,14 +41,7 @@ from .nest import (
     tile_extent,
 )
 from .nontemporal_stores import BUFFER_BYTES, copy_nontemporal, is_aligned
-from .transposition import (
-    TileOperand,
-    emit_element,
-    emit_short_tile,
-    emit_tile,
-    prefetch_tile,
-    tile_lanes,
-)
+from .transposition import TileOperand, emit_element, emit_short_tile, emit_tile, prefetch_tile, tile_lanes
 
 NAME = "nest"
 _POINTER = ir.PointerType()

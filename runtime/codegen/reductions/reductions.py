@@ -58,11 +58,7 @@ class Accumulation(NamedTuple):
 
 
 def reductions_module(
-    block: Block,
-    plan: ReductionTilePlan,
-    view_of: ViewOf,
-    size: int,
-    accumulation: Accumulation,
+    block: Block, plan: ReductionTilePlan, view_of: ViewOf, size: int, accumulation: Accumulation
 ) -> ir.Module:
     """The module with the tasks `PARTIAL` and `FINISH`.
 

@@ -24,14 +24,7 @@ from ..llvm.values import I64, Value, load, store, stored_type
 from ..regions.region_function import OperandArrays
 from .element_emitter import ElementEmitter, Point
 from .reduce import Reducer
-from .row_tiling import (
-    NAME,
-    RowTilePlan,
-    pass_count,
-    pass_outputs,
-    reductions_in_pass,
-    rows_per_group,
-)
+from .row_tiling import NAME, RowTilePlan, pass_count, pass_outputs, reductions_in_pass, rows_per_group
 from .short_rows import ShortRows, column_index, row_indices, short_row_group
 from .vector_reduce import reduce_row
 

@@ -25,14 +25,7 @@ from .element_emitter import ElementEmitter, Point
 from .iteration_space import collapsed_stride
 from .reduce import Reducer
 from .reduction_tiling import interleaved_rows
-from .row_tiling import (
-    EXPENSIVE_COST,
-    RowTilePlan,
-    cost_of,
-    pass_count,
-    pass_outputs,
-    reductions_in_pass,
-)
+from .row_tiling import EXPENSIVE_COST, RowTilePlan, cost_of, pass_count, pass_outputs, reductions_in_pass
 
 _MAX_COLUMNS = 48
 _MAX_STRIDED_COLUMNS = 16

@@ -173,8 +173,7 @@ class MergeSort:
         with builder.if_else(builder.icmp_signed("<", middle, end)) as (has_two, has_one):
             with has_two:
                 builder.call(
-                    self.search,
-                    [start, middle, end, iterations, *source.pointers, points, *function.outside],
+                    self.search, [start, middle, end, iterations, *source.pointers, points, *function.outside]
                 )
                 first, second = function.variable(start), function.variable(middle)
                 with Loop(builder, start, end) as index:
@@ -216,14 +215,7 @@ class MergeSort:
                 goes_on(builder.icmp_signed("<", start.get(), limit))
                 iterations = builder.add(level, I64(1))
                 self._call_merge(
-                    function,
-                    start.get(),
-                    width,
-                    limit,
-                    iterations,
-                    current_source,
-                    current_target,
-                    points,
+                    function, start.get(), width, limit, iterations, current_source, current_target, points
                 )
                 start.set(builder.add(start.get(), builder.shl(width, I64(1))))
             for source_pointer, target, spare in zip(source, targets, spares, strict=True):

@@ -289,10 +289,7 @@ class TopK(
         return rules.first(
             rules.same_type("values", self.values, "the inferred type", expected),
             rules.same_type(
-                "indices",
-                self.indices,
-                "the inferred type",
-                expected.with_element_type(ELEMENT_TYPES["i32"]),
+                "indices", self.indices, "the inferred type", expected.with_element_type(ELEMENT_TYPES["i32"])
             ),
         )
 

@@ -21,15 +21,7 @@ from ...ir import Region as IrRegion
 from ...types import DYNAMIC, Array, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import BOOL, I64
-from ..framework.declaration import (
-    Attribute,
-    Constraint,
-    Evaluate,
-    Operand,
-    Region,
-    Result,
-    constraint,
-)
+from ..framework.declaration import Attribute, Constraint, Evaluate, Operand, Region, Result, constraint
 from ..reduction.vectorize_region import Body
 from .base import (
     TENSORS,

@@ -197,12 +197,7 @@ def scaled(lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[i
 
 
 def multiplied(
-    lhs: Array,
-    rhs: Array,
-    windows: Sequence[Window],
-    counts: Sequence[int],
-    multiply: Multiply,
-    dtype: DType,
+    lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[int], multiply: Multiply, dtype: DType
 ) -> Array:
     """The convolution as products of matrices whose rows are windows.
 

@@ -20,14 +20,7 @@ from ..framework.rules import first, shape_text, shapes_agree, sizes_agree
 from ..numerics.decompositions import PreparedCall, native_call_by_kernel, uses_kernels
 from ..numerics.element_types import carrier
 from ..numerics.fortran import Call, Procedure
-from ..numerics.lapack_library import (
-    Argument,
-    Library,
-    factors,
-    library_of,
-    native_call_of,
-    solutions,
-)
+from ..numerics.lapack_library import Argument, Library, factors, library_of, native_call_of, solutions
 
 
 class Transpose(enum.StrEnum):

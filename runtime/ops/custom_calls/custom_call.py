@@ -10,9 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from ...types import TensorType, TupleType, Type
-from ..framework.attribute_kinds import (
-    plain_value,
-)
+from ..framework.attribute_kinds import plain_value
 from ..framework.declaration import constraint
 from ..framework.rules import first, in_range, types_agree
 from ..numerics.decompositions import PreparedCall

@@ -29,14 +29,7 @@ from ..numerics import complex64_functions as single_complex
 from ..numerics import complex_functions, element_types, real_functions
 from ..numerics import special_functions as special
 from ..numerics.element_types import Function
-from .base import (
-    COMPUTED,
-    Arithmetic,
-    Binary,
-    Elementwise,
-    Transcendental,
-    Unary,
-)
+from .base import COMPUTED, Arithmetic, Binary, Elementwise, Transcendental, Unary
 
 
 def real_component_type(view: Abs | Part) -> str | None:
@@ -48,9 +41,7 @@ def real_component_type(view: Abs | Part) -> str | None:
 
 
 class Abs(
-    Unary,
-    name="stablehlo.abs",
-    functions={SIGNED | FLOAT: np.absolute, COMPLEX: complex_functions.modulus},
+    Unary, name="stablehlo.abs", functions={SIGNED | FLOAT: np.absolute, COMPLEX: complex_functions.modulus}
 ):
     """The absolute value; a complex number's modulus."""
 

@@ -18,16 +18,16 @@ _NAMES: Final = {
             "abs add atan2 cbrt ceil complex cosine divide exponential exponential_minus_one floor imag "
             "real log log_plus_one logistic multiply negate power remainder round_nearest_afz "
             "round_nearest_even rsqrt sign sine sqrt subtract tan tanh"
-        ),
+        )
     },
     "elementwise.bitwise": {
         "stablehlo": (
             "and count_leading_zeros not or popcnt shift_left shift_right_logical shift_right_arithmetic xor"
-        ),
+        )
     },
     "elementwise.comparison": {"stablehlo": "compare is_finite maximum minimum clamp select"},
     "elementwise.conversion": {
-        "stablehlo": "convert uniform_quantize uniform_dequantize reduce_precision bitcast_convert",
+        "stablehlo": "convert uniform_quantize uniform_dequantize reduce_precision bitcast_convert"
     },
     "shape.creation": {"stablehlo": "constant iota"},
     "shape.layout": {"stablehlo": "concatenate reshape reverse transpose"},
@@ -37,7 +37,7 @@ _NAMES: Final = {
         "stablehlo": (
             "dynamic_broadcast_in_dim dynamic_reshape dynamic_iota dynamic_pad real_dynamic_slice "
             "get_dimension_size set_dimension_size"
-        ),
+        )
     },
     "shape.shape_dialects": {
         "arith": "constant addi subi muli maxsi minsi divsi remsi cmpi select index_cast",
@@ -76,7 +76,7 @@ _NAMES: Final = {
             "acos acosh asin asinh atan atanh _asin_acos_kernel bessel_i1e conj cosh sinh tan square "
             "digamma erf erf_inv erfc lgamma is_inf is_neg_inf is_pos_inf next_after polygamma zeta "
             "mulhi constant constant_like top_k"
-        ),
+        )
     },
     "chlo.broadcast": {
         "chlo": (
@@ -85,7 +85,7 @@ _NAMES: Final = {
             "broadcast_polygamma broadcast_power broadcast_remainder broadcast_shift_left "
             "broadcast_shift_right_arithmetic broadcast_shift_right_logical broadcast_subtract "
             "broadcast_xor broadcast_zeta broadcast_compare broadcast_select"
-        ),
+        )
     },
     "chlo.scan": {"chlo": "scan"},
     "chlo.ragged_dot": {"chlo": "ragged_dot"},
@@ -93,13 +93,13 @@ _NAMES: Final = {
         "sdy": (
             "mesh sharding_constraint reshard sharding_group propagation_barrier constant data_flow_edge "
             "func_data_flow_edge return named_computation manual_computation"
-        ),
+        )
     },
     "sharding.collectives": {
         "sdy": (
             "all_gather all_slice all_to_all collective_permute all_reduce reduce_scatter "
             "sharded_to_unreduced replicated_to_unreduced"
-        ),
+        )
     },
     "collectives.movement": {"stablehlo": "all_gather all_to_all collective_broadcast collective_permute"},
     "collectives.reduction": {"stablehlo": "all_reduce reduce_scatter collective_reduce"},
@@ -113,7 +113,7 @@ _NAMES: Final = {
         "check": (
             "expect_eq expect_eq_const expect_almost_eq expect_almost_eq_const expect_close "
             "expect_serialized_eq"
-        ),
+        )
     },
 }
 """For each module and dialect, the names of the operations that the module declares."""

@@ -297,7 +297,4 @@ def unsigned_bits(element_type: ElementType) -> tuple[Function, Function]:
     if element_type.width == 8 * unsigned.itemsize:
         return (lambda array: array.view(unsigned)), (lambda bits: bits.view(dtype))
     mask = unsigned.type((1 << element_type.width) - 1)
-    return (
-        lambda array: array.astype(dtype).view(unsigned) & mask,
-        lambda bits: back(bits.view(dtype)),
-    )
+    return (lambda array: array.astype(dtype).view(unsigned) & mask, lambda bits: back(bits.view(dtype)))

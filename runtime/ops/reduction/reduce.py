@@ -18,16 +18,7 @@ import numpy as np
 from ...types import PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Type
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
-from ..framework.declaration import (
-    Attribute,
-    Constraint,
-    Evaluate,
-    Op,
-    Operand,
-    Region,
-    Result,
-    constraint,
-)
+from ..framework.declaration import Attribute, Constraint, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier
 from .bodies import vectorize_region

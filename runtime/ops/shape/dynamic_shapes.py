@@ -198,10 +198,7 @@ class DynamicIota(
 
 
 class DynamicPad(
-    PadRules,
-    RunTimeShaped,
-    name="stablehlo.dynamic_pad",
-    assembly="operands attr-dict : functional-type",
+    PadRules, RunTimeShaped, name="stablehlo.dynamic_pad", assembly="operands attr-dict : functional-type"
 ):
     """`pad` whose amounts are operands."""
 

@@ -150,8 +150,7 @@ def _axes_violation(sharding: TensorSharding, mesh: Mesh, manual_axes: Collectio
         if reason is not None:
             return reason
     reason = first(
-        use.add(sharding.replicated, what="replicated"),
-        use.add(sharding.unreduced, what="unreduced"),
+        use.add(sharding.replicated, what="replicated"), use.add(sharding.unreduced, what="unreduced")
     )
     if reason is not None:
         return reason

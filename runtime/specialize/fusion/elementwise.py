@@ -23,12 +23,7 @@ from ...types import PLAIN
 from ..utils.cleanup import remove_dead_code
 from ..utils.effects import CONTROL_FLOW
 from ..utils.rewriter import is_plain, is_plain_value
-from .gather_index_map import (
-    MIN_CONTIGUOUS,
-    TRACEABLE_VIEWS,
-    contiguous_length,
-    is_traceable,
-)
+from .gather_index_map import MIN_CONTIGUOUS, TRACEABLE_VIEWS, contiguous_length, is_traceable
 from .levels import LevelGrouping
 from .movement_index_map import is_movement_op
 from .scheduling import order_by_use, topological_order

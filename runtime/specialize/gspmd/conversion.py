@@ -401,11 +401,7 @@ class _RegionShardings:
         rank = type.rank if isinstance(type, TensorType) else 0
         is_partial = len(self.manual) < len(self.converter.meshes.meshes[self.mesh].axes)
         full_sharding = self.converter.tensor_sharding(
-            sharding,
-            type,
-            owner,
-            mesh=self.mesh,
-            open_dimensions=range(rank) if is_partial else (),
+            sharding, type, owner, mesh=self.mesh, open_dimensions=range(rank) if is_partial else ()
         )
         if full_sharding is None:
             raise self.converter.refused(owner, f"is of a value of the type {type}")

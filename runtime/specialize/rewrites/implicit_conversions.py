@@ -58,12 +58,7 @@ def _explicit(operation: Operation, values: dict[Value, Value]) -> list[Operatio
     if types == [result.type for result in operation.results]:
         return [*emitted, operation]
     inner = Operation(
-        operation.name,
-        operation.operands,
-        types,
-        operation.attributes,
-        operation.regions,
-        operation.location,
+        operation.name, operation.operands, types, operation.attributes, operation.regions, operation.location
     )
     emitted.append(inner)
     for result, reduced in zip(operation.results, inner.results, strict=True):
