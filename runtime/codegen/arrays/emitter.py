@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from llvmlite import ir
 
-from ...ir import Block, Operation, captured_values
+from ...ir import Block, Operation, captured_values, tensor_type
 from ...ir import Value as IrValue
 from ...types import TensorType, Type
 from .. import blocks
@@ -57,8 +57,9 @@ def _is_elementwise(operation: Operation) -> bool:
 
 def _has_layout(type: Type, other: Type) -> bool:
     """Whether tensors of two types have elements of the same size at the same addresses."""
-    is_plain_pair = is_plain(type) and is_plain(other)
-    return is_plain_pair and type.shape == other.shape and type.dtype.itemsize == other.dtype.itemsize  # type: ignore[union-attr]
+    if not is_plain(type) or not is_plain(other):
+        return False
+    return type.shape == other.shape and type.dtype.itemsize == other.dtype.itemsize
 
 
 def must_update_in_place(type: Type) -> bool:
@@ -261,7 +262,7 @@ class ArrayEmitter(Emitter):
             return False
         read = {other for other in liveness.read(operation) if liveness.root(other) is argument}
         if not read:
-            return scratch_bytes(argument.type) < MIN_TURNS_BYTES  # type: ignore[arg-type]
+            return scratch_bytes(tensor_type(argument)) < MIN_TURNS_BYTES
         if operation.name in BRANCHES:
             return self._branches_hand_on(operation, argument, operation.results.index(value))
         if operation.name == "stablehlo.while":
@@ -332,10 +333,11 @@ class ArrayEmitter(Emitter):
         if liveness is None or workspace is None or operation.results[0] in self.result_storage:
             return
         for value in self._overwritable(operation, liveness):
-            bound, type = self.bound[value], operation.result.type
-            is_own = isinstance(bound, Storage) and bound.pointer in workspace.buffers
-            if is_own and liveness.is_own(value) and liveness.is_last(operation, value):
-                self.result_storage[operation.result] = Storage(type, bound.pointer)  # type: ignore[arg-type, union-attr]
+            bound = self.bound[value]
+            if not isinstance(bound, Storage) or bound.pointer not in workspace.buffers:
+                continue
+            if liveness.is_own(value) and liveness.is_last(operation, value):
+                self.result_storage[operation.result] = Storage(tensor_type(operation.result), bound.pointer)
                 return
 
     def _overwritable(self, operation: Operation, liveness: Liveness) -> Sequence[IrValue]:
@@ -384,11 +386,11 @@ class ArrayEmitter(Emitter):
         emitter = ArrayEmitter(builder, self.view_of)
         emitter.fused_operations = self.fused_operations
         for value in operands:
-            emitter.bound[value] = self.mode.take(value.type, function_args)
+            emitter.bound[value] = self.mode.take(tensor_type(value), function_args)
         for result, pointer in zip(operation.results, function_args, strict=True):
             # Results do not overlap operands or each other.
             pointer.add_attribute("noalias")
-            emitter.result_storage[result] = Storage(result.type, pointer)  # type: ignore[arg-type]
+            emitter.result_storage[result] = Storage(tensor_type(result), pointer)
         emit_rule_of(operation).emit(emitter, operation)
         builder.ret_void()
         return function
@@ -407,7 +409,7 @@ class ArrayEmitter(Emitter):
     def allocate_scratch(self, type: TensorType) -> Storage:
         if self.workspace is not None:
             return Storage(type, self.workspace.allocate(self.builder, type))
-        stored = stored_type(type.element_type)  # type: ignore[arg-type]
+        stored = stored_type(type.plain_element_type)
         with self.builder.goto_entry_block():
             pointer = opaque(aligned_scratch(self.builder, stored, max(element_count(type), 1)))
         return Storage(type, pointer)
@@ -419,7 +421,7 @@ class ArrayEmitter(Emitter):
     def allocate_result(self, value: IrValue) -> Storage:
         result_storage = self.result_storage.get(value)
         if result_storage is None:
-            return self.allocate_scratch(value.type)  # type: ignore[arg-type]
+            return self.allocate_scratch(tensor_type(value))
         self.written.add(result_storage.pointer)
         return result_storage
 

@@ -136,7 +136,7 @@ class _Product:
         self.builder = emitter.builder
         self.sizes = sizes
         self.left, self.right, self.result = left, right, result
-        self.scalar = stored_type(result.type.element_type)  # type: ignore[arg-type]
+        self.scalar = stored_type(result.type.plain_element_type)
         # Enough accumulators that additions seldom wait for each other, few enough for the registers.
         self.tile_items = register_bytes() // 2 // self.item
         self.row_sizes = _ROWS if register_bytes() > _FEW_REGISTERS_BYTES else _FEW_REGISTERS_ROWS

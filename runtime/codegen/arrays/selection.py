@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from llvmlite import ir
 
 from ...ir import Operation
 from ...types import FLOAT, SIGNED, ElementType
-from ..blocks import Bound
+from ..blocks import Bound, Storage
 from ..blocks.emitter import EMIT_RULES, EmitRule, Mode
 from ..coverage import ViewOf
 from ..elementwise.elementwise import total_order
@@ -54,7 +53,7 @@ class _Selection:
     """The k greatest elements of a row so far, in descending order; equal elements stay in their order."""
 
     def __init__(
-        self, emitter: ArrayEmitter, type: ElementType, k: int, indices: Any, first: ir.Value
+        self, emitter: ArrayEmitter, type: ElementType, k: int, indices: Storage, first: ir.Value
     ) -> None:
         self.emitter = emitter
         self.builder = emitter.builder

@@ -13,7 +13,7 @@ from ...ir import Operation
 from ...types import ELEMENT_TYPES, TensorType
 from ..blocks import Bound, Mode, Storage
 from ..blocks.boxes import Side, copy
-from ..blocks.emitter import EMIT_RULES, EmitRule
+from ..blocks.emitter import EMIT_RULES, EmitRule, Index
 from ..coverage import ViewOf
 from ..llvm.values import I64
 from ..regions.region_function import passed_values, region_problem
@@ -70,7 +70,7 @@ class _Rows:
         )
         self.points = emitter.allocate_scratch(TensorType((length + 1,), ELEMENT_TYPES["i32"]))
 
-    def sort(self, sources: Sequence[Bound], targets: Sequence[Storage], first: Any, stride: int) -> None:
+    def sort(self, sources: Sequence[Bound], targets: Sequence[Storage], first: Index, stride: int) -> None:
         """Sort the row at an offset, whose elements have a stride."""
         emitter, sizes = self.emitter, [self.length]
         for source, row in zip(sources, self.before, strict=True):

@@ -7,7 +7,6 @@ on; then the chains are added by halves, and 0 is added to the sum.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from llvmlite import ir
 
@@ -43,7 +42,7 @@ class VectorProduct:
         self.vector, self.matrix, self.result = vector, matrix, result
         self.batch, self.rows, self.k = sizes
         self.chains = chains
-        self.scalar = stored_type(result.type.element_type)  # type: ignore[arg-type]
+        self.scalar = stored_type(result.type.plain_element_type)
 
     def emit_dots(self) -> None:
         """Products with matrices whose rows are contiguous: each lane is a chain."""
@@ -171,8 +170,8 @@ def lanes_of(builder: ir.IRBuilder, vector: ir.Value, lanes: Sequence[int]) -> i
 
 def fused_function(module: ir.Module, type: ir.Type) -> ir.Function:
     """The fused multiply-add of a type."""
-    element: Any = type.element if isinstance(type, ir.VectorType) else type
+    element = type.element if isinstance(type, ir.VectorType) else type
     bits = 32 if isinstance(element, ir.FloatType) else 64
     name = f"llvm.fma.v{type.count}f{bits}" if element is not type else f"llvm.fma.f{bits}"
-    existing: Any = module.globals.get(name)
+    existing = module.globals.get(name)
     return existing or ir.Function(module, ir.FunctionType(type, [type] * 3), name)

@@ -7,12 +7,11 @@ one that reads it; arrays that are never live at the same statement may have the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
-from ...types import TensorType
+from ...types import Array, TensorType
 from ..llvm.functions import aligned_scratch, opaque
 from ..llvm.values import I8, I64
 
@@ -130,7 +129,7 @@ def place(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
     return [int(offset) for offset in best]
 
 
-def _placed(table: Any, order: Any) -> Any:
+def _placed(table: Array, order: Array) -> Array:
     """Offsets of arrays that are placed in an order; the arguments of `place` as rows of a table."""
     first, last, sizes = table[order].T
     offsets = np.zeros(len(table), np.int64)
@@ -142,7 +141,7 @@ def _placed(table: Any, order: Any) -> Any:
     return offsets
 
 
-def _best_gap(starts: Any, sizes: Any, needed: int) -> int:
+def _best_gap(starts: Array, sizes: Array, needed: int) -> int:
     """The offset of the smallest gap between arrays with enough bytes, or the end of the arrays."""
     if not len(starts):
         return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from llvmlite import ir
 
@@ -212,7 +211,8 @@ class _Carried:
         elif self.computed is not None and not emitter.may_replace(
             body, body.arguments[number], self.computed
         ):
-            other: Any = emitter.allocate_scratch(initial.type)
+            other = emitter.allocate_scratch(initial.type)
+            assert isinstance(other, Storage)
             self.storages.append(other)
             self.buffers = ElementVariable(emitter.builder, (initial.pointer, other.pointer))
 

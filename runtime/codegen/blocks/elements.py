@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import TypeGuard
 
 from llvmlite import ir
 
@@ -12,9 +11,9 @@ from ...types import SIGNED, UNSIGNED, ElementType, TensorType, Type
 from ..llvm.values import I64, Value, load, store, stored_type
 
 MAX_ELEMENTS = 16
-"""Tensors with at most as many elements are held as LLVM values, each element one."""
-MAX_MADE_ELEMENTS = 1 << 16
-"""Arrays with more elements are not made."""
+"""Maximum size of tensors whose elements are LLVM values, in elements."""
+MAX_ALLOCATED_ELEMENTS = 1 << 16
+"""Maximum size of arrays that blocks allocate, in elements."""
 
 
 class Elements(Record):
@@ -36,22 +35,23 @@ class Storage(Record):
     pointer: ir.Value
 
 
-def is_plain(type: Type) -> bool:
-    """Whether a type is one of tensors with known sizes and elements that are not quantized."""
+def is_plain(type: Type) -> TypeGuard[TensorType]:
+    """Whether a type is a tensor type with known sizes whose elements are not quantized."""
     return isinstance(type, TensorType) and type.is_static and isinstance(type.element_type, ElementType)
 
 
-def element_count(type: Any) -> int:
+def element_count(type: Type) -> int:
     """The number of a tensor's elements."""
-    return math.prod(type.shape)
+    assert isinstance(type, TensorType)
+    return type.size
 
 
-def is_large(type: Type) -> bool:
-    """Whether tensors of a type are never made anew."""
-    return is_plain(type) and element_count(type) > MAX_MADE_ELEMENTS
+def is_large(type: Type) -> TypeGuard[TensorType]:
+    """Whether tensors of a type are too large for a block to allocate."""
+    return is_plain(type) and element_count(type) > MAX_ALLOCATED_ELEMENTS
 
 
-def is_small(type: Type) -> bool:
+def is_small(type: Type) -> TypeGuard[TensorType]:
     """Whether tensors of a type are held as `Elements`."""
     return is_plain(type) and 0 < element_count(type) <= MAX_ELEMENTS
 
@@ -65,19 +65,19 @@ def flat(bound: Elements | Storage) -> list[ir.Value]:
 
 def element_pointer(builder: ir.IRBuilder, storage: Storage, offset: ir.Value) -> ir.Value:
     """The address of the element at an offset of the flattened tensor."""
-    kind: Any = storage.type.element_type
+    kind = storage.type.plain_element_type
     return builder.gep(storage.pointer, [offset], inbounds=True, source_etype=stored_type(kind))
 
 
 def load_element(builder: ir.IRBuilder, storage: Storage, offset: ir.Value) -> Value:
     """The element at an offset of the flattened tensor."""
-    kind: Any = storage.type.element_type
+    kind = storage.type.plain_element_type
     return load(builder, kind, element_pointer(builder, storage, offset))
 
 
 def store_element(builder: ir.IRBuilder, storage: Storage, offset: ir.Value, value: Value) -> None:
     """Write the element at an offset of the flattened tensor."""
-    kind: Any = storage.type.element_type
+    kind = storage.type.plain_element_type
     store(builder, kind, value, element_pointer(builder, storage, offset))
 
 
@@ -95,7 +95,7 @@ def store_elements(builder: ir.IRBuilder, storage: Storage, elements: Elements) 
 
 def spilled(builder: ir.IRBuilder, type: TensorType, elements: Elements) -> Storage:
     """A tensor written to the function's stack, so that it can be indexed."""
-    kind: Any = type.element_type
+    kind = type.plain_element_type
     count = len(elements.values)
     with builder.goto_entry_block():
         array = builder.alloca(ir.ArrayType(stored_type(kind), count))

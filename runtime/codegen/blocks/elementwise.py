@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from ...ir import Operation, tensor_type
 from ...ir import Value as IrValue
@@ -44,7 +43,7 @@ def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
 
 
 def _emit(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
-    kind: Any = operation.result.type
+    kind = tensor_type(operation.result)
     chain = _Chain(emitter, operation)
     if emitter.mode.holds(kind):
         return [Elements(tuple([chain.element([index] * len(chain.loads)) for index in range(kind.size)]))]
@@ -134,7 +133,7 @@ class _Chain:
 
     def _enter(self, value: IrValue) -> None:
         """Follow a value through views to the one that the loop reads."""
-        kind: Any = self.result.type
+        kind = tensor_type(self.result)
         source, indices = value, identity_map(kind.rank)
         while source in self.views:
             view = self.views[source]
@@ -144,7 +143,7 @@ class _Chain:
         self.sources[value] = source
         self.loads[value] = row_major_offset(tensor_type(source).shape, indices, kind.rank)
 
-    def element(self, offsets: Sequence[Index], copies: Mapping[int, Any] = MappingProxyType({})) -> Value:
+    def element(self, offsets: Sequence[Index], copies: Mapping[int, Target] = MappingProxyType({})) -> Value:
         """The element of the result.
 
         Args:
@@ -157,7 +156,7 @@ class _Chain:
             if source in self.splats:
                 elements[value] = elements[source]
             else:
-                bound = copies[number] if number in copies else emitter.bound[source]
+                bound: Bound | Target = copies[number] if number in copies else emitter.bound[source]
                 elements[value] = emitter.at(bound, offsets[number])
         for one in self.operations:
             if one.result not in elements:

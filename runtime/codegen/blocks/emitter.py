@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard
 
 from llvmlite import ir
 
-from ...ir import Block, Operation, captured_values, plain_element_type
+from ...ir import Block, Operation, captured_values, plain_element_type, tensor_type
 from ...ir import Value as IrValue
 from ...ir.record import Record
 from ...types import TensorType, Type
@@ -28,15 +28,15 @@ from .arrays import BRANCHES
 from .elements import MAX_ELEMENTS, Elements, Storage, is_large, is_plain, is_small
 
 Bound = Elements | Storage
-Index = Any
+Index: TypeAlias = int | ir.Value
 """An offset or an index: an int where loops are unrolled, else an LLVM value."""
 
 
 class Registers:
-    """The elements of a tensor that is being made, as LLVM values."""
+    """The elements of a result under construction, as LLVM values."""
 
     def __init__(self, type: TensorType) -> None:
-        self.values: list[Any] = [None] * type.size
+        self.values: list[Value] = [()] * type.size
 
 
 Target = Registers | Storage
@@ -49,15 +49,15 @@ class Mode(enum.Enum):
     SCALARS = MAX_ELEMENTS
     ARRAYS = 1
 
-    def holds(self, type: Type) -> bool:
+    def holds(self, type: Type) -> TypeGuard[TensorType]:
         """Whether tensors of a type are LLVM values, each element one."""
         return is_plain(type) and 0 < tensors.element_count(type) <= self.value
 
-    def take(self, type: Any, values: list[ir.Value]) -> Any:
+    def take(self, type: TensorType, values: list[ir.Value]) -> Bound:
         """The binding of a tensor, made of LLVM values popped from the front of `values` (see `flat`)."""
         if not self.holds(type):
             return Storage(type, values.pop(0))
-        width, count = len(value_types(type.element_type)), type.size
+        width, count = len(value_types(type.plain_element_type)), type.size
         elements = [tuple([values.pop(0) for _ in range(width)]) for _ in range(count)]
         return Elements(tuple(elements))
 
@@ -268,7 +268,7 @@ class Emitter:
 
     def allocate_result(self, value: IrValue) -> Target:
         """The destination of a result: the one that the caller requests, or a new one."""
-        return self.allocate_scratch(value.type)  # type: ignore[arg-type]
+        return self.allocate_scratch(tensor_type(value))
 
     def result(self, target: Target) -> Bound:
         """The binding of a tensor whose elements have been stored in `target`."""
@@ -276,11 +276,11 @@ class Emitter:
             return Elements(tuple(target.values))
         return tensors.all_elements(self.builder, target) if self.mode.holds(target.type) else target
 
-    def loop(self, count: int, first: int = 0) -> Iterator[Any]:
+    def loop(self, count: int, first: int = 0) -> Iterator[Index]:
         """A loop over [first, count), at least one step; its body is generated at each index."""
         yield from range(first, count)
 
-    def box(self, sizes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    def box(self, sizes: Sequence[int]) -> Iterator[tuple[Index, ...]]:
         """Loops over the indices of a box."""
         if not sizes:
             yield ()

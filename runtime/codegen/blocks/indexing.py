@@ -10,6 +10,7 @@ from llvmlite import ir
 from ...ir import Operation, plain_element_type, tensor_type
 from ...ir import Value as IrValue
 from ...ir.affine import row_major_strides
+from ...types import TensorType
 from ..coverage import ViewOf
 from ..llvm.values import I64
 from .boxes import Side, copy, window
@@ -44,7 +45,7 @@ def _window_in_place(emitter: Any, operation: Operation) -> Storage | None:
     """The window where it lies, if its elements lie side by side in memory that nothing changes."""
     operand, *starts = operation.operands
     sizes = emitter.view_of(operation).slice_sizes
-    bound, kind = emitter.bound[operand], operation.result.type
+    bound, kind = emitter.bound[operand], tensor_type(operation.result)
     if operand not in emitter.unchanging or not isinstance(bound, Storage) or emitter.mode.holds(kind):
         return None
     shape = bound.type.shape
@@ -53,7 +54,7 @@ def _window_in_place(emitter: Any, operation: Operation) -> Storage | None:
         return None
     emitter.unchanging.add(operation.result)
     first = _window_start(emitter, shape, sizes, dict(enumerate(emitter.indices(starts))))
-    return Storage(kind, element_pointer(emitter.builder, bound, as_value(first)))  # type: ignore[arg-type]
+    return Storage(kind, element_pointer(emitter.builder, bound, as_value(first)))
 
 
 def _emit_dynamic_update_slice(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
@@ -85,7 +86,7 @@ def _index_vector(
     }
 
 
-def _one_vector_problem(indices: Any, components: Sequence[int], mode: Mode) -> str | None:
+def _one_vector_problem(indices: TensorType, components: Sequence[int], mode: Mode) -> str | None:
     is_one = len(components) == element_count(indices)
     return None if is_one or mode is Mode.ARRAYS else "has several index vectors"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
-from ...ir import DenseElementsAttribute, Operation
+from ...ir import DenseElementsAttribute, Operation, tensor_type
 from ...ir import Value as IrValue
 from ...ir.affine import row_major_offset
+from ...types import Array, TensorType
 from ..llvm.functions import opaque
 from ..llvm.values import I64, constant
 from .boxes import Side, copy
@@ -35,18 +35,19 @@ def is_splat(operation: Operation) -> bool:
 
 
 def _emit_constant(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
-    attribute: Any = operation.attributes["value"]
-    return [constant_tensor(emitter, operation.result.type, attribute.array)]
+    attribute = operation.attributes["value"]
+    assert isinstance(attribute, DenseElementsAttribute)
+    return [constant_tensor(emitter, tensor_type(operation.result), attribute.array)]
 
 
 def _emit_iota(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
-    return [constant_tensor(emitter, operation.result.type, emitter.view_of(operation).reference())]
+    return [constant_tensor(emitter, tensor_type(operation.result), emitter.view_of(operation).reference())]
 
 
-def constant_tensor(emitter: Emitter, kind: Any, array: Any) -> Bound:
+def constant_tensor(emitter: Emitter, kind: TensorType, array: Array) -> Bound:
     """A known tensor: LLVM values, or a constant in memory."""
     if emitter.mode.holds(kind):
-        return Elements(tuple([constant(kind.element_type, item) for item in np.asarray(array).reshape(-1)]))
+        return Elements(tuple([constant(kind.plain_element_type, item) for item in array.reshape(-1)]))
     content = bytearray(np.ascontiguousarray(array).tobytes())
     type = ir.ArrayType(ir.IntType(8), len(content))
     module = emitter.builder.module
@@ -58,12 +59,12 @@ def constant_tensor(emitter: Emitter, kind: Any, array: Any) -> Bound:
 
 def _emit_move(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     """The boxes of the result, one after the other: the first of the maps counts where they overlap."""
-    kind: Any = operation.result.type
+    kind = tensor_type(operation.result)
     maps = [one for one in emitter.view_of(operation).movement_maps() if 0 not in one.sizes]
     target = Registers(kind) if emitter.mode.holds(kind) else emitter.allocate_result(operation.result)
     for one in reversed(maps):
         operand = operation.operands[one.operand]
-        operand_shape: Sequence[int] = operand.type.shape
+        operand_shape = tensor_type(operand).shape
         to = row_major_offset(kind.shape, one.result_indices, kind.rank)
         at = row_major_offset(operand_shape, one.indices, kind.rank)
         source = Side(emitter.bound[operand], at.offset, at.strides)
@@ -75,8 +76,10 @@ def _emit_alias(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     """The operands' memory, seen as the results' types."""
     results: list[Bound] = []
     for operand, result in zip(operation.operands, operation.results, strict=True):
-        bound, kind = emitter.bound[operand], result.type
-        results.append(Storage(kind, bound.pointer) if isinstance(bound, Storage) else bound)  # type: ignore[arg-type]
+        bound = emitter.bound[operand]
+        if isinstance(bound, Storage):
+            bound = Storage(tensor_type(result), bound.pointer)
+        results.append(bound)
     return results
 
 

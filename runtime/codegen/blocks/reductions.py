@@ -7,6 +7,7 @@ from typing import Any
 
 from ...ir import Operation
 from ...ir.affine import row_major_strides
+from ...types import TensorType
 from ..coverage import ViewOf
 from ..llvm.values import Value
 from .boxes import Side, copy, window
@@ -89,7 +90,7 @@ class _Tree:
         self.emitter = emitter
         self.view = view
 
-    def in_order(self, bound: Bound, type: Any) -> Bound | Target:
+    def in_order(self, bound: Bound, type: TensorType) -> Bound | Target:
         """An operand in that order: a copy where its dimensions are reduced in between others."""
         permutation = self.view.layout.permutation
         if permutation is None or type.size == 1:

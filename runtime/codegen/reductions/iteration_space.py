@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import Any
 
-from ...ir import Block, DenseElementsAttribute, Operation, Value, plain_element_type
+from ...ir import Block, DenseElementsAttribute, Operation, Value, plain_element_type, tensor_type
 from ...ir.affine import row_major_strides
 from ...types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, ElementType
 from ..coverage import ViewOf, emits
@@ -25,8 +24,7 @@ SUMS_AND_PRODUCTS = frozenset({"stablehlo.add", "stablehlo.multiply"})
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
-    type: Any = value.type
-    return tuple(type.shape)
+    return tensor_type(value).shape
 
 
 def is_computed(operation: Operation) -> bool:
@@ -62,11 +60,11 @@ def reduction_problem(operation: Operation, view_of: ViewOf) -> str | None:
     """Why a reduction cannot be part of a fusion, or None if it can."""
     if len(operation.operands) != 2:
         return "has several inputs"
-    kind: Any = operation.operands[0].type
+    kind = tensor_type(operation.operands[0])
     if not kind.is_plain or kind.category == COMPLEX:
         return f"is of {kind}"
     body = view_of(operation).body
-    types: list[Any] = [value.type for value in (*body.block.arguments, *body.block.terminator.operands)]
+    types = [tensor_type(value) for value in (*body.block.arguments, *body.block.terminator.operands)]
     if any(type.element_type is not kind.element_type for type in types):
         return "its body has other element types"
     if reducer_name(body.block) is not None and emits(body.block.operations[0]):
@@ -88,7 +86,7 @@ def is_order_independent(body: Block) -> bool:
 
     Extremes of complex numbers do not: of equal numbers, and of those with NaNs, the first one wins.
     """
-    kind: Any = body.arguments[0].type
+    kind = tensor_type(body.arguments[0])
     name = reducer_name(body)
     if kind.category & COMPLEX:
         return False

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from llvmlite import ir
 
-from ...ir import Block, Operation, plain_element_type
+from ...ir import Block, Operation, plain_element_type, tensor_type
 from ...ir import Value as IrValue
 from ...types import FLOAT, ElementType
 from ..blocks import Bound, Elements, Emitter
@@ -176,7 +175,7 @@ def _accumulate(reducer: Reducer, values: OperandArrays, count: int) -> list[Val
 
 def is_min_or_max(body: Block) -> bool:
     """Whether a reducer is the maximum or minimum of real floats."""
-    kind: Any = body.arguments[0].type
+    kind = tensor_type(body.arguments[0])
     return kind.category == FLOAT and reducer_name(body) in ("stablehlo.maximum", "stablehlo.minimum")
 
 

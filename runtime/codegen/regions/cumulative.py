@@ -9,7 +9,7 @@ Source: `nimblehlo.ops.reduction.cumulative`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -64,7 +64,7 @@ class ScanFunctions:
         self.passed = self.function.read(self.captured, [next(pointers) for _ in self.captured])
         self.results, self.padding = self.next_arrays(pointers), self.next_arrays(pointers)
 
-    def next_arrays(self, pointers: Any) -> OperandArrays:
+    def next_arrays(self, pointers: Iterator[ir.Value]) -> OperandArrays:
         """The next arrays, one for each operand."""
         return OperandArrays(self.builder, self.types, [next(pointers) for _ in self.types])
 

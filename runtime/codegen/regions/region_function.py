@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from llvmlite import ir
 
-from ...ir import Block, Operation, Region, captured_values, plain_element_type
+from ...ir import Block, Operation, Region, captured_values, plain_element_type, tensor_type
 from ...ir import Value as IrValue
 from ...types import ElementType, TensorType
 from ..blocks import (
@@ -100,7 +100,7 @@ class RegionFunction:
         builder.branch(start)
         builder.position_at_end(start)
         arguments = list(self.function.args)
-        bound = [Mode.SCALARS.take(value.type, arguments) for value in (*block.arguments, *passed)]
+        bound = [Mode.SCALARS.take(tensor_type(value), arguments) for value in (*block.arguments, *passed)]
         captures = dict(zip(passed, bound[len(block.arguments) :], strict=True))
         emitter = Emitter(builder, view_of, captures)
         emitter.bound.update(_embedded_constants(emitter, [region]))
@@ -114,20 +114,20 @@ class RegionFunction:
 
     def call(
         self, builder: ir.IRBuilder, arguments: Sequence[Bound], passed: Sequence[Bound]
-    ) -> list[Elements]:
-        """Call it; `passed` is what the captured values are bound to."""
+    ) -> list[Bound]:
+        """Call the function; `passed` has the bindings of the captured values."""
         flat_arguments = [component for bound in (*arguments, *passed) for component in flat(bound)]
         result_struct = builder.call(self.function, flat_arguments)
         count = len(self.function.ftype.return_type.elements)
         returned = [builder.extract_value(result_struct, k) for k in range(count)]
-        return [Mode.SCALARS.take(value.type, returned) for value in self.results]
+        return [Mode.SCALARS.take(tensor_type(value), returned) for value in self.results]
 
     def on_scalars(
         self, builder: ir.IRBuilder, arguments: Sequence[Value], passed: Sequence[Bound]
     ) -> list[Value]:
-        """Call it on scalars, and return its scalar results."""
+        """Call the function on scalars, and return its scalar results."""
         results = self.call(builder, [Elements((value,)) for value in arguments], passed)
-        return [result.scalar for result in results]
+        return [result.scalar for result in results if isinstance(result, Elements)]
 
 
 def _types(value: IrValue) -> list[ir.Type]:

@@ -11,7 +11,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from ...ops.contraction.low_precision_matmul import bf16_implementation
 from ...ops.contraction.matmul import is_narrow, multiplier
 from ...ops.framework.rules import constant_operand
 from ...ops.numerics.element_types import carrier, rounding
-from ...types import COMPLEX, FLOAT, INTEGER, Array, DType
+from ...types import COMPLEX, FLOAT, INTEGER, Array, DType, TensorType
 from ..implementation import Runnable
 from ..tiering.tiers import Kernel
 
@@ -65,7 +65,7 @@ def contraction(view: Contraction, threads: int | None) -> KernelMatch:
 
 
 def _batched_shapes(view: Contraction, lhs: Sequence[int], rhs: Sequence[int]) -> BatchedShapes:
-    """The shapes of operands of these shapes as [batch, row, term] and [batch, term, column]."""
+    """The shapes of operands of these shapes as [batch, row, k] and [batch, k, column]."""
     lhs_groups = (view.lhs_batching_dimensions, view.lhs_result_dimensions, view.lhs_contracting_dimensions)
     rhs_groups = (view.rhs_batching_dimensions, view.rhs_contracting_dimensions, view.rhs_result_dimensions)
     return (
@@ -74,15 +74,17 @@ def _batched_shapes(view: Contraction, lhs: Sequence[int], rhs: Sequence[int]) -
     )
 
 
-def _low_precision_matmul(view: Any, threads: int | None) -> KernelMatch:
+def _low_precision_matmul(view: Contraction, threads: int | None) -> KernelMatch:
     """Match a product of bf16 or small integers with the reference's kernel, on threads."""
 
     def prepare() -> Runnable:
-        multiply, shape = view.multiply, view.result.shape
+        multiply: Callable[..., Array] | None = view.multiply
+        assert multiply is not None
+        shape = view.result.shape
         stack = view.stacker(view.lhs.shape, view.rhs.shape)
 
         def run(a: Array, b: Array) -> Array:
-            return multiply(*stack(a, b), threads).reshape(shape)  # type: ignore[no-any-return]
+            return multiply(*stack(a, b), threads).reshape(shape)
 
         return run
 
@@ -102,7 +104,7 @@ def _integer_matmul(view: Contraction, shapes: BatchedShapes, threads: int | Non
         leave = _to_result_type(result, view.result)
 
         def run(a: Array, b: Array) -> Array:
-            return leave(multiply_stacks(*stack(convert_lhs(a), convert_rhs(b)))).reshape(shape)  # type: ignore[no-any-return]
+            return leave(multiply_stacks(*stack(convert_lhs(a), convert_rhs(b)))).reshape(shape)
 
         return run
 
@@ -110,7 +112,7 @@ def _integer_matmul(view: Contraction, shapes: BatchedShapes, threads: int | Non
     return Kernel(prepare, reason, is_compiled_ahead=True)
 
 
-def _uses_matrix_unit(lhs: Any, rhs: Any, result: Any, k: int) -> bool:
+def _uses_matrix_unit(lhs: DType, rhs: DType, result: DType, k: int) -> bool:
     """Whether the processor's matrix unit multiplies these integers; its sums are modulo 2 ** 32."""
     from ...kernels.matmul import integer_matmul, low_precision_matmul
 
@@ -120,7 +122,7 @@ def _uses_matrix_unit(lhs: Any, rhs: Any, result: Any, k: int) -> bool:
     return implementation is not None and implementation.name == low_precision_matmul.AMX
 
 
-def _chained_astype(*types: Any) -> Runnable:
+def _chained_astype(*types: DType) -> Callable[[Array], Array]:
     """Conversions of arrays from the first NumPy type to each other type in turn."""
     dtype_chain = [type for previous, type in itertools.pairwise(types) if type != previous]
     if not dtype_chain:
@@ -130,38 +132,44 @@ def _chained_astype(*types: Any) -> Runnable:
     return (lambda array: functools.reduce(np.ndarray.astype, later, convert(array))) if later else convert
 
 
-def _to_result_type(computed: Any, result: Any) -> Runnable:
+def _to_result_type(computed: DType, result: TensorType) -> Callable[[Array], Array]:
     """The conversion of computed integers to the type of the result."""
-    held = carrier(result.element_type)
+    held = carrier(result.plain_element_type)
     to_carrier = _chained_astype(computed, held)
     if held == result.dtype:
         return lambda array: np.asarray(to_carrier(array))
-    leave = rounding(held, result.element_type)
+    leave = rounding(held, result.plain_element_type)
     return lambda array: np.asarray(leave(to_carrier(array)))
 
 
-def _float_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
+def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
     """Match a product of floats with the reference's kernel, on threads."""
     if not have_threads():
         return "BLAS multiplies matrices"
 
     def prepare() -> Runnable:
-        lhs, rhs, result = [type.element_type for type in (view.lhs, view.rhs, view.result)]
         (_, rows, k), (_, _, columns) = shapes
         multiply_stacks = contraction_of(rows, k, columns, threads)
-        return view.bound(multiplier(lhs, rhs, result, multiply_stacks))  # type: ignore[no-any-return]
+        return _bound(view, multiply_stacks)
 
     is_vector = 1 in (shapes[0][1], shapes[1][2])
     return Kernel(prepare, "a vector, in chains" if is_vector else "matrices, block by block", True)
 
 
-def _complex_matmul(view: Any, threads: int | None) -> KernelMatch:
+def _complex_matmul(view: Contraction, threads: int | None) -> KernelMatch:
     """Match a complex product with the reference's kernel, on threads."""
-    lhs, rhs, result = (type.element_type for type in (view.lhs, view.rhs, view.result))
     multiply_stacks = functools.partial(complex_product, threads=threads)
-    return Kernel(
-        lambda: view.bound(multiplier(lhs, rhs, result, multiply_stacks)), "parts as matrices of floats", True
-    )
+    return Kernel(lambda: _bound(view, multiply_stacks), "components as matrices of floats", True)
+
+
+def _bound(view: Contraction, multiply_stacks: Callable[[Array, Array], Array]) -> Runnable:
+    """The contraction of operands of the view's types by a product of stacks of matrices."""
+    lhs, rhs, result = (type.plain_element_type for type in (view.lhs, view.rhs, view.result))
+    multiply = multiplier(lhs, rhs, result, multiply_stacks)
+    assert multiply is not None
+    function = view.bound(multiply)
+    assert function is not None
+    return function
 
 
 def convolution(view: Convolution, threads: int | None) -> KernelMatch:
@@ -283,7 +291,7 @@ def _integer_convolution(
 
 
 def _integer_convolution_on_matrix_unit(
-    view: Convolution, lhs_type: Any, rhs_type: Any, threads: int | None
+    view: Convolution, lhs_type: DType, rhs_type: DType, threads: int | None
 ) -> Runnable:
     """The reference's convolution, with products by the matrix unit."""
     convert_lhs = _chained_astype(view.lhs.dtype, lhs_type)
@@ -294,7 +302,7 @@ def _integer_convolution_on_matrix_unit(
         from ...kernels.matmul.low_precision_matmul import Product
 
         multiply_stacks: Runnable = Product(a.shape, b.shape, lhs_type, rhs_type, np.int32, threads)
-        return leave(multiply_stacks(a, b))  # type: ignore[no-any-return]
+        return leave(multiply_stacks(a, b))
 
     return lambda lhs, rhs: view.convolve(
         convert_lhs(lhs), convert_rhs(rhs), view.known_padding(), multiply

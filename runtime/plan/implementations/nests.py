@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from ...specialize.fusion.gather_index_map import GatherMap, read_through_views,
 from ...specialize.fusion.movement_index_map import MOVES, InseparableLoops, LoopSplit, source
 from ...types import SIGNED
 from ..implementation import NoCode
+
+if TYPE_CHECKING:
+    from ...ops.shape.creation import Iota as IotaOp
 
 MAX_NESTS = 16
 
@@ -140,7 +143,7 @@ class _BoxNest:
         if operation.name == "stablehlo.constant":
             return self.node(Constant(element_type, _only_element(operation)))
         if operation.name == "stablehlo.iota":
-            expr = coordinates[view_of(operation).iota_dimension]  # type: ignore[attr-defined]
+            expr = coordinates[cast("IotaOp", view_of(operation)).iota_dimension]
             self.iota_maps.append(self.relative_to_box(expr))
             return self.node(Iota(len(self.iota_maps) - 1, element_type))
         return self.node(Apply(operation, tuple([self.node_ids[operand] for operand in operands])))

@@ -12,6 +12,7 @@ from ...errors import ExecutionError, NimbleError, failure
 from ...ir import Block, Operation, Value
 from ...ops.framework.declaration import Op
 from ...ops.framework.verify import view_of
+from ...types import Array
 from ..implementation import Prepared, Runnable
 
 EXACT_UFUNCS: Final = frozenset({
@@ -118,9 +119,9 @@ class _Targets:
             if slot >= arguments and steps[slot - arguments][0] in EXACT_UFUNCS
         }
 
-    def __call__(self, operands: Sequence[Any], out: Sequence[Any]) -> Mapping[int, Any]:
+    def __call__(self, operands: Sequence[Any], out: Sequence[Any]) -> Mapping[int, Array]:
         """For each step that writes to an operand, the operand's array, which no later step reads."""
-        targets: dict[int, Any] = {}
+        targets: dict[int, Array] = {}
         for index, step_number in self._writers.items():
             array = out[index]
             if array is not None and all(
@@ -141,6 +142,6 @@ def _reference_of(operation: Operation, reference_for: Callable[[Op], Runnable])
     return functools.partial(reference_for(view), body=lambda *values: (body(*values),))
 
 
-def _contiguous(array: Any) -> Any:
+def _contiguous(array: Array) -> Array:
     """The array, C-contiguous like a result of native code; later steps would have to copy a view."""
     return array if array.flags.c_contiguous else array.copy()

@@ -14,7 +14,7 @@ import numpy as np
 from ...ir import Value, captured_values
 from ...ops.framework.verify import views_under
 from ...ops.reduction.bodies import is_elementwise
-from ...types import TensorType
+from ...types import AnyElementType, Array, ElementType, TensorType
 from ..implementation import Cost, Implementation, NoCode, Prepared, Runnable
 from ..tiering.cost_model import (
     NATIVE_FRACTION,
@@ -209,14 +209,19 @@ def reduce_problem(analysis: Body, accumulate: str, results: Sequence[TensorType
     return "its body accumulates in a wider type" if is_wider else None
 
 
-def converters(types: Sequence[TensorType], targets: Sequence[Any]) -> Callable[..., list[Any]]:
+def converters(
+    types: Sequence[TensorType], targets: Sequence[AnyElementType]
+) -> Callable[[Sequence[Array]], list[Array]]:
     """A function that converts arrays to a region's own element types."""
     from ...ops.numerics.element_types import converter
 
-    functions = [
-        None if type.element_type == target else converter(type.element_type, target)  # type: ignore[arg-type]
-        for type, target in zip(types, targets, strict=True)
-    ]
+    functions: list[Runnable | None] = []
+    for type, target in zip(types, targets, strict=True):
+        if type.element_type == target:
+            functions.append(None)
+        else:
+            assert isinstance(target, ElementType)
+            functions.append(converter(type.plain_element_type, target))
     return lambda arrays: [
         array if function is None else np.asarray(function(array))  # scalars come out of 0-dimensional ones
         for function, array in zip(functions, arrays, strict=True)
@@ -235,5 +240,5 @@ def with_converted(
     if list(types) == list(targets):
         return native
     count = len(types)
-    convert = converters(types, [target.element_type for target in targets])
+    convert = converters(types, [target.plain_element_type for target in targets])
     return lambda *operands: native(*convert(operands[:count]), *operands[count:])

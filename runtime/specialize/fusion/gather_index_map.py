@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ...ir import Operation, Value
 from ...ir.affine import AffineExpr, Box
@@ -11,6 +11,9 @@ from ...ir.record import Record
 from ...ops.framework.verify import view_of
 from ..utils.rewriter import is_plain
 from .movement_index_map import source
+
+if TYPE_CHECKING:
+    from ...ops.indexing.gather import Gather
 
 TRACEABLE_VIEWS: Final = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reverse", "stablehlo.slice"})
 """Movement operations through which a gather may read: contiguous elements stay contiguous."""
@@ -48,7 +51,7 @@ class GatherMap(Record):
 
 def trace_gather(operation: Operation, coordinates: Sequence[AffineExpr], loops: int) -> GatherMap:
     """The operand element that a gather's result at `coordinates`, in `loops` loops, copies."""
-    view: Any = view_of(operation)
+    view = _gather_view(operation)
     zero = AffineExpr(0, (0,) * loops)
     batch = [coordinates[d] for d in view.batch_dims]
     batch_of = {d: d - (d > view.index_vector_dim) for d in view.start_indices_batching_dims}
@@ -93,21 +96,26 @@ def is_traceable(operation: Operation) -> bool:
     """Whether an operation is a gather that `trace_gather` can follow within a loop over its result."""
     if operation.name != "stablehlo.gather" or not is_plain(operation):
         return False
-    view: Any = view_of(operation)
+    view = _gather_view(operation)
     return bool(view.result.size) and all(view.slice_sizes)
 
 
+def _gather_view(operation: Operation) -> Gather:
+    return cast("Gather", view_of(operation))
+
+
 def contiguous_length(operation: Operation) -> int:
-    """How many elements of a slice follow each other in the result of a gather: 1 where neighbours there are
-    of different slices, or there are no others."""
+    """The number of elements of a slice that are contiguous in the result of a gather; 1 if neighbours belong
+    to different slices.
+    """
     dimension = _last_offset(operation)
-    return 1 if dimension is None else int(view_of(operation).slice_sizes[dimension])  # type: ignore[attr-defined]
+    return 1 if dimension is None else _gather_view(operation).slice_sizes[dimension]
 
 
 def _last_offset(operation: Operation) -> int | None:
     """The operand dimension of the result's last dimension that is not of size 1; None: that is a batch
     dimension.
     """
-    view: Any = view_of(operation)
+    view = _gather_view(operation)
     last = next((d for d in reversed(range(view.result.rank)) if view.result.shape[d] > 1), None)
     return next((d for d, result_dim in view.windowed_dims.items() if result_dim == last), None)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
-from ...ir import Block, Operation, Value
+from ...ir import Block, DenseElementsAttribute, Operation, Value
 from ...ir.record import Record
 from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
 from ...types import DYNAMIC, TensorType
 from .elementwise import FusionGroup, boundary, fusion_operation, is_single, replace, users_of
 from .levels import LevelGrouping
+
+if TYPE_CHECKING:
+    from ...ops.reduction.reduce import Reduce
 
 CanGenerate = Callable[[Block], bool]
 """Whether native code can be generated for a fusion whose body is the block."""
@@ -34,7 +38,7 @@ def reduced_space(operation: Operation) -> ReducedSpace | None:
     type = operation.operands[0].type
     if not isinstance(type, TensorType) or DYNAMIC in type.shape:
         return None
-    dimensions = sorted(view_of(operation).dimensions)  # type: ignore[attr-defined]
+    dimensions = sorted(cast("Reduce", view_of(operation)).dimensions)
     if not dimensions or dimensions != list(range(dimensions[0], dimensions[-1] + 1)):
         return None
     return ReducedSpace(tuple(type.shape), dimensions[0], dimensions[-1] + 1)
@@ -201,5 +205,7 @@ def is_rematerializable(operation: Operation) -> bool:
     """Whether computing an operation again costs nothing: an iota, or a constant of one repeated element."""
     if operation.name == "stablehlo.iota":
         return True
-    value = operation.attributes.get("value")
-    return operation.name == "stablehlo.constant" and is_single(value)  # type: ignore[arg-type]
+    if operation.name != "stablehlo.constant":
+        return False
+    value = operation.attributes["value"]
+    return isinstance(value, DenseElementsAttribute) and is_single(value)

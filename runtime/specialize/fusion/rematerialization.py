@@ -93,8 +93,9 @@ class _Lifetimes:
         """Bytes by which memory grows where a value has to be alive up to a position."""
         source = self.reshaped.get(value, value)
         producer = source.owner
-        is_of_block = isinstance(producer, Operation) and producer in self.position
-        if not is_of_block or producer.name == "stablehlo.constant":  # type: ignore[union-attr]
+        if not isinstance(producer, Operation) or producer not in self.position:
+            return 0
+        if producer.name == "stablehlo.constant":
             return 0
         return 0 if self.last_use.get(source, -1) >= position else bytes_of(value.type)
 
@@ -120,9 +121,10 @@ class _Lifetimes:
             if consumer.name in _FUSIONS:
                 producers = dict.fromkeys(value.owner for value in consumer.operands if _is_large(value))
                 for producer in producers:
-                    is_fusion = isinstance(producer, Operation) and producer.name in _FUSIONS
-                    if is_fusion and self.position.get(producer, position) < position:  # type: ignore[arg-type]
-                        yield producer, consumer  # type: ignore[misc]
+                    if not isinstance(producer, Operation) or producer.name not in _FUSIONS:
+                        continue
+                    if self.position.get(producer, position) < position:
+                        yield producer, consumer
 
 
 class _Rewriter:

@@ -58,7 +58,8 @@ def operand_sharding(view: Op, dim: int, size: int) -> OperandSharding | None:
 
 
 def _elementwise(view: Op, dim: int, size: int) -> OperandSharding:
-    return OperandSharding(tuple([dim if operand.type.rank else None for operand in view.operation.operands]))  # type: ignore[union-attr]
+    operands = view.operation.operands
+    return OperandSharding(tuple([dim if tensor_type(operand).rank else None for operand in operands]))
 
 
 def _movement(view: MovementOp, dim: int, size: int) -> OperandSharding | None:

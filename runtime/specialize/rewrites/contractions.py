@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from ...ir import Operation, StructAttribute, Value, tensor_type
+from ...ir import Operation, StructAttribute, Value, plain_element_type, tensor_type
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
 from ...types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, TensorType, storage_range
@@ -150,8 +150,8 @@ def _is_neutral(initial: Value, name: str) -> bool:
 
 def _neutral(name: str, value: Value) -> int:
     """The integer or boolean that changes nothing under a monoid."""
-    element_type = tensor_type(value).element_type
-    low, high = (0, 1) if element_type.category == BOOLEAN else storage_range(element_type)  # type: ignore[arg-type]
+    element_type = plain_element_type(value)
+    low, high = (0, 1) if element_type.category == BOOLEAN else storage_range(element_type)
     if name == "and":
         return -1 if element_type.category == SIGNED else high
     if element_type.category == BOOLEAN and name in ("add", "multiply"):

@@ -13,7 +13,7 @@ from ...ir import Block, Builder, Operation, Region, Value, tensor_type
 from ...ops.elementwise.comparison import Compare
 from ...types import INTEGER, ElementType, storage_range
 from ..utils.effects import has_no_effect, is_pure
-from ..utils.rewriter import Rewriter, defined_by, is_plain, is_plain_value, splat, viewed
+from ..utils.rewriter import Rewriter, defined_by, is_plain, splat, viewed
 from ..utils.unused_results import operands_within
 
 MAX_UNROLLED_ITERATIONS: Final = 8
@@ -261,6 +261,6 @@ def _may_move(operation: Operation) -> bool:
         operation.name.startswith("stablehlo.")
         and operation.name not in _KEPT_IN_LOOPS
         and is_plain(operation)
-        and all(is_plain_value(value) and value.type.size for value in operation.operands)  # type: ignore[union-attr]
+        and all(tensor_type(value).size for value in operation.operands)
         and has_no_effect(operation)
     )
