@@ -423,7 +423,7 @@ class GridExecutable(Executable):
     ) -> None:
         self.grid = grid
         if options.sanitize:
-            raise UnsupportedError("Options(sanitize=...) is not offered for programs on a grid")
+            raise UnsupportedError("Options(sanitize=...) is not supported for programs on a grid")
         super().__init__(module, entry, options, host)
 
     def __call__(self, *inputs: Any) -> list[list[Any]]:
@@ -454,7 +454,7 @@ class GridExecutable(Executable):
         Raises:
             UnsupportedError: always.
         """
-        raise UnsupportedError("Executable.trace is not offered for programs on a grid")
+        raise UnsupportedError("Executable.trace is not supported for programs on a grid")
 
     def _bound(self, inputs: Sequence[Any]) -> tuple[Program, tuple[Any, ...]]:
         processes = self.processes

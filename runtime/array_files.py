@@ -50,7 +50,7 @@ def random_input(type: Type, generator: np.random.Generator) -> Any:
         ExecutionError: the type has unknown sizes, or is no tensor.
     """
     if not isinstance(type, TensorType) or not type.is_static:
-        raise ExecutionError(f"no random input can be made for {type}")
+        raise ExecutionError(f"inputs of type {type} cannot be random: pass them with --input or --args")
     element_type = type.element_type
     if isinstance(element_type, QuantizedType):
         return generator.integers(

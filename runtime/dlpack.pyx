@@ -1,7 +1,7 @@
 # cython: language_level=3
 """Arrays as DLPack tensors, those of ml_dtypes too, which NumPy does not export.
 
-Nothing is copied unless that is asked for. Elements of fewer than 8 bits take a byte each, which DLPack 1.1 calls
+Arrays are copied only on request. Elements of fewer than 8 bits take a byte each, which DLPack 1.1 calls
 padded; a consumer that does not name that version cannot be told so, and is refused.
 
 Source: dmlc.github.io/dlpack, "C API" and "Python Specification for DLPack", version 1.1.
@@ -100,7 +100,7 @@ class DLPackTensor:
         """A capsule with the tensor, as the specification has it.
 
         Raises:
-            BufferError: the array cannot be exported as asked for.
+            BufferError: the array cannot be exported as requested.
         """
         array = self.array
         if array.dtype.isbuiltin == 1:

@@ -62,8 +62,9 @@ class Options:
             probe fails. Each call that probes writes a new index, so that calls must not overlap.
         scatter_schedule: the order in which `scatter` applies its updates: ``"lexicographic"`` in the index
             space of `updates`, ``"reverse"`` (from its end), ``("random", seed)``: a permutation of that
-            space, drawn anew for each size of it; ``("shuffled", seed)``: the updates of each element of the
-            result in an order of their own, which is quicker to draw; or a permutation of the numbers below
+            space, drawn for each of its sizes; ``("shuffled", seed)``: the updates of each element of the
+            result in a separate random order, which is faster to generate; or a permutation of the numbers
+            below
             the size of `updates`, in any form that NumPy takes, kept as a tuple: no other size is accepted
             then.
         reduction_tree: the tree by which `reduce`, `reduce_window` and `select_and_scatter` fold values:
@@ -86,7 +87,7 @@ class Options:
             which holds, and why.
         linear_algebra: what computes decompositions and solves triangular systems: ``"reproducible"``:
             kernels whose bits are the same on every processor, where there are some; ``"library"``: LAPACK
-            and BLAS, whose bits depend on the processor, and which are quicker for some sizes:
+            and BLAS, whose bits depend on the processor, and which are faster for some sizes:
             docs/numerics.md says for which. What is known before a program runs is computed reproducibly.
         sanitize: True: look for everything in `CHECKS` while running; names out of `CHECKS`: for these; kept
             as a frozenset. Nothing is looked for where it is False or empty. docs/sanitizer.md tells more.
@@ -157,7 +158,7 @@ class Options:
             return
         numbers = tuple(self.donate) if isinstance(self.donate, (tuple, list, set, range)) else None
         if numbers is None or not all(isinstance(number, int) and number >= 0 for number in numbers):
-            raise ValueError(f"donate is {self.donate!r}, but must be 'all' or numbers of inputs")
+            raise ValueError(f"donate is {self.donate!r}, but must be 'all' or indices of inputs")
         object.__setattr__(self, "donate", numbers)
 
     def _check_ordering(self) -> None:

@@ -114,7 +114,7 @@ def supports(name, level):
 
 
 def tile_shape(name, level):
-    """The items of a vector, the vectors of a tile, at most, and the rows of tiles of so many vectors."""
+    """The items of a vector, the maximum vectors of a tile, and the rows of tiles with that many vectors."""
     cdef int64_t lanes, max_vectors, rows
     conv_tile_shape(_KINDS[name], level, &lanes, &max_vectors, &rows)
     return lanes, max_vectors, rows

@@ -15,7 +15,7 @@ cdef class AlignedMemory:
     It comes from NumPy, so that limits on memory hold for it.
 
     Args:
-        bytes_needed: at least so many bytes.
+        bytes_needed: the minimum size in bytes.
         is_kept: whether it outlives the call: it is then no larger than needed, and is not cached later.
     """
 

@@ -65,7 +65,7 @@ def _linked_dispatcher(function: Callable[..., Any], name: str, inline: bool) ->
 def _with_unique_name(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A copy whose qualified name, and so the symbols of its machine code, is unique to `name`.
 
-    Numba distinguishes functions of one qualified name by a counter that starts anew in each process, so the
+    Numba distinguishes functions of one qualified name by a counter that restarts in each process, so the
     symbols of code that several processes cached on disk would collide.
     """
     from .cache_files import digest

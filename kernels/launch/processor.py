@@ -5,7 +5,7 @@ That is this machine's processor, with all of its features, unless NIMBLEHLO_CPU
 then uses the instructions of that level alone, as on a processor that has no others. `native` is the default.
 The variable is read once, at the first use; C code reads it in `simd/processor_level.h`.
 
-LLVM is asked for the features of this machine once, at the first use.
+The features of this machine are read from LLVM once, at the first use.
 """
 
 import functools

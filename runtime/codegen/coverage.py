@@ -1,7 +1,8 @@
-"""Which elementwise operations are generated, on which element types, and by which functions.
+"""The elementwise operations that are generated, with their element types and emitters.
 
-A program is asked for this before any of its code is generated, so that nothing of LLVM is imported here: the
-functions go by their names, and `elementwise` finds them.
+These tables are read before any code is generated, so this module does not import LLVM: emitters are given by
+    their
+names, which `elementwise` resolves.
 
 Source: specification, section "Ops"; the definition of CHLO.
 """

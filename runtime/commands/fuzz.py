@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..fuzzing.report import FuzzReport
 
 STORED_PROGRAMS: Final = 100
-"""After so many programs the report is stored, so that a campaign that is stopped has one."""
+"""Programs between two stores of the report: a stopped campaign keeps its last one."""
 
 
 def add(commands: Any) -> None:
@@ -24,11 +24,11 @@ def add(commands: Any) -> None:
     )
     command.add_argument("--count", type=int, default=100, metavar="N", help="programs (default: 100)")
     command.add_argument("--seed", type=int, default=0, help="of the first program (default: 0)")
-    command.add_argument("--report", metavar="FILE.md", help="where the report goes (default: it is printed)")
+    command.add_argument("--report", metavar="FILE.md", help="file of the report (default: standard output)")
     command.add_argument(
         "--journal",
         metavar="FILE",
-        help="stores what comes of programs; those in it are not run again: a stopped run goes on",
+        help="a file of outcomes; programs in it are not run again, so a stopped campaign continues",
     )
     command.add_argument(
         "--repeat-findings", action="store_true", help="run the programs of the journal's findings again"

@@ -37,7 +37,7 @@ def magnitude_sums(
 
 
 def term_counts(operation: Operation, operands: Sequence[Array], results: Sequence[Array]) -> list[Array]:
-    """For each result how many terms its elements have; as many as the operands for bodies that take more.
+    """For each result the number of terms of its elements, counted for each operand of a body with several.
 
     Args:
         operation, operands, results: as `magnitude_sums` has them.

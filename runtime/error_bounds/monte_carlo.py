@@ -59,15 +59,16 @@ class Draw:
             signs. Otherwise errors are uniform with `NOISE` of that, and correctly rounded operations are off
             too: a compiler that contracts a product and a sum, or computes in a wider type, does not round in
             between.
-        rounds: whether errors are drawn. Otherwise only what the specification leaves open is.
-        choice: which of the results that initial values allow reductions return, 0 being ours; None: any.
+        rounds: whether errors are drawn. Otherwise only choices that the specification leaves open are.
+        choice: the index of the result that reductions return if initial values allow several, 0 being ours;
+            None: a random one.
         records: whether calls are recorded.
-        calls: those recorded.
-        rounding_calls: how many calls had an error to draw.
-        flushing_calls: how many had subnormal operands, which processors may take for zero.
-        open_calls: how many had elements that the specification leaves open.
-        choosing_calls: how many had several right results because of initial values.
-        choices: the most results that one of these had.
+        calls: the recorded calls.
+        rounding_calls: the number of calls with drawn errors.
+        flushing_calls: the number of calls with subnormal operands, which processors may flush to zero.
+        open_calls: the number of calls with elements that the specification leaves open.
+        choosing_calls: the number of calls with several valid results because of initial values.
+        choices: the maximum number of results of such a call.
     """
 
     random: np.random.Generator | None = None

@@ -19,7 +19,7 @@ ORDERS: Final = 6
 DEVIATIONS: Final = 6.0
 """Standard deviations of the error of one implementation."""
 MAX_TERMS: Final = 1 << 20
-"""Terms of larger sums are not ordered anew."""
+"""Maximum terms of sums that are reordered."""
 
 
 def summation_error(operation: Operation, operands: Sequence[Array], roundoff: float) -> Array | None:

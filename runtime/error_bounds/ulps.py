@@ -63,7 +63,7 @@ def unit_roundoff(dtype: DType) -> float:
 
 
 def is_subnormal(values: Array) -> Array:
-    """Which numbers a processor that flushes subnormal numbers takes for zero."""
+    """A mask of the numbers that a processor in flush-to-zero mode treats as zero."""
     layout = layout_of(values.dtype)
     if int(layout.minexp) not in _FLUSHING_EXPONENTS:
         return np.zeros(values.shape, np.bool_)

@@ -35,7 +35,7 @@ MINIMIZING_SECONDS: Final = 20.0
 PROGRAM_SECONDS: Final = 200.0
 """Seconds that a backend may take for a program."""
 UNEXPLAINED: Final = "results that no operation explains"
-"""The title of findings where each operation is right by itself, and in each beginning of the program."""
+"""The title of findings in which each operation and each prefix of the program gives correct results."""
 VARIES: Final = "results that vary from run to run"
 """The title of findings where another run of the same program has other results."""
 VARIES_BECAUSE: Final = (
@@ -61,13 +61,13 @@ def fuzz(
     """Run random programs on a backend, and compare results with ours.
 
     Args:
-        against: the name of a backend, which then runs in a process of its own; or a backend.
+        against: the name of a backend, which then runs in a separate process; or a backend.
         count: the number of programs.
-        seed: of the first program; the others follow.
+        seed: the seed of the first program; the others have the following seeds.
         minimizes: whether the program of each finding is made smaller.
-        jobs: how many processes run programs at the same time. More than one need the name of a backend.
-        journal: a file to which what comes of each program is appended. Programs that it has are not run
-            again, so that a campaign that was stopped goes on.
+        jobs: the number of concurrent processes. More than one need the name of a backend.
+        journal: a file to which the outcome of each program is appended. Programs that it contains are not
+            run again, so that a stopped campaign continues.
         repeats_findings: whether programs that are findings in the journal run again.
         progress: called after some programs with the report so far.
 
@@ -75,7 +75,7 @@ def fuzz(
         ValueError: there are several jobs, but no name; or the journal is of another backend.
     """
     if jobs > 1 and not isinstance(against, str):
-        raise ValueError("several jobs need the name of a backend")
+        raise ValueError("jobs is more than 1, so that `against` must be the name of a backend")
     name = against if isinstance(against, str) else against.name
     report, seeds = FuzzReport(name, seed), range(seed, seed + count)
     with Journal(journal, name, repeats_findings) as stored:

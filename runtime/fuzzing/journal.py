@@ -1,4 +1,4 @@
-"""A file of what came of programs, so that a campaign that was stopped goes on."""
+"""A file of the outcomes of programs, with which a stopped campaign continues."""
 
 from __future__ import annotations
 

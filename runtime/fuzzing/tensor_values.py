@@ -1,4 +1,4 @@
-"""The type by which the generator knows values: all are tensors, or are asked for their category first."""
+"""The generator's static type of values, all of which are tensors or have their category checked first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..ir import Value
 if TYPE_CHECKING:
 
     class TensorValue(Value):
-        """A value whose type a producer does not need to narrow: it asked the generator for a tensor."""
+        """A value whose type producers need not narrow, because they requested a tensor."""
 
         __slots__ = ()
         type: Any

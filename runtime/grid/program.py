@@ -1,7 +1,8 @@
-"""A plan as a coroutine: it runs until it has to wait, and goes on once what it waits for is there.
+"""A plan as a coroutine, which runs until it has to wait, and is resumed when the awaited operation is
+complete.
 
-Steps between two that communicate run in the executor. The operations that communicate, and `while`, `if` and
-`case` around them, run here.
+The executor runs the steps that do not communicate. This module runs communicating operations, and `while`,
+`if` and `case` around them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .process import Process, Run, process_ids
 from .transport import Pending, Values
 
 Coroutine = Generator[Pending, None, list[Any]]
-"""Yields what it waits for; returns the values of the results."""
+"""Yields the operations that it waits for; returns the values of the results."""
 
 
 class ProcessProgram:
@@ -39,7 +40,7 @@ class ProcessProgram:
         plan: the plan.
 
     Raises:
-        UnsupportedError: a region that is no part of control flow communicates.
+        UnsupportedError: an operation communicates in a region other than those of control flow.
     """
 
     def __init__(self, plan: Plan) -> None:

@@ -107,7 +107,7 @@ class Printer:
         self._line("}" + self._location(module.location))
 
     def function(self, function: Function) -> None:
-        """Print a function; its values are numbered anew."""
+        """Print a function; its values are renumbered."""
         self._names, self._values, self._arguments = {}, 0, 0
         inputs = []
         arguments = function.body.blocks[0].arguments if function.body and function.body.blocks else None

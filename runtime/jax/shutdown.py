@@ -22,7 +22,7 @@ _CALM_POLLS: Final = 5
 """Polls in a row that must see no thread in JAX: between two calls of JAX a thread is not in it."""
 
 _REPEAT: Final = 1.0
-"""Seconds after which a thread is interrupted again that has caught the exception and goes on."""
+"""Seconds after which a thread that caught the exception and continued is interrupted again."""
 
 
 def stop_daemon_threads() -> None:

@@ -163,13 +163,13 @@ class Watch:
                 continue
 
     def leave(self) -> None:
-        """Say that this rank takes no more part."""
+        """Tell the other ranks that this rank sends no more messages."""
         self._tell(_LEAVES)
 
     def has_ended(self) -> bool:
-        """Whether all ranks have left, or one has died; asked after `leave`.
+        """Whether all ranks have left, or one has died; to be called after `leave`.
 
-        Rank 0 hears it from each of them, the others from rank 0.
+        Each rank notifies rank 0, and rank 0 notifies the others.
         """
         self._look()
         if not self.has_died and len(self._left) < len(self._connections):
@@ -184,7 +184,7 @@ class Watch:
 
 
 def _accepted(listener: socket.socket, token: bytes, count: int) -> dict[int, socket.socket]:
-    """The connections of so many ranks, or of those that come in time."""
+    """The connections of `count` ranks, or of those that connect in time."""
     connections: dict[int, socket.socket] = {}
     deadline = time.monotonic() + CONNECT_SECONDS
     while len(connections) < count and time.monotonic() < deadline:

@@ -32,22 +32,23 @@ from ..types import Array
 from .messages import ArrayType, Mailbox, Messages, new_arrays
 
 MIN_RANGED_BYTES: Final = 1 << 16
-"""Bytes of an operand from which `all_reduce` cuts it into ranges: below, one round is quicker."""
+"""Minimum bytes of an operand that `all_reduce` splits into ranges; one round is faster for smaller ones."""
 
 _MAX_SLEEP_SECONDS: Final = 0.001
 _TRANSFER_SLEEP_SECONDS: Final = 1e-5
-"""Between two looks while arrays are on their way: MPI moves them in such looks alone. Without a sleep, ranks
-that share processors keep them from each other: `all_reduce` of 64 MB over 4 ranks on 2 cores takes 0.05 s,
+"""The pause between two polls while arrays are in transit: MPI only makes progress during polls. Without a
+pause,
+ranks that share processors block each other: `all_reduce` of 64 MB over 4 ranks on 2 cores takes 0.05 s,
 with `sched_yield` in its place 0.17 s."""
 
 _LAST_MESSAGE_SECONDS: Final = 0.25
-"""How long the last messages of a rank that has ended are waited for."""
+"""The wait for the last messages of a rank that has ended."""
 
 _SPINS: Final = 100
-"""Looks at the network without a pause, before a rank lets others have the processor."""
+"""Polls without a pause before a rank yields the processor."""
 
 _LOOKS_BETWEEN_CHECKS: Final = 50
-"""Looks at the network for each look whether a rank has died: 0.05 s at most."""
+"""Polls between two checks whether a rank has died: at most 0.05 s."""
 
 
 class _Idle(NamedTuple):
@@ -55,7 +56,7 @@ class _Idle(NamedTuple):
 
     Attributes:
         sent, received: numbers of messages.
-        waits: who waits for what; None where all processes have ended.
+        waits: the waiting processes and their operations; None if all processes have ended.
         unreceived: the error for values that were sent and not received, or "".
         round: in answer to which question; 0: to none.
     """
@@ -282,7 +283,7 @@ class MPITransport(Transport):
         self._complete(exchange, results)
 
     def _array_count(self, exchange: _Exchange, position: int) -> int:
-        """How many arrays a member sends to the members here: as many as one here would in its place."""
+        """The number of arrays that a member sends to the members here, computed as for a member here."""
         here = exchange.positions[self.rank]
         member = Member(position, len(exchange.rendezvous.group))
         return len(exchange.view.payload(member, self._operands(exchange, here[0]), here))

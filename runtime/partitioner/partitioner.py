@@ -188,7 +188,7 @@ class _Partitioner:
             context.enter(result, local, layout)
 
     def loop(self, operation: Operation, context: Context) -> None:
-        """Each device runs the loop; whether it goes on is the same on all."""
+        """Each device runs the loop; the condition is equal on all devices."""
         layouts = [context.layout(result) for result in operation.results]
         operands = [
             context.operand(value, layout) for value, layout in zip(operation.operands, layouts, strict=True)

@@ -19,7 +19,7 @@ INT64: Final = ELEMENT_TYPES["i64"]
 _KINDS: Final = {BOOLEAN: 0, INTEGER: 1, FLOAT: 2, COMPLEX: 3}
 _PYTHON_KINDS: Final = {bool: 0, int: 1, float: 2, complex: 3}
 _STAND_INS: Final = (False, 0, 0.0, 0j)
-"""For each kind a Python number, with which NumPy is asked for the common type."""
+"""A Python number of each kind, for NumPy's type promotion."""
 
 
 def element_type_named(dtype: Any, pattern: str) -> ElementType:
@@ -105,7 +105,7 @@ def meeting_type(values: Iterable[Any], pattern: str) -> ElementType:
     common_type = _meeting_type(tuple(types), kind)
     if common_type is None:
         names = ", ".join(map(str, types))
-        raise broken(pattern, f"operands have the element types {names}, which meet in none: convert one")
+        raise broken(pattern, f"the element types {names} of the operands have no common type: convert one")
     return common_type
 
 

@@ -23,7 +23,7 @@ def as_traced(operands: Sequence[Any], pattern: str) -> tuple[Tape, list[Any]]:
     """
     tape = next((operand.tape for operand in operands if isinstance(operand, Value)), active_tape())
     if tape is None:
-        raise broken(pattern, "is called on no traced value, outside of any pattern")
+        raise broken(pattern, "has no traced operand: it must be called in a function that a pattern traces")
     return tape, [to_traced(tape, operand, pattern) for operand in operands]
 
 

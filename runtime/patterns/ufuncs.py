@@ -86,7 +86,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[Any], settings:
     """Apply a NumPy ufunc to traced values, for ``__array_ufunc__``.
 
     Raises:
-        UnsupportedError: StableHLO has nothing for it, or a method or setting is asked for.
+        UnsupportedError: StableHLO has no equivalent, or a method or setting is requested.
     """
     name = f"numpy.{ufunc.__name__}"
     unsupported_options = [method] * (method != "__call__") + [

@@ -132,21 +132,21 @@ def _bound(declared: Type, refined_type: Any, index: int) -> Type:
         refined_type = parse_type(refined_type)
     if not isinstance(declared, TensorType):
         if isinstance(refined_type, Type) and refined_type != declared:
-            raise ExecutionError(f"argument {index} is {declared}, but is to be {refined_type}")
+            raise ExecutionError(f"argument {index} is {declared}, which cannot be refined to {refined_type}")
         return declared
     if not isinstance(refined_type, TensorType):
         try:
             refined_type = declared.with_shape(tuple(map(int, getattr(refined_type, "shape", refined_type))))
         except (TypeError, ValueError):
             raise ExecutionError(
-                f"the type of argument {index} is {refined_type!r}, but must say a shape"
+                f"the type of argument {index} is {refined_type!r}, but must be a type or a shape"
             ) from None
     if refined_type.element_type != declared.element_type or not refined_type.is_static:
-        raise ExecutionError(f"argument {index} is {declared}, but is to be {refined_type}")
+        raise ExecutionError(f"argument {index} is {declared}, which cannot be refined to {refined_type}")
     too_large = at_most("shape", refined_type.shape, "bounds", declared.bounds or ())
     if too_large or not shapes_agree(declared.shape, refined_type.shape):
         sizes = shape_text(refined_type.shape)
-        raise ExecutionError(f"argument {index} is {declared}, but is to have shape {sizes}")
+        raise ExecutionError(f"argument {index} is {declared}, which cannot be refined to the shape {sizes}")
     bound: TensorType = refined_type
     return bound
 

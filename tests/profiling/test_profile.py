@@ -211,7 +211,7 @@ def test_profile_of_a_grid() -> None:
     """
     executable = nimblehlo.compile(text, grid=nimblehlo.Grid(2, 1))
     profile = executable.profile([[np.ones(3, np.float32)], [np.ones(3, np.float32)]])
-    with pytest.raises(nimblehlo.UnsupportedError, match="not offered"):
+    with pytest.raises(nimblehlo.UnsupportedError, match="not supported"):
         executable.trace([[np.ones(3, np.float32)], [np.ones(3, np.float32)]])
     negate = next(step for step in profile.steps if step.operation == "stablehlo.negate")
     assert negate.calls == 2

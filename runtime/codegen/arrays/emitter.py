@@ -273,7 +273,7 @@ class ArrayEmitter(Emitter):
         return read <= set(self._overwritable(operation, liveness))
 
     def _branches_hand_on(self, operation: Operation, value: IrValue, number: int) -> bool:
-        """Whether no branch hands on a value's memory as another result than the one of a number.
+        """Whether no branch returns a value's memory at another position than `number`.
 
         The branches' results are copied one after the other where each branch ends.
         """
@@ -293,7 +293,7 @@ class ArrayEmitter(Emitter):
         if alias is not None:
             return [alias]
         is_updated = self._updates_in_place(operation)
-        if rule.is_outlined and not is_updated and any(self.makes(one.type) for one in operation.results):
+        if rule.is_outlined and not is_updated and any(self.allocates(one.type) for one in operation.results):
             return self.emit_outlined(operation)
         return rule.emit(self, operation)
 
@@ -425,7 +425,7 @@ class ArrayEmitter(Emitter):
         self.written.add(result_storage.pointer)
         return result_storage
 
-    def makes(self, type: Type) -> bool:
+    def allocates(self, type: Type) -> bool:
         return is_array(type) and not is_large(type)
 
     def applied(self, block: Block, items: Sequence[Value]) -> list[Value]:

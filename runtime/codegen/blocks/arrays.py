@@ -1,4 +1,4 @@
-"""Whether a block's updates of arrays can be made in place: no use of an array may follow its update."""
+"""Checks whether a block can update arrays in place: no use of an array may follow its update."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .elements import is_small
 BRANCHES = frozenset({"stablehlo.if", "stablehlo.case"})
 _UPDATES = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
 ALIASES = frozenset({"stablehlo.optimization_barrier", "stablehlo.reshape"})
-"""Their results may lie in the memory of their operands."""
+"""Operations whose results may alias their operands."""
 FUSIONS = frozenset(f"nimblehlo.{name}" for name in ("fusion", "row_fusion", "reduction_fusion"))
-"""They are the operations of their region, one by one."""
+"""Operations that execute the operations of their region."""
 
 
 IsArray = Callable[[Type], bool]
@@ -31,10 +31,10 @@ def updates_problem(
 
     Args:
         block: a loop's condition or body.
-        own: the values that the body carries: it may write to these arrays, and must hand each on at its
+        own: the values that the body carries. It may write to these arrays, and must return each at its
             position. Without any, nothing may be updated.
         is_array: whether tensors of a type are updated in place.
-        are_copied: arrays that lie in none of these places may be handed on: they are copied there.
+        are_copied: whether arrays in other memory may be returned, since they are copied.
     """
     walk = _Walk({value: value for value in own if is_array(value.type)}, set(own), is_array)
     reason = walk.block_problem(block)
@@ -43,7 +43,7 @@ def updates_problem(
     for value, expected in zip(block.terminator.operands, own, strict=bool(own)):
         home = walk.home_of(value)
         if is_array(value.type) and home is not expected and not (are_copied and home not in own):
-            return "hands on an array at another position"
+            return "returns an array at another position"
     return None
 
 
@@ -51,8 +51,8 @@ class _Walk:
     """Follows arrays through a block in its order.
 
     Attributes:
-        homes: for each array's value the one in whose memory it lies.
-        writable: those that may be written to.
+        homes: for each array the value that owns its memory.
+        writable: the values whose memory may be written.
         stale: values whose memory holds a later version.
     """
 
@@ -107,7 +107,7 @@ class _Walk:
         return None
 
     def fusion(self, operation: Operation) -> str | None:
-        """The arguments lie where the operands do, and the results where what is handed on does."""
+        """Arguments alias the operands, and results alias the returned values."""
         block = operation.regions[0].block
         for operand, argument in zip(operation.operands, block.arguments, strict=True):
             self.homes[argument] = self.home_of(operand)
@@ -117,7 +117,7 @@ class _Walk:
         return reason
 
     def branches(self, operation: Operation) -> str | None:
-        """Each branch may update; what they hand on at a position must lie in the same memory."""
+        """Each branch may update arrays; the values that branches return at a position must share memory."""
         before, after = set(self.stale), set(self.stale)
         homes: list[list[Value | None]] = []
         for region in operation.regions:
@@ -125,16 +125,16 @@ class _Walk:
             reason = self.block_problem(region.block)
             if reason is not None:
                 return reason
-            handed_on = region.block.terminator.operands
-            homes.append([self.home_of(value) if self.is_array(value.type) else None for value in handed_on])
-            after |= self.stale - set(handed_on)
+            returned = region.block.terminator.operands
+            homes.append([self.home_of(value) if self.is_array(value.type) else None for value in returned])
+            after |= self.stale - set(returned)
         if any(other != homes[0] for other in homes):
-            return "branches hand on different arrays"
+            return "branches return different arrays"
         self.stale = after
         return self.enter_results(operation, homes[0])
 
     def loop(self, operation: Operation) -> str | None:
-        """The arrays that an inner loop carries stay where they are."""
+        """The arrays that an inner loop carries keep their memory."""
         cond, body = (region.block for region in operation.regions)
         homes = [self.home_of(value) if self.is_array(value.type) else None for value in operation.operands]
         arrays = [home for home in homes if home is not None]
@@ -152,16 +152,16 @@ class _Walk:
                 return reason
         for value, home in zip(body.terminator.operands, homes, strict=True):
             if home is not None and self.home_of(value) is not home:
-                return "an inner loop hands on an array at another position"
-        for value, handed_on, argument in zip(
+                return "an inner loop returns an array at another position"
+        for value, returned, argument in zip(
             operation.operands, body.terminator.operands, body.arguments, strict=True
         ):
-            if handed_on is not argument and self.is_array(value.type):
+            if returned is not argument and self.is_array(value.type):
                 self.stale.add(value)
         return self.enter_results(operation, homes)
 
     def enter_results(self, operation: Operation, homes: Sequence[Value | None]) -> str | None:
-        """The results lie where the values handed on do, which are not to be used any more."""
+        """Results alias the returned values, which must not be used later."""
         for result, home in zip(operation.results, homes, strict=True):
             if home is not None:
                 self.homes[result] = home

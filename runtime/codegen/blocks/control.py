@@ -65,7 +65,7 @@ def _emit_branches(emitter: Emitter, operation: Operation, conditions: Sequence[
     end = builder.append_basic_block("joined")
     arrivals: list[tuple[list[Bound], ir.Block]] = []
     targets = [
-        emitter.allocate_result(result) if emitter.makes(result.type) else None
+        emitter.allocate_result(result) if emitter.allocates(result.type) else None
         for result in operation.results
     ]
     for number, region in enumerate(operation.regions):
@@ -148,11 +148,11 @@ def emit_while(
         goes_on(holds if left is None else builder.and_(holds, builder.icmp_signed(">", left.get(), I64(0))))
         if budget is None and emitter.interruption is not None and is_checked(operation):
             emitter.interruption.emit_check(body)
-        handed_on = emitter.emit_block(body, [one.read() for one in carried])
+        returned = emitter.emit_block(body, [one.read() for one in carried])
         buffers = [one.current for one in carried if one.current is not None]
         settled = [
             _preserved(emitter, bound, [buffer for buffer in buffers if buffer is not one.current])
-            for one, bound in zip(carried, handed_on, strict=True)
+            for one, bound in zip(carried, returned, strict=True)
         ]
         for one, bound in zip(carried, settled, strict=True):
             one.write(bound)
@@ -163,12 +163,13 @@ def emit_while(
 
 
 def _updated_array(emitter: Emitter, body: Block, number: int) -> IrValue | None:
-    """The array that a body's operations make and hand on at a position, if they do so there first."""
-    handed_on = body.terminator.operands
-    value = handed_on[number]
-    if not emitter.makes(value.type) or value.owner not in body.operations:
+    """The array that a body computes and returns at a position, if this is the first position that returns
+    it."""
+    returned = body.terminator.operands
+    value = returned[number]
+    if not emitter.allocates(value.type) or value.owner not in body.operations:
         return None
-    return value if handed_on.index(value) == number else None
+    return value if returned.index(value) == number else None
 
 
 def _preserved(emitter: Emitter, bound: Bound, buffers: Sequence[Storage]) -> Bound:
@@ -183,7 +184,7 @@ def _preserved(emitter: Emitter, bound: Bound, buffers: Sequence[Storage]) -> Bo
 class _Carried:
     """A value that a loop carries: elements in registers, or an array in memory.
 
-    An array that each iteration computes anew overwrites the previous one if nothing reads that any more.
+    A newly computed array overwrites the previous one if nothing reads the previous one later.
     Otherwise it has two buffers: an iteration reads one and writes the other, so that nothing is copied.
 
     Args:
@@ -192,7 +193,7 @@ class _Carried:
         initial: its first binding; the memory of an array also gets its last value.
 
     Attributes:
-        computed: the array that an iteration computes; None: it computes none.
+        computed: the array that an iteration computes, or None.
         home: the memory of the first and last array.
         current: the memory that the iteration reads.
         following: the memory for the array that it computes.
@@ -256,7 +257,7 @@ def _emit_inner_loop(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     initial: list[Bound] = []
     for operand, result in zip(operation.operands, operation.results, strict=True):
         initial.append(emitter.bound[operand])
-        if emitter.makes(result.type):
+        if emitter.allocates(result.type):
             home = emitter.allocate_result(result)
             copy_all(emitter, home, initial[-1])
             initial[-1] = emitter.result(home)

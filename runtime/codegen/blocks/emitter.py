@@ -92,35 +92,35 @@ EMIT_RULES: dict[str, EmitRule] = {}
 """The rules of operations by name; the modules of this folder and of `arrays` enter theirs."""
 
 ELEMENTWISE = ""
-"""Under this name stands the rule of all other operations."""
+"""The key of the rule for operations without a rule of their own."""
 
 
 def emit_rule_of(operation: Operation) -> EmitRule:
-    """How an operation is generated."""
+    """The rule by which an operation is generated."""
     return EMIT_RULES.get(operation.name) or EMIT_RULES[ELEMENTWISE]
 
 
 class Watch(Protocol):
-    """Sees a block's operations as they are generated."""
+    """Is notified of a block's operations as they are generated."""
 
     def enter(self, emitter: Emitter, block: Block) -> None:
-        """A block begins, whose arguments are bound."""
+        """A block begins; its arguments are bound."""
 
     def begin(self, emitter: Emitter, operation: Operation) -> None:
-        """An operation begins, whose operands are bound."""
+        """An operation begins; its operands are bound."""
 
     def end(self, emitter: Emitter, operation: Operation, bounds: Sequence[Bound]) -> None:
-        """An operation was generated; its results are going to be bound."""
+        """An operation was generated; its results are bound next."""
 
     def leave(self, emitter: Emitter, block: Block) -> None:
-        """A block ends: it hands on the operands of its terminator."""
+        """A block ends, and returns the operands of its terminator."""
 
 
 class LoopCheck(Protocol):
     """Lets the caller of native code stop inner loops."""
 
     def emit_check(self, body: Block) -> None:
-        """Generate what each iteration of an inner loop with that body begins with."""
+        """Emit the check at the beginning of each iteration of an inner loop with that body."""
 
 
 class Emitter:
@@ -195,23 +195,23 @@ class Emitter:
         return 0
 
     def leave_loop(self, first: int, carried: Sequence[Storage]) -> None:
-        """A loop ends, whose iterations read and wrote `carried`.
+        """A loop ends; its iterations read and wrote `carried`.
 
         Args:
-            first: what `enter_loop` returned.
+            first: the result of `enter_loop`.
         """
 
     def may_replace(self, body: Block, argument: IrValue, value: IrValue) -> bool:
-        """Whether an array that a loop's body makes can be made in the memory of the one before it.
+        """Whether an array that a loop's body computes may overwrite the previous iteration's array.
 
         Args:
             argument: the carried array.
-            value: the next one.
+            value: its value in the next iteration.
         """
         return False
 
-    def makes(self, type: Type) -> bool:
-        """Whether operations make arrays of a type anew."""
+    def allocates(self, type: Type) -> bool:
+        """Whether operations allocate their results of a type."""
         return False
 
     def applied(self, block: Block, items: Sequence[Value]) -> list[Value]:
@@ -230,7 +230,7 @@ class Emitter:
         ]
 
     def at(self, bound: Bound | Target, offset: Index) -> Value:
-        """The element of a tensor at an offset; of a single one, that."""
+        """The element of a tensor at an offset; a tensor with one element has it at every offset."""
         if isinstance(bound, Storage):
             return tensors.load_element(self.builder, bound, as_value(offset))
         value: Value = bound.values[0 if len(bound.values) == 1 else offset]
@@ -244,7 +244,7 @@ class Emitter:
             target.values[offset] = value
 
     def storage(self, value: IrValue) -> Storage:
-        """A tensor in memory: where it is, or a copy of a small one on the stack."""
+        """The memory of a tensor; a small tensor is copied to the stack."""
         bound = self.bound[value]
         if isinstance(bound, Storage):
             return bound
@@ -252,7 +252,7 @@ class Emitter:
         return tensors.spilled(self.builder, value.type, bound)
 
     def updated(self, operation: Operation) -> Storage:
-        """The memory of an operation's first operand that it updates, or of a copy."""
+        """The memory of an operation's first operand, or of a copy, to be updated."""
         return self.storage(operation.operands[0])
 
     def allocate_scratch(self, type: TensorType) -> Target:
@@ -260,10 +260,10 @@ class Emitter:
         return Registers(type)
 
     def release_unwritten(self, storage: Storage, alias: Storage) -> None:
-        """Give back memory that was meant for a result that was made elsewhere.
+        """Release memory that was allocated for a result, but that the result does not use.
 
         Args:
-            alias: the same memory by another pointer, which the result was offered.
+            alias: another pointer to that memory.
         """
 
     def allocate_result(self, value: IrValue) -> Target:

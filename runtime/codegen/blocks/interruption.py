@@ -42,7 +42,7 @@ class Interruption:
         builder: of the function.
         view_of: gives an operation's view.
         monitor: the address of a monitor, which begins with the address of its function
-            `int64 check(void *monitor, int64 iterations)`. That returns 0 where the loop goes on.
+            `int64 check(void *monitor, int64 iterations)`, which returns 0 if the loop may continue.
     """
 
     def __init__(self, builder: ir.IRBuilder, view_of: ViewOf, monitor: ir.Value) -> None:

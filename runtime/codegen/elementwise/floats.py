@@ -71,8 +71,9 @@ def minimum(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
 def _extreme(
     builder: ir.IRBuilder, relation: str, of_equal: Combine, lhs: ir.Value, rhs: ir.Value
 ) -> ir.Value:
-    """The one for which the relation holds; of equal values, whose bits differ in the sign of zero alone,
-    what `of_equal` makes of these. LLVM's own functions test the sign first, which takes twice as long."""
+    """The operand for which the relation holds; `of_equal` of the bits of equal operands, which differ at
+    most in the sign of zero. LLVM's functions test the sign first, which takes twice as long.
+    """
     chosen = builder.select(builder.fcmp_ordered(relation, lhs, rhs), lhs, rhs)
     same = float_of(builder, of_equal(bits_of(builder, lhs), bits_of(builder, rhs)))
     chosen = builder.select(builder.fcmp_ordered("==", lhs, rhs), same, chosen)

@@ -27,7 +27,7 @@ from ...kernels.launch.spans import span
 from .address_space import require_address_space
 
 Build = Callable[[], str]
-"""Gives the text of a module in LLVM IR, which defines the function that is asked for."""
+"""Returns the text of the LLVM module that defines the requested function."""
 
 _OPTIMISATION_LEVEL = 3
 

@@ -27,8 +27,9 @@ def define_task(module: ir.Module, name: str, body: ir.Function, total: int, siz
 
 
 def begin_task(module: ir.Module, name: str, count: int) -> tuple[ir.IRBuilder, ir.Value, list[ir.Value]]:
-    """A task `void name(int64 task, ptr pointers)` of a module, where it begins: the builder, the number, and
-    the first so many pointers."""
+    """Begin a task `void name(int64 task, ptr pointers)` of a module: the builder, the task's number, and the
+    first `count` pointers.
+    """
     task = ir.Function(module, TASK_TYPE, name)
     builder = ir.IRBuilder(task.append_basic_block("entry"))
     number, pointers = task.args

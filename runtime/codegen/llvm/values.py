@@ -271,11 +271,12 @@ def rounded(
 ) -> ir.Value:
     """A `float` or `double`, rounded to the nearest value of a floating-point type, ties to even, once.
 
-    What is too great becomes what ml_dtypes makes of it: infinity, NaN or the largest value.
+    Overflow gives infinity, NaN or the largest value, as in ml_dtypes.
     f8E8M0FNU rounds ties up.
 
     Args:
-        any_nan: whether NaN may have bits that the type lacks; what is computed of its values has none.
+        any_nan: whether a NaN may have bits that the type lacks; NaNs computed from values of the type have
+            none.
     """
     if element_type.width >= 32:
         return _resized(builder, value, F64 if element_type.width == 64 else F32)
@@ -312,7 +313,7 @@ def _to_odd_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 
 
 def _rounded_exponent(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """The power of two that f8E8M0FNU makes of a value: its least one of all that are positive and less."""
+    """A value rounded to a power of two in f8E8M0FNU; smaller positive values give the smallest one."""
     bits = bits_of(builder, value)
     nearest = builder.and_(builder.add(bits, integer(I32, _QUIET)), integer(I32, _EXPONENTS))
     is_min = builder.icmp_signed("<", bits, integer(I32, _QUIET + (_QUIET >> 1)))

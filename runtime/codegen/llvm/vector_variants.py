@@ -76,13 +76,13 @@ class _Instruction(NamedTuple):
 
     Attributes:
         declaration: its name and types.
-        emit: the code for one lane, or for as many as its operands have.
-        is_offered: whether this processor has the instruction.
+        emit: emits the code for one lane, or for vectors of operands.
+        is_available: whether this processor has the instruction.
     """
 
     declaration: _Declaration
     emit: Emit
-    is_offered: Callable[[], bool]
+    is_available: Callable[[], bool]
 
     def define(self, module: ir.Module) -> None:
         """The function and its variants."""
@@ -201,7 +201,7 @@ def _instructions() -> tuple[_Instruction, ...]:
             _Declaration("fma", F64, (F64, F64, _POINTER), (4,)), _emit_fma, has_fast_memory_operands
         ),
     )
-    return tuple(one for one in all if one.is_offered())
+    return tuple(one for one in all if one.is_available())
 
 
 def define(llvm: Any, module: Any, pass_builder: Any) -> None:

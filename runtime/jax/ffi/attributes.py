@@ -63,7 +63,7 @@ def element_type_number(view: CustomCallView, element_type: AnyElementType) -> i
     """
     number = NUMBERS.get(element_type.name) if isinstance(element_type, ElementType) else None
     if number is None:
-        raise view.unsupported(f"@{view.call_target_name} is a handler, which takes no {element_type}")
+        raise view.unsupported(f"the handler @{view.call_target_name} cannot take elements of {element_type}")
     return number
 
 
@@ -101,4 +101,6 @@ def _encoded(view: CustomCallView, name: str, attribute: Attribute) -> tuple[int
         number = element_type_number(view, attribute.type.element_type)
         return ARRAY, (number, attribute.array.size, attribute.array.tobytes())
     kind = type(attribute).__name__.removesuffix("Attribute").lower()
-    raise view.unsupported(f"@{view.call_target_name} is a handler, whose attribute {name} can be no {kind}")
+    raise view.unsupported(
+        f"the handler @{view.call_target_name} cannot take the attribute {name} of kind {kind}"
+    )

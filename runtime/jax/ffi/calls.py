@@ -105,7 +105,7 @@ def _bound(view: CustomCallView, stages: tuple[int, ...]) -> Callable[..., tuple
 def _described(view: CustomCallView, type: Type) -> tuple[int, tuple[int, ...]]:
     """The number of a value's element type, and its shape."""
     if not isinstance(type, TensorType) or not type.is_static:
-        raise view.unsupported(f"@{view.call_target_name} is a handler, which takes no {type}")
+        raise view.unsupported(f"the handler @{view.call_target_name} cannot take values of type {type}")
     return element_type_number(view, type.element_type), type.shape
 
 

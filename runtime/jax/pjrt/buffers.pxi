@@ -1,5 +1,5 @@
 # PJRT_Buffer: a NumPy array, or the promise of one that a worker computes. Its elements lie in C order, or in the
-# layout that the caller has asked for (layouts.pxi).
+# layout that the caller has requested (layouts.pxi).
 
 cdef struct Buffer:
     Py_ssize_t references
@@ -141,7 +141,7 @@ cdef object _host_array(
     cdef object dtype
     cdef size_t axis
     if rank > MAX_RANK:
-        raise UnsupportedError(f"arrays of more than {MAX_RANK} dimensions are not offered")
+        raise UnsupportedError(f"arrays of more than {MAX_RANK} dimensions are not supported")
     dtype = dtype_of(kind)
     for axis in range(rank):
         sizes[axis] = dims[axis]
@@ -174,7 +174,7 @@ cdef int hold_host_memory(
 cdef Buffer *_from_host(
     FromHostArgs *args, Memory *memory, const int64_t *minor_to_major, Event *done
 ) except NULL:
-    """A buffer of the caller's data: in the caller's memory where that is asked for and the data lies in C order."""
+    """A buffer of the caller's data: in the caller's memory if that is requested and the data is in C order."""
     cdef cnp.ndarray array
     cdef bint keeps = args.semantics == IMMUTABLE_ZERO_COPY or args.semantics == MUTABLE_ZERO_COPY
     cdef const int64_t *strides = args.byte_strides if args.byte_strides_count else NULL

@@ -14,7 +14,7 @@ MEMORY_KINDS: Final = ("device", "pinned_host", "unpinned_host")
 """All are the host's memory; the first is the default. JAX's CPU backend has the same three."""
 
 _STABLEHLO_VERSION: Final = (1, 10, 0)
-"""The version that is asked of a caller without jaxlib."""
+"""The version that a caller without jaxlib must have."""
 
 
 def device_count() -> int:
@@ -42,8 +42,8 @@ def require_one_process(count: int) -> None:
     """
     if count > 1:
         raise UnsupportedError(
-            f"jax.distributed has {count} processes, but devices of other processes are not offered: values "
-            "travel between processes over MPI alone; nimblehlo.mpi runs programs with shard_map on ranks"
+            f"jax.distributed has {count} processes, but devices of other processes are not supported: "
+            "processes exchange values over MPI alone; nimblehlo.mpi runs programs with shard_map on ranks"
         )
 
 

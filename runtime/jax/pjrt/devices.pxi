@@ -78,7 +78,7 @@ cdef void _set_user_data(
 
 
 cdef Client *new_client(int count, const char *version) noexcept nogil:
-    """A client with so many devices."""
+    """A client with `count` devices."""
     cdef Client *client = <Client *>allocate(sizeof(Client))
     cdef Device *device
     cdef Memory *memory

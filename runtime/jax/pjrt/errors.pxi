@@ -39,10 +39,9 @@ cdef Error *plain_error(int code, const char *message) noexcept nogil:
 
 
 cdef Error *error_of(object exception) noexcept:
-    """The error that stands for a Python exception.
+    """The error for a Python exception.
 
-    An interrupt is raised again on the main thread when that thread goes on with Python, for PJRT has no way to pass
-    it on.
+    An interrupt is raised again on the main thread when that thread runs Python code, because PJRT cannot represent it.
     """
     cdef int code = CODE_INTERNAL
     cdef bytes text
@@ -87,7 +86,7 @@ cdef Error *error_get_code(IntArgs *args) noexcept nogil:
 
 
 cdef Error *error_for_each_payload(HandleArgs *args) noexcept nogil:
-    # An error here would be asked for its payloads in turn, for ever.
+    # An error here would be queried for payloads itself, endlessly.
     return NULL
 
 

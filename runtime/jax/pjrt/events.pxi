@@ -15,7 +15,7 @@ cdef struct Event:
     Waiter *waiters
 
 cdef Event READY
-"""The event of everything that is complete when it is asked for. It is neither counted nor freed."""
+"""The event of operations that are already complete. It is neither counted nor freed."""
 
 
 cdef Event *new_event() noexcept nogil:

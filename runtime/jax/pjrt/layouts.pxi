@@ -140,7 +140,7 @@ cdef Error *layout_serialize(SerializeArgs *args) noexcept nogil:
 
 
 cdef Error *default_layout(DefaultLayoutArgs *args) noexcept nogil:
-    """The layout of arrays for which none is asked: the order of C."""
+    """The default layout of arrays: C order."""
     if lacks(args, &args.layout):
         return short_structure()
     if args.rank > MAX_RANK:

@@ -52,7 +52,7 @@ class PartitionedProgram:
         arguments, results: how each argument and result is divided.
 
     Raises:
-        UnsupportedError: a sharding is not offered.
+        UnsupportedError: a sharding is not supported.
     """
 
     def __init__(self, module: Module, partitions: int, run: Callable[..., Any], is_local: bool) -> None:
@@ -96,7 +96,7 @@ def divide_callbacks(module: Module, partitions: int) -> None:
         partitions: the number of devices.
 
     Raises:
-        UnsupportedError: a sharding is not offered.
+        UnsupportedError: a sharding is not supported.
     """
     meshes = meshes_of_devices(module)
     for operation in module.walk():

@@ -111,7 +111,7 @@ cdef enum:
     MAX_KINDS = 40
 
 cdef size_t ITEM_BYTES[MAX_KINDS]
-"""Bytes of an element by its PJRT element type; 0 for those that are not offered."""
+"""Bytes of an element by its PJRT element type; 0 for those that are not supported."""
 
 cdef list _DTYPES = DTYPES
 cdef object _TOKEN = np.empty(0, np.bool_)
@@ -143,7 +143,7 @@ cdef object dtype_of(int kind):
     """
     dtype = _DTYPES[kind] if 0 <= kind < len(_DTYPES) else None
     if dtype is None:
-        raise UnsupportedError(f"PJRT's element type {kind} is not offered")
+        raise UnsupportedError(f"PJRT's element type {kind} is not supported")
     return dtype
 
 

@@ -75,7 +75,7 @@ class LoadedProgram:
         self.is_synchronous = options.settings.synchronous
         if options.partitions > 1:
             divide_callbacks(module, options.partitions)
-        # Whole arrays are assembled anew for each call of a partitioned program, and their memory is its own.
+        # Each call that is not partitioned assembles new arrays from the shards.
         local = None if has_one_device else _device_program(module, options, calls_python)
         self._program = Program(
             module if local is None else local,
@@ -127,10 +127,10 @@ class LoadedProgram:
         _PROGRAMS[self.fingerprint] = self
 
     def text(self) -> bytes:
-        """The program in MLIR's text; of a program for several devices that of one of them.
+        """The program in MLIR's text; if it is partitioned, the program of one device.
 
         Raises:
-            UnsupportedError: it is for several devices, and runs whole, not as a program of each.
+            UnsupportedError: the program is for several devices, and is not partitioned.
         """
         if self._text is None:
             text = _local_text(self._local) if self.partitions > 1 else _portable_text(self._code)
@@ -190,10 +190,10 @@ def compile_program(code: bytes, format: str, options: bytes, device_count: int)
         UnsupportedError: another format, or no function ``main``.
     """
     if format != "mlir":
-        raise UnsupportedError(f"programs in the format {format!r} are not offered; MLIR's are")
+        raise UnsupportedError(f"the program has the format {format!r}, but only mlir is supported")
     parsed = parse_compile_options(options, device_count)
     if parsed.replicas > 1 and parsed.partitions > 1:
-        raise UnsupportedError("programs of replicas with partitions are not offered; either alone is")
+        raise UnsupportedError("replicas and partitions cannot be combined; either alone is supported")
     module, calls_python = _load(code, parsed.partitions > 1)
     if "main" not in module.functions:
         raise UnsupportedError("the program has no function @main")
@@ -261,11 +261,11 @@ def _device_program(module: Module, options: CompileOptions, calls_python: bool)
     """The program of one device, if there is one: what finds faults and schedules runs whole programs.
 
     Raises:
-        UnsupportedError: a program of replicas is to be searched for faults or explored.
+        UnsupportedError: the sanitizer or the explorer is on for a program of replicas.
     """
     if options.replicas > 1:
         if options.settings.synchronous:
-            raise UnsupportedError("the sanitizer and the explorer are not offered for programs of replicas")
+            raise UnsupportedError("the sanitizer and the explorer do not support programs of replicas")
         return module
     if calls_python or options.settings.synchronous:
         return None
@@ -282,7 +282,7 @@ def _local_text(module: Module | None) -> bytes:
     """
     functions = None if module is None else Module(module.functions.values(), name=module.name)
     if functions is None or any(operation.name.startswith("sdy.") for operation in functions.walk()):
-        raise UnsupportedError("this program for several devices runs whole: no device has a text of its own")
+        raise UnsupportedError("this program is not partitioned: there is no program of one device")
     # jaxlib cannot read what holds a function.
     return str(functions).replace(f", {HANDLER} = #nimblehlo.function", "").encode()
 
@@ -329,7 +329,7 @@ def _describe(type: Type) -> tuple[int, tuple[int, ...]]:
         kind = KINDS.get(type.element_type.name)
         if kind is not None:
             return kind, type.shape
-    raise UnsupportedError(f"results of type {type} are not offered through PJRT")
+    raise UnsupportedError(f"results of type {type} cannot be returned through PJRT")
 
 
 def _memories(attributes: Sequence[Mapping[str, Attribute]]) -> list[int]:
@@ -340,7 +340,7 @@ def _memories(attributes: Sequence[Mapping[str, Attribute]]) -> list[int]:
         name = kind.value if isinstance(kind, StringAttribute) else MEMORY_KINDS[0]
         if name not in MEMORY_KINDS:
             raise UnsupportedError(
-                f"memory of the kind {name!r} is not offered; {', '.join(MEMORY_KINDS)} are"
+                f"memory of the kind {name!r} is not supported; {', '.join(MEMORY_KINDS)} are"
             )
         numbers.append(MEMORY_KINDS.index(name))
     return numbers

@@ -55,7 +55,7 @@ cdef void drop_array(PyObject *array) noexcept nogil:
 
 
 cdef void _drop(PyObject *value, size_t size) noexcept nogil:
-    """Give up a reference to what holds so many bytes."""
+    """Release a reference to an object of `bytes` bytes."""
     global _is_collection_pending, _waiting_bytes
     cdef bint schedules
     if value == NULL or is_finalizing():

@@ -1,20 +1,21 @@
-# Whether the callers of a slow program wait for its results at once. Then a worker gains nothing, and to hand a run to
-# it and its results back takes 100 to 300 us: the next run happens on the calling thread. As soon as a caller does
-# something else between a call and the wait for its results, the worker runs the program again.
+# Tracks whether the callers of a slow program wait for its results immediately. If they do, a worker gains nothing, and
+# the two hand-overs take 100 to 300 us, so the next run happens on the calling thread. As soon as a caller does other
+# work between a call and the wait for its results, the worker runs the program again.
 
 cdef enum:
     MIN_PROMPT_WAITS = 4
-    PROMPT_PART = 16
+    PROMPT_FRACTION = 16
     MAX_PROMPT_NANOSECONDS = 100_000_000
-"""The worker runs a program unless callers have waited promptly so often in a row: within that part of the time that a
-run takes, for so much is all that a worker could save. Longer runs stay with the worker, which costs them little."""
+"""The worker runs a program unless callers have waited promptly MIN_PROMPT_WAITS times in a row: within
+1 / PROMPT_FRACTION of the time of a run, which is all that a worker could save. Longer runs stay with the worker, which
+costs them little."""
 
 cdef struct Waits:
     Py_ssize_t references
     int64_t last_call, open_call, returned, run_nanoseconds
     int prompt
-"""The callers of a program: the number of its last call; that number again while nobody has waited for the call's
-results, else 0; when the call returned, in ns; how long a run takes; how many calls in a row were waited for promptly."""
+"""The callers of a program: the number of its last call; that number again until somebody waits for the call's results,
+then 0; the time at which the call returned and the time of a run, in ns; the number of prompt waits in a row."""
 
 
 cdef Waits *new_waits() noexcept nogil:
@@ -36,9 +37,9 @@ cdef void release_waits(Waits *waits) noexcept nogil:
 
 
 cdef bint are_prompt(Waits *waits) noexcept nogil:
-    """Whether the caller of a new call is likely to wait for it at once.
+    """Whether the caller of a new call is likely to wait for it immediately.
 
-    Ask for each call: an earlier one whose results nobody has asked for counts from now on as not waited for.
+    Must be called for each call: it counts an earlier call as not waited for, if nobody has waited for it yet.
     """
     cdef bint answer
     take_lock()
@@ -50,7 +51,7 @@ cdef bint are_prompt(Waits *waits) noexcept nogil:
 
 
 cdef void watch_results(Waits *waits, Buffer **results, Py_ssize_t count) noexcept nogil:
-    """Note that a call returns now, and look who waits for its results."""
+    """Record that a call returns now, and watch for waits for its results."""
     cdef Py_ssize_t index
     cdef int64_t now = PyTime_PerfCounterRaw()
     take_lock()
@@ -74,5 +75,5 @@ cdef void note_wait(Buffer *buffer) noexcept nogil:
     take_lock()
     if waits.open_call == buffer.call:
         waits.open_call = 0
-        waits.prompt = waits.prompt + 1 if (now - waits.returned) * PROMPT_PART <= waits.run_nanoseconds else 0
+        waits.prompt = waits.prompt + 1 if (now - waits.returned) * PROMPT_FRACTION <= waits.run_nanoseconds else 0
     release_lock()

@@ -76,7 +76,7 @@ def messages(fields: Fields, number: int) -> list[Fields]:
 def text(value: int | bytes, number: int) -> bytes:
     """The bytes of a field's value."""
     if not isinstance(value, bytes):
-        raise ParseError(f"field {number} is no message")
+        raise ParseError(f"field {number} is not an embedded message")
     return value
 
 

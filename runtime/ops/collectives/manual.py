@@ -162,7 +162,7 @@ class ManualComputation(Joint, name="nimblehlo.manual_computation"):
         return self.group_of(next(iter(self.devices)))[position]
 
     def reference(self, *tensors: Any, body: Any) -> Any:
-        raise self.unsupported("runs where a grid runs the program")
+        raise self.unsupported("is only supported in a grid of processes")
 
 
 def reduced_partials(partials: Sequence[Array], reduction: str) -> Array:

@@ -55,4 +55,4 @@ class RunParallel(Communicating, name="interpreter.run_parallel"):
         return list(dict.fromkeys([*names, *(self.infeed or ())]))
 
     def reference(self, *inputs: Any, functions: Any) -> tuple[Any, ...]:
-        raise self.unsupported("runs where a grid runs the program")
+        raise self.unsupported("is only supported in a grid of processes")

@@ -92,11 +92,9 @@ class ProcessReduction(NamedTuple):
         """Combine nodes of the tree, element by element.
 
         Args:
-            nodes: flat arrays: those of level 0 are operands, those above what this method returns for them
-                as `root`.
+            nodes: flat arrays: operands at level 0, and above it results of this method with that `root`.
             count: the number of values in the whole tree.
-            root: the node that is asked for, above level 0; its value is not rounded to the result's type
-                yet. None: the result.
+            root: the node to compute, above level 0, without rounding to the result's type; None: the result.
             out: a flat array for the result; None: a new one.
         """
         reducer = self.body.reducer(self.function, self.accumulate)

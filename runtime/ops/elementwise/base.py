@@ -83,7 +83,7 @@ class Elementwise(Op):
     @classmethod
     @functools.cache
     def function_of(cls, element_type: ElementType) -> Function:
-        """The quickest function from arrays of `element_type` to the result; often a bare NumPy ufunc."""
+        """The fastest function from arrays of `element_type` to the result; often a bare NumPy ufunc."""
         choose = element_types.wide_carrier if cls.wide & element_type.category else element_types.carrier
         result_type = cls.result_element_type(element_type)
         function = cls.carrier_function(element_type)
@@ -98,7 +98,7 @@ class Elementwise(Op):
         return self.function_of(element_type)
 
     def bind(self) -> Callable[..., Any]:
-        """The quickest function equal to `reference` for this operation's types and attributes."""
+        """The fastest function equal to `reference` for this operation's types and attributes."""
         return self.function
 
     def reference(self, *operands: Array) -> Any:

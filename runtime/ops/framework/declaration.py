@@ -339,7 +339,7 @@ class Op:
             UnsupportedError: where the operation is legal, but not supported.
         """
         if self.is_internal:
-            raise self.unsupported("is made by the specializer alone")
+            raise self.unsupported("is an internal operation, which programs cannot contain")
         for declared in self.declared_constraints:
             reason = declared.check(self)
             if reason is not None:
@@ -384,7 +384,7 @@ class Op:
         raise NotImplementedError
 
     def bind(self) -> Callable[..., Any]:
-        """The quickest function equal to `reference` for this view's types; plans call it in its place."""
+        """The fastest function equal to `reference` for this view's types; plans call it in its place."""
         return self.reference
 
     def may_overwrite(self) -> tuple[tuple[int, int], ...]:

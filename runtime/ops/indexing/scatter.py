@@ -38,7 +38,7 @@ class Scatter(ScatterRules, name="stablehlo.scatter"):
         if what == "result":
             return super().segment_sizes(what, declared, total)
         if total % 2 == 0:
-            raise self.error(f"has {total} operands, but inputs and updates must be equally many", "C5")
+            raise self.error(f"has {total} operands, but must have as many updates as inputs", "C5")
         sizes = super().segment_sizes(what, declared, total)
         reason = _as_many_updates(sizes[0], sizes[2])
         if reason is not None:

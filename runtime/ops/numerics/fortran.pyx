@@ -377,7 +377,7 @@ cdef class Procedure:
     """Calls a routine for batches of problems: a function from operands to a tuple of results.
 
     Args:
-        prepare: gives a `Call`; it is asked when the first call is made.
+        prepare: returns a `Call`; called at the first call.
     """
 
     cdef object prepare

@@ -22,7 +22,7 @@ class Window(NamedTuple):
     Attributes:
         size: elements of a window.
         stride: from the start of one window to the next, in positions of the dilated and padded operand.
-        low, high: padding before and after the operand; negative: so many positions are cut off.
+        low, high: padding before and after the operand; negative: the number of positions that are cut off.
         base_dilation, window_dilation: distance between neighbouring elements of the operand and of a window.
     """
 

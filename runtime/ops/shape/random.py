@@ -89,7 +89,7 @@ class RngBitGenerator(
     def verify(self) -> None:
         super().verify()
         if not self.output.is_static:
-            raise self.unsupported(f"the shape of output must be known, but is that of {self.output}")
+            raise self.unsupported(f"output is {self.output}, but must have a static shape")
 
     def reference(self, initial_state: Array) -> tuple[Array, Array]:
         return self.drawn_by(_REFERENCES, initial_state)

@@ -257,7 +257,7 @@ class FromElements(Op, name="tensor.from_elements", assembly="$elements attr-dic
     def C1(self) -> str | None:
         """result has a known shape, of as many elements as there are operands"""
         if not self.result.is_static:
-            return f"the shape of result must be known, but is that of {self.result}"
+            return f"result is {self.result}, but must have a static shape"
         return rules.length_is("elements", len(self.elements), self.result.size, "the size of result")
 
     @constraint

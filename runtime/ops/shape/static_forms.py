@@ -101,7 +101,7 @@ def static_operation(
     Args:
         view: of an operation in STATIC_FORMS.
         values: those of the operands that say sizes, by name.
-        operands: what to take for the operation's operands; None: these themselves.
+        operands: values that replace the operation's operands; None: the operands.
     """
     operation, static_form = view.operation, STATIC_FORMS[view.name]
     declaration = lookup(static_form.name)

@@ -111,7 +111,7 @@ def read_probe(view: Op, probe_id: str, iteration: int, type: TensorType) -> Arr
         files = [file for name, file in written if name == probe_id]
         if not 0 <= iteration < len(files):
             raise view.failure(
-                f"the probe {probe_id!r} has {len(files)} values, but number {iteration} is asked for"
+                f"the probe {probe_id!r} has {len(files)} values, but iteration {iteration} needs one"
             )
         array: Array = from_file(np.load(files[iteration], allow_pickle=False), type)
     except (OSError, ValueError, EOFError) as error:
@@ -159,7 +159,7 @@ def _element_text(element: Any, type: TensorType) -> str:
 
 
 def _float_text(element: Any) -> str:
-    """With six decimals if these represent the value, otherwise with as many as are needed."""
+    """The text of a number, with six decimals or as many as represent it exactly."""
     value = float(element)
     short = f"{value:.6e}"
     if not np.isfinite(value) or element.dtype.type(float(short)) == element:

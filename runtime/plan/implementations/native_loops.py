@@ -1,4 +1,4 @@
-"""Loops of scalar work and on small arrays: a `while` starts with its plan, and goes on as native code."""
+"""Loops on scalars and small arrays: a `while` starts with its plan, and continues as native code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...kernels.launch.native_loop import LoopFunction, LoopShards
 
 _MAX_SCALAR_ELEMENTS = 16
-"""Arrays have more."""
+"""Maximum elements of a value that is not an array."""
 
 FIRST_CALL_ITERATIONS, FIRST_CALL_WORK = 1 << 12, 1 << 24
 """Maximum iterations of the first native call of a loop, and their maximum work (multiplications and bytes);
@@ -54,7 +54,7 @@ class LoopToCompile(Record):
 
     Attributes:
         operation: the loop to generate.
-        shard: the shard that `operation` is; None: it is the whole loop.
+        shard: the shard that `operation` computes; None: all of the loop.
     """
 
     operation: Operation

@@ -55,7 +55,7 @@ def _warn(error: Exception) -> None:
     """Log why a job failed."""
     import logging
 
-    reason = "compiling failed, and the reference goes on serving: %s: %s"
+    reason = "compiling failed, so the reference continues to run: %s: %s"
     logging.getLogger(__name__).warning(reason, type(error).__name__, error, exc_info=error)
 
 

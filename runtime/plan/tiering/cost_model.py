@@ -84,7 +84,7 @@ REGION_CALL_SECONDS, REGION_PASS_SECONDS = 1e-5, 2e-6
 """Seconds that a call of a region takes by its plan; and the constant cost of a reference's pass over arrays,
 for each operation of the region."""
 SMALL_REGION_SECONDS, SMALL_REGION_CALLS = 1e-4, 1 << 13
-"""A reference takes these seconds for each so many applications of a region."""
+"""Seconds that a reference takes for SMALL_REGION_CALLS applications of a region."""
 
 _CALL_SECONDS = 6e-7
 """Seconds of a call of a reference, without the work on its elements."""

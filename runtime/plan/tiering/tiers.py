@@ -2,7 +2,7 @@
 
 Once a step has taken a small part of its compile time, a background thread compiles it. Once it has taken
 longer than its compile time, a call waits for the code (`THRESHOLDS`). Code from the background is tried in
-the next calls. It stays if one of these calls is quicker than every call of the first implementation, which
+the next calls. It stays if one of these calls is faster than every call of the first implementation, which
 is not certain for few elements. Since other processes may have slowed these calls down, the code is tried
 again a few times later, each time against new calls of the first implementation.
 """
@@ -126,9 +126,10 @@ def start_expected_compilations(steps: Iterable[Tiering]) -> None:
 
 
 class Tiering(Replaceable):
-    """Calls one implementation until native code pays and proves to be quicker.
+    """Calls one implementation until native code pays and proves to be faster.
 
-    Both give the same bits. Several threads may call it at the same time; at worst each prepares the code.
+    Both implementations give the same bits. Several threads may call it at the same time; at worst each
+    prepares the code.
 
     A call waits for the code in three cases:
 

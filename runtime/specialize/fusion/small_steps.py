@@ -120,7 +120,7 @@ def _result_bytes(operation: Operation) -> int:
 
 
 def _may_be_fused(operation: Operation) -> bool:
-    """Whether an operation has no effect and few elements, as far as no generated code is asked.
+    """Whether an operation has no effect and few elements, without a check of code generation.
 
     It and its regions have at most MAX_ELEMENTS elements of results.
     """

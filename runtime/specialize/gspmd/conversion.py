@@ -210,7 +210,7 @@ class _Converter:
             self.copy(operation, builder, values)
             return
         if len(operation.operands) != 1 or len(operation.results) != 1:
-            raise self.refused(operation, f"is of @{target}, which has one operand and one result")
+            raise self.refused(operation, f"is on @{target}, which must have one operand and one result")
         (operand,), result = operation.operands, operation.result
         if operand.type != result.type:
             raise self.refused(operation, f"is of one device, but @{target} changes the type of a value")
@@ -343,14 +343,14 @@ class _RegionShardings:
         self.region = region
         for boundary in (*region.inputs, *region.outputs):
             if len(boundary.operands) != 1 or len(boundary.results) != 1:
-                raise converter.refused(boundary, "is of a call that has one operand and one result")
+                raise converter.refused(boundary, "is on a call that must have one operand and one result")
         outer = [(entry, converter.sharding_of(entry.operands[0])) for entry in region.inputs]
         outer += [(output, converter.one_sharding(output)) for output in region.outputs]
         self.outer: list[HloSharding] = []
         for boundary, sharding in outer:
             if sharding is None or sharding.kind not in (TILED, "replicated"):
                 raise converter.refused(
-                    boundary, "is of a call that needs a value that is divided or replicated"
+                    boundary, "is on a call whose sharding must be tiled or replicated"
                 )
             self.outer.append(sharding)
         tiled = [sharding for sharding in self.outer if sharding.kind == TILED]
@@ -404,7 +404,7 @@ class _RegionShardings:
             sharding, type, owner, mesh=self.mesh, open_dimensions=range(rank) if is_partial else ()
         )
         if full_sharding is None:
-            raise self.converter.refused(owner, f"is of a value of the type {type}")
+            raise self.converter.refused(owner, f"is on a value of type {type}, which cannot be sharded")
         return full_sharding.restricted_to(self.manual)
 
 

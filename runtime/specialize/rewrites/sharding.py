@@ -41,7 +41,7 @@ def require_one_device(operation: Operation, module: Module, scope: Scope) -> No
         unreduced = view.before().unreduced
         axes = [axis for axis in view.reduced_axes() if not any(each.contains(axis) for each in unreduced)]
         shardings = [view.out_sharding]
-        what = "each device has a term of its own along the axes"
+        what = "each device has a partial result along the axes"
     else:
         raise AssertionError(operation.name)
     if not axes:

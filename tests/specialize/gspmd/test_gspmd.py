@@ -286,7 +286,7 @@ HOSTILE: list[tuple[str, type[NimbleError], str]] = [
     (
         main(call("SPMDFullToShardShape", "%s", "%v", "{manual}", T, SHARD) + left("%s")),
         VerifyError,
-        "divided or replicated",
+        "tiled or replicated",
     ),
     (main(call("SPMDShardToFullShape", "%r", "%v", TILES, T)), UnsupportedError, "no SPMDFullToShardShape"),
     (
