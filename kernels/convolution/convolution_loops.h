@@ -253,10 +253,12 @@ CONV_CODE void CONV_NAME(conv_pack)(const ConvProduct *p, int64_t number) {
 
 /* Copy the lhs elements of a segment for one window; zeros in the padding. */
 CONV_CODE void CONV_NAME(conv_copy_segment)(
-    const ConvProduct *p, const ConvBlock *block, int64_t row, const ConvSegment *segment, CONV_ITEM *to) {
+    const ConvProduct *p, const ConvBlock *block, int64_t window_row, int64_t row, const ConvSegment *segment,
+    CONV_ITEM *to) {
     int64_t position = segment->position, feature = segment->skip, left = segment->length;
     for (; left; position++, feature = 0) {
-        int64_t lhs_offset = conv_lhs_offset(p, block, row, position), count = conv_min(p->features - feature, left);
+        int64_t lhs_offset = conv_lhs_offset(p, block, window_row, row, position);
+        int64_t count = conv_min(p->features - feature, left);
         const CONV_ITEM *from = (const CONV_ITEM *)p->lhs + lhs_offset + feature;
         if (lhs_offset < 0) for (int64_t i = 0; i < count; i++) to[i] = 0;
         else for (int64_t i = 0; i < count; i++) to[i] = from[i];
@@ -281,18 +283,18 @@ CONV_CODE void CONV_NAME(conv_locate_rows)(
         for (int64_t row = 0; row < filled; row++)
             left[row] = (lhs_offsets[row] < 0 ? zeros : lhs + lhs_offsets[row]) + segment->skip;
         if (last_position == segment->position) continue;
-        int64_t last_offsets[CONV_MAX_WIDTH];
-        conv_lhs_offsets(p, block, filled, last_position, last_offsets);
         /* The windows of a window row that have no padding follow each other. */
         for (int64_t number = 0; number < block->window_row_count; number++) {
             int64_t begin = block->window_rows[number], end = block->window_rows[number + 1];
-            if (conv_is_outside(p, block, begin, last_position)) continue;
+            if (conv_is_outside(p, block, number, last_position)) continue;
             for (int64_t row; begin < end;) {
-                if (lhs_offsets[begin] < 0 || last_offsets[begin] < 0) row = begin++;
-                else if (lhs_offsets[end - 1] < 0 || last_offsets[end - 1] < 0) row = --end;
+                if (lhs_offsets[begin] < 0 || conv_lhs_offset(p, block, number, begin, last_position) < 0)
+                    row = begin++;
+                else if (lhs_offsets[end - 1] < 0 || conv_lhs_offset(p, block, number, end - 1, last_position) < 0)
+                    row = --end;
                 else break;
                 left[row] = copies + row * segment->length;
-                CONV_NAME(conv_copy_segment)(p, block, row, segment, copies + row * segment->length);
+                CONV_NAME(conv_copy_segment)(p, block, number, row, segment, copies + row * segment->length);
             }
         }
         for (int64_t row = block->count; row < filled; row++) left[row] = left[block->count - 1];
@@ -314,10 +316,11 @@ CONV_CODE int64_t CONV_NAME(conv_spans)(
             int64_t first = block->window_rows[number + 1], count = block->window_rows[number + 2] - first;
             CONV_NAME(ConvSpan) *span = &spans[number + 1];
             span->first = first, span->count = count, span->stride = 0;
-            span->lhs_offset = conv_lhs_offset(p, block, first, position);
-            if (conv_is_outside(p, block, first, position)) continue;
-            if (span->lhs_offset < 0 || conv_lhs_offset(p, block, first + count - 1, position) < 0) break;
-            if (count > 1) span->stride = conv_lhs_offset(p, block, first + 1, position) - span->lhs_offset;
+            int64_t window_row = number + 1;
+            span->lhs_offset = conv_lhs_offset(p, block, window_row, first, position);
+            if (conv_is_outside(p, block, window_row, position)) continue;
+            if (span->lhs_offset < 0 || conv_lhs_offset(p, block, window_row, first + count - 1, position) < 0) break;
+            if (count > 1) span->stride = conv_lhs_offset(p, block, window_row, first + 1, position) - span->lhs_offset;
         }
         if (number + 1 == block->window_row_count) return number + 1;
         number = -1;
@@ -658,7 +661,7 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
             int64_t window = outer_row % p->axes[axis].count;
             outer_row /= p->axes[axis].count;
             result_offset += window * p->axes[axis].result_stride;
-            lhs_offsets[axis] = p->axes[axis].lhs_offsets + window * p->axes[axis].positions;
+            lhs_offsets[axis] = p->axes[axis].lhs_offsets + window;
         }
         for (int64_t number = 0; number < p->run_count; number++) {
             const ConvRun *run = &p->runs[number];
@@ -677,8 +680,8 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
                 for (; position < p->positions && s.entries < CONV_MAX_ENTRIES; position++) {
                     const int64_t *position_indices = p->position_indices + position * p->rank;
                     int64_t lhs_offset = offsets_in_run[position_indices[p->rank - 1]];
-                    for (int64_t axis = 0; axis < p->rank - 1;
-                        axis++) lhs_offset += lhs_offsets[axis][position_indices[axis]];
+                    for (int64_t axis = 0; axis < p->rank - 1; axis++)
+                        lhs_offset += lhs_offsets[axis][position_indices[axis] * p->axes[axis].count];
                     if (lhs_offset < 0) continue;
                     s.lhs_offsets[s.entries] = lhs_offset;
                     s.factors[s.entries++] = p->factor_offsets[position];

@@ -44,7 +44,7 @@ enum {
 };
 enum { CONV_FLOAT32, CONV_FLOAT64, CONV_INT32, CONV_INT64, CONV_KINDS };
 
-/* A dimension of windows. `lhs_offsets` is [window][position], in items, or CONV_OUTSIDE in the padding. */
+/* A dimension of windows. `lhs_offsets` is [position][window], in items, or CONV_OUTSIDE in the padding. */
 #define CONV_OUTSIDE (INT64_MIN / 32)
 typedef struct {
     int64_t count, positions, result_stride;
@@ -82,9 +82,10 @@ typedef struct {
     int64_t kind, level;
 } ConvProduct;
 
-/* A block of windows: their offsets in lhs and in the result. `lhs_offsets` has what varies with the position, along
-   `axes`; `located` has the lhs offsets of one position, `located_position` (-1: of none). `window_rows` has the first
-   window of each window row, whose windows differ along the last of these axes alone, and the end. */
+/* A block of windows: their offsets in lhs and in the result. `window_rows` has the first window of each window row,
+   whose windows differ along the last of `axes` alone, and the end. `lhs_offsets` has what varies with the position,
+   along `axes`, for the first window of each window row; `located` has the lhs offsets of one position,
+   `located_position` (-1: of none). */
 typedef struct {
     int64_t count, first_result;
     int64_t base[CONV_MAX_WIDTH], results[CONV_MAX_WIDTH];
@@ -141,60 +142,80 @@ static inline void *conv_aligned(const void *at) { return (char *)at + -(uintptr
 
 /* Locate the windows from number `first` on; the last one is repeated up to `filled`. */
 static void conv_locate_windows(const ConvProduct *p, int64_t first, int64_t count, int64_t filled, ConvBlock *block) {
-    int64_t window[CONV_MAX_AXES], window_index = first, varying_axes = 0, row = 0;
+    int64_t window[CONV_MAX_AXES], window_index = first, inner = p->rank - 1;
     for (int64_t axis = p->rank - 1; axis >= 0; axis--) {
         window[axis] = window_index % p->axes[axis].count;
         window_index /= p->axes[axis].count;
     }
+    while (inner > 0 && p->axes[inner].count == 1) inner--;
+    block->rank = block->window_row_count = 0;
     for (int axis = 0; axis < p->rank; axis++)
-        if (p->axes[axis].positions > 1) block->axes[varying_axes++] = axis;
-    block->rank = varying_axes;
+        if (p->axes[axis].positions > 1) block->axes[block->rank++] = axis;
     block->located_position = -1;
     block->count = count;
-    block->window_row_count = 0;
-    int64_t last = varying_axes ? block->axes[varying_axes - 1] : -1;
-    for (int64_t changed_axis = 0; row < count; row++) {
-        int64_t base = 0, result = 0;
-        for (int64_t axis = 0, i = 0; axis < p->rank; axis++) {
+    const ConvAxis *along = &p->axes[inner];
+    int has_long_rows = block->rank && block->axes[block->rank - 1] == inner;
+    for (int64_t row = 0, end; row < count; row = end) {
+        const int64_t *offsets = along->lhs_offsets + window[inner], *varying[CONV_MAX_AXES];
+        int64_t base = 0, result = window[inner] * along->result_stride, varying_axes = 0;
+        end = conv_min(count, row + along->count - window[inner]);
+        for (int64_t axis = 0; axis < p->rank; axis++) {
             const ConvAxis *a = &p->axes[axis];
-            const int64_t *lhs_offsets = a->lhs_offsets + window[axis] * a->positions;
-            result += window[axis] * a->result_stride;
-            if (a->positions > 1) block->lhs_offsets[row][i++] = lhs_offsets;
-            else base += *lhs_offsets;
+            const int64_t *lhs_offsets = a->lhs_offsets + window[axis];
+            if (a->positions > 1) varying[varying_axes++] = lhs_offsets;
+            else if (axis != inner) base += *lhs_offsets;
+            if (axis != inner) result += window[axis] * a->result_stride;
         }
-        block->base[row] = base;
-        block->results[row] = result;
-        if (row == 0 || changed_axis != last || base != block->base[row - 1])
-            block->window_rows[block->window_row_count++] = row;
-        for (changed_axis = p->rank - 1; changed_axis >= 0 && ++window[changed_axis] == p->axes[changed_axis].count;
-            changed_axis--)
-            window[changed_axis] = 0;
+        for (int64_t i = row; i < end; i++) {
+            block->base[i] = has_long_rows ? base : base + (along->positions > 1 ? 0 : offsets[i - row]);
+            block->results[i] = result + (i - row) * along->result_stride;
+        }
+        for (int64_t i = row; i < (has_long_rows ? row + 1 : end); i++) {
+            block->window_rows[block->window_row_count] = i;
+            memcpy(block->lhs_offsets[block->window_row_count++], varying, varying_axes * sizeof *varying);
+        }
+        window[inner] = 0;
+        for (int64_t axis = inner - 1; axis >= 0 && ++window[axis] == p->axes[axis].count; axis--) window[axis] = 0;
     }
     block->window_rows[block->window_row_count] = count;
-    for (; row < filled; row++) {
+    for (int64_t row = count; row < filled; row++) {
         block->base[row] = block->base[count - 1];
         block->results[row] = block->results[count - 1];
-        for (int64_t i = 0; i < varying_axes; i++) block->lhs_offsets[row][i] = block->lhs_offsets[count - 1][i];
     }
     block->first_result = block->results[0];
 }
 
-/* The lhs offset of a position of one window; negative: in the padding. */
-static inline int64_t conv_lhs_offset(const ConvProduct *p, const ConvBlock *block, int64_t row, int64_t position) {
+/* The lhs offset of a position of the first window of a window row, along the first `rank` of the block's axes. */
+static inline int64_t conv_row_offset(
+    const ConvProduct *p, const ConvBlock *block, int64_t window_row, int64_t rank, int64_t position) {
     const int64_t *position_indices = p->position_indices + position * p->rank;
-    int64_t lhs_offset = block->base[row];
-    for (int64_t i = 0; i < block->rank;
-        i++) lhs_offset += block->lhs_offsets[row][i][position_indices[block->axes[i]]];
+    int64_t lhs_offset = block->base[block->window_rows[window_row]];
+    for (int64_t i = 0; i < rank; i++) {
+        int axis = block->axes[i];
+        lhs_offset += block->lhs_offsets[window_row][i][position_indices[axis] * p->axes[axis].count];
+    }
     return lhs_offset;
 }
 
-/* Whether the padding contains all positions of a window that differ from this one only along the last axis. */
-static inline int conv_is_outside(const ConvProduct *p, const ConvBlock *block, int64_t row, int64_t position) {
-    const int64_t *position_indices = p->position_indices + position * p->rank;
-    int64_t lhs_offset = block->base[row];
-    for (int64_t i = 0; i < block->rank - 1;
-        i++) lhs_offset += block->lhs_offsets[row][i][position_indices[block->axes[i]]];
-    return lhs_offset < 0;
+/* The lhs offsets of a position along the last of the block's axes, from the first window of a window row on. */
+static inline const int64_t *conv_offsets_in_row(
+    const ConvProduct *p, const ConvBlock *block, int64_t window_row, int64_t position) {
+    int64_t last = block->rank - 1, axis = block->axes[last];
+    int64_t position_index = p->position_indices[position * p->rank + axis];
+    return block->lhs_offsets[window_row][last] + position_index * p->axes[axis].count;
+}
+
+/* The lhs offset of a position of one window, of this window row; negative: in the padding. */
+static inline int64_t conv_lhs_offset(
+    const ConvProduct *p, const ConvBlock *block, int64_t window_row, int64_t row, int64_t position) {
+    if (!block->rank) return block->base[row];
+    return conv_row_offset(p, block, window_row, block->rank - 1, position) +
+           conv_offsets_in_row(p, block, window_row, position)[row - block->window_rows[window_row]];
+}
+
+/* Whether the padding contains this position of all windows of a window row, by the axes but the last. */
+static inline int conv_is_outside(const ConvProduct *p, const ConvBlock *block, int64_t window_row, int64_t position) {
+    return conv_row_offset(p, block, window_row, block->rank - 1, position) < 0;
 }
 
 /* The lhs offsets of a position of `filled` windows, of which those after the block's last one repeat it; negative: in
@@ -205,14 +226,11 @@ static inline void conv_lhs_offsets(
         memcpy(lhs_offsets, block->base, filled * sizeof(int64_t));
         return;
     }
-    const int64_t *position_indices = p->position_indices + position * p->rank;
-    int64_t last = block->rank - 1, index = position_indices[block->axes[last]];
-    int64_t positions = p->axes[block->axes[last]].positions;
     for (int64_t number = 0; number < block->window_row_count; number++) {
-        int64_t row = block->window_rows[number], end = block->window_rows[number + 1], outer = block->base[row];
-        for (int64_t i = 0; i < last; i++) outer += block->lhs_offsets[row][i][position_indices[block->axes[i]]];
-        const int64_t *along = block->lhs_offsets[row][last] + index;
-        for (; row < end; row++, along += positions) lhs_offsets[row] = outer + *along;
+        int64_t row = block->window_rows[number], count = block->window_rows[number + 1] - row;
+        int64_t outer = conv_row_offset(p, block, number, block->rank - 1, position);
+        const int64_t *along = conv_offsets_in_row(p, block, number, position);
+        for (int64_t i = 0; i < count; i++) lhs_offsets[row + i] = outer + along[i];
     }
     for (int64_t row = block->count; row < filled; row++) lhs_offsets[row] = lhs_offsets[block->count - 1];
 }

@@ -135,7 +135,7 @@ def are_finite(cnp.ndarray values not None):
 cdef int fill_axes(ConvAxis *to, axes, list keep_alive) except -1:
     cdef cnp.ndarray lhs_offsets
     for number, (windows, positions, result_stride, values) in enumerate(axes):
-        lhs_offsets = as_integers(values, keep_alive)
+        lhs_offsets = as_integers(values.T, keep_alive)
         to[number].count, to[number].positions, to[number].result_stride = windows, positions, result_stride
         to[number].lhs_offsets = <const int64_t *>cnp.PyArray_DATA(lhs_offsets)
     return 0
