@@ -32,7 +32,7 @@ relative to each value.
 from typing import Final
 '''
 KERNELS_HEADER = """/* Coefficients of approximations, the highest power's first. Written by
-   tools/polynomials.py. Errors are those of exact evaluation, relative to the greatest absolute value in the
+   tools/polynomials.py. Errors are those of exact evaluation, relative to the largest absolute value in the
    interval. */
 """
 EXP_STEPS, LONG_EXP_STEPS = 1024, 16

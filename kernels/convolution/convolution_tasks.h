@@ -57,7 +57,7 @@ typedef struct {
     int64_t position, skip, length;
 } ConvSegment;
 
-/* What tasks of products read. Axes are in the result's memory order; strides and offsets are in items.
+/* The arguments of product tasks. Axes are in the result's memory order; strides and offsets are in items.
 
    `position_indices`: [position][axis]. `factor_offsets`: of each position, into rhs. `k_block_segments`: the
    first segment of each k block. `inner`: windows that are `lane_stride` apart in the result, with `by_windows`.
@@ -101,7 +101,7 @@ typedef struct {
     int64_t first, stride, count, lhs_stride;
 } ConvRun;
 
-/* What tasks of scaling read. A window row is the windows along the last axis; `run_offsets` has the lhs offset of
+/* The arguments of scaling tasks. A window row is the windows along the last axis; `run_offsets` has the lhs offset of
    each position for each of its runs, `factor_offsets` the factors of each position. A work item is CONV_WINDOW_ROWS
    window rows, `row_block` windows of each, and `channel_block` channels. */
 typedef struct {

@@ -76,7 +76,7 @@ static GROUPED_INLINE int32_t grouped_next(int32_t position, int32_t increment, 
     return (int32_t)(wrapped < next ? wrapped : next);
 }
 
-/* How many schedules are compared at a time. */
+/* The number of schedules that are compared at a time. */
 enum { GROUPED_MAX_SCHEDULES = 64, GROUPED_MAX_VECTORS = GROUPED_MAX_SCHEDULES / GROUPED_LANES };
 
 /* The totals of `updates` are the ones to compare with; its result, key and order are not used. `hashed_keys` and `orders`

@@ -17,7 +17,7 @@
 enum { FOURIER_COMPLEX, FOURIER_FROM_REAL, FOURIER_TO_REAL };
 enum { FOURIER_MAX_RADIX = 31, FOURIER_MAX_PASSES = 24, FOURIER_MAX_WORKSPACES = 64 };
 
-/* How fibers of `size` elements are transformed: by passes over `length` values, in buffers of `buffer_length`.
+/* The plan by which fibers of `size` elements are transformed: by passes over `length` values, in buffers of `buffer_length`.
    `table` has for each pass the twiddle factors of its butterflies, then the roots of its radix; `real_roots` those
    for pairs. Strides between values are in bytes; `source_gap`, from real to imaginary component, is in items. With
    `is_full_spectrum` the second half of a real fiber's transform is written as well. */
@@ -28,7 +28,7 @@ typedef struct {
     int64_t source_stride, source_gap, target_stride, is_inverse, is_full_spectrum, has_real_target;
 } Fourier;
 
-/* What tasks read: task `t` does the blocks of fibers from `t * blocks_per_task` on. Fiber `i` begins at `i / inner`
+/* The arguments of tasks: task `t` does the blocks of fibers from `t * blocks_per_task` on. Fiber `i` begins at `i / inner`
    outer and `i % inner` inner strides. `workspace` has `workspace_count` of `workspace_bytes` each; `workspace_busy`
    tells which are taken. */
 typedef struct {

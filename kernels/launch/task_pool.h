@@ -67,13 +67,13 @@ static int pool_run_alone(PoolTask function, void *closure, int64_t tasks, PoolS
 
 enum { POOL_MAX_THREADS = 256, POOL_SPINS = 1000, POOL_SOON_NANOSECONDS = 30000, POOL_BURST = 16 };
 
-/* How many times as long threads that were woken ahead wait for the launch. */
+/* The wait of threads that were woken ahead, as a multiple of the usual wait. */
 enum { POOL_WAKE_AHEAD_WAITS = 5 };
 
 /* With more threads than this, keeping them off the caller's processor would leave one idle. */
 enum { POOL_MAX_SEPARATED = 8 };
 
-/* How long a launch takes. */
+/* Classes of launches by duration. */
 enum { POOL_BRIEF, POOL_SHORT, POOL_LONG };
 
 /* Polls between pauses: a virtual machine takes consecutive pauses for idling. */

@@ -32,7 +32,7 @@ typedef struct {
     int is_conjugate;
 } LinalgMatrix;
 
-/* What tasks read. Matrices that are factored have `order` rows and `columns` columns. A Cholesky factor is that of `a`, and the upper triangle of `x`; the other triangle is zeros, and
+/* The arguments of tasks. Matrices that are factored have `order` rows and `columns` columns. A Cholesky factor is that of `a`, and the upper triangle of `x`; the other triangle is zeros, and
    all is NaN without a factor, if `is_blank`, or else the other triangle of `a`. `info` gets the row without a factor,
    counted from 1, or 0; it may be NULL. LU factors are `x`, and
    `pivots` has for each step the row that was exchanged, counted from 1; `info` gets the first pivot that is zero. The
@@ -146,7 +146,7 @@ static int64_t linalg_factor_block(const Linalg *p) {
 }
 static void linalg_store(const Linalg *p, int64_t failed) { linalg_functions(p)->store(p, 0, failed, p->packed); }
 
-/* How many columns of a matrix are factored. */
+/* The number of columns of a matrix that are factored. */
 static int64_t linalg_steps(const Linalg *p) { return p->order < p->columns ? p->order : p->columns; }
 
 /* The first panel behind the block that begins at column `first`, and the number of panels. */

@@ -103,7 +103,7 @@ INLINE void NAME(add_product)(const int components, VECTOR *sum, const VECTOR *f
 #include "linalg/linalg_blocks.h"
 #include "linalg/linalg_lanes.h"
 
-/* What `LinalgFunctions` has, for one number of components. */
+/* The functions of `LinalgFunctions` for one number of components. */
 #define LINALG_CODE(components, suffix)                                                                             \
     static CODE void NAME(load_##suffix)(const Linalg *p, int64_t problem, char *workspace) {                       \
         NAME(load)(components, p, problem, workspace);                                                              \

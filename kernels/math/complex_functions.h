@@ -58,7 +58,7 @@ REAL_INLINE double larger_of(double first, double second) { return first > secon
 
 REAL_INLINE double rounded(Sum sum) { return sum.high + sum.low; }
 
-/* Of an angle: NaN if it is not finite. */
+/* The sine and cosine of an angle; NaN if it is not finite. */
 REAL_INLINE SinePair turn_of(double angle) {
     if (!(fabs(angle) < INFINITY)) return (SinePair){{angle - angle, 0}, {angle - angle, 0}};
     Reduced reduced = fabs(angle) < MAX_REDUCED ? without_quarters(angle) : without_quarters_of_large(angle);
@@ -69,7 +69,7 @@ REAL_INLINE SinePair turn_of(double angle) {
     return turn;
 }
 
-/* The hyperbolic ones, for |x| <= MAX_PLAIN_EXPONENT. */
+/* The hyperbolic sine and cosine, for |x| <= MAX_PLAIN_EXPONENT. */
 REAL_INLINE SinePair hyperbolic_pair(double x) {
     double size = fabs(x);
     Sum sine = scaled_sum(half_hyperbolic(size, -1), copysign(2, x));
@@ -210,14 +210,14 @@ REAL_INLINE ComplexNumber tanh_of_complex(ComplexNumber z) {
 }
 
 /* The function of i z, times -i: sin of sinh, tan of tanh, asin of asinh and the other way round. */
-#define TURNED(name, function)                                                          \
+#define FROM_ROTATED(name, function)                                                    \
     REAL_INLINE ComplexNumber name(ComplexNumber z) {                                   \
         ComplexNumber value = function(complex_of(-z.imaginary, z.real));               \
         return complex_of(value.imaginary, -value.real);                                \
     }
 
-TURNED(sin_of_complex, sinh_of_complex)
-TURNED(tan_of_complex, tanh_of_complex)
+FROM_ROTATED(sin_of_complex, sinh_of_complex)
+FROM_ROTATED(tan_of_complex, tanh_of_complex)
 
 REAL_INLINE ComplexNumber cos_of_complex(ComplexNumber z) {
     return cosh_of_complex(complex_of(-z.imaginary, z.real));
@@ -251,7 +251,7 @@ REAL_INLINE ComplexNumber acos_of_complex(ComplexNumber z) {
     return complex_of(atan2_of(parts.real, z.real), -copysign(parts.imaginary, z.imaginary));
 }
 
-TURNED(asinh_of_complex, asin_of_complex)
+FROM_ROTATED(asinh_of_complex, asin_of_complex)
 
 REAL_INLINE ComplexNumber acosh_of_complex(ComplexNumber z) {
     ComplexNumber parts = asin_acos_of(z);
@@ -282,7 +282,7 @@ REAL_INLINE ComplexNumber atanh_of_complex(ComplexNumber z) {
     return complex_of(copysign(real, z.real), copysign(angle, z.imaginary));
 }
 
-TURNED(atan_of_complex, atanh_of_complex)
+FROM_ROTATED(atan_of_complex, atanh_of_complex)
 
 enum { COMPLEX_FUNCTION_COUNT = 17 };
 

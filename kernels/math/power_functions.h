@@ -55,11 +55,11 @@ REAL_INLINE double power_of(double x, double y) {
     Sum exponent = product_of_sums((Sum){y, 0}, logarithm);
     exponent.low = blend(fabs(exponent.high) < MAX_EXPONENT + 40, exponent.low, 0);
     double size = exponential_of_sum(exponent.high, exponent.low);
-    double half = 0.5 * y, whole = blend(fabs(y) < 0x1p52, (fabs(y) + 0x1p52) - 0x1p52, fabs(y));
-    double whole_half = blend(fabs(half) < 0x1p52, (fabs(half) + 0x1p52) - 0x1p52, fabs(half));
-    int is_whole = whole == fabs(y), is_odd = is_whole & (whole_half != fabs(half));
+    double half = 0.5 * y, truncated = blend(fabs(y) < 0x1p52, (fabs(y) + 0x1p52) - 0x1p52, fabs(y));
+    double truncated_half = blend(fabs(half) < 0x1p52, (fabs(half) + 0x1p52) - 0x1p52, fabs(half));
+    int is_integer = truncated == fabs(y), is_odd = is_integer & (truncated_half != fabs(half));
     double value = blend(is_odd, copysign(size, x), size);
-    value = blend((x < 0) & (x > -INFINITY) & !is_whole, NAN, value);
+    value = blend((x < 0) & (x > -INFINITY) & !is_integer, NAN, value);
     value = blend((x == x) & (y == y), value, x + y);
     return blend((x == 1) | (y == 0) | ((x == -1) & (fabs(y) == INFINITY)), 1, value);
 }
@@ -67,19 +67,19 @@ REAL_INLINE double power_of(double x, double y) {
 /* The angle of the point (x, y). */
 REAL_INLINE double atan2_of(double y, double x) {
     double width = fabs(x), height = fabs(y);
-    int is_steep = height > width, is_left = copysign(1, x) < 0, is_known = (x == x) & (y == y);
+    int is_steep = height > width, is_left = copysign(1, x) < 0, are_numbers = (x == x) & (y == y);
     double longer = blend(is_steep, height, width), shorter = blend(is_steep, width, height);
     double scale = blend(longer > LONG_LEG, 1 / LEG_SCALE, blend(longer < SHORT_LEG, LEG_SCALE, 1));
     int is_infinite = longer == INFINITY;
     Sum opposite = {blend(is_infinite, blend(shorter == INFINITY, 1, 0), shorter * scale), 0};
-    Sum adjacent = {blend(is_infinite | (longer == 0) | !is_known, 1, longer * scale), 0};
+    Sum adjacent = {blend(is_infinite | (longer == 0) | !are_numbers, 1, longer * scale), 0};
     Sum angle = angle_of(opposite, adjacent);
     double multiple = blend(is_steep, 1, blend(is_left, 2, 0)), sign = blend(is_steep == is_left, 1, -1);
     double value = shifted_angle(multiple, sign, angle);
-    /* Of a small angle to the right of the origin the quotient has all digits. */
+    /* The quotient is exact enough for a small angle to the right of the origin. */
     double small = opposite.high / adjacent.high;
     value = blend(!is_steep & !is_left & (small < TINY_TANGENT), small, value);
-    return blend(is_known, copysign(value, y), x + y);
+    return blend(are_numbers, copysign(value, y), x + y);
 }
 
 REAL_INLINE void power_of_all(double *values, const double *exponents, intptr_t count) {

@@ -116,7 +116,7 @@ REAL_COPIES(double)
         return x;                                                                                \
     }
 
-/* Which functions of lanes each level has: those whose vectors fit its registers. */
+/* The vector widths of each processor level. */
 #if HAS_LEVELS
 #define LANES_OF_plain(LANES, name) LANES(name, plain, , 1) LANES(name, plain, , 2)
 #define LANES_OF_fused(LANES, name) \

@@ -17,11 +17,11 @@
     double difference = (first) - (second), low##_shifted = difference - (first); \
     double low = ((first) - (difference - low##_shifted)) - ((second) + low##_shifted);
 
-/* The sine and the cosine of what is left of an argument without its whole quarter turns. */
+/* The sine and cosine of an argument less a multiple of pi / 2, and that multiple. */
 typedef struct { uint64_t quarter; Sum sine, cosine; } Reduced;
 
-/* Those of r + low after some quarter turns. */
-REAL_INLINE Reduced turned(uint64_t quarter, double r, double low) {
+/* The sine and cosine of r + low, and the number of quarter turns before it. */
+REAL_INLINE Reduced reduced_pair(uint64_t quarter, double r, double low) {
     double z = r * r, half = 0.5 * z, without = 1 - half;
     POLYNOMIAL(sine_curve, z, SIN_TERMS)
     POLYNOMIAL(cosine_curve, z, COS_TERMS)
@@ -42,7 +42,7 @@ REAL_INLINE Reduced without_quarters(double x) {
     EXACT_DIFFERENCE(last, last_low, near, next)
     double low_sum = (near_low + last_low) - FUSED_MULTIPLY_ADD(k, HALF_PI_REST, next_low);
     double r = last + low_sum, low = (last - r) + low_sum;
-    return turned(bits_of(shifted), r, low);
+    return reduced_pair(bits_of(shifted), r, low);
 }
 
 /* For MAX_REDUCED <= |x| < infinity. The product of x and 2/pi is needed modulo 4: of 2/pi only digits whose product
@@ -88,7 +88,7 @@ static Reduced without_quarters_of_large(double x) {
     Sum half_pi = {HALF_PI, HALF_PI_NEXT}, angle = product_of_sums(fraction, half_pi);
     double scale = sign * copysign(power_of_two(-32 * (word + 4)), x);
     angle = ordered_sum(angle.high * scale, angle.low * scale);
-    return turned(x < 0 ? -quarter : quarter, angle.high, angle.low);
+    return reduced_pair(x < 0 ? -quarter : quarter, angle.high, angle.low);
 }
 
 /* sin(x + quarter_turns pi/2) of a reduced x. */
@@ -112,9 +112,9 @@ REAL_INLINE double tangent_of_reduced(double x, Reduced reduced) {
 }
 
 REAL_INLINE int any_is_large(const double *values, intptr_t count) {
-    int found = 0;
-    for (intptr_t i = 0; i < count; i++) found |= !(fabs(values[i]) < MAX_REDUCED);
-    return found;
+    int is_any = 0;
+    for (intptr_t i = 0; i < count; i++) is_any |= !(fabs(values[i]) < MAX_REDUCED);
+    return is_any;
 }
 
 /* sin(x + quarter_turns pi/2), for any x. */

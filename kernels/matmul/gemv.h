@@ -23,7 +23,7 @@ enum {
     VECTOR_PRODUCT_MAX_COLUMNS = 1024
 };
 
-/* What tasks read: task `t` does the work items from `t * items_per_task` on. The vector's k is contiguous, and the
+/* The arguments of tasks: task `t` does the work items from `t * items_per_task` on. The vector's k is contiguous, and the
    matrices' k or outer dimension. Elements of the matrix have `stored_itemsize` bytes. Strides are in bytes. The
    result is [k block, matrix, outer]. */
 typedef struct {

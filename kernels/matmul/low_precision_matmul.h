@@ -44,7 +44,7 @@ typedef struct {
     char *panels;
 } LowpOperand;
 
-/* What tasks read. The first `pack_tasks` tasks pack `pack_items_per_task` items each: LOWP_PACKED_BLOCKS blocks of
+/* The arguments of tasks. The first `pack_tasks` tasks pack `pack_items_per_task` items each: LOWP_PACKED_BLOCKS blocks of
    one matrix, those of the left operand first. The other tasks, which must start after them, wait until all is
    packed, and do `items_per_task` work items each: `row_group` blocks of rows times `column_group` blocks of
    columns. `fuses_packing`: these tasks pack the columns, each of which belongs to one work item. `rounds_to_bf16`:

@@ -62,8 +62,8 @@ typedef struct {
     int64_t outer_stride, k_stride;
 } ProductOperand;
 
-/* What tasks read. The t-th task does the work items from `t * items_per_task` on, in one of `workspace_count`
-   workspaces of `workspace_bytes`: `workspace_busy` tells which are taken, `copied_rows` whose rows each has copied
+/* The arguments of tasks. The t-th task does the work items from `t * items_per_task` on, in one of `workspace_count`
+   workspaces of `workspace_bytes`: `workspace_busy` marks those in use, `copied_rows` whose rows each has copied
    (the number of a matrix's block of rows, or -1). Copies of k blocks are `copy_bytes` apart, or overwrite each other
    if that is 0 and are then made for each work item. */
 typedef struct {
@@ -86,8 +86,8 @@ typedef struct {
     int64_t remaining, run_length, run_position, run_gap, interval, batch_size;
 } PanelPrefetch;
 
-/* What a tile reads and writes: one k block of some rows and columns. `partial_sums` has the sums of earlier k
-   blocks, rows as whole vectors side by side, or is NULL. Strides are in bytes. `k` and `row` are where the tile is;
+/* The operands and the result of a tile: one k block of some rows and columns. `partial_sums` has the sums of earlier k
+   blocks, rows as whole vectors side by side, or is NULL. Strides are in bytes. `k` and `row` are the first indices of the tile;
    at `next_prefetch` it prefetches more of the next panel, and row by row its destination and, unless it is NULL,
    `next_rows`, which are copied to `next_copy` for the next tile. `packed` is where its columns are packed. */
 typedef struct {
@@ -165,7 +165,7 @@ static int64_t product_copy_bytes(const MatrixProduct *p) {
         * product_copy_stride((is_k_contiguous ? PRODUCT_K_BLOCK : p->row_block) * p->itemsize);
 }
 
-/* How many partial sums a workspace holds. */
+/* The number of partial sums of a workspace. */
 static int64_t product_partial_sums(const MatrixProduct *p) {
     return p->k_size > PRODUCT_K_BLOCK ? p->row_block * p->column_block : 0;
 }

@@ -1,4 +1,4 @@
-/* Which instructions of x86-64 the C code may use: those of this processor, up to the level that NIMBLEHLO_CPU names.
+/* The x86-64 instructions that C code may use: those of this processor, up to the level that NIMBLEHLO_CPU names.
 
    The levels are those of the x86-64 psABI: v2 (SSE4.2), v3 (AVX2, FMA), v4 (AVX-512 F, BW, DQ, VL); `native` has all
    instructions of the processor. `launch/processor.py` reads the same variable for generated code, and rejects other
