@@ -7,19 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ..api import compile, load
-from .shared import add_open_behaviour, add_program, add_settings, inputs_of, options_of
+from .shared import add_backend, add_open_behaviour, add_program, add_settings, inputs_of, options_of
 
 
 def add(commands: Any) -> None:
     """Add the command's parser to those of the command line."""
     command = commands.add_parser("diff", help="find the first operation that a backend computes differently")
     add_program(command)
-    command.add_argument(
-        "--against",
-        required=True,
-        metavar="BACKEND",
-        help="jax:PLATFORM, pjrt:LIBRARY, interpreter or nimblehlo",
-    )
+    add_backend(command)
     command.add_argument(
         "--every-operation", action="store_true", help="judge operations although all results are right"
     )

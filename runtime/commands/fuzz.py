@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from .shared import add_backend
+
 if TYPE_CHECKING:
     from ..fuzzing.report import FuzzReport
 
@@ -16,12 +18,7 @@ STORED_PROGRAMS: Final = 100
 def add(commands: Any) -> None:
     """Add the command's parser to those of the command line."""
     command = commands.add_parser("fuzz", help="compare a backend's results of random programs with ours")
-    command.add_argument(
-        "--against",
-        required=True,
-        metavar="BACKEND",
-        help="jax:PLATFORM, pjrt:LIBRARY, interpreter or nimblehlo",
-    )
+    add_backend(command)
     command.add_argument("--count", type=int, default=100, metavar="N", help="programs (default: 100)")
     command.add_argument("--seed", type=int, default=0, help="of the first program (default: 0)")
     command.add_argument("--report", metavar="FILE.md", help="file of the report (default: standard output)")

@@ -82,6 +82,12 @@ def _checks(names: str | None) -> bool | list[str]:
     return [name.strip() for name in names.split(",")]
 
 
+def add_backend(command: Any) -> None:
+    """The backend whose results are compared with ours."""
+    text = "jax:PLATFORM, pjrt:LIBRARY, interpreter or nimblehlo"
+    command.add_argument("--against", required=True, metavar="BACKEND", help=text)
+
+
 def inputs_of(executable: Executable, options: argparse.Namespace) -> list[Any]:
     types = executable.input_types
     if getattr(options, "args", None) is not None:

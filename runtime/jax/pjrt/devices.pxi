@@ -184,13 +184,6 @@ cdef Error *client_lookup_device(LookupArgs *args) noexcept nogil:
     return NULL
 
 
-cdef Error *client_topology(PointerArgs *args) noexcept nogil:
-    if lacks(args, &args.value):
-        return short_structure()
-    args.value = args.handle
-    return NULL
-
-
 cdef Error *client_default_device_assignment(DeviceAssignmentArgs *args) noexcept nogil:
     cdef int count, index
     if lacks(args, &args.assignment):
@@ -209,7 +202,7 @@ cdef Error *client_update_processes(HandleArgs *args) noexcept nogil:
 
 
 cdef Error *same_handle(PointerArgs *args) noexcept nogil:
-    """A device is its own description."""
+    """A device is its own description, a client its own topology."""
     if lacks(args, &args.value):
         return short_structure()
     args.value = args.handle
@@ -221,10 +214,6 @@ cdef Error *device_id(IntArgs *args) noexcept nogil:
         return short_structure()
     args.value = (<Device *>args.handle).id
     return NULL
-
-
-cdef Error *device_process_index(IntArgs *args) noexcept nogil:
-    return client_process_index(args)
 
 
 cdef Error *device_description_attributes(CountedListArgs *args) noexcept nogil:
@@ -326,11 +315,11 @@ cdef void fill_device_slots(Api *api) noexcept:
     api.slots[<int>SLOT_Client_LookupDevice] = <void *>client_lookup_device
     api.slots[<int>SLOT_Client_LookupAddressableDevice] = <void *>client_lookup_device
     api.slots[<int>SLOT_Client_AddressableMemories] = <void *>client_memories
-    api.slots[<int>SLOT_Client_TopologyDescription] = <void *>client_topology
+    api.slots[<int>SLOT_Client_TopologyDescription] = <void *>same_handle
     api.slots[<int>SLOT_Client_DefaultDeviceAssignment] = <void *>client_default_device_assignment
     api.slots[<int>SLOT_Client_UpdateGlobalProcessInfo] = <void *>client_update_processes
     api.slots[<int>SLOT_DeviceDescription_Id] = <void *>device_id
-    api.slots[<int>SLOT_DeviceDescription_ProcessIndex] = <void *>device_process_index
+    api.slots[<int>SLOT_DeviceDescription_ProcessIndex] = <void *>client_process_index
     api.slots[<int>SLOT_DeviceDescription_Attributes] = <void *>device_description_attributes
     api.slots[<int>SLOT_DeviceDescription_Kind] = <void *>device_kind
     api.slots[<int>SLOT_DeviceDescription_DebugString] = <void *>device_text

@@ -8,6 +8,7 @@ Source: the sdy dialect's operations that implement CollectiveOpInterface.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -83,6 +84,13 @@ class Collective(ShardingOp):
             return current
         closed = DimensionSharding(())
         return TensorSharding(self.out_sharding.mesh, (closed,) * len(self.out_sharding.dimensions))
+
+    def overlap_violation(self, axes: Iterable[AxisRef], others: Iterable[AxisRef]) -> str | None:
+        """The first of `axes` that overlaps with one that divides the operand, or with one of `others`."""
+        dividing = [axis for dimension in self.before().dimensions for axis in dimension.axes]
+        pairs = itertools.product(axes, (*dividing, *others))
+        overlap = next(((axis, other) for axis, other in pairs if axis.overlaps(other)), None)
+        return None if overlap is None else f"the axis {overlap[0].body()} overlaps with {overlap[1].body()}"
 
     def mesh(self) -> Mesh | None:
         """The mesh of `out_sharding`, None where it is not known here."""
@@ -292,13 +300,8 @@ class AllReduce(Reducing, name="sdy.all_reduce", assembly=f"( $reduction_op )? $
         """reduction_axes divide no dimension, and are neither replicated before nor unreduced after"""
         if self.scope is None:
             return None
-        before = self.before()
-        used_axes = [axis for dimension in before.dimensions for axis in dimension.axes]
-        for axis in self.reduction_axes.axes:
-            for other in (*used_axes, *before.replicated, *self.out_sharding.unreduced):
-                if axis.overlaps(other):
-                    return f"the axis {axis.body()} overlaps with {other.body()}"
-        return None
+        others = (*self.before().replicated, *self.out_sharding.unreduced)
+        return self.overlap_violation(self.reduction_axes.axes, others)
 
     C6 = Constraint(Reducing.transition_violation)
 
@@ -382,13 +385,7 @@ class ReplicatedToUnreduced(ToUnreduced, name="sdy.replicated_to_unreduced", ass
     @constraint
     def C6(self) -> str | None:
         """axes neither divide dimensions of tensor nor are unreduced there"""
-        before = self.before()
-        used_axes = [axis for dimension in before.dimensions for axis in dimension.axes]
-        for axis in self.axes.axes:
-            for other in (*used_axes, *before.unreduced):
-                if axis.overlaps(other):
-                    return f"the axis {axis.body()} overlaps with {other.body()}"
-        return None
+        return self.overlap_violation(self.axes.axes, self.before().unreduced)
 
     C7 = Constraint(ToUnreduced.unreduced_after_violation)
 

@@ -98,7 +98,7 @@ def test_programs_of_replicas_run_on_a_grid() -> None:
     assert [int(replica) for _, replica in results] == [0, 1, 2, 3]
     assert program.device_ids == (0, 1, 2, 3) and b"all_reduce" in program.text()
     options.num_partitions = 2
-    with pytest.raises(UnsupportedError, match="replicas with partitions"):
+    with pytest.raises(UnsupportedError, match="replicas and partitions cannot be combined"):
         compile_program(text.encode(), "mlir", options.SerializeAsString(), 8)
 
 
