@@ -60,8 +60,8 @@ cdef _add_roots(object value, set roots):
     """Add the memory of a value, or of the elements of a tuple, to `roots`."""
     cdef object root
     if isinstance(value, TupleValue):
-        for part in value:
-            _add_roots(part, roots)
+        for one in value:
+            _add_roots(one, roots)
     else:
         root = _root(value)
         roots.add(<size_t><PyObject*>root)
@@ -253,7 +253,7 @@ cdef object _owned(object value, object value_type, set shared):
             return value
         return np.array(value, order="C")
     if isinstance(value_type, TupleType):
-        return tuple([_owned(part, part_type, shared) for part, part_type in zip(value, value_type.types)])
+        return tuple([_owned(one, one_type, shared) for one, one_type in zip(value, value_type.types)])
     if isinstance(value_type, TokenType):
         return value
     return np.array(value, order="C")

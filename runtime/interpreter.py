@@ -74,7 +74,7 @@ def inputs_from_text(text: str) -> list[Any]:
     """
     attributes = parse_attributes(text, "<args>")
     if len(attributes) == 1 and isinstance(attributes[0], ArrayAttribute):
-        # As stablehlo-translate takes them.
+        # In the form that stablehlo-translate accepts.
         attributes = list(attributes[0].values)
     return [_array(attribute) for attribute in attributes]
 

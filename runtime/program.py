@@ -52,7 +52,7 @@ class Placement(Record):
 
     @property
     def process_count(self) -> int:
-        """How many processes run here."""
+        """The number of processes of this rank."""
         if self.processes is not None:
             return len(self.processes)
         return 1 if self.grid is None else self.grid.size

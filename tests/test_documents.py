@@ -67,7 +67,7 @@ CASES = {
         Case("divide", "ui8", [[5], [0]], [255]),
         Case("remainder", "i32", [[5, -7], [0, 0]], [5, -7]),
     ],
-    "least integer divided by -1": [
+    "minimum integer divided by -1": [
         Case("divide", "i8", [[-128], [-1]], [-128]),
         Case("divide", "i64", [[-(2**63)], [-1]], [-(2**63)]),
         Case("remainder", "i32", [[-(2**31)], [-1]], [0]),

@@ -10,7 +10,8 @@ ENVIRONMENT_VARIABLE = "NIMBLEHLO_MATRIX_UNIT"
 
 
 def sums_floats() -> bool:
-    """Whether it may: NIMBLEHLO_MATRIX_UNIT=1. Results then have the bits of such processors alone.
+    """Whether NIMBLEHLO_MATRIX_UNIT=1 allows the matrix unit. The bits of results then differ from other
+    processors.
 
     Raises:
         ValueError: the variable is neither 0 nor 1.

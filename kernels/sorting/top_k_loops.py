@@ -44,10 +44,10 @@ def _above(code: Any, operand: np.ndarray, first: int, limit: Any) -> Any:
     narrow = operand.dtype.type
     mode, sign = np.int64(code[0]), narrow(code[2])
     sign_flip = sign if mode == UNSIGNED else narrow(0)
-    least = narrow(limit ^ sign)
-    if mode in (UNSIGNED, SIGNED) or least < sign:
-        return which_above(operand, first, sign_flip, least)
-    return which_above_in_total_order(operand, first, sign_flip, least)
+    threshold = narrow(limit ^ sign)
+    if mode in (UNSIGNED, SIGNED) or threshold < sign:
+        return which_above(operand, first, sign_flip, threshold)
+    return which_above_in_total_order(operand, first, sign_flip, threshold)
 
 
 @kernel

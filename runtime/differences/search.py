@@ -346,17 +346,17 @@ class _Search:
         state = [values[operand] for operand in operation.operands]
         for iteration in range(MAX_ITERATIONS):
             within_loop = (*within, f"iteration {iteration} of {name}")
-            for part, captured in ((condition, captured_by_condition), (body, captured_by_body)):
+            for region, captured in ((condition, captured_by_condition), (body, captured_by_body)):
                 inputs = [*state, *captured]
-                ours = [np.asarray(one) for one in execute(part, inputs)]
-                theirs = self._backend.run(part, inputs)
+                ours = [np.asarray(one) for one in execute(region, inputs)]
+                theirs = self._backend.run(region, inputs)
                 same = all(same_values(a, b) for a, b in zip(ours, theirs, strict=True))
                 is_isolated = self._isolates and iteration < MAX_ISOLATED_ITERATIONS
-                if is_isolated or (not same and accuracy(part, inputs).departures(theirs)):
-                    first = self.in_program(part, inputs, within_loop)
+                if is_isolated or (not same and accuracy(region, inputs).departures(theirs)):
+                    first = self.in_program(region, inputs, within_loop)
                     if first is not None:
                         return first
-                if part is condition and not ours[0]:
+                if region is condition and not ours[0]:
                     return None
             state = theirs
         return None

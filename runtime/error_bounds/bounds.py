@@ -33,7 +33,7 @@ from .wider_f64 import results_in_double_double
 DEFAULT_DRAWS: Final = 12
 """Random runs: the spread of an element is then known to a fifth (its chi-square distribution)."""
 MAX_OF_TRUE_ERROR: Final = 4.0
-"""How many times its error against wider arithmetic a result may be off, where that exceeds the spread."""
+"""The bound of a result as a multiple of its error against wider arithmetic, if that exceeds the spread."""
 LOST_DIGITS_DRAWS: Final = 4
 """Random runs that look for the operation that loses digits: in one, the errors before it may be zero."""
 MORE_DRAWS: Final = 48
@@ -73,7 +73,7 @@ class LostDigits:
 
 @dataclass(frozen=True)
 class ResultBound:
-    """How far a result may be off.
+    """The error bound of a result.
 
     Attributes:
         value: our result.

@@ -191,7 +191,7 @@ def _complex_specials(view: Op) -> OpenRule | None:
 
 
 def _near_overflow(array: Array) -> Array:
-    """Where a number is not finite, or so large that what it is computed from may overflow."""
+    """A mask of the numbers that are not finite, or so large that intermediate values may overflow."""
     with np.errstate(all="ignore"):
         return ~(np.abs(array.astype(np.clongdouble)) < float(layout_of(array.dtype).max) / 16)
 

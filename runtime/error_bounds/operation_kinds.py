@@ -1,4 +1,4 @@
-"""Which operations round, and which are rounded correctly."""
+"""The operations that round, and those that are rounded correctly."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def category(value: Any) -> int:
 
 
 def is_modulus(operation: Operation) -> bool:
-    """Whether it takes the modulus of complex numbers, which rounds."""
+    """Whether an operation takes the modulus of complex numbers, which rounds."""
     return base_name(operation) in ("abs", "sign") and bool(category(operation.operands[0]) & COMPLEX)
 
 

@@ -1,4 +1,4 @@
-"""How far sums of products and reductions may be off in any order."""
+"""Error bounds of sums of products and of reductions in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the result of one operation may be off in a correct implementation, for operands that are exact.
+"""Error bounds of one operation of a correct implementation, for exact operands.
 
 The specification leaves open how accurate functions are, and in which order sums are added. A rule gives for
 each element of a result a bound on the distance of two correct implementations:
@@ -63,7 +63,7 @@ def _dtype(value: Any) -> Any:
 
 
 def _is_function(operation: Operation) -> bool:
-    """Whether it is an elementwise function of real or complex numbers."""
+    """Whether an operation is an elementwise function of real or complex numbers."""
     name = base_name(operation)
     is_special = operation.name.startswith("chlo.") and not operation.regions and name != "ragged_dot"
     rounds = name in ("multiply", "divide", "sqrt") or is_modulus(operation)

@@ -1,4 +1,4 @@
-"""How far factorizations, solvers and custom calls may be off."""
+"""Error bounds of factorizations, solvers and custom calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .reduction_bounds import Bounds
 from .ulps import is_inexact, ulp, unit_roundoff, wide_dtype
 
 SOLVER_FACTOR: Final = 16.0
-"""How many times the error of LAPACK-like routines may exceed what rounding the operands causes."""
+"""The maximum error of LAPACK-like routines, as a multiple of the change that rounding the operands
+causes."""
 
 
 def solver_bounds(view: Op, operands: Sequence[Array], results: Sequence[Array]) -> Bounds:

@@ -39,8 +39,8 @@ def summation_error(operation: Operation, operands: Sequence[Array], roundoff: f
         return None
     view: Any = view_of(operation)
     layout = view.layout
-    arranged = terms if layout.permutation is None else terms.transpose(layout.permutation)
-    rows = np.ascontiguousarray(arranged).reshape(layout.sizes).astype(np.float64)
+    ordered = terms if layout.permutation is None else terms.transpose(layout.permutation)
+    rows = np.ascontiguousarray(ordered).reshape(layout.sizes).astype(np.float64)
     initial = np.full((rows.shape[0], 1, rows.shape[2]), float(operands[1]))
     ordered = np.sort(rows, axis=1)
     random = np.random.default_rng(0)

@@ -106,7 +106,8 @@ def root_mean_square(distances: Sequence[Array], factor: float = 1.0) -> Array:
 
 
 def _same_specials(a: Array, b: Array) -> Array:
-    """Where both are NaN or equal; components of complex numbers are compared one by one.
+    """A mask of the elements that are equal or both NaN; components of complex numbers are compared one by
+    one.
 
     C99 and the specification leave open which components of a complex number that is not finite are NaN, so
     that two numbers that are not finite count as the same.

@@ -310,8 +310,8 @@ def _convert(operation: Operation, operand: Array) -> Array:
 def _reduce(view: Any, combine: Evaluate, operand: Array, init_value: Array) -> Array:
     """A reduction, by a balanced tree."""
     layout = view.layout
-    arranged = operand if layout.permutation is None else operand.transpose(layout.permutation)
-    rows = np.moveaxis(np.ascontiguousarray(arranged).reshape(layout.sizes), 1, 0)
+    ordered = operand if layout.permutation is None else operand.transpose(layout.permutation)
+    rows = np.moveaxis(np.ascontiguousarray(ordered).reshape(layout.sizes), 1, 0)
     reduced = double_double.by_tree(combine, rows)
     result = np.broadcast_to(init_value, layout.sizes[::2])
     return np.asarray(result if reduced is None else combine(reduced, result)).reshape(layout.result_shape)

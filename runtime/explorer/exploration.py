@@ -51,7 +51,7 @@ class ResultReport(Distinct):
 
     @property
     def depends(self) -> bool:
-        """Whether it depends on the schedule."""
+        """Whether the result depends on the schedule."""
         return self.first is not None
 
     @property
@@ -196,7 +196,7 @@ class Exploration(Distinct):
 
 
 def _draw(axes: Any, result: ResultReport, schedules: int) -> None:
-    """How far each element spreads around its value in the plain run."""
+    """Draw the range of each element relative to its value in the plain run."""
     assert result.least is not None and result.most is not None
     plain = result.plain.reshape(-1).astype(np.float64)
     with np.errstate(all="ignore"):

@@ -124,7 +124,7 @@ class ExploredStep:
         return self._grouped(schedule.scatter_schedule, operands, with_result)
 
     def groups(self, schedule: Schedule) -> bool:
-        """Whether it is a scatter that groups its updates under a schedule."""
+        """Whether the operation is a scatter that groups its updates under a schedule."""
         return self._grouped is not None and self._grouped.supports(schedule.scatter_schedule)
 
     def compare(self, plain: GroupedResult, schedules: Sequence[Schedule]) -> GroupedComparisons:

@@ -19,22 +19,22 @@ def dot_general(g: Generator) -> None:
     lhs = g.value()
     shape = lhs.type.shape
     roles = [g.random.choice(("batching", "contracting", "contracting", "result")) for _ in shape]
-    parts = [
+    dimensions = [
         (size, role, d) for d, (size, role) in enumerate(zip(shape, roles, strict=True)) if role != "result"
     ]
-    parts += [(g.size(), "result", -1) for _ in range(g.random.randrange(3))]
-    g.random.shuffle(parts)
-    rhs = g.operand(lhs.type.with_shape([size for size, _, _ in parts]))
+    dimensions += [(g.size(), "result", -1) for _ in range(g.random.randrange(3))]
+    g.random.shuffle(dimensions)
+    rhs = g.operand(lhs.type.with_shape([size for size, _, _ in dimensions]))
     lhs_dimensions = {
-        role: [d for _, kind, d in parts if kind == role] for role in ("batching", "contracting")
+        role: [d for _, kind, d in dimensions if kind == role] for role in ("batching", "contracting")
     }
     rhs_dimensions = {
-        role: [dimension for dimension, (_, kind, _) in enumerate(parts) if kind == role]
+        role: [dimension for dimension, (_, kind, _) in enumerate(dimensions) if kind == role]
         for role in ("batching", "contracting")
     }
     result = [shape[d] for d in lhs_dimensions["batching"]]
     result += [size for size, role in zip(shape, roles, strict=True) if role == "result"]
-    result += [size for size, role, _ in parts if role == "result"]
+    result += [size for size, role, _ in dimensions if role == "result"]
     if np.prod(result) * np.prod([shape[d] for d in lhs_dimensions["contracting"]]) > 10 * g.largest:
         raise Unsuitable("large")
     g.add(

@@ -71,12 +71,12 @@ class Mesh(SdyAttribute):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it stands for a mesh that is to be chosen."""
+        """Whether the mesh has no axes and no device, and is chosen later."""
         return not self.axes and not self.device_ids
 
     @property
     def is_maximal(self) -> bool:
-        """Whether it names a single device instead of axes."""
+        """Whether the mesh names a single device instead of axes."""
         return not self.axes and len(self.device_ids) == 1
 
     def sort_key(self, axis: AxisRef) -> tuple[int, int, float]:
@@ -150,7 +150,7 @@ class AxisRef(SdyAttribute):
         return self.pre_size < other.sub_axis.next_pre_size and other.pre_size < self.sub_axis.next_pre_size
 
     def is_suffix_of(self, other: AxisRef, mesh: Mesh) -> bool:
-        """Whether it is the minor part of `other`, or all of it."""
+        """Whether the axis is the minor sub-axis of `other`, or all of it."""
         return other.contains(self) and self.next_pre_size(mesh) == other.next_pre_size(mesh)
 
     def without_suffix(self, suffix: AxisRef) -> AxisRef | None:

@@ -47,7 +47,7 @@ def element_type_named(dtype: Any, pattern: str) -> ElementType:
 
 
 def get_int_or_float_bit_width(dtype: Any) -> int:
-    """How many bits an element of an integer or floating-point type has.
+    """The width of an integer or floating-point type in bits.
 
     Raises:
         VerifyError: for any other type.

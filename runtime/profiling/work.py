@@ -1,4 +1,4 @@
-"""How much work a step does: the bytes that it moves, and the arithmetic of products and convolutions."""
+"""The work of a step: the bytes that it moves, and the arithmetic of products and convolutions."""
 
 from __future__ import annotations
 

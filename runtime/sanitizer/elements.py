@@ -23,7 +23,7 @@ Inspect = Callable[[Sequence[Any], Sequence[Any]], Violation | None]
 
 
 def first_index(marked: Array) -> tuple[int, ...]:
-    """Where the first True is."""
+    """The index of the first True."""
     return tuple(map(int, np.unravel_index(int(np.argmax(marked)), marked.shape)))
 
 

@@ -88,14 +88,14 @@ def specialize(
             from .outlining.outlined_calls import outline_repeated_subgraphs
 
             function.callees = outline_repeated_subgraphs(function.body)
-        for part in (function, *function.callees):
-            assert part.body is not None
-            simplify(part.body, budget)
-            _move_operations(part.body)
-            remove_dead_code(part.body)
-        for part in (function, *function.callees):
-            assert part.body is not None
-            require_targets(part.body)
+        for each in (function, *function.callees):
+            assert each.body is not None
+            simplify(each.body, budget)
+            _move_operations(each.body)
+            remove_dead_code(each.body)
+        for each in (function, *function.callees):
+            assert each.body is not None
+            require_targets(each.body)
     function.type = FunctionType(function.type.inputs, function.body.type.results)
     return function
 

@@ -13,7 +13,7 @@ from .matching import assert_matches
 from .settings import OWN, Settings
 
 FOLDER = "goldens"
-"""Where the goldens of tests in Python are, beside the test file."""
+"""The folder of the goldens of Python tests, next to the test file."""
 
 
 def judge(settings: Settings, name: str, module: Module, inputs: Sequence[Any], golden: Path | None) -> None:

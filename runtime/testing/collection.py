@@ -137,5 +137,5 @@ class ProgramItem(pytest.Item):
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where the program is."""
+        """The path and line of the program."""
         return self.path, self.line, self.name

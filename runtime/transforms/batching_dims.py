@@ -205,19 +205,19 @@ class _Decomposition:
     def shape(self, sizes: Sequence[int], like: Value) -> Value:
         """A shape as a value: known sizes, and where they are unknown those of `like`."""
         size_type = TensorType((1,), _I32)
-        parts = []
+        size_values = []
         for d, size in enumerate(sizes):
             if size == DYNAMIC:
                 scalar = TensorType((), _I32)
                 concatenated = self.create(
                     "stablehlo.get_dimension_size", [like], scalar, {"dimension": _integer(d)}
                 )
-                parts.append(self.create("stablehlo.reshape", [concatenated], size_type))
+                size_values.append(self.create("stablehlo.reshape", [concatenated], size_type))
             else:
                 value = DenseElementsAttribute(size_type, np.array([size], np.int32))
-                parts.append(self.create("stablehlo.constant", [], size_type, {"value": value}))
-        type = TensorType((len(parts),), _I32)
-        return self.create("stablehlo.concatenate", parts, type, {"dimension": _integer(0)})
+                size_values.append(self.create("stablehlo.constant", [], size_type, {"value": value}))
+        type = TensorType((len(size_values),), _I32)
+        return self.create("stablehlo.concatenate", size_values, type, {"dimension": _integer(0)})
 
     def create(
         self,

@@ -117,14 +117,14 @@ def place(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
         return []
     table = np.array(intervals, np.int64)
     first, last, sizes = table.T
-    least = max(int(sizes[(first <= start) & (start <= last)].sum()) for start in set(first.tolist()))
+    min_total = max(int(sizes[(first <= start) & (start <= last)].sum()) for start in set(first.tolist()))
     best, best_total = np.zeros(0, np.int64), None
     for keys in ((first, first - last, -sizes), (-sizes, first, first - last), (-sizes, first)):
         offsets = _placed(table, np.lexsort(keys))
         total = int((offsets + sizes).max())
         if best_total is None or total < best_total:
             best, best_total = offsets, total
-        if best_total == least:
+        if best_total == min_total:
             break
     return [int(offset) for offset in best]
 

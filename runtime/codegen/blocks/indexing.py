@@ -167,7 +167,7 @@ def _emit_scatter(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
                 destination[d] = emitter.add(destination.get(d, 0), offset)
             inside: ir.Value = ir.IntType(1)(1)
             for d, index in destination.items():
-                # As unsigned, a negative index is too great.
+                # Compared as unsigned, a negative index is too large.
                 is_within = builder.icmp_unsigned("<", as_value(index), I64(shape[d]))
                 inside = builder.and_(inside, is_within)
             target = emitter.offset(list(destination.values()), [strides[d] for d in destination])

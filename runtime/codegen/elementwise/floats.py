@@ -140,7 +140,7 @@ def sign(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
 
 
 def is_finite(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
-    """Whether it is neither infinite nor NaN."""
+    """Whether a number is finite."""
     return builder.fcmp_ordered("<", magnitude(builder, operand), floating(operand.type, math.inf))
 
 

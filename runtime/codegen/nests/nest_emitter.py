@@ -47,7 +47,7 @@ NAME = "nest"
 _POINTER = ir.PointerType()
 _TASK = ir.FunctionType(ir.VoidType(), [I64, _POINTER])
 _BLOCKS_AHEAD = 4
-"""How many blocks of a large transposition its source is prefetched ahead."""
+"""The prefetch distance of a large transposition, in blocks."""
 _LINES_AHEAD = 128
 """Cache lines of gathered slices that are prefetched ahead."""
 _MAX_PREFETCHED_LINES = 8

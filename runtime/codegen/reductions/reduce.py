@@ -203,7 +203,7 @@ class MinMaxReducer:
             self.nan = builder.alloca(flag)
             self.min_bits = builder.alloca(self.bits)
         builder.store(splat_constant(flag, 0), self.nan)
-        # As unsigned numbers, the bits of +0 are the least; as signed ones, those of -0 are.
+        # The bits of +0 are the smallest unsigned number; those of -0 are the smallest signed one.
         no_zero = -1 if self.is_maximum else (1 << (self.integer.width - 1)) - 1
         builder.store(splat_constant(self.bits, no_zero), self.min_bits)
 

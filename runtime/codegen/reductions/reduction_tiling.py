@@ -41,7 +41,7 @@ _MAX_INTERLEAVED_WORK = 64
 
 
 def interleaved_rows(work: int) -> int:
-    """How many rows to interleave, a power of two, if an element costs `work`."""
+    """The number of rows to interleave, a power of two, if an element costs `work`."""
     max_rows = max(1, _MAX_INTERLEAVED_WORK // max(work, 1))
     return min(MAX_INTERLEAVED_ROWS, 1 << (max_rows.bit_length() - 1))
 
@@ -108,7 +108,7 @@ class ReductionTilePlan(NamedTuple):
         return self.outer * self.blocks * self.inner_blocks
 
     def interleaved_rows(self, block: Block) -> int:
-        """How many rows along the inner dimensions are interleaved: a power of two."""
+        """The number of interleaved rows along the inner dimensions: a power of two."""
         bodies = [operation.regions[0].block for operation in reductions_of(block)]
         done = [operation for one in (block, *bodies) for operation in one.operations[:-1]]
         work = sum(cost_of(operation) for operation in done if operation.name != "stablehlo.reduce")

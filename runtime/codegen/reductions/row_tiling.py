@@ -157,7 +157,7 @@ def pass_outputs(plan: RowTilePlan, block: Block, pass_index: int) -> list[Value
 
 
 def pass_count(plan: RowTilePlan, block: Block) -> int:
-    """How many passes over the columns a row takes."""
+    """The number of passes over the columns of a row."""
     return 1 + max(plan.pass_of[value] for value in _column_outputs(plan, block))
 
 

@@ -88,7 +88,7 @@ def _operand_index(
         is_element = builder.icmp_signed("==", builder.srem(offset, dilation), I64(0))
         is_element = builder.and_(is_element, is_positive)
         offset = builder.sdiv(offset, dilation)
-    # As unsigned, a negative index is out of bounds.
+    # Compared as unsigned, a negative index is out of bounds.
     return offset, builder.and_(is_element, builder.icmp_unsigned("<", offset, I64(size)))
 
 

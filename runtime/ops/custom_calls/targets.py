@@ -114,7 +114,7 @@ def _verify_eq(view: CustomCallView) -> None:
 
 
 def _eq(view: CustomCallView, actual: Array, expected: Array) -> tuple[Any, ...]:
-    """As the expectations; True where it holds."""
+    """Check the expectation like the check dialect; returns True."""
     if are_real_or_complex(*view.inputs):
         rule = f"values must differ by at most {EQ_TOLERANCE}"
         require_agreement(view, actual, expected, not_almost_equal(EQ_TOLERANCE), rule)

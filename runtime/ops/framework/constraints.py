@@ -80,13 +80,13 @@ same_shape_each: Final = _alike_each("shape", _same_shape)
 same_element_type_each: Final = _alike_each("element_type", rules.same_element_type)
 
 
-def all_of(*parts: Constraint, rule: str | None = None) -> Constraint:
-    """Several constraints under one label; `rule`: in words, None: the parts' own."""
+def all_of(*constraints: Constraint, rule: str | None = None) -> Constraint:
+    """Several constraints under one label; `rule` describes them; None: the rules of all."""
 
     def check(view: Op) -> str | None:
-        return next(filter(None, (part.check(view) for part in parts)), None)
+        return next(filter(None, (constraint.check(view) for constraint in constraints)), None)
 
-    return Constraint(check, rule or " and ".join(part.rule for part in parts))
+    return Constraint(check, rule or " and ".join(constraint.rule for constraint in constraints))
 
 
 def same_element_type_up_to_axis(name: str, other: str, *, ignoring_parameters: bool = False) -> Constraint:

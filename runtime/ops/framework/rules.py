@@ -136,12 +136,12 @@ def shape_text(shape: Sequence[int]) -> str:
     return "[" + ", ".join("?" if size == DYNAMIC else str(size) for size in shape) + "]"
 
 
-def at_least(least: int, name: str, values: Sequence[int]) -> str | None:
-    """No value may be less than `least`."""
+def at_least(minimum: int, name: str, values: Sequence[int]) -> str | None:
+    """No value may be less than `minimum`."""
     for index, value in enumerate(values):
-        if value < least:
+        if value < minimum:
             where = f"{name}[{index}]" if len(values) > 1 else name
-            needed = {0: "not be negative", 1: "be positive"}.get(least, f"be at least {least}")
+            needed = {0: "not be negative", 1: "be positive"}.get(minimum, f"be at least {minimum}")
             return f"{where} is {value}, but must {needed}"
     return None
 

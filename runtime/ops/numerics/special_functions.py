@@ -271,7 +271,7 @@ def power_complex(lhs: Array, rhs: Array) -> Array:
 
 
 def power_complex_extended(lhs: Array, rhs: Array) -> Array:
-    """As `power_complex`, with the digits of the widest type that the machine has, where all is finite."""
+    """`power_complex` in the widest type of the machine, for finite intermediate values."""
     power = power_complex(lhs, rhs)
     extended = np.power(lhs.astype(np.clongdouble), rhs.astype(np.clongdouble)).astype(power.dtype)
     return np.where(np.isfinite(power) & np.isfinite(extended), extended, power)

@@ -122,12 +122,12 @@ class Body:
 
     @property
     def is_float_minmax(self) -> bool:
-        """Whether it is the minimum or maximum of floats."""
+        """Whether the region is the minimum or maximum of floats."""
         return self.monoid in ("minimum", "maximum") and self.element_types[0].category == FLOAT
 
     @property
     def is_exact(self) -> bool:
-        """Whether it is known to be associative and commutative to the bit; NaNs count as equal."""
+        """Whether the region is known to be associative and commutative to the bit; NaNs count as equal."""
         reducer = self.monoid_reducer("declared")
         return self.is_float_minmax or (reducer is not None and reducer.is_exact)
 

@@ -62,7 +62,7 @@ class RunTimeShaped(Op):
         return values
 
     def length(self, name: str) -> int:
-        """How many integers a one-dimensional operand has, DYNAMIC where that is unknown."""
+        """The size of a one-dimensional operand, DYNAMIC if it is unknown."""
         (size,) = getattr(self, name).shape
         return int(size)
 

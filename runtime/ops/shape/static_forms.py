@@ -68,7 +68,7 @@ STATIC_FORMS: Final = {
 
 
 def operand_positions(view: Op) -> dict[str, int]:
-    """Where each declared operand begins among an operation's operands."""
+    """The index of each declared operand's first value in an operation's operands."""
     positions, position = {}, 0
     for field in view.declared_operands:
         positions[field.name] = position

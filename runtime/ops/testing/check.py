@@ -67,12 +67,13 @@ def by_components(disagreement: Disagreement) -> Disagreement:
 
 @by_components
 def unequal(actual: Array, expected: Array) -> Array:
-    """Where values differ; -0 equals 0, and NaN equals NaN."""
+    """A mask of the values that differ; -0 equals 0, and NaN equals NaN."""
     return np.asarray((actual != expected) & ((actual == actual) | (expected == expected)))
 
 
 def not_almost_equal(tolerance: float) -> Disagreement:
-    """Where values differ by more than `tolerance`, or only one is NaN, or an infinity and another value."""
+    """A function that masks values that differ by more than `tolerance`, or of which only one is NaN or
+    infinite."""
 
     @by_components
     def compare(actual: Array, expected: Array) -> Array:
@@ -83,7 +84,7 @@ def not_almost_equal(tolerance: float) -> Disagreement:
 
 
 def not_close(min_ulp_difference: int, max_ulp_difference: int) -> Disagreement:
-    """Where the distance in ulps is outside of the bounds, which are inclusive."""
+    """A function that masks values whose distance in ulps is outside of the inclusive bounds."""
 
     @by_components
     def compare(actual: Array, expected: Array) -> Array:

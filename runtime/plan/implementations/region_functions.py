@@ -85,7 +85,7 @@ class RegionCode(NativeCode):
         return 0.0
 
     def native_calls(self) -> float:
-        """How many times native code applies the regions."""
+        """The number of applications of the regions by native code."""
         raise NotImplementedError
 
     @property
@@ -178,7 +178,7 @@ class RegionCode(NativeCode):
         return self.wrap_native(super().prepare())
 
     def cost(self) -> Cost:
-        """How long the reference and the compilation take, about."""
+        """The estimated time of the reference and of the compilation."""
         regions = self.view.operation.regions
         seconds = sum(seconds_of_operations(region.block) for region in regions)
         work = self.operations_on_elements()

@@ -25,7 +25,7 @@ MAX_OPERATIONS_PER_VALUE: Final = 4
 MAX_GROWTH: Final = 17 / 16
 """Bytes of the values that are kept instead of a recomputed one, relative to it: row means are small."""
 MAX_ROUNDS: Final = 4
-"""How many times the peak of a block is lowered: each time it may be at another operation."""
+"""Maximum rounds that lower the peak of a block: each round may have the peak at another operation."""
 
 _FUSIONS: Final = (FUSION, ROW_FUSION, REDUCTION_FUSION)
 

@@ -183,12 +183,12 @@ class _ShardingPlan:
         """Record the needs of the operands that follow from those of the results."""
         needs_full_value = False
         for dim in self.demanded(operation):
-            needed_parts = None if dim is None else self.rule(operation, dim)
-            if dim is None or needed_parts is None:
+            sharding = None if dim is None else self.rule(operation, dim)
+            if dim is None or sharding is None:
                 needs_full_value = True
                 continue
-            self.needs[operation, dim] = needed_parts
-            for operand, along in zip(operation.operands, needed_parts.dims, strict=True):
+            self.needs[operation, dim] = sharding
+            for operand, along in zip(operation.operands, sharding.dims, strict=True):
                 self.demand(operand, along)
         if needs_full_value:
             for value in (*operation.results, *used_values(operation)):
@@ -203,14 +203,14 @@ class _ShardingPlan:
         shape, *others = {tensor_type(result).shape for result in operation.results}
         if others or shape[dim] != self.rows:
             return None
-        needed_parts = operand_sharding(view_of(operation), dim, self.size)
-        if needed_parts is None or operation.name != "stablehlo.dynamic_slice":
-            return needed_parts
+        sharding = operand_sharding(view_of(operation), dim, self.size)
+        if sharding is None or operation.name != "stablehlo.dynamic_slice":
+            return sharding
         # A window of the whole array is more often contiguous than a window of a shard.
         is_cut = operation.operands[0] in {self.body.arguments[k] for k in self.dims}
         if is_cut or not self.are_numbered(operation.operands[1]):
-            return needed_parts
-        return OperandSharding((None,) * len(needed_parts.dims), needed_parts.attributes)
+            return sharding
+        return OperandSharding((None,) * len(sharding.dims), sharding.attributes)
 
 
 class _Emission:
@@ -291,16 +291,16 @@ class _Emission:
         self.enter(operation, emitted, None)
 
     def emit_shard(self, operation: Operation, dim: int) -> None:
-        needed_parts = self.plan.needs[operation, dim]
-        pairs = zip(operation.operands, needed_parts.dims, strict=True)
+        sharding = self.plan.needs[operation, dim]
+        pairs = zip(operation.operands, sharding.dims, strict=True)
         operands = [self.get(value, along) for value, along in pairs]
-        if operation.name == "stablehlo.dynamic_slice" and needed_parts.dims[0] is None:
+        if operation.name == "stablehlo.dynamic_slice" and sharding.dims[0] is None:
             operands[1 + dim] = self.first_as(operands[1 + dim])
         emitted = self.builder.create(
             operation.name,
             operands,
             [self.plan.type(tensor_type(result), dim) for result in operation.results],
-            {**operation.attributes, **needed_parts.attributes},
+            {**operation.attributes, **sharding.attributes},
             [copy_region(region, {}) for region in operation.regions],
             operation.location,
         )

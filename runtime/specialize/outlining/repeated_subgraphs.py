@@ -31,7 +31,7 @@ MIN_PRODUCT_SIZE: Final = 1 << 20
 """Multiplications, about, of a product at which a subgraph may begin."""
 
 MAX_PERIODS: Final = 64
-"""How many later products of the same kind are tried as the beginning of the next subgraph."""
+"""Maximum later products of the same kind that are tried as the start of the next subgraph."""
 MAX_COMPARISONS: Final = 4000
 """Comparisons of subgraphs, after which the search ends."""
 
@@ -128,7 +128,7 @@ def _runs(kinds: Sequence[int], products: Sequence[int]) -> Iterator[_RepeatedRu
 
 
 def _pays(subgraphs: int, operations: int) -> bool:
-    """Whether that number of subgraphs, of that number of operations each, is worth a function."""
+    """Whether equal subgraphs with that many operations each are worth a function."""
     return subgraphs >= MIN_REPEATS and (subgraphs - 1) * operations >= MIN_SAVED_OPERATIONS
 
 

@@ -118,7 +118,7 @@ def declare_counter(operation: Operation, rewriter: Rewriter) -> None:
 
 
 def trip_count(operation: Operation) -> int | None:
-    """How often a loop runs that counts from a constant to a constant; None where that is not known."""
+    """The trip count of a loop with constant bounds; None if it is unknown."""
     loop_counter = match_counter(operation)
     if loop_counter is None:
         return None

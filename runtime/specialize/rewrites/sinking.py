@@ -14,7 +14,7 @@ _OVERWRITING: Final = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.sc
 
 
 class _Use(NamedTuple):
-    """Where a value is used: by an operation of a block itself, or in one of its regions."""
+    """A use of a value: by an operation of a block, or in one of the operation's regions."""
 
     user: Operation
     region: Region | None

@@ -191,7 +191,7 @@ def dynamic_slice_known(operation: Operation, rewriter: Rewriter) -> Value | Non
 def clamped_starts(
     start_indices: Sequence[Value], shape: Sequence[int], sizes: Sequence[int]
 ) -> list[int | None]:
-    """Where windows start that are moved so that they lie within a tensor; None where it is not known."""
+    """The clamped start indices of windows; None for each that is unknown."""
     starts: list[int | None] = []
     for index, extent, size in zip(start_indices, shape, sizes, strict=True):
         element = splat(index)
