@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from ..llvm.values import F32, F64, Value, bits_of, call, float_of, floating, is_nan, magnitude
+from ..llvm.values import F32, F64, Value, bits_of, call, float_of, floating, is_nan, magnitude, rarely
 
 Combine = Callable[[ir.Value, ir.Value], ir.Value]
 
@@ -71,13 +71,26 @@ def minimum(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
 def _extreme(
     builder: ir.IRBuilder, relation: str, of_equal: Combine, lhs: ir.Value, rhs: ir.Value
 ) -> ir.Value:
-    """The operand for which the relation holds; `of_equal` of the bits of equal operands, which differ at
-    most in the sign of zero. LLVM's functions test the sign first, which takes twice as long.
+    """The operand for which the relation holds; of zeros, what `of_equal` makes of their bits.
+
+    One instruction selects an operand, and of equal ones the second. In both orders of the operands it
+    selects the same value, or both zeros, so `of_equal` combines the two selections; with a constant other
+    than zero one of them is enough. LLVM's own functions test the sign first, which takes longer.
     """
-    chosen = builder.select(builder.fcmp_ordered(relation, lhs, rhs), lhs, rhs)
-    same = float_of(builder, of_equal(bits_of(builder, lhs), bits_of(builder, rhs)))
-    chosen = builder.select(builder.fcmp_ordered("==", lhs, rhs), same, chosen)
-    return builder.select(builder.fcmp_unordered("uno", lhs, rhs), builder.fadd(lhs, rhs), chosen)
+
+    def select(first: ir.Value, second: ir.Value) -> ir.Value:
+        return builder.select(builder.fcmp_ordered(relation, first, second), first, second)
+
+    if _is_nonzero_number(lhs) or _is_nonzero_number(rhs):
+        chosen = select(lhs, rhs)
+    else:
+        bits = of_equal(bits_of(builder, select(lhs, rhs)), bits_of(builder, select(rhs, lhs)))
+        chosen = float_of(builder, bits)
+    return rarely(builder, builder.fcmp_unordered("uno", lhs, rhs), builder.fadd(lhs, rhs), chosen)
+
+
+def _is_nonzero_number(value: ir.Value) -> bool:
+    return isinstance(value, ir.Constant) and value.constant != 0 and not math.isnan(value.constant)
 
 
 def negate(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:

@@ -43,6 +43,9 @@ _MAGNITUDE: Final = 0x7FFFFFFF
 _QUIET: Final = 0x00400000
 _NEGATIVE_NAN: Final = 0xFFC00000
 
+_USUALLY: Final = 1 << 20
+"""How often a rare condition fails for each time that it holds; LLVM makes branches from some 100 on."""
+
 
 def stored_type(element_type: ElementType) -> ir.Type:
     """The LLVM type of an element in memory; narrow floats are integers of their codes."""
@@ -149,6 +152,17 @@ def call(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> ir.Value:
 
 def is_nan(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return builder.fcmp_unordered("uno", value, value)
+
+
+def rarely(builder: ir.IRBuilder, condition: ir.Value, chosen: ir.Value, other: ir.Value) -> ir.Value:
+    """`chosen` where a condition holds that hardly ever does, `other` elsewhere.
+
+    In loops that are not vectorized LLVM makes it a branch: the value waits for neither the condition nor
+    `chosen`.
+    """
+    value = builder.select(condition, chosen, other)
+    value.set_metadata("prof", builder.module.add_metadata(["branch_weights", I32(1), I32(_USUALLY)]))
+    return value
 
 
 def wrapped(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -> ir.Value:

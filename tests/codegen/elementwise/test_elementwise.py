@@ -292,17 +292,17 @@ def test_what_is_not_generated():
         operation_of("stablehlo.not", [f64], f64)
 
 
+@pytest.mark.parametrize("constant", [0.0, -0.0, 1.0, -1.0, np.nan])
 @pytest.mark.parametrize("type", ["bf16", "f32", "f64"])
-def test_extremes_of_a_constant_zero(type: str) -> None:
+def test_extremes_of_a_constant(type: str, constant: float) -> None:
+    bits = np.array(constant, ELEMENT_TYPES[type].dtype).tobytes()[::-1].hex().upper()
     values = values_of(ELEMENT_TYPES[type])
     tensor = f"tensor<{len(values)}x{type}>"
-    orders = ("%x, %zero", "%zero, %x", "%x, %negative", "%negative, %x")
-    cases = itertools.product(("maximum", "minimum"), orders)
+    cases = itertools.product(("maximum", "minimum"), ("%x, %constant", "%constant, %x"))
     lines = [f"%{n} = stablehlo.{name} {operands} : {tensor}" for n, (name, operands) in enumerate(cases)]
     results, types = ", ".join([f"%{n}" for n in range(len(lines))]), ", ".join([tensor] * len(lines))
     text = f"""func.func @main(%x: {tensor}) -> ({types}) {{
-      %zero = stablehlo.constant dense<0.0> : {tensor}
-      %negative = stablehlo.constant dense<-0.0> : {tensor}
+      %constant = stablehlo.constant dense<0x{bits}> : {tensor}
       {chr(10).join(lines)}
       return {results} : {types}
     }}"""

@@ -728,6 +728,8 @@ def test_many_threads_give_the_same_bits() -> None:
         (("exponential",), "f32", 4),
         (("exponential",), "bf16", 8),
         (("exponential", "log_plus_one"), "f32", 4),
+        (("log", "negate"), "f32", 2),
+        (("log", *("negate",) * 6), "f32", 4),
         (("exponential", "log_plus_one"), "bf16", 8),
         (("exponential", "log_plus_one", "sine"), "bf16", 4),
     ],
