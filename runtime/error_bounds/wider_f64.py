@@ -29,6 +29,7 @@ from ..ir import (
     Region,
     StringAttribute,
     Value,
+    tensor_type,
 )
 from ..ops.custom_calls.custom_call import CustomCall
 from ..ops.framework.declaration import Op
@@ -300,7 +301,7 @@ def _convert(operation: Operation, operand: Array) -> Array:
     """To f64 from integers and booleans, or back."""
     if not np.iscomplexobj(operand):
         return double_double.exact(operand)
-    result: Any = operation.results[0].type
+    result = tensor_type(operation.results[0])
     if _is_f64(result):
         return operand
     truncated = operand if result.dtype == np.bool_ else double_double.truncate(operand)
@@ -345,9 +346,9 @@ def _term_bits(operands: Sequence[Array]) -> int:
 
 def _exact_sum(operation: Operation, terms: Sequence[Sequence[Array]]) -> Array:
     """The sum of what an operation of f64 gives for several operands."""
-    type: Any = operation.results[0].type
+    shape = tensor_type(operation.results[0]).shape
     executable = executable_of(operation)
-    result = np.zeros(type.shape, np.complex128)
+    result = np.zeros(shape, np.complex128)
     for operands in terms:
         result = double_double.add(result, double_double.exact(np.asarray(executable(*operands)[0])))
     return result

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ...errors import VerifyError
 from ...ir import Attribute, BoolAttribute, Module, Operation, StructAttribute, SymbolAttribute
@@ -31,7 +30,7 @@ def require_one_device(operation: Operation, module: Module, scope: Scope) -> No
     Raises:
         UnsupportedError: it needs several devices.
     """
-    view: Any = view_of(operation)
+    view = view_of(operation)
     if isinstance(view, ManualComputation):
         axes = [AxisRef(name) for name in view.manual_axes.names]
         shardings = [*view.in_shardings.shardings, *view.out_shardings.shardings]
@@ -69,14 +68,16 @@ def _mesh(shardings: Iterable[TensorSharding], meshes: Mapping[str, Mesh]) -> tu
 
 def runs_on_devices(operation: Operation, module: Module) -> bool:
     """Whether the body of a `sdy.manual_computation` runs on several devices of a mesh that is known."""
-    view: Any = view_of(operation)
+    view = view_of(operation)
+    assert isinstance(view, ManualComputation)
     mesh = _manual_mesh(view, module)
     return mesh is not None and math.prod([mesh.sizes[name] for name in view.manual_axes.names]) > 1
 
 
 def manual_attributes(operation: Operation, module: Module, *, is_nested: bool) -> Mapping[str, Attribute]:
     """The attributes of the `nimblehlo.manual_computation` that a `sdy.manual_computation` becomes."""
-    view: Any = view_of(operation)
+    view = view_of(operation)
+    assert isinstance(view, ManualComputation)
     mesh = _manual_mesh(view, module)
     assert mesh is not None
     return {
@@ -88,7 +89,7 @@ def manual_attributes(operation: Operation, module: Module, *, is_nested: bool) 
     }
 
 
-def _manual_mesh(view: Any, module: Module) -> Mesh | None:
+def _manual_mesh(view: ManualComputation, module: Module) -> Mesh | None:
     """The mesh of a manual computation; None where no sharding names one with the manual axes."""
     shardings = [*view.in_shardings.shardings, *view.out_shardings.shardings]
     mesh, _ = _mesh(shardings, meshes_of(module))
