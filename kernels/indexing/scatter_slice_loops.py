@@ -30,7 +30,7 @@ from .scatter_slices import (
     write_back,
 )
 
-PREFETCHED_CACHE_LINES = 128
+PREFETCHED_CACHE_LINES = 256
 """Cache lines of runs that are prefetched ahead."""
 CACHED_BYTES = 1 << 20
 """A core's own cache still holds this much of a result that a task has just written."""
