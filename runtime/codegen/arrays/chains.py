@@ -23,7 +23,8 @@ def fused_into_users(
 ) -> set[Operation]:
     """The operations of a block that are elementwise or views and that the loops of their users compute.
 
-    An elementwise operation has one user, so that nothing is computed twice.
+    An elementwise operation has one user, so that nothing is computed twice, and so has a transpose: to read
+    elements that are far apart takes as long as to move them.
 
     Args:
         is_elementwise: whether an operation computes an array element by element.
@@ -48,7 +49,8 @@ def fused_into_users(
         if is_view(operation):
             readers = [last.get(user) or views.get(user) for user in users.get(operation.result, [])]
             ends = [reader for reader in readers if reader is not None]
-            if ends and len(ends) == len(readers):
+            is_strided = operation.name == "stablehlo.transpose"
+            if ends and len(ends) == len(readers) and not (is_strided and len(ends) > 1):
                 end = max(ends, key=positions.__getitem__)
                 if is_unchanged(operation, end):
                     views[operation] = end

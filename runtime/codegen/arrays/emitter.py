@@ -11,11 +11,18 @@ from ...ir import Value as IrValue
 from ...types import TensorType, Type
 from .. import blocks
 from ..blocks import Bound, Emitter, Mode, Storage, interruption_problem, is_plain
-from ..blocks.arrays import BRANCHES
+from ..blocks.arrays import BRANCHES, CONSTANTS
 from ..blocks.boxes import copy_all
 from ..blocks.elements import element_count, flat, is_large
 from ..blocks.elementwise import VIEWS
-from ..blocks.emitter import ELEMENTWISE, EMIT_RULES, MATHEMATICAL, emit_rule_of, operation_problem
+from ..blocks.emitter import (
+    ELEMENTWISE,
+    EMIT_RULES,
+    MATHEMATICAL,
+    Target,
+    emit_rule_of,
+    operation_problem,
+)
 from ..blocks.movement import is_splat
 from ..coverage import MATHEMATICS, ViewOf
 from ..description import operations_description
@@ -24,6 +31,8 @@ from ..llvm.loops import Loop
 from ..llvm.values import I64, POINTER, Value, stored_type
 from .chains import chain, fused_into_users
 from .liveness import Liveness
+from .order import order_by_memory
+from .statements import Phase, Statements
 from .workspace import Workspace, scratch_bytes
 
 MAX_COPIED_ELEMENTS = 1 << 12
@@ -43,9 +52,6 @@ MAX_OPERATIONS = 4000
 
 IN_PLACE = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
 """Operations that update an array in place if they can, and always if it is large."""
-
-CONSTANTS = frozenset({"stablehlo.constant", "stablehlo.iota"})
-"""Their results are memory of the code's, which nothing changes."""
 
 
 def _is_elementwise(operation: Operation) -> bool:
@@ -181,6 +187,7 @@ class ArrayEmitter(Emitter):
         self.liveness: Liveness | None = None
         self._emitted: dict[Block, list[Operation]] = {}
         self._liveness: dict[Block, Liveness] = {}
+        self.phases: dict[Block, list[Phase]] = {}
         self.written: set[ir.Value] = set()
 
     def emitted(self, block: Block) -> Sequence[Operation]:
@@ -189,8 +196,17 @@ class ArrayEmitter(Emitter):
             later = fused_into_users(block, _is_elementwise, self._is_view, IN_PLACE)
             self.fused_operations |= later
             operations = [operation for operation in block.operations[:-1] if operation not in later]
+            if self.workspace is not None and self.workspace.is_given:
+                operations = self._ordered(block, operations)
             self._emitted[block] = operations
         return operations
+
+    def _ordered(self, block: Block, operations: list[Operation]) -> list[Operation]:
+        """The operations of a block in an order in which their arrays take little memory."""
+        statements = Statements(self, block, operations)
+        order, live_bytes = order_by_memory(statements.statements, statements.sizes, statements.returned)
+        self.phases[block] = statements.phases(order, live_bytes)
+        return [operations[number] for number in order]
 
     def _is_view(self, operation: Operation) -> bool:
         """Whether an operation only makes an array of elements that loops can read where its operand lies.
@@ -216,33 +232,32 @@ class ArrayEmitter(Emitter):
         liveness = self._liveness.get(block)
         if liveness is None:
             operations = self.emitted(block)
-            liveness = Liveness(block, operations, self.values_read, self._updates_in_place)
+            liveness = Liveness(block, operations, self.values_read, self.updates_in_place)
             self._liveness[block] = liveness
         return liveness
 
-    def _updates_in_place(self, operation: Operation) -> bool:
+    def updates_in_place(self, operation: Operation) -> bool:
         return operation.name in IN_PLACE and self.is_in_place(operation.operands[0].type)
 
     def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
         around, self.liveness = self.liveness, self.liveness_of(block)
         results = super().emit_block(block, arguments)
-        self._begin_statement(results)
+        self.begin_statement(results)
         self.liveness = around
         return results
 
     def emit_operation(self, operation: Operation) -> Sequence[Bound]:
-        self._begin_statement(self.bound.get(value) for value in self.values_read(operation))
+        self.begin_statement(self.bound.get(value) for value in self.values_read(operation))
         results = self._emit(operation)
         self._use(results)
         return results
 
-    def _begin_statement(self, bounds: Iterable[Bound | None]) -> None:
-        """Begin a statement that reads tensors."""
+    def begin_statement(self, bounds: Iterable[Bound | Target | None]) -> None:
         if self.workspace is not None:
             self.workspace.statement += 1
             self._use(bounds)
 
-    def _use(self, bounds: Iterable[Bound | None]) -> None:
+    def _use(self, bounds: Iterable[Bound | Target | None]) -> None:
         if self.workspace is not None:
             self.workspace.use(bound.pointer for bound in bounds if isinstance(bound, Storage))
 
@@ -270,7 +285,7 @@ class ArrayEmitter(Emitter):
             is_captured = any(liveness.root(other) is argument for other in captured)
             initial = operation.operands[operation.results.index(value)]
             return liveness.root(initial) is argument and not is_captured
-        return read <= set(self._overwritable(operation, liveness))
+        return read <= set(self.overwritable(operation, liveness))
 
     def _branches_hand_on(self, operation: Operation, value: IrValue, number: int) -> bool:
         """Whether no branch returns a value's memory at another position than `number`.
@@ -292,7 +307,7 @@ class ArrayEmitter(Emitter):
         alias = rule.alias(self, operation)
         if alias is not None:
             return [alias]
-        is_updated = self._updates_in_place(operation)
+        is_updated = self.updates_in_place(operation)
         if rule.is_outlined and not is_updated and any(self.allocates(one.type) for one in operation.results):
             return self.emit_outlined(operation)
         return rule.emit(self, operation)
@@ -332,7 +347,7 @@ class ArrayEmitter(Emitter):
         liveness, workspace = self.liveness, self.workspace
         if liveness is None or workspace is None or operation.results[0] in self.result_storage:
             return
-        for value in self._overwritable(operation, liveness):
+        for value in self.overwritable(operation, liveness):
             bound = self.bound[value]
             if not isinstance(bound, Storage) or bound.pointer not in workspace.buffers:
                 continue
@@ -340,7 +355,7 @@ class ArrayEmitter(Emitter):
                 self.result_storage[operation.result] = Storage(tensor_type(operation.result), bound.pointer)
                 return
 
-    def _overwritable(self, operation: Operation, liveness: Liveness) -> Sequence[IrValue]:
+    def overwritable(self, operation: Operation, liveness: Liveness) -> Sequence[IrValue]:
         """The values whose elements an operation reads before it writes its result's to their addresses."""
         if operation.name in IN_PLACE:
             operand, *others = operation.operands

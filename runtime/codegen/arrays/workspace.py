@@ -58,6 +58,7 @@ class Workspace:
 
     def __init__(self, builder: ir.IRBuilder, pointer: ir.Value | None = None) -> None:
         self._memory: ir.Value | None = None
+        self.is_given = pointer is not None
         if pointer is None:
             with builder.goto_entry_block():
                 pointer = opaque(aligned_scratch(builder, I8, 1))

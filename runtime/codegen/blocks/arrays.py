@@ -12,6 +12,8 @@ BRANCHES = frozenset({"stablehlo.if", "stablehlo.case"})
 _UPDATES = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
 ALIASES = frozenset({"stablehlo.optimization_barrier", "stablehlo.reshape"})
 """Operations whose results may alias their operands."""
+CONSTANTS = frozenset({"stablehlo.constant", "stablehlo.iota"})
+"""Operations whose results are memory of the code, which nothing changes."""
 FUSIONS = frozenset(f"nimblehlo.{name}" for name in ("fusion", "row_fusion", "reduction_fusion"))
 """Operations that execute the operations of their region."""
 

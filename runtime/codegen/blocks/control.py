@@ -22,6 +22,7 @@ from .emitter import (
     EmitRule,
     Emitter,
     Mode,
+    Target,
     block_problem,
     instructions,
     regions_problem,
@@ -68,6 +69,13 @@ def _emit_branches(emitter: Emitter, operation: Operation, conditions: Sequence[
         emitter.allocate_result(result) if emitter.allocates(result.type) else None
         for result in operation.results
     ]
+    for number, (result, target) in enumerate(zip(operation.results, targets, strict=True)):
+        # Memory that was wanted for a result may hold what branches read: it is written at their ends alone.
+        if isinstance(target, Storage) and result not in emitter.result_storage:
+            for region in operation.regions:
+                value = _updated_array(emitter, region.block, number)
+                if value is not None:
+                    emitter.result_storage[value] = target
     for number, region in enumerate(operation.regions):
         otherwise = None
         if number < len(conditions):
@@ -78,7 +86,8 @@ def _emit_branches(emitter: Emitter, operation: Operation, conditions: Sequence[
         bounds = emitter.emit_block(region.block, [])
         for k, target in enumerate(targets):
             if target is not None:
-                copy_all(emitter, target, bounds[k])
+                if not _is_at(bounds[k], target):
+                    copy_all(emitter, target, bounds[k])
                 bounds[k] = emitter.result(target)
         arrivals.append((bounds, builder.block))
         builder.branch(end)
@@ -88,6 +97,11 @@ def _emit_branches(emitter: Emitter, operation: Operation, conditions: Sequence[
     columns = [[bounds[k] for bounds, _ in arrivals] for k in range(len(operation.results))]
     blocks = [block for _, block in arrivals]
     return [_joined(builder, column, blocks) for column in columns]
+
+
+def _is_at(bound: Bound, target: Target) -> bool:
+    """Whether an array is in the memory of a target."""
+    return isinstance(bound, Storage) and isinstance(target, Storage) and bound.pointer is target.pointer
 
 
 def _joined(builder: ir.IRBuilder, column: Sequence[Bound], blocks: Sequence[ir.Block]) -> Bound:

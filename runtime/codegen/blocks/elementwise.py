@@ -22,7 +22,7 @@ from .emitter import ELEMENTWISE, EMIT_RULES, Bound, EmitRule, Emitter, Index, M
 from .movement import is_splat
 
 VIEWS = frozenset(
-    f"stablehlo.{name}" for name in ("broadcast", "broadcast_in_dim", "reshape", "reverse")
+    f"stablehlo.{name}" for name in ("broadcast", "broadcast_in_dim", "reshape", "reverse", "transpose")
 )
 """Operations whose results have elements of their operand, at affine functions of the indices."""
 

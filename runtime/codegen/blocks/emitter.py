@@ -176,6 +176,9 @@ class Emitter:
         """Generate an operation; returns what its results are bound to."""
         return emit_rule_of(operation).emit(self, operation)
 
+    def begin_statement(self, bounds: Iterable[Bound | Target | None]) -> None:
+        """Begin a statement that reads tensors: those that no later one reads may lose their memory."""
+
     def chain(self, operation: Operation) -> list[Operation]:
         """The operations that an operation's loop makes, it last, each behind those that it uses."""
         return [operation]

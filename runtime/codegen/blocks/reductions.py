@@ -74,8 +74,10 @@ def _reduced(emitter: Emitter, operation: Operation, view: Any, inputs: Sequence
     columns = [tree.in_order(bound, type) for bound, type in zip(inputs, view.inputs, strict=True)]
     outer, length, inner = view.layout.sizes
     while length > 1:
+        emitter.begin_statement(columns)
         columns = tree.halved(columns, length)
         length = -(-length // 2)
+    emitter.begin_statement(columns)
     targets = [emitter.allocate_result(result) for result in operation.results]
     for index in emitter.loop(outer * inner):
         items = [*initial, *(emitter.at(column, index) for column in columns)]

@@ -15,7 +15,7 @@ from nimblehlo.plan import all_steps
 from nimblehlo.plan.implementations.native_loops import NativeLoop
 from tests.fuzzing.loops import random_loop
 
-ARRAY, ARRAY_BYTES = "tensor<64xf32>", 256
+ARRAY = "tensor<64xf32>"
 
 LOOP = """
 func.func @main(%n: tensor<i32>, %x: tensor<64xf32>, %y: tensor<64xf32>)
@@ -68,22 +68,22 @@ def inner_loop(body: str, handed_on: str) -> str:
     }}"""
 
 
-def scratch_arrays(body: str, handed_on: str) -> float:
-    """How many arrays the workspace of the loop holds; its results are those of its plan."""
-    text = LOOP.format(body=body, handed_on=handed_on)
+def scratch_arrays(body: str, handed_on: str, size: int = 64) -> float:
+    """How many arrays of a size the workspace of the loop holds; its results are those of its plan."""
+    text = LOOP.format(body=body, handed_on=handed_on).replace(ARRAY, f"tensor<{size}xf32>")
     executable = nimblehlo.compile(text, options=Options(compile="eager"))
     (loop,) = [
         step.implementation
         for step in all_steps(executable._only._plan)
         if isinstance(step.implementation, NativeLoop) and not step.implementation.is_inner
     ]
-    inputs = [np.int32(5), *np.random.default_rng(0).standard_normal((2, 64)).astype(np.float32)]
+    inputs = [np.int32(5), *np.random.default_rng(0).standard_normal((2, size)).astype(np.float32)]
     expected = nimblehlo.compile(text, options=Options(compile="never"))(*inputs)
     for result, other in zip(executable(*inputs), expected, strict=True):
         assert result.tobytes() == other.tobytes()
     counted, of_values = executable.memory().temporaries, executable.memory_of_values().temporaries
     assert of_values <= counted <= of_values + loop.scratch_bytes
-    return loop.scratch_bytes / ARRAY_BYTES
+    return loop.scratch_bytes / (4 * size)
 
 
 CHAIN, LAST = reversals("%v", 7)
@@ -142,6 +142,76 @@ SCRATCH = {
 def test_arrays_share_bytes(name: str) -> None:
     body, handed_on, count = SCRATCH[name]
     assert scratch_arrays(body, handed_on) == count
+
+
+LARGE_ARRAY = "tensor<1024xf32>"
+SUMS = "\n".join(
+    f"""%sum{k} = stablehlo.reduce(%r{k} init: %none) applies stablehlo.add across dimensions = [0]
+      : ({LARGE_ARRAY}, tensor<f32>) -> tensor<f32>"""
+    for k in range(4)
+)
+REVERSALS = "\n".join(
+    f"""%c{k} = stablehlo.multiply %v, %u{k} : {LARGE_ARRAY}
+    %u{k + 1} = stablehlo.sine %c{k} : {LARGE_ARRAY}
+    %r{k} = stablehlo.reverse %c{k}, dims = [0] : {LARGE_ARRAY}"""
+    for k in range(4)
+)
+
+ORDERED = {
+    "values that wait for their readers are made later": (
+        "%none = stablehlo.constant dense<0.0> : tensor<f32>\n"
+        f"%u0 = stablehlo.cosine %v : {LARGE_ARRAY}\n" + REVERSALS + "\n" + SUMS
+        + f"""
+        %t0 = stablehlo.add %sum0, %sum1 : tensor<f32>
+        %t1 = stablehlo.add %sum2, %sum3 : tensor<f32>
+        %t = stablehlo.add %t0, %t1 : tensor<f32>
+        %b = stablehlo.broadcast_in_dim %t, dims = [] : (tensor<f32>) -> {LARGE_ARRAY}
+        %s = stablehlo.add %v, %b : {LARGE_ARRAY}""",
+        "%s, %w",
+        2.5,
+    ),
+    "a branch makes its result in place": (
+        f"""%c = "stablehlo.case"(%i) ({{
+          %r = stablehlo.reverse %v, dims = [0] : {LARGE_ARRAY}
+          stablehlo.return %r : {LARGE_ARRAY}
+        }}, {{
+          %r = stablehlo.sine %w : {LARGE_ARRAY}
+          stablehlo.return %r : {LARGE_ARRAY}
+        }}) : (tensor<i32>) -> {LARGE_ARRAY}
+        %r = stablehlo.reverse %c, dims = [0] : {LARGE_ARRAY}
+        %s = stablehlo.add %c, %r : {LARGE_ARRAY}
+        %t = stablehlo.add %v, %s : {LARGE_ARRAY}""",
+        "%t, %w",
+        1,
+    ),
+    "one loop reads a transpose where its operand lies": (
+        f"""%first = stablehlo.slice %w [0:500] : ({LARGE_ARRAY}) -> tensor<500xf32>
+        %second = stablehlo.slice %w [500:1024] : ({LARGE_ARRAY}) -> tensor<524xf32>
+        %m = stablehlo.concatenate %second, %first, dim = 0
+          : (tensor<524xf32>, tensor<500xf32>) -> {LARGE_ARRAY}
+        %a = stablehlo.reshape %m : ({LARGE_ARRAY}) -> tensor<16x64xf32>
+        %e = stablehlo.reshape %v : ({LARGE_ARRAY}) -> tensor<64x16xf32>
+        %c = "stablehlo.case"(%i) ({{
+          %b = stablehlo.transpose %a, dims = [1, 0] : (tensor<16x64xf32>) -> tensor<64x16xf32>
+          %d = stablehlo.add %b, %e : tensor<64x16xf32>
+          stablehlo.return %d : tensor<64x16xf32>
+        }}, {{
+          %d = stablehlo.sine %e : tensor<64x16xf32>
+          stablehlo.return %d : tensor<64x16xf32>
+        }}) : (tensor<i32>) -> tensor<64x16xf32>
+        %r = stablehlo.reshape %c : (tensor<64x16xf32>) -> {LARGE_ARRAY}
+        %s = stablehlo.add %r, %m : {LARGE_ARRAY}
+        %t = stablehlo.subtract %r, %w : {LARGE_ARRAY}""",
+        "%s, %t",
+        2 + 1 / 64,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_order_of_operations(name: str) -> None:
+    body, handed_on, count = ORDERED[name]
+    assert scratch_arrays(body, handed_on, 1024) == count
 
 
 @pytest.mark.parametrize("is_large", [False, True])
