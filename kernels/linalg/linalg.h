@@ -22,8 +22,12 @@
 enum { LINALG_CHOLESKY, LINALG_LU, LINALG_TRIANGULAR_SOLVE };
 
 /* LANE_ORDER: order and columns of matrices that are computed in lanes, at most. LANE_BYTES: what these take in a
-   workspace, at most: it may be on the stack. BLOCK_PANELS: panels of a block. */
-enum { LINALG_LANE_ORDER = 32, LINALG_LANE_BYTES = 1 << 16, LINALG_BLOCK_PANELS = 4 };
+   workspace, at most: it may be on the stack. BLOCK_PANELS: panels of a block. Cholesky factors from SMALL_BLOCKS_ORDER on
+   have blocks of SMALL_BLOCK_PANELS: a single thread factors the panels of a block. */
+enum {
+    LINALG_LANE_ORDER = 32, LINALG_LANE_BYTES = 1 << 16, LINALG_BLOCK_PANELS = 4, LINALG_SMALL_BLOCK_PANELS = 2,
+    LINALG_SMALL_BLOCKS_ORDER = 512
+};
 
 /* Matrices of consecutive problems. Strides are in numbers. */
 typedef struct {
@@ -49,6 +53,12 @@ typedef struct {
     int64_t first, work_items, items_per_task, workspace_bytes;
     char *workspace, *packed;
 } Linalg;
+
+/* Panels of a block. */
+static inline int64_t linalg_block_panels(const Linalg *p) {
+    int is_small = p->routine == LINALG_CHOLESKY && p->order >= LINALG_SMALL_BLOCKS_ORDER;
+    return is_small ? LINALG_SMALL_BLOCK_PANELS : LINALG_BLOCK_PANELS;
+}
 
 static inline LinalgMatrix linalg_problem(const LinalgMatrix *matrix, int64_t problem, int64_t number_bytes) {
     LinalgMatrix result = *matrix;
@@ -134,7 +144,7 @@ static int64_t linalg_item_problems(const Linalg *p) { return linalg_uses_lanes(
 
 /* Columns of a panel, and of a block. */
 static int64_t linalg_panel_columns(const Linalg *p) { return 2 * linalg_lanes(p); }
-static int64_t linalg_block_columns(const Linalg *p) { return LINALG_BLOCK_PANELS * linalg_panel_columns(p); }
+static int64_t linalg_block_columns(const Linalg *p) { return linalg_block_panels(p) * linalg_panel_columns(p); }
 
 /* Pack the triangle of the only problem. */
 static void linalg_pack(const Linalg *p) { linalg_functions(p)->prepare(p, 0, p->packed); }

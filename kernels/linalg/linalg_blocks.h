@@ -1,9 +1,9 @@
 /* Factorizations of one matrix, block by block, for one element type and vector width.
 
    The workspace has all panels of the matrix, then divisors (Cholesky) or a column (LU), then strips. A block is
-   LINALG_BLOCK_PANELS panels. Once it is factored, the other panels are brought up to date, each by itself. */
+   `linalg_block_panels` panels. Once it is factored, the other panels are brought up to date, each by itself. */
 
-#define BLOCK_COLUMNS (LINALG_BLOCK_PANELS * WIDTH)
+#define BLOCK_COLUMNS(p) (linalg_block_panels(p) * WIDTH)
 
 /* Items of a panel in the workspace. */
 INLINE int64_t NAME(panel_items)(const int components, const Linalg *p) {
@@ -29,7 +29,7 @@ INLINE ITEM *NAME(strips_of)(const int components, const Linalg *p, char *worksp
 INLINE int64_t NAME(factor_bytes)(const int components, const Linalg *p) {
     int64_t strips = p->routine == LINALG_CHOLESKY
         ? NAME(strip_offset)(components, (p->order + STRIP_ROWS(components) - 1) / STRIP_ROWS(components))
-        : (p->order + MAX_STRIP_ROWS) * BLOCK_COLUMNS * components;
+        : (p->order + MAX_STRIP_ROWS) * BLOCK_COLUMNS(p) * components;
     int64_t middle = (p->order + LANES) * DIVISOR_ITEMS;
     return (NAME(panel_count)(p) * NAME(panel_items)(components, p) + middle + strips) * sizeof(ITEM);
 }
@@ -102,7 +102,7 @@ INLINE void NAME(finish_factor)(const int components, const Linalg *p, int64_t p
 /* Factor the panels of the block whose first column is `first`. */
 INLINE int64_t NAME(cholesky_block)(const int components, const Linalg *p, int64_t first, char *workspace) {
     ITEM *divisors = NAME(middle_of)(components, p, workspace), *strips = NAME(strips_of)(components, p, workspace);
-    int64_t end = p->order - first < BLOCK_COLUMNS ? p->order : first + BLOCK_COLUMNS, failed = 0;
+    int64_t end = p->order - first < BLOCK_COLUMNS(p) ? p->order : first + BLOCK_COLUMNS(p), failed = 0;
     /* Without a factor the rows above are finished. */
     for (int64_t column = first; column < (failed ? p->order : end); column += WIDTH) {
         ITEM *panel = NAME(panel_in)(components, p, workspace, column / WIDTH);
@@ -230,7 +230,7 @@ INLINE void NAME(update_panel)(
 INLINE int64_t NAME(lu_block)(
     const int components, const Linalg *p, int64_t problem, int64_t first, char *workspace) {
     int64_t least = p->order < p->columns ? p->order : p->columns, failed = 0, panels = NAME(panel_count)(p);
-    int64_t end = least - first < BLOCK_COLUMNS ? least : first + BLOCK_COLUMNS;
+    int64_t end = least - first < BLOCK_COLUMNS(p) ? least : first + BLOCK_COLUMNS(p);
     int32_t *pivots = p->pivots + problem * least;
     for (int64_t column = first; column < end; column += WIDTH) {
         int64_t index = column / WIDTH, steps = end - column < WIDTH ? end - column : WIDTH;
@@ -273,7 +273,7 @@ INLINE int64_t NAME(factor_block)(
 INLINE void NAME(update)(
     const int components, const Linalg *p, int64_t first, int64_t first_panel, int64_t end_panel, char *workspace) {
     int64_t least = p->order < p->columns ? p->order : p->columns;
-    int64_t end = least - first < BLOCK_COLUMNS ? least : first + BLOCK_COLUMNS;
+    int64_t end = least - first < BLOCK_COLUMNS(p) ? least : first + BLOCK_COLUMNS(p);
     const ITEM *divisors = NAME(middle_of)(components, p, workspace);
     const ITEM *strips = NAME(strips_of)(components, p, workspace);
     for (int64_t index = first_panel; index < end_panel; index++)

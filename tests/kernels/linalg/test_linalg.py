@@ -71,6 +71,24 @@ def test_cholesky(dtype: str, shape: tuple[int, ...], lower: bool) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lower", FLAGS)
+def test_cholesky_in_small_blocks_has_the_bits_of_large_ones(dtype: str, lower: bool) -> None:
+    """Large matrices have smaller blocks than their leading submatrices."""
+    a = definite((530, 530), dtype)
+    (factor,) = linalg.cholesky(dtype, a.shape, lower, True)(a)
+    wide = factor.astype("c16")
+    product = wide @ wide.conj().T if lower else wide.conj().T @ wide
+    assert np.abs(product - a).max() < tolerance(dtype, 530) * np.abs(a).max()
+    for order in (60, 250, 511):
+        leading = np.ascontiguousarray(a[:order, :order])
+        (part,) = linalg.cholesky(dtype, leading.shape, lower, True)(leading)
+        assert part.tobytes() == np.ascontiguousarray(factor[:order, :order]).tobytes()
+    a[515, 515] = -1
+    _, info = linalg.cholesky(dtype, a.shape, lower, False)(a)
+    assert info == 516
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(20, 3, 3), (2, 70, 70)])
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan])
 def test_cholesky_without_a_factor(dtype: str, shape: tuple[int, ...], value: float) -> None:
