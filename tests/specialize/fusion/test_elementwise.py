@@ -246,7 +246,7 @@ def test_programs_cannot_name_fusions() -> None:
         return %0 : tensor<f32>
       }
     """
-    with pytest.raises(UnsupportedError, match="specializer"):
+    with pytest.raises(UnsupportedError, match="is an internal operation, which programs cannot contain"):
         nimblehlo.load(text)
 
 
