@@ -312,18 +312,17 @@ CONV_CODE int64_t CONV_NAME(conv_spans)(
     const ConvProduct *p, const ConvBlock *block, int64_t position, CONV_NAME(ConvSpan) *spans) {
     int64_t number = -1, next = 0, lhs_offsets[CONV_MAX_WIDTH];
     if (!p->has_base_dilation && block->window_row_count * 4 <= block->count) {
-        for (; number + 1 < block->window_row_count; number++) {
-            int64_t first = block->window_rows[number + 1], count = block->window_rows[number + 2] - first;
-            CONV_NAME(ConvSpan) *span = &spans[number + 1];
+        int64_t window_row = 0;
+        for (; window_row < block->window_row_count; window_row++) {
+            int64_t first = block->window_rows[window_row], count = block->window_rows[window_row + 1] - first;
+            CONV_NAME(ConvSpan) *span = &spans[window_row];
             span->first = first, span->count = count, span->stride = 0;
-            int64_t window_row = number + 1;
             span->lhs_offset = conv_lhs_offset(p, block, window_row, first, position);
             if (conv_is_outside(p, block, window_row, position)) continue;
             if (span->lhs_offset < 0 || conv_lhs_offset(p, block, window_row, first + count - 1, position) < 0) break;
             if (count > 1) span->stride = conv_lhs_offset(p, block, window_row, first + 1, position) - span->lhs_offset;
         }
-        if (number + 1 == block->window_row_count) return number + 1;
-        number = -1;
+        if (window_row == block->window_row_count) return window_row;
     }
     conv_lhs_offsets(p, block, block->count, position, lhs_offsets);
     for (int64_t row = 0; row < block->count; row++) {

@@ -167,7 +167,7 @@ static void conv_locate_windows(const ConvProduct *p, int64_t first, int64_t cou
             if (axis != inner) result += window[axis] * a->result_stride;
         }
         for (int64_t i = row; i < end; i++) {
-            block->base[i] = has_long_rows ? base : base + (along->positions > 1 ? 0 : offsets[i - row]);
+            block->base[i] = base + (along->positions > 1 ? 0 : offsets[i - row]);
             block->results[i] = result + (i - row) * along->result_stride;
         }
         for (int64_t i = row; i < (has_long_rows ? row + 1 : end); i++) {

@@ -51,14 +51,14 @@ def order_by_memory(
     """
     block = _Block(statements, sizes, returned)
     order: Sequence[int] = range(len(statements))
-    least, position = block.peak(order)
-    if least < MIN_BYTES:
+    lowest_peak, position = block.peak(order)
+    if lowest_peak < MIN_BYTES:
         return order, block.live_bytes(order)
     for candidate in (_forward(statements, sizes, returned), _backward(statements, sizes, returned)):
         needed, peak_position = block.peak(candidate)
-        if needed < least:
-            order, least, position = candidate, needed, peak_position
-    order = block.improved(order, least, position)
+        if needed < lowest_peak:
+            order, lowest_peak, position = candidate, needed, peak_position
+    order = block.improved(order, lowest_peak, position)
     return order, block.live_bytes(order)
 
 
@@ -84,35 +84,35 @@ class _Block:
         needed = []
         for number in order:
             statement = self.statements[number]
-            made = sum([sizes[array] for array in statement.makes])
+            result_bytes = sum([sizes[array] for array in statement.makes])
             dying = [array for array in statement.reads if last[array] == number and array not in returned]
-            most = live if statement.overwrites.intersection(dying) else live + made
+            occupied = live if statement.overwrites.intersection(dying) else live + result_bytes
             phases = [
                 own - sum([sizes[array] for array in dying if array not in read])
                 for own, read in statement.phases
             ]
-            needed.append(most + max(phases, default=0))
+            needed.append(occupied + max(phases, default=0))
             unread = [array for array in statement.makes if array not in last and array not in returned]
-            live += made - sum([sizes[array] for array in (*dying, *unread)])
+            live += result_bytes - sum([sizes[array] for array in (*dying, *unread)])
         return needed
 
-    def improved(self, order: Sequence[int], least: int, position: int) -> Sequence[int]:
+    def improved(self, order: Sequence[int], lowest_peak: int, position: int) -> Sequence[int]:
         """An order with a lower peak, if moves of statements away from the peak lead to one.
 
         A move that does not lower the peak is made once, if it does not raise it by much: others may follow.
         """
-        best, made = order, set[tuple[int, bool]]()
+        best, past_moves = order, set[tuple[int, bool]]()
         moves = self.moves(order, position)
         for _ in range(MAX_MOVES):
             move, other = next(moves, (None, order))
             if move is None:
                 break
             needed, peak_position = self.peak(other)
-            if needed < least:
-                best, least = other, needed
-            elif needed > least * MAX_RISE or move in made:
+            if needed < lowest_peak:
+                best, lowest_peak = other, needed
+            elif needed > lowest_peak * MAX_RISE or move in past_moves:
                 continue
-            made.add(move)
+            past_moves.add(move)
             order, moves = other, self.moves(other, peak_position)
         return best
 
@@ -176,9 +176,9 @@ def _forward(statements: Sequence[Statement], sizes: Sequence[int], returned: fr
 
     def growth(number: int) -> int:
         statement = statements[number]
-        kept = [array for array in statement.makes if array in readers or array in returned]
+        results = [array for array in statement.makes if array in readers or array in returned]
         dying = [array for array in statement.reads if len(readers[array]) == 1 and array not in returned]
-        return sum(sizes[array] for array in kept) - sum(sizes[array] for array in dying)
+        return sum(sizes[array] for array in results) - sum(sizes[array] for array in dying)
 
     def touched(number: int) -> list[int]:
         changed: list[int] = []
@@ -205,8 +205,8 @@ def _backward(statements: Sequence[Statement], sizes: Sequence[int], returned: f
     def growth(number: int) -> int:
         statement = statements[number]
         needed = [array for array in statement.reads if array not in live]
-        made = [array for array in statement.makes if array in live]
-        return sum(sizes[array] for array in needed) - sum(sizes[array] for array in made)
+        results = [array for array in statement.makes if array in live]
+        return sum(sizes[array] for array in needed) - sum(sizes[array] for array in results)
 
     def touched(number: int) -> list[int]:
         statement = statements[number]

@@ -154,8 +154,8 @@ class Statements:
             needed = needed.union(*[values for _, values in current])
         if operation.name not in BRANCHES:
             # Each iteration reads all of them; the operands of a fusion are arguments of its block.
-            most = max([bytes for bytes, _ in phases], default=0)
-            return [(most, frozenset(self.liveness.read(operation)))]
+            max_bytes = max([bytes for bytes, _ in phases], default=0)
+            return [(max_bytes, frozenset(self.liveness.read(operation)))]
         return phases
 
     def _updated(self, operation: Operation) -> set[Value | None]:

@@ -53,17 +53,17 @@ def sort_with_iota_positions(operation: Operation, rewriter: Rewriter) -> Sequen
     ]
     if not position_inputs:
         return None
-    returned_inputs = [number for number in range(len(inputs)) if number != position_inputs[0]]
+    result_inputs = [number for number in range(len(inputs)) if number != position_inputs[0]]
     block = operation.regions[0].block
-    compared_values = [2 * number + side for number in returned_inputs for side in (0, 1)]
+    compared_values = [2 * number + side for number in result_inputs for side in (0, 1)]
     block.arguments = select_values(block.arguments, compared_values)
     replacement = Operation(
         ARG_SORT,
-        [inputs[number] for number in returned_inputs],
-        [operation.results[number].type for number in (*returned_inputs, position_inputs[0])],
+        [inputs[number] for number in result_inputs],
+        [operation.results[number].type for number in (*result_inputs, position_inputs[0])],
         {
             "dimension": I64.encode(view.adjusted_dimension),
-            **dimensions(returned=range(len(returned_inputs))),
+            **dimensions(returned=range(len(result_inputs))),
         },
         operation.regions,
         operation.location,
