@@ -149,7 +149,7 @@ def batches_of_12(draw: Draw) -> Case:
 
 @_program
 def permuted_in_place(draw: Draw) -> Case:
-    """Distinct elements of an intermediate result are overwritten."""
+    """IdentityRecord elements of an intermediate result are overwritten."""
     n = 3_000_000
     order = np.argsort(draw.floats(2 * n))[:n].astype(np.int32)
     return lambda x, i, v: jnp.cumsum(x).at[i].set(v, unique_indices=True), (

@@ -23,7 +23,7 @@ from .options import Options
 from .plan import Memory
 from .program import Placement, Program
 from .specialize import entry_function, specialize
-from .specialize.rewrites.out_of_bounds import OutOfBounds, out_of_bounds
+from .specialize.scatter_granularity import ScatterGranularity, scatter_granularity
 from .types import FunctionType, TensorType, Type
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class Executable:
         self._module = module
         self._entry = entry
         self._lock = threading.Lock()
-        self._out_of_bounds = out_of_bounds(module, options)
+        self._out_of_bounds = scatter_granularity(module, options)
         self._sanitizer = _sanitizer(options, self._out_of_bounds)
         self._programs: LRUCache[tuple[Type, ...], Program] = LRUCache(MAX_SPECIALIZATIONS)
         static = all(not isinstance(type, TensorType) or type.is_static for type in self.input_types)
@@ -489,7 +489,7 @@ class GridExecutable(Executable):
 _executed: LRUCache[tuple[str, str, Options, int], Executable] = LRUCache(MAX_CACHED_EXECUTABLES)
 
 
-def _sanitizer(options: Options, scatters: OutOfBounds) -> Sanitizer | None:
+def _sanitizer(options: Options, scatters: ScatterGranularity) -> Sanitizer | None:
     """The sanitizer that `options` requests; None without one."""
     if not options.sanitize:
         return None

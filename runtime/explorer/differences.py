@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from ..ir.record import Distinct, Record
+from ..ir.record import IdentityRecord, Record
 from ..kernels.exploration import array_differences
 from ..types import BOOLEAN, COMPLEX, FLOAT, Array, ElementType, QuantizedType, TensorType
 from .schedules import Schedule
@@ -45,7 +45,7 @@ class Extremes(Protocol):
     def values_at(self, position: int) -> tuple[Any, Any]: ...
 
 
-class Comparison(Distinct):
+class Comparison(IdentityRecord):
     """How two arrays of values differ.
 
     Attributes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import Module
-from ..ir.record import Distinct, Record
+from ..ir.record import IdentityRecord, Record
 from ..types import INTEGER, Array, TensorType
 from .differences import Difference, Range
 from .schedules import Schedule
@@ -24,7 +24,7 @@ MAX_DRAWN_ELEMENTS = 2000
 """Maximum number of elements of a result that are plotted: those with the largest spread."""
 
 
-class ResultReport(Distinct):
+class ResultReport(IdentityRecord):
     """A result of the program.
 
     Attributes:
@@ -66,7 +66,7 @@ class ResultReport(Distinct):
         return self.range.most
 
 
-class OperationReport(Distinct):
+class OperationReport(IdentityRecord):
     """An operation that makes results depend on the schedule.
 
     Attributes:
@@ -108,7 +108,7 @@ class Failure(Record):
     message: str
 
 
-class Exploration(Distinct):
+class Exploration(IdentityRecord):
     """The result of `nimblehlo.explore`; ``str()`` formats it as a table.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ir.record import Distinct
+from ..ir.record import IdentityRecord
 from ..kernels.exploration import grouped_updates, update_groups
 from ..kernels.launch.scratch import borrow_scratch
 from ..ops.indexing.scatter import Scatter
@@ -52,7 +52,7 @@ class GroupedResult(NamedTuple):
     result: Array | None
 
 
-class GroupedExtremes(Distinct):
+class GroupedExtremes(IdentityRecord):
     """The first and the largest difference of results under two schedules, as in `Comparison`.
 
     Attributes:

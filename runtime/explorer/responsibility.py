@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import NimbleError
 from ..ir import Block, Builder, Function, Module, Operation, Region, Value, captured_values
-from ..ir.record import Distinct
+from ..ir.record import IdentityRecord
 from ..ops.framework.verify import verify
 from ..types import Array, FunctionType, TensorType, Type
 from .differences import Difference, Extremes, compare, difference_at
@@ -53,7 +53,7 @@ class LocalDifference:
     schedules: list[Schedule] = field(default_factory=list)
 
 
-class Call(Distinct):
+class Call(IdentityRecord):
     """One call of an explored step in the plain run."""
 
     step: ExploredStep

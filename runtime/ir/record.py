@@ -81,7 +81,7 @@ class Record(metaclass=_RecordType):
         return kind, tuple([getattr(self, field) for field in kind._fields])
 
 
-class Distinct(Record):
+class IdentityRecord(Record):
     """Base of records that are compared by identity, such as records with arrays."""
 
     __eq__ = object.__eq__

@@ -20,11 +20,13 @@ def structural_key(block: Block) -> tuple[tuple[object, ...], list[object]]:
     """
     key: list[object] = []
     referenced: list[object] = []
-    _enter(block, {}, key, referenced)
+    _append_block(block, {}, key, referenced)
     return tuple(key), referenced
 
 
-def _enter(block: Block, outer: dict[Value, int], key: list[object], referenced: list[object]) -> None:
+def _append_block(
+    block: Block, outer: dict[Value, int], key: list[object], referenced: list[object]
+) -> None:
     numbers = dict(outer)
     for argument in block.arguments:
         numbers[argument] = len(numbers)
@@ -34,19 +36,19 @@ def _enter(block: Block, outer: dict[Value, int], key: list[object], referenced:
         key += [numbers[operand] for operand in operation.operands]
         if operation.attributes:
             for name, attribute in operation.attributes.items():
-                key += (name, _told(attribute))
+                key += (name, _attribute_key(attribute))
             referenced += operation.attributes.values()
         for region in operation.regions:
             key.append("(")
-            _enter(region.block, numbers, key, referenced)
+            _append_block(region.block, numbers, key, referenced)
             key.append(")")
         for result in operation.results:
             numbers[result] = len(numbers)
             key.append(str(result.type))
 
 
-def _told(attribute: Attribute) -> object:
-    """Sizes and dimensions, of which rewrites make new ones; any other attribute by which object it is."""
+def _attribute_key(attribute: Attribute) -> object:
+    """The values of an i64 array, of which rewrites create equal copies; any other attribute's identity."""
     if type(attribute) is DenseArrayAttribute and attribute.element_type is _I64:
         return attribute.values
     return id(attribute)

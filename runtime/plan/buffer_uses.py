@@ -11,6 +11,7 @@ from typing import Final
 
 from ..ir.record import Record
 from ..ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION, STEP_FUSION
+from ..ops.internal.partial_windows import EXCLUDE_PARTIAL_WINDOWS
 from .plan import Step
 
 FLAT_VIEWS: Final = frozenset(
@@ -31,9 +32,10 @@ _OTHER_VIEWS: Final = frozenset(
         "dynamic_broadcast_in_dim", "dynamic_reshape", "if", "map", "real_dynamic_slice", "reduce",
         "reverse", "select", "set_dimension_size", "sort", "while",
     )
-) | frozenset({"chlo.conj", "chlo.scan", "interpreter.probe", "nimblehlo.whole_windows"}) | frozenset(
-    [FUSION, REDUCTION_FUSION, ROW_FUSION, STEP_FUSION]
-)  # fmt: skip
+) | frozenset({
+    "chlo.conj", "chlo.scan", "interpreter.probe", EXCLUDE_PARTIAL_WINDOWS,
+    FUSION, REDUCTION_FUSION, ROW_FUSION, STEP_FUSION,
+})  # fmt: skip
 """Operations whose results may be operands, captured values, or views of these."""
 
 

@@ -14,7 +14,7 @@ from ..ops.indexing import index_space
 from ..ops.indexing.dynamic_slice import DynamicSlice, DynamicUpdateSlice, TorchIndexSelect
 from ..ops.indexing.gather import GatherRules
 from ..ops.indexing.scatter import Scatter
-from ..ops.internal.whole_windows import starts_outside
+from ..ops.internal.partial_windows import out_of_bounds_components
 from ..options import Ordering
 from ..types import Array, TensorType
 from .elements import Inspect, first_index, index_text, number
@@ -209,7 +209,7 @@ def dropped_updates(view: Op) -> Inspect | None:
 
     def inspect(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
         shape, indices, updates = operands[0].shape, operands[count], operands[count + 1].shape
-        vectors, outside = starts_outside(view, shape, indices, updates)
+        vectors, outside = out_of_bounds_components(view, shape, indices, updates)
         if not np.count_nonzero(outside) or not operands[count + 1].size:
             return None
         away = outside.any(axis=0)

@@ -17,7 +17,7 @@ from ..ops.custom_calls.targets import BUILT_IN
 from ..ops.framework.declaration import Op
 from ..ops.framework.verify import TERMINATORS, view_of
 from ..ops.indexing.scatter import Scatter
-from ..ops.internal.whole_windows import exclude_partial_windows, may_drop_windows
+from ..ops.internal.partial_windows import indices_without_partial_windows, may_drop_windows
 from ..ops.numerics.quantized_operation import has_quantized_types
 from ..ops.reduction.bodies import monoid
 from ..ops.shape.dynamic_shapes import RunTimeShaped
@@ -215,17 +215,17 @@ class Watch:
         return is_asked_for and isinstance(view, Scatter) and may_drop_windows(view)
 
     def _has_checked_regions(self, view: Op) -> bool:
-        """Whether something may be found in the regions of an operation, so that they have to run."""
+        """Whether the operations in the regions of an operation have checks, so that the regions must run."""
         if isinstance(view, (While, If, Case)) or self.shadows is not None:
             return True
-        regions = [region for region in view.operation.regions if not _is_one_function(region)]
+        regions = [region for region in view.operation.regions if not _is_one_operation(region)]
         inner = [one for region in regions for one in region.walk()]
         return any(self.sanitizer.inspections(view_of(one)) for one in inner if one.name not in TERMINATORS)
 
     def runner(self, plan: Plan) -> Any:
         """The `Runner` of a plan, and the observer of its results."""
         runner = Runner(plan)
-        return runner if self.shadows is None else _ReadingRunner(runner, self)
+        return runner if self.shadows is None else _ResultCheckingRunner(runner, self)
 
     def _watched(self, view: Op, function: Callable[..., Any]) -> Callable[..., Any]:
         """A step's function, followed by the checks; itself where there is nothing to check."""
@@ -238,8 +238,8 @@ class Watch:
         return _watched(self.sanitizer, view, function, inspections, follow)
 
 
-def _is_one_function(region: Region) -> bool:
-    """Whether a region is folded without being run: it is one operation on plain elements."""
+def _is_one_operation(region: Region) -> bool:
+    """Whether a region is one operation on plain elements, so that reductions never run it."""
     return monoid(region) is not None and not has_quantized_types(region.block.operations[0])
 
 
@@ -285,7 +285,7 @@ def _dropping_windows(
     inspections: Sequence[tuple[str, Inspect]],
     follow: ShadowUpdate | None,
 ) -> Callable[..., Any]:
-    """A scatter that drops whole windows: indices are checked as given, everything else after dropping."""
+    """A scatter without partial windows, whose index checks see the original indices."""
     index_inspections = [
         inspection for inspection in inspections if inspection[0] in ("dropped_updates", "indices_are_sorted")
     ]
@@ -300,22 +300,22 @@ def _dropping_windows(
 
     def run(*operands: Any, **regions: Any) -> Any:
         outer(*operands)
-        return inner(*_with_whole_windows(view, operands), **regions)
+        return inner(*_without_partial_windows(view, operands), **regions)
 
     return run
 
 
-def _with_whole_windows(view: Any, operands: Sequence[Array]) -> list[Array]:
-    """The operands of a scatter, with indices that drop whole windows."""
+def _without_partial_windows(view: Any, operands: Sequence[Array]) -> list[Array]:
+    """The operands of a scatter, with indices that exclude the windows which are partly out of bounds."""
     count = len(view.inputs)
     arguments = list(operands)
     shapes = operands[0].shape, operands[count + 1].shape
-    arguments[count] = exclude_partial_windows(view, shapes[0], operands[count], shapes[1])
+    arguments[count] = indices_without_partial_windows(view, shapes[0], operands[count], shapes[1])
     return arguments
 
 
-class _ReadingRunner:
-    """Runs a plan, whose results are read."""
+class _ResultCheckingRunner:
+    """Runs a plan and checks its results for uninitialized memory."""
 
     def __init__(self, runner: Runner, watch: Watch) -> None:
         assert watch.function.body is not None

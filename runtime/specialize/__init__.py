@@ -56,7 +56,8 @@ def specialize(
         argument_types: the argument types, with known sizes; None: the declared types.
         rewrite: whether to simplify the program by `nimblehlo.specialize.rewrites`, which keeps the bits of
             the results.
-        drops_windows: whether scatters drop whole windows, as with `Options(scatter_out_of_bounds="window")`.
+        drops_windows: whether scatters drop all of a window that is partly out of bounds, as
+            `Options(scatter_out_of_bounds="window")` asks.
         outlines_subgraphs: whether repeated subgraphs become calls of functions, which are the `callees` of
             the result; otherwise the result has no calls.
 
@@ -73,9 +74,9 @@ def specialize(
 
         bind_process_ids(function)
     if drops_windows and "stablehlo.scatter" in names:
-        from .rewrites.whole_windows import drop_whole_windows
+        from .rewrites.partial_windows import exclude_partial_windows
 
-        drop_whole_windows(function.body)
+        exclude_partial_windows(function.body)
     remove_common_subexpressions(function.body)
     remove_dead_code(function.body)
     if rewrite:

@@ -10,7 +10,7 @@ from ..ops.framework.memory_limit import require_addressable, require_memory
 from ..ops.framework.verify import TERMINATORS, verify_inferred, view_of
 from ..ops.shape.static_forms import STATIC_FORMS, constant_sizes, static_operation
 from ..types import Type
-from .rewrites.identities import asserted, fail, operand_that_is_result
+from .rewrites.identities import asserted_condition, identity_operand, raise_failed_assertion
 from .utils.constants import Budget, fold
 
 
@@ -57,11 +57,11 @@ class _Pass:
                 require_memory(operation, *(result.type for result in operation.results))
             else:
                 require_addressable(operation, (result.type for result in operation.results))
-            same, holds = operand_that_is_result(operation), asserted(operation)
+            same, holds = identity_operand(operation), asserted_condition(operation)
             if same is not None:
                 self.values[operation.result] = same
             elif holds is False and self.sizes_bound and self.depth == 1:
-                fail(operation)
+                raise_failed_assertion(operation)
             elif not holds:
                 self.append(operation, builder)
         self.depth -= 1
@@ -131,9 +131,9 @@ class _Pass:
 
 
 def static_form(operation: Operation) -> Operation:
-    """The static operation that a dynamic one is, where its sizes are constants; else the operation itself.
+    """The static form of a dynamic operation whose sizes are constants; otherwise the operation itself.
 
-    A constraint that does not hold is left to the run, which may never come to the operation.
+    A violated constraint is left to the run, which may never reach the operation.
     """
     if operation.name not in STATIC_FORMS:
         return operation

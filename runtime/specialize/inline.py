@@ -200,7 +200,7 @@ class _Inliner:
         """The block that replaces an operation; None if there is none."""
         if operation.name.startswith("sdy."):
             if operation.name in MULTI_DEVICE_OPERATIONS:
-                from .rewrites.sharding import require_one_device, runs_on_devices
+                from .sharding import require_one_device, runs_on_devices
 
                 if operation.name == MANUAL and runs_on_devices(operation, self.module):
                     return None
@@ -223,7 +223,7 @@ class _Inliner:
                 regions = [self.copy_region(region, values) for region in call.regions]
             copied = (_recomposed(call) or call).clone(tuple(operands), regions)
             if call.name in COMMUNICATING:
-                from .rewrites.sharding import with_known_mesh
+                from .sharding import with_known_mesh
 
                 copied.attributes = with_known_mesh(call, self.module)
             builder.block.operations.append(copied)
@@ -236,7 +236,7 @@ class _Inliner:
 
     def copy_manual(self, operation: Operation, builder: Builder, values: dict[Value, Value]) -> None:
         """Append the operation that replaces a manual computation on several devices."""
-        from .rewrites.sharding import manual_attributes
+        from .sharding import manual_attributes
 
         attributes = manual_attributes(operation, self.module, is_nested=self.manual_depth > 0)
         self.manual_depth += 1

@@ -106,10 +106,10 @@ def replace_call(
     if target.operation is not None:
         attributes = replacing_attributes(call, target.operation)
         return builder.create(target.operation, operands, types, attributes, regions, call.location).results
-    return _sorted_and_cut(call, operands, regions, builder)
+    return _exact_top_k(call, operands, regions, builder)
 
 
-def _sorted_and_cut(
+def _exact_top_k(
     call: Operation, operands: Sequence[Value], regions: Sequence[Region], builder: Builder
 ) -> Sequence[Value]:
     """`approx_top_k` as an exact sort, whose results are sliced to their shapes."""
@@ -128,20 +128,22 @@ def _sorted_and_cut(
     for index, (value, result) in enumerate(zip(ordered.results, call.results, strict=True)):
         type = cast(TensorType, result.type)
         if positions:
-            cut.append(_cut_to(value, operands[positions[index]], type, builder, call))
+            cut.append(_leading_dynamic_slice(value, operands[positions[index]], type, builder, call))
         else:
-            cut.append(_cut_statically(value, type, builder, call))
+            cut.append(_leading_slice(value, type, builder, call))
     return cut
 
 
-def _cut_statically(value: Value, type: TensorType, builder: Builder, call: Operation) -> Value:
+def _leading_slice(value: Value, type: TensorType, builder: Builder, call: Operation) -> Value:
     """The first elements of `value` in every dimension, as many as the type says."""
     ranges = {"start_indices": (0,) * type.rank, "limit_indices": type.shape, "strides": (1,) * type.rank}
     attributes = {name: DenseArrayAttribute(_I64, sizes) for name, sizes in ranges.items()}
     return builder.create("stablehlo.slice", [value], [type], attributes, (), call.location).result
 
 
-def _cut_to(value: Value, shape: Value, type: TensorType, builder: Builder, call: Operation) -> Value:
+def _leading_dynamic_slice(
+    value: Value, shape: Value, type: TensorType, builder: Builder, call: Operation
+) -> Value:
     """The first elements of `value` in every dimension, as many as the operand `shape` says."""
     vector = cast(TensorType, shape.type).with_shape((type.rank,))
     constants = []

@@ -49,7 +49,7 @@ runtime/ops/testing/array_files.py:_NUMPY_OWN
 runtime/ops/custom_calls/custom_call.py:TYPED_FFI
 runtime/ops/numerics/result_accuracy.py:*
 runtime/ops/numerics/special_functions.py:_SPLIT
-runtime/ops/internal/whole_windows.py:FAR_AWAY
+runtime/ops/internal/partial_windows.py:FAR_AWAY
 runtime/ops/numerics/element_types.py:_MIN_SCALE
 runtime/plan/implementations/ufunc_programs.py:_ALIGNMENT
 runtime/profiling/chrome_trace.py:*

@@ -8,7 +8,7 @@ import pytest
 
 from nimblehlo.ir import BoolAttribute, IntegerAttribute, SymbolAttribute, UnitAttribute
 from nimblehlo.ir.location import FileLocation, NameLocation
-from nimblehlo.ir.record import Distinct
+from nimblehlo.ir.record import IdentityRecord
 from nimblehlo.types import ELEMENT_TYPES
 
 I64 = ELEMENT_TYPES["i64"]
@@ -58,7 +58,7 @@ def test_records_are_copied_pickled_matched_and_shown() -> None:
 
 
 def test_distinct_records_equal_only_themselves() -> None:
-    class Held(Distinct):
+    class Held(IdentityRecord):
         values: list[int]
 
     one, other = Held([1]), Held([1])

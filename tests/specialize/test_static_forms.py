@@ -9,7 +9,11 @@ import nimblehlo
 from nimblehlo.ir import Operation
 from nimblehlo.ops.shape.static_forms import STATIC_FORMS
 from nimblehlo.specialize.forward import static_form
-from nimblehlo.specialize.rewrites.identities import asserted, fail, operand_that_is_result
+from nimblehlo.specialize.rewrites.identities import (
+    asserted_condition,
+    identity_operand,
+    raise_failed_assertion,
+)
 from nimblehlo.specialize.shapes import result_types
 from tests.ops.rejections import program
 
@@ -167,9 +171,9 @@ def test_shapes_follow_from_operands(text: str, type: str) -> None:
 
 def test_operations_that_change_nothing() -> None:
     same = last(program("stablehlo.reshape", ["tensor<2xf32>"], ["tensor<2xf32>"]))
-    assert operand_that_is_result(same) is same.operands[0]
+    assert identity_operand(same) is same.operands[0]
     other = last(program("stablehlo.reshape", ["tensor<2xf32>"], ["tensor<2x1xf32>"]))
-    assert operand_that_is_result(other) is None
+    assert identity_operand(other) is None
 
 
 @pytest.mark.parametrize(
@@ -179,7 +183,7 @@ def test_operations_that_change_nothing() -> None:
 def test_assertions_on_constants(condition: str, holds: bool | None) -> None:
     attributes = 'call_target_name = "shape_assertion", error_message = "no"'
     assertion = last(program("stablehlo.custom_call", [condition], [], attributes))
-    assert asserted(assertion) is holds
+    assert asserted_condition(assertion) is holds
     if holds is False:
         with pytest.raises(nimblehlo.ExecutionError, match="no"):
-            fail(assertion)
+            raise_failed_assertion(assertion)

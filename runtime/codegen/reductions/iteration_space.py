@@ -77,8 +77,8 @@ def reduction_problem(operation: Operation, view_of: ViewOf) -> str | None:
 def reducer_name(body: Block) -> str | None:
     """The name of the one operation that a body applies to its arguments, if it does nothing else."""
     first = body.operations[0]
-    is_single = len(body.operations) == 2 and set(first.operands) == set(body.arguments)
-    return first.name if is_single and list(body.terminator.operands) == list(first.results) else None
+    is_splat_constant = len(body.operations) == 2 and set(first.operands) == set(body.arguments)
+    return first.name if is_splat_constant and list(body.terminator.operands) == list(first.results) else None
 
 
 def is_order_independent(body: Block) -> bool:
@@ -117,7 +117,7 @@ class IterationSpace:
 
     Args:
         shape: of the space.
-        kept_dims: the dimensions that reductions leave.
+        unreduced_dims: the dimensions over which no reduction reduces.
         view_of: gives an operation's view.
         is_elementwise: which operations are elementwise; by default those that are generated.
     """
@@ -125,12 +125,12 @@ class IterationSpace:
     def __init__(
         self,
         shape: tuple[int, ...],
-        kept_dims: Sequence[int],
+        unreduced_dims: Sequence[int],
         view_of: ViewOf,
         is_elementwise: Callable[[Operation], bool] = emits,
     ) -> None:
         self.shape = shape
-        self.kept_dims = kept_dims
+        self.unreduced_dims = unreduced_dims
         self.view_of = view_of
         self.is_elementwise = is_elementwise
         self.index_maps: dict[Value, IndexMap] = {}
@@ -181,7 +181,7 @@ class IterationSpace:
     def _propagate(self, operation: Operation) -> None:
         if operation.name == "stablehlo.reduce":
             for result in operation.results:
-                self._set(result, self.kept_dims)
+                self._set(result, self.unreduced_dims)
         elif operation.name == "stablehlo.broadcast_in_dim":
             self._broadcast(operation)
         elif operation.name == "stablehlo.reshape":
@@ -202,7 +202,7 @@ class IterationSpace:
     def _reshape(self, operation: Operation) -> None:
         """Only dimensions of size 1 come and go."""
         operand, result = operation.operands[0], operation.result
-        if self.view_of(operation).kept_dims() is None:
+        if self.view_of(operation).dims_through_reshape() is None:
             raise ValueError
         for source, target in ((operand, result), (result, operand)):
             if source in self.index_maps:

@@ -146,8 +146,8 @@ def plan_reduction_tiling(block: Block, view_of: ViewOf) -> ReductionTilePlan | 
     totals = {operation.result for operation in reductions}
     if any(not totals.isdisjoint(operation.operands) for operation in block.operations[:-1]):
         return None
-    kept_dims = [d for d in range(len(shape)) if not first <= d < last]
-    index_maps = IterationSpace(shape, kept_dims, view_of).of(block)
+    unreduced_dims = [d for d in range(len(shape)) if not first <= d < last]
+    index_maps = IterationSpace(shape, unreduced_dims, view_of).of(block)
     if index_maps is None or not all(map(is_computed, block.operations)):
         return None
     plan = ReductionTilePlan(shape, first, last, index_maps)

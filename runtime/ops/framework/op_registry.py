@@ -48,7 +48,7 @@ _NAMES: Final = {
     "indexing.gather": {"stablehlo": "gather dynamic_gather"},
     "internal.component_scatter": {"nimblehlo": "scatter"},
     "indexing.scatter": {"stablehlo": "scatter"},
-    "internal.whole_windows": {"nimblehlo": "whole_windows"},
+    "internal.partial_windows": {"nimblehlo": "exclude_partial_windows"},
     "reduction.reduce": {"stablehlo": "reduce map"},
     "internal.arg_reduce": {"nimblehlo": "position_reduce"},
     "reduction.reduce_window": {"stablehlo": "reduce_window select_and_scatter"},

@@ -43,21 +43,21 @@ class Layout(NamedTuple):
 @functools.lru_cache(maxsize=1024)
 def layout(shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Layout:
     """The layout of an operand of `shape` whose `dimensions` are reduced."""
-    kept_dims = [axis for axis in range(len(shape)) if axis not in dimensions]
-    result_shape = tuple([shape[axis] for axis in kept_dims])
+    unreduced_dims = [axis for axis in range(len(shape)) if axis not in dimensions]
+    result_shape = tuple([shape[axis] for axis in unreduced_dims])
     reduced = sorted(dimensions)
     count = math.prod(shape[axis] for axis in reduced)
     large = [axis for axis in range(len(shape)) if shape[axis] != 1]
     run = [axis for axis in large if axis in dimensions]
     if not run or not any(run[0] < axis < run[-1] for axis in large if axis not in dimensions):
         first, last = (run[0], run[-1]) if run else (len(shape), len(shape))
-        outer = math.prod(shape[axis] for axis in kept_dims if axis < first)
-        inner = math.prod(shape[axis] for axis in kept_dims if axis > last)
+        outer = math.prod(shape[axis] for axis in unreduced_dims if axis < first)
+        inner = math.prod(shape[axis] for axis in unreduced_dims if axis > last)
         return Layout(None, (outer, count, inner), result_shape)
     size = math.prod(result_shape)
     if large[-1] in dimensions:
-        return Layout((*kept_dims, *reduced), (size, count, 1), result_shape)
-    return Layout((*reduced, *kept_dims), (1, count, size), result_shape)
+        return Layout((*unreduced_dims, *reduced), (size, count, 1), result_shape)
+    return Layout((*reduced, *unreduced_dims), (1, count, size), result_shape)
 
 
 def extreme(name: str, values: Array, dimensions: tuple[int, ...]) -> Array:

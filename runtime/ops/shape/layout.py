@@ -28,7 +28,7 @@ from ...types import (
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
-from .movement import MovementMap, MovementOp, kept_dims, reshape_groups
+from .movement import MovementMap, MovementOp, dims_through_reshape, reshape_groups
 
 
 class Concatenate(
@@ -162,9 +162,9 @@ class Reshape(
         """See `reshape_groups`."""
         return reshape_groups(self.operand.shape, self.result.shape)
 
-    def kept_dims(self) -> dict[int, int] | None:
-        """See `kept_dims`."""
-        return kept_dims(self.operand.shape, self.result.shape)
+    def dims_through_reshape(self) -> dict[int, int] | None:
+        """See `dims_through_reshape`."""
+        return dims_through_reshape(self.operand.shape, self.result.shape)
 
     def movement_maps(self) -> list[MovementMap] | None:
         """None where dimensions are merged."""

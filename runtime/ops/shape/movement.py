@@ -100,9 +100,11 @@ def reshape_groups(
     return None if left or right else groups
 
 
-def kept_dims(shape: Sequence[int], result_shape: Sequence[int]) -> dict[int, int] | None:
-    """The result dimension that each operand dimension becomes, if a reshape only adds or drops dimensions of
-    size 1, which are left out; None for other reshapes."""
+def dims_through_reshape(shape: Sequence[int], result_shape: Sequence[int]) -> dict[int, int] | None:
+    """The result dimension of each operand dimension under a reshape that only adds or drops unit dimensions.
+
+    Dimensions of size 1 are left out. None for any other reshape.
+    """
     groups = reshape_groups(shape, result_shape)
     if groups is None or any(len(dims) > 1 or len(result_dims) > 1 for dims, result_dims in groups):
         return None

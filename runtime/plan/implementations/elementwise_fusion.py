@@ -16,7 +16,7 @@ from ...ops.framework.declaration import Op, lookup
 from ...ops.framework.verify import TERMINATORS, view_of
 from ...ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION, Fusion
 from ...options import Options, Ordering
-from ...specialize.fusion.elementwise import LARGE, form_fusions
+from ...specialize.fusion.elementwise import MIN_LARGE_SIZE, form_fusions
 from ...specialize.fusion.gather_index_map import is_traceable
 from ...specialize.fusion.reductions import form_reduction_fusions
 from ...specialize.fusion.rematerialization import rematerialize
@@ -114,7 +114,8 @@ def is_generated(view: Op) -> bool:
     if not shape:
         return False
     has_one_shape = all(tensor_type(value).shape in (shape, ()) for value in operation.operands)
-    return has_one_shape and (is_worth_compiling_alone(operation) or (size >= LARGE and generates(operation)))
+    is_worth = is_worth_compiling_alone(operation) or (size >= MIN_LARGE_SIZE and generates(operation))
+    return has_one_shape and is_worth
 
 
 def block_of(view: Op) -> Block:

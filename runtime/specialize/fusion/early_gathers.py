@@ -18,16 +18,16 @@ from ..rewrites.reshaping import broadcast
 from ..rewrites.slicing import concatenate, sliced
 from ..utils.constants import Budget
 from ..utils.rewriter import Rewriter, dimensions, is_plain, splat, viewed
-from .elementwise import LARGE
+from .elementwise import MIN_LARGE_SIZE
 from .movement_index_map import is_movement_op
 
 _SHARE: Final = 4
 """A gather moves if its operand has at least this many times as many elements as its result."""
 _MAX_OPERATIONS: Final = 24
 
-_READERS: Final = frozenset({"stablehlo.reduce", "stablehlo.gather", BroadcastInDim.name})
+_FUSED_USERS: Final = frozenset({"stablehlo.reduce", "stablehlo.gather", BroadcastInDim.name})
 """Operations that, like elementwise ones, do not need their operands in memory."""
-_FREE: Final = frozenset({"stablehlo.constant", "stablehlo.iota"})
+_NEVER_IN_MEMORY: Final = frozenset({"stablehlo.constant", "stablehlo.iota"})
 
 
 def gather_early(region: Region) -> None:
@@ -69,7 +69,7 @@ class _EarlyGathers:
         """The gathered elements, computed from gathered elements of the operands; None: the gather stays."""
         operand, start_indices = operation.operands
         view, size = viewed(operation, Gather), tensor_type(operand).size
-        if size < LARGE or not 0 < view.result.size * _SHARE <= size or not _is_computed(operand):
+        if size < MIN_LARGE_SIZE or not 0 < view.result.size * _SHARE <= size or not _is_computed(operand):
             return None
         if self.users.get(operand) != [operation]:
             return None
@@ -97,10 +97,10 @@ class _EarlyGathers:
         if isinstance(owner, Operation) and is_computed_here and splat(value) is None:
             if len(selected) >= _MAX_OPERATIONS:
                 return False
-            if not _is_elementwise(owner) and not _repeats(owner):
+            if not _is_elementwise(owner) and not _is_ordered_broadcast(owner):
                 return False
             if _is_elementwise(owner) and not all(
-                self._select(operand, selected) for operand in _wide_operands(owner)
+                self._select(operand, selected) for operand in _operands_of_full_shape(owner)
             ):
                 return False
         selected[value] = is_computed_here
@@ -113,17 +113,18 @@ class _EarlyGathers:
         if not is_plain(owner):
             return True
         if not _is_elementwise(owner):
-            return not is_movement_op(owner) and owner.name not in _FREE
-        return not all(_is_elementwise(user) or user.name in _READERS for user in self.users.get(value, ()))
+            return not is_movement_op(owner) and owner.name not in _NEVER_IN_MEMORY
+        users = self.users.get(value, ())
+        return not all(_is_elementwise(user) or user.name in _FUSED_USERS for user in users)
 
 
-def _wide_operands(operation: Operation) -> list[Value]:
+def _operands_of_full_shape(operation: Operation) -> list[Value]:
     """The operands of an elementwise operation that have its shape; the others have one element."""
     shape = tensor_type(operation.result).shape
     return [operand for operand in operation.operands if tensor_type(operand).shape == shape]
 
 
-def _repeats(operation: Operation) -> bool:
+def _is_ordered_broadcast(operation: Operation) -> bool:
     """Whether an operation is a broadcast that keeps the order of its operand's dimensions."""
     if operation.name != BroadcastInDim.name:
         return False
@@ -151,43 +152,34 @@ class _GatheredElements:
         if element is not None:
             return self.rewriter.constant(type, element)
         if operation.name == BroadcastInDim.name:
-            return self._repeated(operation)
+            return self._of_broadcast(operation)
         operands = [
             gathered_values.get(operand, self.rewriter.current(operand)) for operand in operation.operands
         ]
         return self.rewriter.create(operation.name, operands, type, operation.attributes)
 
-    def _repeated(self, operation: Operation) -> Value:
+    def _of_broadcast(self, operation: Operation) -> Value:
         """The elements of a broadcast to the operand's shape, by a smaller broadcast to the result."""
         view, operand = self.view, self.rewriter.current(operation.operands[0])
         type = tensor_type(operand)
         pairs = zip(type.shape, viewed(operation, BroadcastInDim).broadcast_dimensions, strict=True)
-        kept_dims = [d for size, d in pairs if size != 1]
-        narrow = type.with_shape([view.operand.shape[d] for d in kept_dims])
-        value, result = (
-            self.rewriter.create("stablehlo.reshape", [operand], narrow),
-            type.with_shape(view.result.shape),
-        )
-        if not set(kept_dims).isdisjoint(view.start_index_map):
-            return broadcast(
-                self._gathered(value, kept_dims), self._result_dimensions(kept_dims), result, self.rewriter
-            )
+        nonunit_dims = [d for size, d in pairs if size != 1]
+        narrow = type.with_shape([view.operand.shape[d] for d in nonunit_dims])
+        value = self.rewriter.create("stablehlo.reshape", [operand], narrow)
+        result = type.with_shape(view.result.shape)
+        if not set(nonunit_dims).isdisjoint(view.start_index_map):
+            gathered = self._gathered(value, nonunit_dims)
+            return broadcast(gathered, self._result_dimensions(nonunit_dims), result, self.rewriter)
         batching = view.operand_batching_dims
         sizes = [
-            size if d in batching else view.slice_sizes[d] for size, d in zip(
-                narrow.shape, kept_dims, strict=True
-            )
+            size if d in batching else view.slice_sizes[d]
+            for size, d in zip(narrow.shape, nonunit_dims, strict=True)
         ]
-        sliced_value = sliced(value, ([0] * len(kept_dims), sizes, [1] * len(kept_dims)), self.rewriter)
-        remaining = [
-            (d, size) for d, size in zip(kept_dims, sizes, strict=True) if d not in view.collapsed_slice_dims
-        ]
-        sliced_value = self.rewriter.create(
-            "stablehlo.reshape", [sliced_value], type.with_shape([size for _, size in remaining])
-        )
-        return broadcast(
-            sliced_value, [self._result_dimension(d) for d, _ in remaining], result, self.rewriter
-        )
+        sliced_value = sliced(value, ([0] * len(nonunit_dims), sizes, [1] * len(nonunit_dims)), self.rewriter)
+        dims = [d for d in nonunit_dims if d not in view.collapsed_slice_dims]
+        shape = [size for d, size in zip(nonunit_dims, sizes, strict=True) if d in dims]
+        sliced_value = self.rewriter.create("stablehlo.reshape", [sliced_value], type.with_shape(shape))
+        return broadcast(sliced_value, [self._result_dimension(d) for d in dims], result, self.rewriter)
 
     def _result_dimension(self, dimension: int) -> int:
         """The result's dimension that a dimension of the operand becomes, if no index moves along it."""
@@ -198,20 +190,20 @@ class _GatheredElements:
         position: int = batch - (batch > view.index_vector_dim)
         return view.batch_dims[position]
 
-    def _result_dimensions(self, kept_dims: Sequence[int]) -> list[int]:
-        """The result's dimensions without those of windows along other dimensions of the operand."""
+    def _result_dimensions(self, dims: Sequence[int]) -> list[int]:
+        """The result's dimensions, without window dimensions of operand dimensions outside `dims`."""
         dropped_dims = {
             result_dim
             for d, result_dim in self.view.windowed_dims.items()
-            if d not in kept_dims
+            if d not in dims
         }
         return [d for d in range(self.view.result.rank) if d not in dropped_dims]
 
-    def _gathered(self, value: Value, kept_dims: list[int]) -> Value:
-        """The gather applied to a value with the dimensions `kept_dims` of the operand."""
+    def _gathered(self, value: Value, dims: list[int]) -> Value:
+        """The gather applied to a value that has only the dimensions `dims` of the operand."""
         view, rewriter = self.view, self.rewriter
-        position_of = {d: position for position, d in enumerate(kept_dims)}
-        remaining = self._result_dimensions(kept_dims)
+        position_of = {d: position for position, d in enumerate(dims)}
+        remaining = self._result_dimensions(dims)
         batching = zip(view.operand_batching_dims, view.start_indices_batching_dims, strict=True)
         pairs = [(position_of[d], other) for d, other in batching if d in position_of]
         fields: dict[str, Any] = {
@@ -226,7 +218,7 @@ class _GatheredElements:
             "start_index_map": tuple([position_of[d] for d in view.start_index_map if d in position_of]),
             "index_vector_dim": view.index_vector_dim,
         }
-        sizes = [view.slice_sizes[d] for d in kept_dims]
+        sizes = [view.slice_sizes[d] for d in dims]
         shape = [view.result.shape[d] for d in remaining]
         numbers = StructAttribute("stablehlo", "gather", fields)
         return rewriter.create(

@@ -26,7 +26,7 @@ from ..utils.rewriter import is_plain, is_plain_value
 from .gather_index_map import MIN_CONTIGUOUS, TRACEABLE_VIEWS, contiguous_length, is_traceable
 from .levels import LevelGrouping
 from .movement_index_map import is_movement_op
-from .scheduling import order_by_use, topological_order
+from .scheduling import canonical_order, topological_order
 from .shapes import drop_other_shapes
 
 Generates = Callable[[Operation], bool]
@@ -34,7 +34,7 @@ Generates = Callable[[Operation], bool]
 
 MAX_OPERATIONS: Final = 200
 MAX_ARRAYS: Final = 40
-LARGE: Final = 1 << 15
+MIN_LARGE_SIZE: Final = 1 << 15
 """Elements of a result from which on one operation gains from threads and from fewer passes over memory."""
 MIN_SMALL_OPERATIONS: Final = 3
 """Elementwise operations on small tensors that cost as much as one call of native code."""
@@ -70,7 +70,7 @@ _INDEXED: Final = (_GATHER, _CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER)
 def form_fusions(
     region: Region,
     generates: Generates,
-    leaves_alone: Generates = lambda _: False,
+    stays_unfused: Generates = lambda _: False,
     group_first: Callable[[Block], None] = lambda _: None,
     pays_alone: Generates = lambda _: False,
 ) -> None:
@@ -78,23 +78,23 @@ def form_fusions(
 
     Args:
         generates: see `Generates`.
-        leaves_alone: tells which control flow keeps its regions unfused.
+        stays_unfused: tells which control flow keeps its regions unfused.
         group_first: forms other fusions of a block before.
         pays_alone: tells which operations are worth a call of native code by themselves.
     """
-    _form(region, generates, leaves_alone, group_first, pays_alone)
+    _form(region, generates, stays_unfused, group_first, pays_alone)
     remove_dead_code(region)
 
 
 def _form(
-    region: Region, generates: Generates, leaves_alone: Generates, group_first: Callable[
+    region: Region, generates: Generates, stays_unfused: Generates, group_first: Callable[
         [Block], None
     ], pays_alone: Generates
 ) -> None:
     for operation in region.block.operations:
-        if operation.name in CONTROL_FLOW and not leaves_alone(operation):
+        if operation.name in CONTROL_FLOW and not stays_unfused(operation):
             for inner in operation.regions:
-                _form(inner, generates, leaves_alone, group_first, pays_alone)
+                _form(inner, generates, stays_unfused, group_first, pays_alone)
     if not _may_pay(region.block, pays_alone):
         return
     group_first(region.block)
@@ -109,7 +109,7 @@ def _may_pay(block: Block, pays_alone: Generates) -> bool:
     return len(block.operations) > MIN_SMALL_OPERATIONS or any(
         pays_alone(operation)
         or any(
-            is_plain_value(value) and tensor_type(value).size >= LARGE
+            is_plain_value(value) and tensor_type(value).size >= MIN_LARGE_SIZE
             for value in _written_or_reduced(operation)
         )
         for operation in block.operations
@@ -167,7 +167,7 @@ class _Grouping(LevelGrouping):
             value = operation.attributes.get("value")
             return (
                 _REMATERIALIZABLE
-                if isinstance(value, DenseElementsAttribute) and is_single(value)
+                if isinstance(value, DenseElementsAttribute) and is_splat_constant(value)
                 else _OTHER
             )
         if operation.name == "stablehlo.iota":
@@ -272,7 +272,7 @@ class _Grouping(LevelGrouping):
         candidates = []
         for index, kind in enumerate(self.kinds):
             operation = self.operations[index]
-            if kind != _MOVEMENT or tensor_type(operation.result).size < LARGE:
+            if kind != _MOVEMENT or tensor_type(operation.result).size < MIN_LARGE_SIZE:
                 continue
             users = self.users.get(operation.result, [])
             if operation.name == "stablehlo.reshape":
@@ -424,7 +424,7 @@ class _Grouping(LevelGrouping):
         if len(operands) + len(results) > MAX_ARRAYS or not results:
             return False
         computed = sum(self.kinds[index] in _CORES for index in group.owned)
-        if group.size >= LARGE:
+        if group.size >= MIN_LARGE_SIZE:
             return computed > 0 or self.kinds[max(group.owned)] in (_MOVEMENT, *_INDEXED)
         if any(self.kinds[index] in _INDEXED for index in group.owned):
             return True
@@ -511,7 +511,7 @@ def fusion_operation(
     members: list[Operation], operands: list[Value], results: list[Value], name: str
 ) -> Operation:
     """The operation that computes what `members` compute; equal members give equal bodies."""
-    members = order_by_use(members, results)
+    members = canonical_order(members, results)
     outside = set(operands)
     inputs = _inputs(members, outside, separate_broadcasts=name != FUSION)
     operands = [value for value, _ in inputs]
@@ -558,6 +558,6 @@ def _inputs(
     return list(dict.fromkeys([(value, member if separate else None) for (value, member), separate in pairs]))
 
 
-def is_single(value: DenseElementsAttribute) -> bool:
+def is_splat_constant(value: DenseElementsAttribute) -> bool:
     """Whether all elements of a constant are held as one."""
     return value.type.category & PLAIN != 0 and (value.is_splat or value.array.size == 1)

@@ -10,7 +10,7 @@ from ...ir.record import Record
 from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
 from ...types import DYNAMIC, TensorType
-from .elementwise import FusionGroup, boundary, fusion_operation, is_single, replace, users_of
+from .elementwise import FusionGroup, boundary, fusion_operation, is_splat_constant, replace, users_of
 from .levels import LevelGrouping
 
 if TYPE_CHECKING:
@@ -208,4 +208,4 @@ def is_rematerializable(operation: Operation) -> bool:
     if operation.name != "stablehlo.constant":
         return False
     value = operation.attributes["value"]
-    return isinstance(value, DenseElementsAttribute) and is_single(value)
+    return isinstance(value, DenseElementsAttribute) and is_splat_constant(value)

@@ -9,14 +9,14 @@ from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import REDUCTION_FUSION
 from ...types import TensorType
 from ..utils.rewriter import is_plain
-from .elementwise import LARGE, FusionGroup, Generates
+from .elementwise import MIN_LARGE_SIZE, FusionGroup, Generates
 from .grouping import CanGenerate, Grouping, ReducedSpace, is_rematerializable, reduced_space, replace_groups
 
 
 def form_reduction_fusions(block: Block, generates: Generates, can_generate: CanGenerate) -> None:
     """Fuse reductions with the operations that compute their operands, which are then not written."""
     for space in dict.fromkeys(map(reduced_space, block.operations)):
-        if space is not None and math.prod(space.shape) >= LARGE:
+        if space is not None and math.prod(space.shape) >= MIN_LARGE_SIZE:
             replace_groups(block, _ReductionGrouping(block, space, generates), can_generate, REDUCTION_FUSION)
 
 

@@ -17,7 +17,7 @@ from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ...types import TensorType
 from ..utils.effects import CONTROL_FLOW
-from .elementwise import EXPENSIVE, LARGE, MAX_ARRAYS, Generates, fusion_operation
+from .elementwise import EXPENSIVE, MAX_ARRAYS, MIN_LARGE_SIZE, Generates, fusion_operation
 from .grouping import MAX_MEMBERS, CanGenerate, is_rematerializable
 
 MAX_OPERATIONS_PER_VALUE: Final = 4
@@ -34,7 +34,7 @@ def rematerialize(
     region: Region,
     generates: Generates,
     can_generate: Mapping[str, CanGenerate],
-    leaves_alone: Generates = lambda _: False,
+    stays_unfused: Generates = lambda _: False,
 ) -> None:
     """Shorten the lifetimes of large values that fusions of a region can compute again, in place.
 
@@ -42,12 +42,12 @@ def rematerialize(
         generates: whether native code can be generated for an elementwise operation.
         can_generate: by the name of a fusion, whether code can be generated for a body. Fusions of other
             names are loop nests, whose results have one shape.
-        leaves_alone: tells which control flow keeps its regions as they are.
+        stays_unfused: tells which control flow keeps its regions as they are.
     """
     for operation in region.block.operations:
-        if operation.name in CONTROL_FLOW and not leaves_alone(operation):
+        if operation.name in CONTROL_FLOW and not stays_unfused(operation):
             for inner in operation.regions:
-                rematerialize(inner, generates, can_generate, leaves_alone)
+                rematerialize(inner, generates, can_generate, stays_unfused)
     if any(
         operation.name in _FUSIONS and any(map(_is_large, operation.results))
         for operation in region.block.operations
@@ -59,7 +59,7 @@ def rematerialize(
 
 
 def _is_large(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.is_static and value.type.size >= LARGE
+    return isinstance(value.type, TensorType) and value.type.is_static and value.type.size >= MIN_LARGE_SIZE
 
 
 class _Lifetimes:

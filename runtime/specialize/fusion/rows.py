@@ -15,12 +15,12 @@ from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import ROW_FUSION
 from ...types import TensorType
 from ..utils.rewriter import is_plain
-from .elementwise import LARGE, Generates
+from .elementwise import MIN_LARGE_SIZE, Generates
 from .grouping import CanGenerate, Grouping, is_rematerializable, reduced_space, replace_groups
 
 MIN_ROWS = 16
 """Rows of a space that is shared among threads: each thread computes whole rows."""
-SMALL = 1 << 16
+MAX_SMALL_SIZE = 1 << 16
 """Elements of a space up to which one thread computes it."""
 MIN_ELEMENTS = 1 << 6
 """Elements of a space below which native code costs more than it saves."""
@@ -38,7 +38,7 @@ class Space(Record):
     @property
     def is_large_enough(self) -> bool:
         size, rows = math.prod(self.shape), math.prod(self.shape[: self.row_rank])
-        return size >= MIN_ELEMENTS and (rows >= MIN_ROWS or size <= SMALL)
+        return size >= MIN_ELEMENTS and (rows >= MIN_ROWS or size <= MAX_SMALL_SIZE)
 
     def holds(self, shape: tuple[int, ...]) -> bool:
         """Whether a tensor has an element for each element, or for each row, of the space.
@@ -77,7 +77,7 @@ class _RowGrouping(Grouping):
 
     def pays_alone(self) -> bool:
         columns = math.prod(self.space.shape[self.space.row_rank :])
-        return columns <= MAX_LONE_REDUCTION_COLUMNS and math.prod(self.space.shape) >= LARGE
+        return columns <= MAX_LONE_REDUCTION_COLUMNS and math.prod(self.space.shape) >= MIN_LARGE_SIZE
 
     def is_member(self, operation: Operation) -> bool:
         """Whether an operation may be in a group."""

@@ -1,4 +1,4 @@
-"""Puts the operations of a block into an order in which each one follows what it uses."""
+"""Orders the operations of a block so that each follows the operations whose results it uses."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ...ir import Operation, Value, used_values
 from ..utils.effects import has_no_effect
 
 
-def order_by_use(operations: Iterable[Operation], results: Iterable[Value]) -> list[Operation]:
-    """Operations without effects in an order that only depends on how results come from them.
+def canonical_order(operations: Iterable[Operation], results: Iterable[Value]) -> list[Operation]:
+    """Operations without effects, in an order that depends only on the dataflow to the results.
 
-    Where equal ones stood among others does not count.
+    Blocks that compute the same in different orders get the same order.
     """
     unordered = list(operations)
     producers = {result: operation for operation in unordered for result in operation.results}
@@ -30,9 +30,9 @@ def order_by_use(operations: Iterable[Operation], results: Iterable[Value]) -> l
 
 
 def topological_order(operations: Iterable[Operation]) -> list[Operation]:
-    """The operations, in their order where that is possible; those with effects keep theirs.
+    """A topological order that stays close to the given order; operations with effects keep theirs.
 
-    The last one, the terminator, stays the last one. There must be such an order.
+    The terminator stays last. The operations must have no cycle.
     """
     unordered = list(operations)
     if _is_in_order(unordered):
@@ -61,7 +61,7 @@ def topological_order(operations: Iterable[Operation]) -> list[Operation]:
 
 
 def _is_in_order(operations: list[Operation]) -> bool:
-    """Whether each operation follows what it uses."""
+    """Whether each operation follows the operations whose results it uses."""
     undefined = {result for operation in operations for result in operation.results}
     for operation in operations:
         if not undefined.isdisjoint(used_values(operation)):

@@ -37,17 +37,17 @@ _SLOW_OPS: Final = frozenset({"chlo.top_k"})
 """Operations that are slow on few elements, in NumPy and in kernels: each is worth native code by itself."""
 
 
-def form_step_fusions(region: Region, generates: Generates, leaves_alone: Generates) -> None:
+def form_step_fusions(region: Region, generates: Generates, stays_unfused: Generates) -> None:
     """Group the operations of a region and of the control flow in it, in place.
 
     Args:
         generates: whether native code on small arrays can be generated for an operation.
-        leaves_alone: tells which control flow keeps its regions unfused.
+        stays_unfused: tells which control flow keeps its regions unfused.
     """
     for operation in region.block.operations:
-        if operation.name in CONTROL_FLOW and not leaves_alone(operation):
+        if operation.name in CONTROL_FLOW and not stays_unfused(operation):
             for inner in operation.regions:
-                form_step_fusions(inner, generates, leaves_alone)
+                form_step_fusions(inner, generates, stays_unfused)
     if sum(map(_cost_in_steps, filter(_may_be_fused, region.block.operations))) >= MIN_STEPS:
         grouping = _Grouping(region.block, generates)
         fusions = grouping.fusions()

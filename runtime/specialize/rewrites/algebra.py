@@ -49,7 +49,7 @@ def _zero(value: Value, rewriter: Rewriter) -> Value:
     return rewriter.constant(tensor_type(value), 0)
 
 
-def add_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+def add_zero(operation: Operation, rewriter: Rewriter) -> Value | None:
     """x + 0 of integers, x + -0 of floats."""
     for value, other in (operation.operands, operation.operands[::-1]):
         if _is_integer(value) and is_splat_of(other, 0.0):
@@ -59,7 +59,7 @@ def add_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
     return None
 
 
-def subtract_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+def subtract_zero(operation: Operation, rewriter: Rewriter) -> Value | None:
     """x - 0, and x - x of integers."""
     lhs, rhs = operation.operands
     if is_splat_of(rhs, 0.0):
@@ -85,8 +85,8 @@ def divide_by_one(operation: Operation, rewriter: Rewriter) -> Value | None:
     return lhs if tensor_type(lhs).category & _REAL and is_splat_of(rhs, 1.0) else None
 
 
-def and_or_known(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """``and`` and ``or`` of a value with itself, with no bit and with all bits."""
+def simplify_and_or(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """``and`` and ``or`` of a value with itself, with 0 and with all ones."""
     conjunction = operation.name == "stablehlo.and"
     for value, other in (operation.operands, operation.operands[::-1]):
         if value is other:
@@ -98,8 +98,8 @@ def and_or_known(operation: Operation, rewriter: Rewriter) -> Value | None:
     return None
 
 
-def extreme_of_same(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """``maximum`` and ``minimum`` of a value with itself, and with what is beyond all others."""
+def simplify_min_max(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """``maximum`` and ``minimum`` whose operands are equal, a limit of the type, or in disjoint ranges."""
     largest = operation.name == "stablehlo.maximum"
     for value, other in (operation.operands, operation.operands[::-1]):
         if value is other:
@@ -136,7 +136,7 @@ def clamp_in_range(operation: Operation, rewriter: Rewriter) -> Value | None:
     return operation.operands[1] if low[1] <= operand[0] and operand[1] <= high[0] else None
 
 
-def select_known(operation: Operation, rewriter: Rewriter) -> Value | None:
+def select_by_constant(operation: Operation, rewriter: Rewriter) -> Value | None:
     """``select`` whose predicate is constant, or whose branches are the same."""
     pred, on_true, on_false = operation.operands
     if on_true is on_false:
@@ -148,7 +148,7 @@ def select_known(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def select_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """``select`` by a broadcast scalar takes the scalar as its predicate."""
+    """A broadcast predicate of ``select`` becomes the scalar that it repeats."""
     pred, on_true, on_false = operation.operands
     inner = defined_by(pred, "stablehlo.broadcast_in_dim")
     if inner is None or tensor_type(inner.operands[0]).rank or not tensor_type(pred).rank:
@@ -156,7 +156,7 @@ def select_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | Non
     return rewriter.create(operation.name, [inner.operands[0], on_true, on_false], operation.result.type)
 
 
-def compare_known(operation: Operation, rewriter: Rewriter) -> Value | None:
+def compare_by_range(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A comparison of integers whose intervals determine the outcome."""
     lhs, rhs = operation.operands
     if not _is_integer(lhs):
@@ -187,8 +187,8 @@ def _outcome(direction: str, left: tuple[int, int], right: tuple[int, int]) -> b
     return False if left[0] > right[1] or (direction == "LT" and left[0] >= right[1]) else None
 
 
-def compare_with_truth(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """p == true, p != false, and their opposites."""
+def compare_with_boolean_constant(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """p == true and p != false are p; p == false and p != true are ``not p``."""
     view = cast("Compare", view_of(operation))
     for value, other in (operation.operands, operation.operands[::-1]):
         truth: Any = splat(other)

@@ -8,13 +8,13 @@ from ...ir import IntegerAttribute, Operation, Region, Value
 from ..utils.rewriter import Rewriter, splat
 
 
-def if_known(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+def if_by_constant(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
     """``if`` with a constant predicate is the branch that it takes."""
     pred = splat(operation.operands[0])
     return None if pred is None else _inlined_branch(operation, operation.regions[0 if pred else 1], rewriter)
 
 
-def case_known(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+def case_by_constant(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
     """``case`` with a constant index is the branch that it takes; so it is with one branch."""
     count = len(operation.regions)
     index = splat(operation.operands[0]) if count > 1 else 0

@@ -16,7 +16,7 @@ from ..utils.rewriter import Rewriter, is_plain, is_splat_of, splat, viewed
 from .reshaping import broadcast, reshaped
 
 
-def product_of_mixed(operation: Operation, rewriter: Rewriter) -> Value | None:
+def product_of_mixed_types(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A product of mixed kinds of element types becomes a product of one kind between conversions.
 
     Implementations then serve products of one kind only.
@@ -40,7 +40,7 @@ def product_of_mixed(operation: Operation, rewriter: Rewriter) -> Value | None:
     return rewriter.create("stablehlo.convert", [result], types[2])
 
 
-def product_of_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+def product_over_empty(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A product whose contracted dimensions have no elements is zero."""
     lhs, rhs, result = [tensor_type(value) for value in (*operation.operands[:2], operation.result)]
     if not is_plain(operation) or not result.size or lhs.size or rhs.size:
@@ -78,7 +78,7 @@ _MIN_CONVERTED_MULTIPLICATIONS: Final = 1 << 18
 """Multiplications of a product from which on separate conversions are faster than converting inside it."""
 
 
-def dot_of_narrow(operation: Operation, rewriter: Rewriter) -> Value | None:
+def low_precision_dot(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A product of narrow floats that is computed in f32 becomes an f32 product between conversions.
 
     Conversions then run on all threads, fuse with the producers of the operands and the users of the result,
@@ -106,7 +106,7 @@ _NEUTRAL: Final = {"add": 0, "multiply": 1, "or": 0, "xor": 0}
 _NEUTRAL_OF_FLOATS: Final = {"add": -0.0, "multiply": 1.0, "minimum": math.inf, "maximum": -math.inf}
 
 
-def reduce_nothing(operation: Operation, rewriter: Rewriter) -> tuple[Value] | None:
+def reduce_over_unit_dimensions(operation: Operation, rewriter: Rewriter) -> tuple[Value] | None:
     """A reduction over dimensions of size 1, from a neutral initial value, is a reshape.
 
     A sum of floats from +0 adds that, in any order once or more often: a -0 becomes +0.
@@ -129,7 +129,7 @@ def reduce_nothing(operation: Operation, rewriter: Rewriter) -> tuple[Value] | N
     return (rewriter.create("stablehlo.add", operands, result),)
 
 
-def reduce_of_nothing(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+def reduce_of_empty(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
     """A reduction of tensors without elements holds the initial values alone."""
     if 0 not in tensor_type(operation.operands[0]).shape:
         return None

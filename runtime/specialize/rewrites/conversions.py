@@ -14,7 +14,7 @@ _PRECISION: Final = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
 _EXPONENT: Final = {"bf16": 8, "f16": 5, "f32": 8, "f64": 11}
 
 
-def convert_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+def identity_convert(operation: Operation, rewriter: Rewriter) -> Value | None:
     operand = operation.operands[0]
     return operand if operand.type == operation.result.type else None
 

@@ -11,18 +11,18 @@ from ...ops.framework.verify import view_of
 _SAME_ELEMENTS: Final = frozenset(
     {"stablehlo.convert", "stablehlo.reshape", "tensor.cast", "arith.index_cast"}
 )
-"""Operations whose result is their operand where both have the same type."""
+"""Operations that return their operand if both have the same type."""
 
 
-def operand_that_is_result(operation: Operation) -> Value | None:
-    """The operand that an operation returns as it is, or None."""
+def identity_operand(operation: Operation) -> Value | None:
+    """The operand that an operation returns unchanged; None if it changes or has none."""
     if operation.name not in _SAME_ELEMENTS or len(operation.operands) != 1 or len(operation.results) != 1:
         return None
     (operand,) = operation.operands
     return operand if operand.type == operation.result.type else None
 
 
-def asserted(operation: Operation) -> bool | None:
+def asserted_condition(operation: Operation) -> bool | None:
     """The condition of a ``shape_assertion`` whose operands are known; None for any other operation."""
     if operation.name != "stablehlo.custom_call":
         return None
@@ -35,8 +35,8 @@ def asserted(operation: Operation) -> bool | None:
     return bool(values[0])
 
 
-def fail(operation: Operation) -> None:
-    """Run a ``shape_assertion`` that does not hold.
+def raise_failed_assertion(operation: Operation) -> None:
+    """Raise the error of a ``shape_assertion`` whose condition is false.
 
     Raises:
         ExecutionError: its message.

@@ -1,6 +1,7 @@
 """Rewrites of `while`: hoists loop-invariant operations, and unrolls short loops.
 
-A loop counts where ``cond`` compares a carried value with a bound from outside, and ``body`` adds a constant.
+A loop has a counter if ``cond`` compares a carried value with a loop-invariant bound and ``body`` adds a
+constant to it.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from ..utils.rewriter import Rewriter, defined_by, is_plain, splat, viewed
 from ..utils.unused_results import operands_within
 
 MAX_UNROLLED_ITERATIONS: Final = 8
-"""Rounds of a loop that is unrolled."""
+"""Maximum iterations of a loop that is unrolled."""
 
 MAX_UNROLLED_OPERATIONS: Final = 512
-"""Operations of all rounds together."""
+"""Maximum operations of all iterations together."""
 
 _REMATERIALIZED: Final = frozenset(
     {
@@ -52,13 +53,13 @@ barriers."""
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """How a loop counts.
+    """The counter of a loop.
 
     Attributes:
         index: which of the carried values is the counter.
         limit: the loop runs while the counter is less than this.
         inclusive: whether the loop also runs while it is equal.
-        increment: what each round adds, more than 0.
+        increment: what each iteration adds, more than 0.
     """
 
     index: int
@@ -68,10 +69,10 @@ class Counter:
 
 
 def match_counter(operation: Operation) -> Counter | None:
-    """How a loop counts up; None where it does not."""
+    """The counter of a loop that counts up; None for any other loop."""
     cond, body = [region.block for region in operation.regions]
-    (verdict,) = cond.terminator.operands
-    comparison = defined_by(verdict, "stablehlo.compare")
+    (predicate,) = cond.terminator.operands
+    comparison = defined_by(predicate, "stablehlo.compare")
     if comparison is None:
         return None
     lhs, rhs = comparison.operands
@@ -100,8 +101,8 @@ def _added(value: Value, argument: Value) -> int | None:
     return None if element is None else int(element)
 
 
-def declare_counter(operation: Operation, rewriter: Rewriter) -> None:
-    """Enter the bounds of a loop's counter within the body."""
+def declare_counter_range(operation: Operation, rewriter: Rewriter) -> None:
+    """Record the range of a loop's counter, for the rewrites of its body."""
     loop_counter = match_counter(operation)
     if loop_counter is None:
         return
@@ -134,12 +135,12 @@ def trip_count(operation: Operation) -> int | None:
 
 
 def unroll(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
-    """A loop of few rounds becomes these rounds, one after the other; one of none is its operands."""
+    """Replace a loop of few iterations by copies of its body; a loop of no iterations is its operands."""
     count = trip_count(operation)
     cond, body = operation.regions
     if count is None or count > MAX_UNROLLED_ITERATIONS or not is_pure(cond.block):
         return None
-    if count * sum(1 for _ in body.walk()) > MAX_UNROLLED_OPERATIONS or not _types_stay(operation):
+    if count * sum(1 for _ in body.walk()) > MAX_UNROLLED_OPERATIONS or not _has_invariant_types(operation):
         return None
     carried = [rewriter.current(value) for value in operation.operands]
     for _ in range(count):
@@ -152,16 +153,16 @@ def unroll(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
     return carried
 
 
-def _types_stay(operation: Operation) -> bool:
-    """Whether what is carried has one type in all places."""
+def _has_invariant_types(operation: Operation) -> bool:
+    """Whether each carried value has the same type as operand, argument and result."""
     types = tuple([operand.type for operand in operation.operands])
     body = operation.regions[1].type
     return types == tuple([result.type for result in operation.results]) == body.inputs == body.results
 
 
-def drop_unchanged(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
-    """A carried value that no round changes is used from outside of the loop."""
-    if not _types_stay(operation):
+def drop_invariant_values(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+    """A carried value that no iteration changes becomes a captured value."""
+    if not _has_invariant_types(operation):
         return None
     blocks = [region.block for region in operation.regions]
     returned = blocks[1].terminator.operands
@@ -205,13 +206,13 @@ def _rebuilt(
 
 
 def hoist(operation: Operation, rewriter: Rewriter) -> None:
-    """Move out of a loop's body, in place, what computes the same in each round.
+    """Move loop-invariant operations out of a loop's body, in place.
 
-    What is moved runs even where the loop does not: it has no effect and cannot fail.
+    They then run even if the loop has no iterations, so they must have no effect and must not fail.
     """
     block = operation.regions[1].block
-    outside = _Outside(block)
-    hoisted = [inner for inner in block.operations[:-1] if outside.contains(inner)]
+    invariants = _LoopInvariants(block)
+    hoisted = [inner for inner in block.operations[:-1] if invariants.contains(inner)]
     for inner in hoisted:
         rewriter.insert(inner)
     if hoisted:
@@ -221,24 +222,24 @@ def hoist(operation: Operation, rewriter: Rewriter) -> None:
         rewriter.rewrite_count += 1
 
 
-class _Outside:
-    """Which operations of a body depend on nothing of it."""
+class _LoopInvariants:
+    """The loop-invariant operations of a body that are worth hoisting."""
 
     def __init__(self, block: Block) -> None:
         self.loop_values: set[Value] = set(block.arguments)
         self.definitions: dict[Value, Operation] = {}
         self.hoistable: set[Operation] = set()
         for operation in block.operations[:-1]:
-            depends = not self.loop_values.isdisjoint(operands_within(operation)) or not _may_move(operation)
-            if depends:
+            uses_loop_value = not self.loop_values.isdisjoint(operands_within(operation))
+            if uses_loop_value or not _is_speculatable(operation):
                 self.loop_values.update(operation.results)
                 continue
             self.definitions.update(dict.fromkeys(operation.results, operation))
             if operation.name not in _REMATERIALIZED:
-                self.need(operation)
+                self._add(operation)
 
-    def need(self, operation: Operation) -> None:
-        """Move an operation and the operations that it uses."""
+    def _add(self, operation: Operation) -> None:
+        """Hoist an operation and the operations that it uses."""
         pending = [operation]
         while pending:
             inner_operation = pending.pop()
@@ -251,12 +252,12 @@ class _Outside:
                 ]
 
     def contains(self, operation: Operation) -> bool:
-        """Whether an operation leaves the loop."""
+        """Whether an operation is hoisted."""
         return operation in self.hoistable
 
 
-def _may_move(operation: Operation) -> bool:
-    """Whether an operation may run though the loop may not."""
+def _is_speculatable(operation: Operation) -> bool:
+    """Whether an operation may run even if the loop has no iterations."""
     return (
         operation.name.startswith("stablehlo.")
         and operation.name not in _KEPT_IN_LOOPS

@@ -1,4 +1,4 @@
-"""Which rewrites are tried on which operation, and the passes that run them until nothing changes."""
+"""Maps each operation to its rewrites, and runs them until nothing changes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..utils.effects import CONTROL_FLOW
 from ..utils.rewriter import Preparation, Rewrite, Rewriter
 
 MAX_PASSES: Final = 6
-"""Passes over a program; nearly all of what can be done is done in the first two."""
+"""Maximum passes over a program; the first two make nearly all changes."""
 
 
 NAMES: Final[list[str]] = []
-"""The modules and names of all rewrites here, for tests: each is imported when it is first tried."""
+"""``module.function`` of every rewrite below, for tests."""
 
 
 def _rewrite(
@@ -55,42 +55,45 @@ def _rewrite(
 
 
 TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
-    "stablehlo.add": (_rewrite("algebra.add_nothing"),),
-    "stablehlo.and": (_rewrite("algebra.and_or_known"),),
+    "stablehlo.add": (_rewrite("algebra.add_zero"),),
+    "stablehlo.and": (_rewrite("algebra.simplify_and_or"),),
     "stablehlo.broadcast_in_dim": (
         _rewrite("reshaping.broadcast_to_same"),
         _rewrite("reshaping.broadcast_of_broadcast"),
     ),
     "stablehlo.clamp": (_rewrite("algebra.clamp_in_range"),),
-    "stablehlo.compare": (_rewrite("algebra.compare_known"), _rewrite("algebra.compare_with_truth")),
+    "stablehlo.compare": (
+        _rewrite("algebra.compare_by_range"),
+        _rewrite("algebra.compare_with_boolean_constant"),
+    ),
     "stablehlo.concatenate": (_rewrite("slicing.flatten_concatenate"),),
-    "stablehlo.convert": (_rewrite("conversions.convert_nothing"), _rewrite("conversions.convert_twice")),
+    "stablehlo.convert": (_rewrite("conversions.identity_convert"), _rewrite("conversions.convert_twice")),
     "stablehlo.divide": (_rewrite("algebra.divide_by_one"),),
-    "chlo.ragged_dot": (_rewrite("contractions.product_of_mixed"),),
+    "chlo.ragged_dot": (_rewrite("contractions.product_of_mixed_types"),),
     "stablehlo.convolution": (
-        _rewrite("contractions.product_of_mixed"),
+        _rewrite("contractions.product_of_mixed_types"),
         _rewrite("contractions.pointwise_convolution"),
     ),
-    "stablehlo.dot": (_rewrite("contractions.product_of_mixed"),),
+    "stablehlo.dot": (_rewrite("contractions.product_of_mixed_types"),),
     "stablehlo.dot_general": (
-        _rewrite("contractions.product_of_mixed"),
-        _rewrite("contractions.product_of_nothing"),
-        _rewrite("contractions.dot_of_narrow"),
+        _rewrite("contractions.product_of_mixed_types"),
+        _rewrite("contractions.product_over_empty"),
+        _rewrite("contractions.low_precision_dot"),
         _rewrite("dot_algorithms.dot_of_components", attribute="algorithm"),
     ),
     "stablehlo.dynamic_slice": (
-        _rewrite("slicing.dynamic_slice_known"),
+        _rewrite("slicing.dynamic_slice_at_constants"),
         _rewrite("slicing.dynamic_slice_whole_dimensions"),
     ),
     "stablehlo.fft": (_rewrite("fft.fft_of_real"),),
     "stablehlo.gather": (_rewrite("gathers.gather_of_one"),),
-    "stablehlo.maximum": (_rewrite("algebra.extreme_of_same"),),
-    "stablehlo.minimum": (_rewrite("algebra.extreme_of_same"),),
+    "stablehlo.maximum": (_rewrite("algebra.simplify_min_max"),),
+    "stablehlo.minimum": (_rewrite("algebra.simplify_min_max"),),
     "stablehlo.multiply": (_rewrite("algebra.multiply_by_one"),),
-    "stablehlo.or": (_rewrite("algebra.and_or_known"),),
-    "stablehlo.pad": (_rewrite("slicing.pad_nothing"),),
+    "stablehlo.or": (_rewrite("algebra.simplify_and_or"),),
+    "stablehlo.pad": (_rewrite("slicing.identity_pad"),),
     "stablehlo.reduce": (
-        _rewrite("contractions.reduce_of_nothing"),
+        _rewrite("contractions.reduce_of_empty"),
         _rewrite("arg_reductions.reduce_with_iota_positions", operands=4),
     ),
     "stablehlo.reshape": (
@@ -98,48 +101,52 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         _rewrite("reshaping.reshape_of_broadcast"),
         _rewrite("reshaping.reshape_of_constant"),
     ),
-    "stablehlo.reverse": (_rewrite("reshaping.reverse_nothing"),),
-    "stablehlo.select": (_rewrite("algebra.select_known"), _rewrite("algebra.select_of_broadcast")),
+    "stablehlo.reverse": (_rewrite("reshaping.identity_reverse"),),
+    "stablehlo.select": (_rewrite("algebra.select_by_constant"), _rewrite("algebra.select_of_broadcast")),
     "stablehlo.slice": (
-        _rewrite("slicing.slice_nothing"),
+        _rewrite("slicing.identity_slice"),
         _rewrite("slicing.slice_of_slice"),
         _rewrite("slicing.slice_of_broadcast"),
         _rewrite("slicing.slice_of_concatenate"),
         _rewrite("slicing.slice_of_pad"),
     ),
     "stablehlo.sort": (_rewrite("arg_reductions.sort_with_iota_positions"),),
-    "stablehlo.subtract": (_rewrite("algebra.subtract_nothing"),),
+    "stablehlo.subtract": (_rewrite("algebra.subtract_zero"),),
     "stablehlo.transpose": (
-        _rewrite("reshaping.transpose_nothing"),
+        _rewrite("reshaping.identity_transpose"),
         _rewrite("reshaping.transpose_of_layout_op"),
     ),
 }
-"""Asked only where all operands and results are tensors of known sizes that are not quantized."""
+"""Tried only on operations whose operands and results are all static tensors that are not quantized."""
 
 OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
-    "stablehlo.case": (_rewrite("branches.case_known"),),
+    "stablehlo.case": (_rewrite("branches.case_by_constant"),),
     "stablehlo.get_tuple_element": (_rewrite("branches.element_of_tuple"),),
-    "stablehlo.if": (_rewrite("branches.if_known"),),
-    "stablehlo.reduce": (_rewrite("contractions.reduce_nothing"),),
+    "stablehlo.if": (_rewrite("branches.if_by_constant"),),
+    "stablehlo.reduce": (_rewrite("contractions.reduce_over_unit_dimensions"),),
     "stablehlo.scatter": (_rewrite("scatters.scatter_of_one"),),
-    "stablehlo.while": (_rewrite("loops.drop_unchanged"), _rewrite("loops.unroll"), _rewrite("loops.hoist")),
+    "stablehlo.while": (
+        _rewrite("loops.drop_invariant_values"),
+        _rewrite("loops.unroll"),
+        _rewrite("loops.hoist"),
+    ),
 }
-"""Asked for operands and results of any type."""
+"""Tried on operands and results of any type."""
 
 PREPARATIONS: Final[Mapping[str, Preparation]] = {
-    "stablehlo.scatter": _rewrite("whole_windows.take_indices_that_fit"),
-    "stablehlo.while": _rewrite("loops.declare_counter"),
+    "stablehlo.scatter": _rewrite("partial_windows.remove_needless_exclusion"),
+    "stablehlo.while": _rewrite("loops.declare_counter_range"),
 }
 """Called before an operation's regions are rebuilt."""
 
 
 def simplify(region: Region, budget: Budget) -> None:
-    """Rewrite a function's body, in place, until nothing changes, and remove what is not needed then."""
+    """Rewrite a function's body, in place, until nothing changes; remove unused operations."""
     _run(region, TENSOR_REWRITES, budget)
 
 
 def split_scatter_indices(region: Region, has_few_updates: Callable[[Op], bool]) -> None:
-    """Let scatters take the components of their index vectors, in place.
+    """Make scatters read the components of their index vectors as separate operands, in place.
 
     Args:
         region: a simplified body: other rewrites look for the scatters that this pass replaces.
@@ -164,13 +171,14 @@ def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budge
             return
         merged = remove_common_subexpressions(region)
         remove_dead_code(region)
-        if not merged and _is_straight(region):
+        if not merged and _converges_in_one_pass(region):
             return
 
 
-def _is_straight(region: Region) -> bool:
-    """Whether one forward pass reaches the fixed point: there is no control flow, and each operation has one
-    result, so no rewrite affects earlier operations.
+def _converges_in_one_pass(region: Region) -> bool:
+    """Whether no rewrite of an operation can enable one of an earlier operation.
+
+    This holds without control flow if each operation has one result.
     """
     operations = region.block.operations[:-1]
     return all(len(one.results) == 1 and one.name not in CONTROL_FLOW for one in operations)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...ir import Operation, Value, tensor_type
 from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.layout import Reverse, Transpose
-from ...ops.shape.movement import kept_dims
+from ...ops.shape.movement import dims_through_reshape
 from ...types import TensorType
 from ..utils.rewriter import Rewriter, constant_array, defined_by, defining_operation, dimensions, viewed
 
@@ -48,7 +48,7 @@ def reshape_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | No
     (operand,), type = inner.operands, tensor_type(operation.result)
     if tensor_type(operand).rank == 0:
         return broadcast(operand, (), type, rewriter)
-    result_dims = kept_dims(tensor_type(inner.result).shape, type.shape)
+    result_dims = dims_through_reshape(tensor_type(inner.result).shape, type.shape)
     if result_dims is None:
         return None
     source, to = tensor_type(operand), viewed(inner, BroadcastInDim).broadcast_dimensions
@@ -78,7 +78,7 @@ def broadcast_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | 
     if inner.name != "stablehlo.reshape":
         return None
     (source,) = inner.operands
-    result_dims = kept_dims(tensor_type(source).shape, tensor_type(operand).shape)
+    result_dims = dims_through_reshape(tensor_type(source).shape, tensor_type(operand).shape)
     if result_dims is None or len(result_dims) < tensor_type(source).rank:
         return None
     return broadcast(source, [to[result_dims[d]] for d in range(len(result_dims))], type, rewriter)
@@ -99,7 +99,7 @@ def broadcast_to_same(operation: Operation, rewriter: Rewriter) -> Value | None:
     return rewriter.create("stablehlo.transpose", [operand], type, dimensions(permutation=order))
 
 
-def transpose_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+def identity_transpose(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A transpose that moves no dimension, or only dimensions of size 1: a reshape."""
     (operand,) = operation.operands
     permutation = viewed(operation, Transpose).permutation
@@ -128,7 +128,7 @@ def transpose_of_layout_op(operation: Operation, rewriter: Rewriter) -> Value | 
     return None
 
 
-def reverse_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+def identity_reverse(operation: Operation, rewriter: Rewriter) -> Value | None:
     """Dimensions of size 1, and those along which all elements are the same, need no reversing."""
     (operand,) = operation.operands
     reversed = viewed(operation, Reverse).dimensions

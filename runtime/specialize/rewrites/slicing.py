@@ -35,7 +35,7 @@ def sliced(value: Value, ranges: Ranges, rewriter: Rewriter) -> Value:
     return rewriter.create("stablehlo.slice", [value], type, attributes)
 
 
-def slice_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+def identity_slice(operation: Operation, rewriter: Rewriter) -> Value | None:
     (operand,) = operation.operands
     return operand if operand.type == operation.result.type else None
 
@@ -76,11 +76,11 @@ def slice_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None
         return None
     (source,) = inner.operands
     to, shape = viewed(inner, BroadcastInDim).broadcast_dimensions, tensor_type(source).shape
-    kept_dims = [d for d in range(len(shape)) if shape[d] != 1 or tensor_type(inner.result).shape[to[d]] == 1]
+    is_repeated = [size == 1 < tensor_type(inner.result).shape[d] for size, d in zip(shape, to, strict=True)]
     if 0 in type.shape:
         return None
     starts, limits, strides = [
-        [values[to[d]] if d in kept_dims else default for d in range(len(shape))]
+        [default if is_repeated[d] else values[to[d]] for d in range(len(shape))]
         for values, default in zip(view.ranges(), (0, 1, 1), strict=True)
     ]
     return broadcast(sliced(source, (starts, limits, strides), rewriter), to, type, rewriter)
@@ -139,7 +139,7 @@ def slice_of_pad(operation: Operation, rewriter: Rewriter) -> Value | None:
     return sliced(operand, (starts, limits, strides), rewriter)
 
 
-def pad_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+def identity_pad(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A pad that adds nothing is its operand or, where it removes elements, a slice."""
     operand, _ = operation.operands
     view = viewed(operation, Pad)
@@ -174,7 +174,7 @@ def flatten_concatenate(operation: Operation, rewriter: Rewriter) -> Value | Non
     return None
 
 
-def dynamic_slice_known(operation: Operation, rewriter: Rewriter) -> Value | None:
+def dynamic_slice_at_constants(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A slice at constant indices, which are moved so that it lies within the tensor."""
     from ...ops.indexing.dynamic_slice import DynamicSlice
 

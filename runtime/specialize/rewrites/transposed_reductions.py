@@ -18,18 +18,18 @@ class _ReductionOfTranspose(NamedTuple):
     """A reduction without its transpose.
 
     Attributes:
-        source: what is transposed.
-        reduced_dims: its dimensions that are reduced.
-        kept_dims: the others, in the result's order.
+        source: the operand of the transpose.
+        reduced_dims: the dimensions of `source` that are reduced.
+        unreduced_dims: its other dimensions, in the order of the result's.
     """
 
     source: Value
     reduced_dims: list[int]
-    kept_dims: list[int]
+    unreduced_dims: list[int]
 
 
 def reduce_before_transposing(region: Region) -> None:
-    """Let reductions take what a transpose takes, in place; transposes that nothing uses are left behind."""
+    """Make reductions of a transpose read its operand, in place; transposes that nothing uses are left."""
     if not any(reduced_from(operation, Transpose.name) for operation in region.walk()):
         return
     users = Counter(operand for operation in region.walk() for operand in operation.operands)
@@ -51,18 +51,18 @@ def _rebuild(block: Block, users: Counter[Value], replaced: dict[Value, Value]) 
             continue
         type = tensor_type(operation.result)
         sizes = tensor_type(match.source).shape
-        kept_dims = sorted(match.kept_dims)
+        unreduced_dims = sorted(match.unreduced_dims)
         rewritten = Operation(
             operation.name,
             (match.source, operation.operands[1]),
-            [type.with_shape(tuple([sizes[d] for d in kept_dims]))],
+            [type.with_shape(tuple([sizes[d] for d in unreduced_dims]))],
             {**operation.attributes, **dimensions(dimensions=match.reduced_dims)},
             operation.regions,
             operation.location,
         )
         operations.append(rewritten)
-        if kept_dims != match.kept_dims:
-            order = dimensions(permutation=[kept_dims.index(d) for d in match.kept_dims])
+        if unreduced_dims != match.unreduced_dims:
+            order = dimensions(permutation=[unreduced_dims.index(d) for d in match.unreduced_dims])
             rewritten = Operation(Transpose.name, rewritten.results, [type], order, (), operation.location)
             operations.append(rewritten)
         replaced[operation.result] = rewritten.result
@@ -78,5 +78,5 @@ def _match(operation: Operation, users: Counter[Value]) -> _ReductionOfTranspose
     reduced_dims = [permutation[d] for d in reduced_result_dims]
     if reduced_dims != sorted(reduced_dims) and not view.analysis.is_exact:
         return None
-    kept_dims = [permutation[d] for d in range(len(permutation)) if d not in reduced_result_dims]
-    return _ReductionOfTranspose(transpose.operands[0], sorted(reduced_dims), kept_dims)
+    unreduced_dims = [permutation[d] for d in range(len(permutation)) if d not in reduced_result_dims]
+    return _ReductionOfTranspose(transpose.operands[0], sorted(reduced_dims), unreduced_dims)

@@ -1,4 +1,4 @@
-"""Scatters that leave out whole windows, as XLA's do: `Options(scatter_out_of_bounds="window")`."""
+"""Scatters that drop partial windows entirely, as XLA's do: `Options(scatter_out_of_bounds="window")`."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_windows_of_one_element_need_nothing() -> None:
     numbers = "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
     text = scatter("tensor<4xf32>", "tensor<3x1xi32>", "tensor<3xf32>", numbers)
     executable = nimblehlo.compile(text, options=Options(scatter_out_of_bounds="window"))
-    assert "whole_windows" not in executable.explain("program")
+    assert "exclude_partial_windows" not in executable.explain("program")
     (found,) = executable(
         np.zeros(4, np.float32), np.array([[4], [1], [-1]], np.int32), np.ones(3, np.float32)
     )
@@ -128,7 +128,7 @@ def test_constant_indices_that_fit_need_nothing() -> None:
         constant = f"%i = stablehlo.constant dense<[[0], [{last}]]> : tensor<2x1xi32>\n%0 ="
         fixed = text.replace("%i: tensor<2x1xi32>, ", "").replace("%0 =", constant)
         executable = nimblehlo.compile(fixed, options=Options(scatter_out_of_bounds="window"))
-        assert ("whole_windows" in executable.explain("program")) == needed
+        assert ("exclude_partial_windows" in executable.explain("program")) == needed
         assert executable(np.zeros(4, np.float32), updates)[0].tolist() == expected
 
 
@@ -145,7 +145,7 @@ def test_whole_rows_need_nothing() -> None:
     """A window of one element along each scattered dimension is inside or outside as a whole."""
     text = scatter("tensor<4x3xf32>", "tensor<5x1xi32>", "tensor<5x3xf32>", f"{ROWS}index_vector_dim = 1")
     executable = nimblehlo.compile(text, options=Options(scatter_out_of_bounds="window"))
-    assert "whole_windows" not in executable.explain("program")
+    assert "exclude_partial_windows" not in executable.explain("program")
     indices = np.array([[0], [-1], [4], [3], [3]], np.int32)
     (found,) = executable(np.zeros((4, 3), np.float32), indices, np.ones((5, 3), np.float32))
     assert found[:, 0].tolist() == [1, 0, 0, 2]
@@ -161,7 +161,7 @@ def test_indices_whose_bounds_fit_need_nothing() -> None:
     lowered = jax.jit(update).lower(*inputs)
     executable = nimblehlo.compile(lowered)
     assert "scatter" in executable.explain("program")
-    assert "whole_windows" not in executable.explain("program")
+    assert "exclude_partial_windows" not in executable.explain("program")
     assert same_bits(executable(*inputs)[0], np.asarray(lowered.compile()(*inputs)))
 
 
@@ -177,7 +177,7 @@ def test_a_constant_component_that_fits_needs_nothing() -> None:
 
         lowered = jax.jit(update).lower(*inputs)
         executable = nimblehlo.compile(lowered)
-        assert ("whole_windows" in executable.explain("program")) == needed
+        assert ("exclude_partial_windows" in executable.explain("program")) == needed
         assert same_bits(executable(*inputs)[0], np.asarray(lowered.compile()(*inputs)))
 
 
@@ -283,7 +283,7 @@ def test_bounds_of_each_component_count(
     lines = "\n      ".join([*made, clamped])
     text = text.replace("%0 =", f"{lines}\n      %0 =").replace("(%a, %i, %u) ({", "(%a, %j, %u) ({")
     executable = nimblehlo.compile(text, options=Options(scatter_out_of_bounds="window"))
-    assert ("whole_windows" in executable.explain("program")) == needed
+    assert ("exclude_partial_windows" in executable.explain("program")) == needed
     indices = np.random.default_rng(1).integers(-20, 20, (7, 2)).astype(np.int32)
     inputs = [np.zeros((5, 6), np.float32), indices, np.ones((7, 2, 1), np.float32)]
     assert same_bits(executable(*inputs)[0], run_xla(text, *inputs)[0])

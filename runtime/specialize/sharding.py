@@ -1,26 +1,26 @@
-"""Resolves groups of devices that operations name by meshes; rejects operations that need several devices."""
+"""Resolves the mesh axes that operations of sdy name; rejects operations that need several devices."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
 
-from ...errors import VerifyError
-from ...ir import Attribute, BoolAttribute, Module, Operation, StructAttribute, SymbolAttribute
-from ...ir.sharding import AxisList, AxisRef, Mesh, TensorSharding
-from ...ops.collectives.replica_groups import resolved_groups
-from ...ops.framework.verify import view_of
-from ...ops.sharding.checks import common_mesh
-from ...ops.sharding.collectives import Collective
-from ...ops.sharding.operations import ManualComputation
-from ...ops.sharding.scope import Scope, mesh_of, meshes_of
+from ..errors import VerifyError
+from ..ir import Attribute, BoolAttribute, Module, Operation, StructAttribute, SymbolAttribute
+from ..ir.sharding import AxisList, AxisRef, Mesh, TensorSharding
+from ..ops.collectives.replica_groups import resolved_groups
+from ..ops.framework.verify import view_of
+from ..ops.sharding.checks import common_mesh
+from ..ops.sharding.collectives import Collective
+from ..ops.sharding.operations import ManualComputation
+from ..ops.sharding.scope import Scope, mesh_of, meshes_of
 
 
 def require_one_device(operation: Operation, module: Module, scope: Scope) -> None:
     """Check that one device can do what an operation of sdy asks for.
 
-    The program's value of an unreduced tensor is the one that its terms give, so that a collective that
-    reduces along unreduced axes hands it on.
+    A program holds the reduced value of an unreduced tensor, so a collective that reduces along unreduced
+    axes returns its operand.
 
     Args:
         operation: the operation, verified.

@@ -1,4 +1,4 @@
-"""Scatters that drop a window which is partly out of bounds as a whole, as XLA's do.
+"""Scatters that drop every element of a window which is partly out of bounds, as XLA's do.
 
 The start indices of such a window are set far out of bounds, so that a scatter which drops single elements
 drops all of its elements.
@@ -18,16 +18,16 @@ from ..framework.rules import constant_operand
 from ..indexing import index_space
 from ..shape.dynamic_shapes import RunTimeShaped
 
-WHOLE_WINDOWS: Final = "nimblehlo.whole_windows"
+EXCLUDE_PARTIAL_WINDOWS: Final = "nimblehlo.exclude_partial_windows"
 
 FAR_AWAY: Final = -(1 << 48)
 """A start index from which no window reaches any tensor."""
 
 
-class WholeWindows(RunTimeShaped, name=WHOLE_WINDOWS):
+class ExcludePartialWindows(RunTimeShaped, name=EXCLUDE_PARTIAL_WINDOWS):
     """The scatter_indices of a scatter, with FAR_AWAY as the indices of windows that are not in bounds.
 
-    It occurs in specialized programs alone. Its attributes are those of the scatter.
+    It occurs only in specialized programs. Its attributes are those of the scatter.
     """
 
     is_internal = True
@@ -44,7 +44,7 @@ class WholeWindows(RunTimeShaped, name=WHOLE_WINDOWS):
     result = Result(INTEGER)
 
     def reference(self, input: Array, scatter_indices: Array, update: Array) -> Array:
-        return exclude_partial_windows(self, input.shape, scatter_indices, update.shape)
+        return indices_without_partial_windows(self, input.shape, scatter_indices, update.shape)
 
 
 class ScatterNumbers(Protocol):
@@ -65,21 +65,21 @@ class ScatterNumbers(Protocol):
 def may_drop_windows(view: Any) -> bool:
     """Whether a window of a scatter may be partly out of bounds.
 
-    A window with one element along each scattered dimension is in bounds or out of bounds as a whole.
+    A window with one element along each scattered dimension cannot be partly out of bounds.
     Constant indices are checked.
     """
     input_type, updates_type = view.inputs[0], view.updates[0]
-    components = wide_components(view, input_type.rank, updates_type.shape)
+    components = multi_element_components(view, input_type.rank, updates_type.shape)
     if not components:
         return False
     indices = constant_operand(view.operation, len(view.inputs))
     if indices is None or not (input_type.is_static and updates_type.is_static):
         return True
-    _, outside = starts_outside(view, input_type.shape, indices, updates_type.shape)
+    _, outside = out_of_bounds_components(view, input_type.shape, indices, updates_type.shape)
     return bool(outside[components].any())
 
 
-def wide_components(view: ScatterNumbers, rank: int, updates_shape: Sequence[int]) -> list[int]:
+def multi_element_components(view: ScatterNumbers, rank: int, updates_shape: Sequence[int]) -> list[int]:
     """The components of index vectors along which windows have more than one element, or an unknown number.
 
     Args:
@@ -102,7 +102,7 @@ def window_extents(view: ScatterNumbers, rank: int, updates_shape: Sequence[int]
     }
 
 
-def starts_outside(
+def out_of_bounds_components(
     view: ScatterNumbers, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
 ) -> tuple[Array, Array]:
     """The index vectors of a scatter, and which of their elements put a window partly out of bounds.
@@ -121,11 +121,11 @@ def starts_outside(
     return vectors, (vectors < 0) | (vectors > np.array(last, np.int64).reshape(-1, 1))
 
 
-def exclude_partial_windows(
+def indices_without_partial_windows(
     view: ScatterNumbers, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
 ) -> Array:
     """The indices as int64, with FAR_AWAY in place of the indices of windows that are not in bounds."""
-    _, outside = starts_outside(view, shape, scatter_indices, updates_shape)
+    _, outside = out_of_bounds_components(view, shape, scatter_indices, updates_shape)
     indices = index_space.as_indices(scatter_indices)
     is_outside = outside.any(axis=0)
     if not is_outside.any():

@@ -1,7 +1,7 @@
-"""Decides whether scatters drop the elements of a window that are out of bounds, or the whole window.
+"""Decides whether scatters drop elements that are out of bounds, or windows that contain such elements.
 
-The specification leaves out single elements, XLA the whole window. Under the option's value "auto" a program
-that was made for XLA is run as XLA runs it.
+The specification drops single elements, XLA drops windows. Under the option's value "auto" a program that was
+made for XLA runs as XLA runs it.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Literal
 
-from ...ir import Function, Module
-from ...ir.record import Record
-from ...options import Options
+from ..ir import Function, Module
+from ..ir.record import Record
+from ..options import Options
 
 XLA_DIALECTS: Final = ("jax.", "mhlo.", "tf.")
 """Prefixes of the attributes that JAX, and other front ends of XLA, put on modules and functions."""
 
 
-class OutOfBounds(Record):
+class ScatterGranularity(Record):
     """The granularity at which a program's scatters drop updates that are out of bounds.
 
     Attributes:
@@ -33,15 +33,16 @@ class OutOfBounds(Record):
         return f"scatters leave out {what[self.granularity]}: {self.reason}"
 
 
-def out_of_bounds(module: Module, options: Options) -> OutOfBounds:
+def scatter_granularity(module: Module, options: Options) -> ScatterGranularity:
     """The granularity at which a module's scatters drop updates under `Options.scatter_out_of_bounds`."""
     chosen = options.scatter_out_of_bounds
     if chosen != "auto":
-        return OutOfBounds(chosen, f"Options(scatter_out_of_bounds={chosen!r})")
+        return ScatterGranularity(chosen, f"Options(scatter_out_of_bounds={chosen!r})")
     mark = _xla_mark(module)
     if mark is not None:
-        return OutOfBounds("window", f"as by XLA, for which the program was made: {mark}")
-    return OutOfBounds("element", "as the specification says; the program carries no attribute of JAX or XLA")
+        return ScatterGranularity("window", f"as by XLA, for which the program was made: {mark}")
+    reason = "as the specification says; the program carries no attribute of JAX or XLA"
+    return ScatterGranularity("element", reason)
 
 
 def _xla_mark(module: Module) -> str | None:
