@@ -49,6 +49,11 @@ class ArgReduce(Op, name=ARG_REDUCE):
         return np.broadcast_to(aligned, shape)
 
     @functools.cached_property
+    def direction(self) -> str | None:
+        """Whether the body searches the ``"maximum"`` or the ``"minimum"``; None for another body."""
+        return arg_reducer(self.body)
+
+    @functools.cached_property
     def reduction(self) -> Reduce:
         """The equivalent `reduce` with positions as an operand."""
         value, init_value, init_position = self.operation.operands
@@ -87,7 +92,7 @@ class ArgReduce(Op, name=ARG_REDUCE):
         In the tree of adjacent pairs the body keeps the first NaN, or else the lowest position of the extreme
         and, of zeros, the sign of the last one.
         """
-        direction, dtype = arg_reducer(self.body), self.positions_type.dtype
+        direction, dtype = self.direction, self.positions_type.dtype
         axis, size = self.dimensions[0], operand.shape[self.dimensions[0]]
         has_order = direction is not None and self.ordering.reduction_tree == "blocked"
         if not has_order or len(self.dimensions) > 1 or operand.dtype.kind not in "iuf":

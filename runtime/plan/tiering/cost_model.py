@@ -36,7 +36,7 @@ THRESHOLDS = {
     "kernel": Thresholds(1 / 30, 2.0),
     "loop": Thresholds(0.05, 1.0),
     "program": Thresholds(0.5, 2.0),
-    "steps": Thresholds(0.01, 0.05),
+    "steps": Thresholds(0.05, 1.0),
 }
 """The thresholds by the kind of native code and what it replaces.
 
@@ -46,7 +46,8 @@ THRESHOLDS = {
 - ``program``: generated code, which replaces a ufunc program. That uses all threads, so compiling in the
   background slows it down.
 - ``steps``: small steps. Their calls hold Python's lock, so calls and the background thread slow each other
-  down; waiting makes the code available in half the time.
+  down; a call that waits has the code in half the time. It waits only for steps that have already taken as
+  long as compiling them: a first call with few iterations of a loop would wait longer than it runs.
 """
 
 MIN_SAVED_SECONDS = 5e-6

@@ -10,6 +10,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.ops.internal import arg_reduce
 from nimblehlo.ops.internal.arg_reduce import ArgReduce
 
 SEARCH = """
@@ -74,3 +75,14 @@ def test_positions_that_their_type_cannot_count_are_not_searched_for() -> None:
     value, position = search((300,), "f32", 0, "GT", [operand, np.float32(-1)])
     # Positions wrap: 200 is -56, and 290 is 34.
     assert (value, position) == (1, -56)
+
+
+def test_the_body_is_analyzed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    analyzed: list[Any] = []
+    analyze = arg_reduce.arg_reducer
+    monkeypatch.setattr(arg_reduce, "arg_reducer", lambda body: (analyzed.append(body), analyze(body))[1])
+    text = SEARCH.format(shape="9", kept="", type="f32", axis=0, direction="GT")
+    executable = nimblehlo.compile(text, options=Options(compile="never"))
+    for _ in range(3):
+        executable(np.arange(9, dtype=np.float32), np.float32(0))
+    assert len(analyzed) == 1

@@ -236,6 +236,16 @@ def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.
     assert code.made == 1
 
 
+def test_calls_wait_for_small_steps_only_once_these_took_as_long_as_their_compilation() -> None:
+    code = _Code(kept=False)
+    code.pace = "steps"
+    step = _generated(code, expected=0.0, compiling=0.1, pause=0.03)
+    with BACKGROUND.held():
+        ways = [step.run(value)[0] for value in range(6)]
+    assert step.job is not None and ways == ["reference"] * 4 + ["native"] * 2
+    assert code.made == 1
+
+
 def test_cached_code_is_used_once_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
     code = _Code(kept=True)
