@@ -119,7 +119,7 @@ def class_maxima(draw: Draw) -> Case:
 
 @_program
 def segment_minima_f64(draw: Draw) -> Case:
-    """The least value of each of 200 segments."""
+    """The smallest value of each of 200 segments."""
     arguments = (draw.floats(3_000_000, dtype=np.float64), draw.integers(200, 3_000_000))
     return lambda v, i: jax.ops.segment_min(v, i, 200), arguments
 

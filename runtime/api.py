@@ -368,7 +368,7 @@ class Executable:
         Args:
             what: ``"source"``: the module as it was given; ``"program"``: the function after specialization;
                 ``"plan"``: the bytes that a call takes, and each step with its types, its way and why; the
-                last two for each combination of sizes met. ``"all"``: one after the other.
+                last two for each combination of sizes met. ``"all"``: each in turn.
             html: instead of text, a page of HTML that shows the plan beside the module, whatever `what` is:
                 each step is linked to the operation that it comes from.
 

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 def _error_variable() -> tuple[contextvars.ContextVar[Any], Any] | None:
-    """The variable and its value where errors are ignored; None where it is not one variable."""
+    """The variable and its value where errors are ignored; None if it is not one variable."""
     outside = contextvars.copy_context()
     with np.errstate(all="ignore"):
         inside = contextvars.copy_context()

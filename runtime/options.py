@@ -75,7 +75,7 @@ class Options:
             left, is the first leaf of ``"left"``, the last one of ``"right"``, and one to three random leaves
             of a random tree.
         accumulate: the type in which sums and products are folded: ``"wide"``: of floats narrower than f32 in
-            f32, rounded once, but for scatters and cumulative windows, which round each step;
+            f32, rounded once, except for scatters and cumulative windows, which round each step;
             ``"declared"``: in the body's own type at every node; ``"float64"``: of all floats and complex
             numbers in f64 and its complex type, rounded once. It concerns bodies that are one addition or
             multiplication; others, and integers, are folded as declared.

@@ -20,7 +20,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "nimblehlo")
 
 
 def conformance_folder() -> Path | None:
-    """The folder with the public conformance programs, or None where there is none.
+    """The folder with the public conformance programs, or None if there is none.
 
     NIMBLEHLO_CONFORMANCE_DIR names it (the folder stablehlo/testdata of a StableHLO checkout will do); by
     default it is shared/conformance beside the project.

@@ -10,7 +10,7 @@ _NAMED = re.compile(r"failed with (\w+): ")
 
 
 def internal_error(error: BaseException) -> str | None:
-    """The name of the internal exception type that an error shows to a user, or None where it shows none."""
+    """The name of the internal exception type that an error shows to a user, or None if it shows none."""
     if not isinstance(error, NimbleError):
         return type(error).__name__
     found = _NAMED.search(str(error))

@@ -33,7 +33,7 @@ def same_bits(a: Array, b: Array) -> bool:
 
 
 def assert_same_bits(got: Array, want: Array) -> None:
-    """The same element type, shape and bits, but for the bits of NaNs; `got` is in row-major order."""
+    """The same element type, shape and bits, except for the bits of NaNs; `got` is in row-major order."""
     assert got.dtype == want.dtype
     assert got.shape == want.shape
     assert got.flags.c_contiguous

@@ -52,7 +52,7 @@ def _results(text: str, inputs: Sequence[Array]) -> list[Array] | str:
 
 
 def disagreement(program: Path, size: int, stablehlo: StableHLO) -> str | None:
-    """How the results for a size differ from StableHLO's; None where they do not, or both reject it."""
+    """How the results for a size differ from StableHLO's; None if they do not, or both reject it."""
     text = program.read_text()
     inputs = inputs_of(text, size)
     called = called_with(text, inputs)

@@ -10,7 +10,7 @@ Array = np.ndarray[Any, Any]
 
 
 def difference(actual: Array, expected: Array, bound: float) -> str | None:
-    """What tells two results apart, or None where they agree.
+    """What tells two results apart, or None if they agree.
 
     Types and shapes agree. Integers and booleans are equal. For floating-point values NaN agrees with NaN,
     infinities are equal, and the absolute difference is at most `bound` times the largest finite magnitude

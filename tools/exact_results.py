@@ -199,7 +199,7 @@ def rounded(values: Array, dtype: Any) -> Array:
     component = np.dtype(f"f{kind.itemsize // 2}") if kind.kind == "c" else kind
 
     def nearest(x: Any) -> float:
-        # Once to the type's own bits: by way of f64, a number might be rounded twice.
+        # Once to the type's own bits: through f64, a number might be rounded twice.
         mantissa = np.finfo(component).nmant + 1
         least = float(np.finfo(component).tiny)
         if abs(x) < least:

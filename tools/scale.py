@@ -64,7 +64,7 @@ class Algorithm(NamedTuple):
 
     Attributes:
         name: what it is called.
-        messages, rounds: numbers of messages that it sends, and of steps one after the other.
+        messages, rounds: numbers of messages that it sends, and of steps in sequence.
         bytes: bytes that it sends.
         keeps_bits: whether it combines values by the tree of adjacent pairs.
     """

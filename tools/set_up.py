@@ -67,7 +67,7 @@ def wanted_state(extras: Iterable[str]) -> State:
 
 
 def recorded_state() -> State | None:
-    """The state that the stamp records; None where it is missing or not readable."""
+    """The state that the stamp records; None if it is missing or not readable."""
     try:
         record = json.loads(STAMP.read_text())
         return State(record["environment"], record["extensions"], tuple(record["extras"]))

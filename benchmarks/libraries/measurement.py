@@ -27,7 +27,7 @@ class Measurement:
     Attributes:
         program: name of the program.
         operations: number of operations of the program as JAX lowers it.
-        disagreement: what tells the results from those of XLA:CPU; None where they agree.
+        disagreement: what tells the results from those of XLA:CPU; None if they agree.
         compile, xla_compile: time of compiling, nothing being compiled before.
         first, xla_first: time from the lowered program to the first results.
         warm, xla_warm: median time of a later call, the two systems being called in turn.

@@ -52,7 +52,7 @@ class Program:
         sizes: the numbers behind `SIZES`.
         bound: how far floating-point results may lie from XLA:CPU's, relative to each result's largest value;
             0 where they must be equal.
-        numpy: what one would write with NumPy alone; None where that is no single obvious thing.
+        numpy: what one would write with NumPy alone; None if that is no single obvious thing.
         streams: the program does little but read its arguments and write its results once, so that memory's
             speed bounds it.
         x64: the program uses types of 64 bits.

@@ -6,7 +6,7 @@ lexicographic order of the updates' index space:
 
 - Each task has a range of destinations, and applies the slices of its range in order.
 - If a range of destinations is contiguous in the result, the task first initializes that range, which brings
-  it into the cache. Large rows are reduced one after the other, from the initial value and all updates.
+  it into the cache. Large rows are reduced in sequence, from the initial value and all updates.
 
 So each element of the result receives its updates in the schedule's order, whatever the number of threads.
 `scatter_strategies` has further strategies, which keep this order.

@@ -78,7 +78,7 @@ class KernelCall(NamedTuple):
 
 
 class LaunchPlan(NamedTuple):
-    """Kernel calls that run one after the other.
+    """Kernel calls that run in sequence.
 
     Attributes:
         scratch: the temporary arrays that the calls need.

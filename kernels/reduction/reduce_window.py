@@ -4,7 +4,7 @@ The order. A cumulative window, along one dimension of size n > 1 with window n,
 nothing else, is reduced as `scan` says. For all other windows, the values of a window, padded positions and
 holes between dilated elements counting as init_value, are reduced from the left in row-major order, starting
 with init_value. For monoids without regard to order and repetition (minimum, maximum, and, or) dimensions may
-be reduced one after the other, which gives the same bits.
+be reduced in sequence, which gives the same bits.
 
 Sums and products of float16 and bfloat16 are computed in float32 and rounded once at the end, but in
 cumulative windows, where every operation is rounded; `accumulate` chooses otherwise (`monoids.normalized`).

@@ -134,7 +134,7 @@ def prepare(
 
 
 class _Blocks(NamedTuple):
-    """The blocks of the result, which tasks compute one after the other.
+    """The blocks of the result, which tasks compute in sequence.
 
     Attributes:
         outer, row_axis, inner: the axes before the last one with windows, that axis, and the columns of

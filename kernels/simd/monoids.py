@@ -91,7 +91,7 @@ def computing_dtype(element: str) -> np.dtype:
 
 
 def is_exact(combination: Combination) -> bool:
-    """Whether every order of combining gives the same bits (but for the payload of a NaN)."""
+    """Whether every order of combining gives the same bits (except for the payload of a NaN)."""
     if combination.element in _INTEGERS or combination.monoid in _BITWISE:
         return True
     return combination.monoid in _ORDERED and not combination.element.startswith("complex")

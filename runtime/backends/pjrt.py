@@ -1,4 +1,4 @@
-"""Platforms of JAX, and PJRT plugins by the path of their library, by way of jaxlib's client."""
+"""Platforms of JAX, and PJRT plugins by the path of their library, through jaxlib's client."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def emits(operation: Operation) -> bool:
 
 
 def element_types(operation: Operation) -> list[ElementType] | None:
-    """The element types of the operands, and of the one result; None where there are others."""
+    """The element types of the operands, and of the one result; None if there are others."""
     if len(operation.results) != 1 or not operation.operands:
         return None
     types = [value.type for value in (*operation.operands, *operation.results)]
@@ -187,7 +187,7 @@ def element_types(operation: Operation) -> list[ElementType] | None:
 
 
 def covers(name: str, type: ElementType) -> bool:
-    """Whether there is code for an operation of which name and element type say all."""
+    """Whether there is code for an operation that depends only on name and element type."""
     if type.category == COMPLEX:
         functions = SINGLE_COMPLEX if type.width == 64 else COMPLEX_OF_F64
         return name in COMPLEX_NUMBERS or name in functions

@@ -62,8 +62,8 @@ def constants_description(values: Sequence[Value]) -> str:
 def _described_attributes(operation: Operation) -> dict[str, Attribute]:
     """The attributes that say what an operation does.
 
-    Those of other dialects, which have a dot in their names, do not, but for custom calls: their targets are
-    defined outside of StableHLO, and JAX gives them their parameters so.
+    Those of other dialects, which have a dot in their names, do not, except for custom calls: their targets
+        are defined outside of StableHLO, and JAX gives them their parameters so.
     """
     attributes = operation.attributes
     if operation.name == "stablehlo.custom_call":

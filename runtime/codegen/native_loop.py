@@ -25,7 +25,7 @@ from .arrays import (
     ArrayEmitter,
     Workspace,
     computed_bytes,
-    products_of,
+    multiplication_count,
     updated_in_place,
     while_problem,
 )
@@ -35,11 +35,11 @@ from .blocks import (
     Interruption,
     Storage,
     emit_while,
+    in_place_problem,
     interruption_problem,
     is_plain,
     loop_problem,
     store_elements,
-    updates_problem,
 )
 from .coverage import ViewOf
 from .llvm.values import I64, POINTER
@@ -53,12 +53,12 @@ WORKSPACE_BYTES = "workspace_bytes"
 def native_loop_problem(
     operation: Operation, captured: Sequence[IrValue], view_of: ViewOf, max_work: int | None = None
 ) -> str | None:
-    """Why a `while` does not become a native loop, or None where it does.
+    """Why a `while` does not become a native loop; None if it does.
 
     Args:
         captured: the values that its regions use from outside.
         view_of: gives an operation's view.
-        max_work: products that a step may multiply; None: so few that threads need not share them.
+        max_work: maximum multiplications of an iteration; None: few enough for one thread.
     """
     for value in captured:
         if not is_plain(value.type):
@@ -68,12 +68,12 @@ def native_loop_problem(
 
 
 def _scalar_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    """Why a `while` is no loop of scalar work, whose small tensors stay in registers."""
+    """Why a `while` is not a loop of scalar work, whose small tensors stay in registers."""
     reason = loop_problem(operation, view_of)
     if reason is not None:
         return reason
     cond, body = (region.block for region in operation.regions)
-    return updates_problem(cond, ()) or updates_problem(body, body.arguments)
+    return in_place_problem(cond, ()) or in_place_problem(body, body.arguments)
 
 
 def operations_within(operation: Operation) -> int:
@@ -82,7 +82,7 @@ def operations_within(operation: Operation) -> int:
 
 
 def runs_uninterrupted(operation: Operation) -> bool:
-    """Whether an iteration of a `while` comes to its end soon, so that nothing needs to monitor it."""
+    """Whether an iteration of a `while` is always short, so that it needs no check for interruption."""
     return interruption_problem(_blocks_operations(operation)) is None
 
 
@@ -91,22 +91,22 @@ def _blocks_operations(operation: Operation) -> list[Operation]:
 
 
 def is_plain_loop(operation: Operation) -> bool:
-    """Whether a `while` has few operations, and only on tensors of known sizes that native code knows."""
+    """Whether a `while` has at most MAX_OPERATIONS operations, all on static unquantized tensors."""
     operations = list(operation.walk())
     values = [value for one in operations for value in (*one.operands, *one.results)]
     return len(operations) <= MAX_OPERATIONS and all(is_plain(value.type) for value in values)
 
 
-def leaves_in_place(operation: Operation, type: IrType) -> bool:
-    """Whether a native loop updates the tensors of a type that it carries where they lie."""
+def updates_in_place_type(operation: Operation, type: IrType) -> bool:
+    """Whether a native loop updates carried tensors of a type in place."""
     return bool(updated_in_place(operation)(type))
 
 
 def iteration_work(operation: Operation, view_of: ViewOf) -> tuple[int, int]:
-    """About how many bytes of arrays a step of a `while` makes, and how many products it multiplies."""
+    """The approximate bytes of arrays that an iteration of a `while` computes, and its multiplications."""
     if _scalar_problem(operation, view_of) is None:
         return 0, 0
-    return computed_bytes(operation), products_of(operation.regions[1].block, view_of)
+    return computed_bytes(operation), multiplication_count(operation.regions[1].block, view_of)
 
 
 def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> ir.Module:
@@ -118,7 +118,7 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
 
 
 def workspace_bytes(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> int:
-    """The size of the workspace of such a function; its code is generated for that, but not compiled."""
+    """The bytes of a native loop's workspace, from code that is generated but not compiled."""
     return _generated(operation, captured, view_of)[1]
 
 
@@ -127,7 +127,7 @@ def _generated(operation: Operation, captured: Sequence[IrValue], view_of: ViewO
     module = ir.Module(NAME)
     function = ir.Function(module, FUNCTION_TYPE, NAME)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    # Whatever needs the entry block's end later finds it before this branch.
+    # Allocations are inserted into the entry block, before this branch, later.
     start = builder.append_basic_block("start")
     builder.branch(start)
     builder.position_at_end(start)
@@ -142,7 +142,7 @@ def _generated(operation: Operation, captured: Sequence[IrValue], view_of: ViewO
             address = _pointer(builder, outside, len(captured))
         workspace = Workspace(builder, address)
         emitter = ArrayEmitter(builder, view_of, workspace, updated_in_place(operation))
-        emitter.unchanging.update(captured)
+        emitter.read_only_values.update(captured)
     emitter.bound.update(zip(captured, map(emitter.result, around), strict=True))
     if not runs_uninterrupted(operation):
         monitor = _pointer(builder, outside, len(captured) + 1)
@@ -155,7 +155,7 @@ def _generated(operation: Operation, captured: Sequence[IrValue], view_of: ViewO
         if isinstance(result, Elements) and value is not argument:
             store_elements(builder, home, result)
     builder.ret(builder.zext(goes_on, I64))
-    return module, 0 if workspace is None else workspace.place()
+    return module, 0 if workspace is None else workspace.assign_offsets()
 
 
 def _storage(builder: ir.IRBuilder, pointers: ir.Value, number: int, value: IrValue) -> Storage:

@@ -1,4 +1,4 @@
-"""A run of small steps as native code: its operations one after the other, on one thread.
+"""A run of small steps as native code: its operations in sequence, on one thread.
 
 The only task `NAME` has the pointers of the operands and of the results.
 """
@@ -22,7 +22,7 @@ NAME = "steps"
 
 
 def steps_problem(block: Block, view_of: ViewOf) -> str | None:
-    """Why a block of small steps cannot be generated, or None where it can."""
+    """Why a block of small steps cannot be generated, or None if it can."""
     return interruption_problem(block.operations) or block_problem(block, view_of)
 
 
@@ -47,7 +47,7 @@ def steps_module(block: Block, view_of: ViewOf) -> ir.Module:
         if not isinstance(bound, Storage) or bound.pointer is not storage.pointer:
             copy_all(emitter, storage, bound)
     function.builder.ret_void()
-    workspace.place()
+    workspace.assign_offsets()
     define_task(module, NAME, function.function, 1, 1)
     return module
 

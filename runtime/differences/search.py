@@ -55,7 +55,7 @@ class Difference:
 
     Attributes:
         operation: its name.
-        location: where it stands.
+        location: its source location.
         source: ``file:line`` of the user's code, or None.
         within: what it lies in, outermost first: ``"iteration 3 of stablehlo.while at model.mlir:7"``.
         departure: how its result departs, for the operands that the backend computed.
@@ -100,7 +100,7 @@ class Report:
     Attributes:
         backend: the name of the backend.
         departures: results of the program that lie beyond their bounds.
-        first: the first operation that departs; None where none does, or none was looked for.
+        first: the first operation that departs; None if none does, or none was looked for.
     """
 
     backend: str
@@ -230,7 +230,7 @@ class _Search:
         return None
 
     def _judge(self, operation: Operation, values: Mapping[Value, Array], isolates: bool) -> _Judged | None:
-        """How an operation departs; None where it does not, or cannot be judged."""
+        """How an operation departs; None if it does not, or cannot be judged."""
         try:
             module, inputs = operation_program(operation, values)
             theirs = [values[result] for result in operation.results]
@@ -250,7 +250,7 @@ class _Search:
     def _with_operations_before(
         self, program: Module, inputs: Sequence[Array], operation: Operation
     ) -> _Judged | None:
-        """How the operation departs in a program that ends with it; None where it does not."""
+        """How the operation departs in a program that ends with it; None if it does not."""
         try:
             for result in operation.results:
                 judged = self._beginning(program, inputs, result)
@@ -296,7 +296,7 @@ class _Search:
     def _inside(
         self, operation: Operation, values: Mapping[Value, Array], within: tuple[str, ...]
     ) -> Difference | None:
-        """The operation within a branch, a loop or another region that departs; None where none does."""
+        """The operation within a branch, a loop or another region that departs; None if none does."""
         name = f"{operation.name} at {source_line(operation.location) or operation.location}"
         try:
             if operation.name in ("stablehlo.if", "stablehlo.case"):

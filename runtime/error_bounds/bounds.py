@@ -57,7 +57,7 @@ class LostDigits:
 
     Attributes:
         operation: its name.
-        location: where it stands.
+        location: its source location.
         source: ``file:line`` of the user's code, or None.
         digits: decimal digits by which its result is less accurate than its operands.
     """
@@ -103,7 +103,7 @@ class Departure:
 
     Attributes:
         result: which one.
-        index: the element that is farthest beyond, or None where type or shape differ.
+        index: the element that is farthest beyond, or None if type or shape differ.
         reason: what is wrong, with values.
         elements: how many elements lie beyond.
         excess: the largest distance in bounds; infinite where the elements have to be equal.
@@ -124,7 +124,7 @@ class Accuracy:
 
     Attributes:
         results: a bound for each result.
-        true_errors: for each result how far ours is from the result in wider arithmetic, as f64; None where
+        true_errors: for each result how far ours is from the result in wider arithmetic, as f64; None if
             there is no wider arithmetic.
         lost_digits: the operation that loses most digits; None if none loses a digit.
         draws: the number of random runs.
@@ -279,7 +279,7 @@ class _Estimate:
         ]
 
     def _safe_run(self, draw: Draw, arguments: Sequence[Array] | None = None) -> list[Array] | None:
-        """The results; None where the errors make the program fail, as an index that rounds may."""
+        """The results; None if the errors make the program fail, as an index that rounds may."""
         try:
             return self._program.run(draw, arguments)
         except ExecutionError:
@@ -329,7 +329,7 @@ class _Estimate:
         ]
 
     def _f64_errors(self) -> list[Array | None] | None:
-        """The errors of a program of f64, against sums of two f64 numbers; None where it is not run so."""
+        """The errors of a program of f64, against sums of two f64 numbers; None if it is not run so."""
         try:
             wide = results_in_double_double(self._module, self._entry, self._program.arguments, self._options)
         except NimbleError:
@@ -438,7 +438,7 @@ def _departures(bounds: Sequence[ResultBound], arrays: Sequence[Array]) -> list[
 
 
 def departure_of(index: int, bound: ResultBound, actual: Array) -> Departure | None:
-    """How a result lies beyond its bound; None where it does not.
+    """How a result lies beyond its bound; None if it does not.
 
     Args:
         index: which result it is, for the report.

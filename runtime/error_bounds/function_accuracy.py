@@ -122,8 +122,8 @@ def _series_error(name: str, operands: Sequence[Array], magnitude: Array) -> Arr
     """The error of zeta and polygamma by that of their terms, in distances from 1 to the next number.
 
     zeta(s, q) is the sum of (q + k) ** -s for all k >= 0. At negative q its largest terms are those around
-    q + k = 0, which cancel out where s is odd. polygamma(n, x) is n! zeta(n + 1, x) but for its sign; n! is
-    exp(lgamma(n + 1)), whose argument is rounded before. At n = 0 it is digamma.
+    q + k = 0, which cancel out where s is odd. polygamma(n, x) is n! zeta(n + 1, x) except for its sign; n!
+    is exp(lgamma(n + 1)), whose argument is rounded before. At n = 0 it is digamma.
 
     Args:
         name: of the function.

@@ -43,7 +43,7 @@ _MAKERS: Final[list[Callable[[Op], OpenRule | None]]] = [order_rule]
 
 
 def open_rule(view: Op) -> OpenRule | None:
-    """Which elements of an operation's results are open; None where none ever is."""
+    """Which elements of an operation's results are open; None if none ever is."""
     rules = [rule for rule in (make(view) for make in _MAKERS) if rule is not None]
     if not rules:
         return None
@@ -216,7 +216,7 @@ def _indefinite(view: Op) -> OpenRule | None:
 
 @_rule
 def _missing_infinities(view: Op) -> OpenRule | None:
-    """Results that are NaN or extreme in types without infinities, but for data movement."""
+    """Results that are NaN or extreme in types without infinities, except for data movement."""
     operation = view.operation
     if is_exact(operation) and base_name(operation) not in _CONVERTING:
         return None

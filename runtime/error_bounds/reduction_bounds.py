@@ -69,7 +69,7 @@ def is_exact_body(region: Region) -> bool:
 
 
 def _separate(operation: Operation, index: int) -> Operation | None:
-    """The reduction of one input alone; None where its result depends on other inputs."""
+    """The reduction of one input alone; None if its result depends on other inputs."""
     count = len(operation.results)
     old = operation.regions[0].block
     own = (old.arguments[index], old.arguments[count + index])

@@ -29,7 +29,7 @@ from .ulps import component_dtype, is_inexact, ulp, unit_roundoff
 
 
 def rounding_rule(view: Op) -> Rule | None:
-    """The rule of an operation; None where its results are exact."""
+    """The rule of an operation; None if its results are exact."""
     operation = view.operation
     name = base_name(operation)
     if is_exact(operation) or not any(category(one) & (FLOAT | COMPLEX) for one in operation.results):

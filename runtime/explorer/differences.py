@@ -86,7 +86,7 @@ NO_DISTANCE: Final = 2**64 - 1
 def compare(
     first: Array, second: Array, type: TensorType, elements: Array | None = None
 ) -> Comparison | None:
-    """How two arrays differ in their bits, any NaN being equal to any other; None where they do not.
+    """How two arrays differ in their bits, any NaN being equal to any other; None if they do not.
 
     Args:
         first, second: of one shape.
@@ -205,7 +205,7 @@ class Range:
 
     @property
     def least(self) -> Array | None:
-        """The least value of each element without NaNs, in the result's type or f64; None as long as nothing
+        """The smallest value of each element except NaN, in the result's type or f64; None as long as nothing
         differs, and for complex numbers."""
         return self._of_all(self._minimum)
 

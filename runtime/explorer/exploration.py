@@ -56,7 +56,7 @@ class ResultReport(IdentityRecord):
 
     @property
     def least(self) -> Array | None:
-        """The least value of each element of the flattened result in all schedules, except for NaN, in the
+        """The smallest value of each element of the flattened result in all schedules, except for NaN, in the
         result's type or f64; None if the result does not differ or is complex."""
         return self.range.least
 
@@ -115,8 +115,8 @@ class Exploration(IdentityRecord):
         results: a report for each result.
         operations: the responsible operations, in the order in which they run.
         explored: the number of operations whose order was varied.
-        unexplored: the number of operations, by name, whose order is undefined too, but for which there is no
-            option.
+        unexplored: the number of operations, by name, whose order is undefined too, except for which there is
+            no option.
         schedules: the schedules of the runs; the first one is that of the options.
         failures: the runs that failed.
         seconds: the duration of the exploration.

@@ -24,7 +24,7 @@ class _Groups(NamedTuple):
         operand, indices, updates: the operands; references to them prevent overwriting.
         contested, initials, bounds, values: what `update_groups.settle` returns: the elements that depend on
             the schedule, and their initial and other values.
-        settled: the result, but for the contested elements, which have the operand's values.
+        settled: the result, except for the contested elements, which have the operand's values.
     """
 
     operand: Array
@@ -85,7 +85,7 @@ class GroupedComparisons(NamedTuple):
     """The differences of results under many schedules from the result under one.
 
     Attributes:
-        extremes: for each schedule; None where nothing differs.
+        extremes: for each schedule; None if nothing differs.
         contested: the elements of which the others tell.
         differs: whether they differ under some schedule.
         least, most: the range of each of them under all of these schedules.
@@ -122,7 +122,7 @@ class GroupedScatter:
 
     @classmethod
     def of(cls, view: Scatter, threads: int | None = None) -> GroupedScatter | None:
-        """The scatter of a view, or None where it is another one."""
+        """The scatter of a view, or None if it is another one."""
         types = (*view.inputs, view.scatter_indices, *view.updates)
         if len(view.inputs) != 1 or not all(type.is_static for type in types):
             return None

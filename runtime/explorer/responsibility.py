@@ -184,7 +184,7 @@ def find_affected_results(
     Args:
         run: gives the results of a run.
         local: what the operation does by itself.
-        schedules: those that it follows, one after the other.
+        schedules: those that it follows, in sequence.
         plain: the results of the plain run and their types.
         sought: numbers of results, and FAILURE where runs fail.
     """

@@ -32,7 +32,7 @@ _PRED = TensorType((), ELEMENT_TYPES["i1"])
 
 
 def folding(g: Generator, scalars: Sequence[TensorType]) -> Region:
-    """A body that folds, whose results do not depend on the order but for the rounding of floats."""
+    """A body that folds, whose results do not depend on the order except for the rounding of floats."""
     count = len(scalars)
     named = [_monoids(scalar, count) for scalar in scalars]
     picks = count > 1 and all(scalar.category & (INTEGER | BOOLEAN) for scalar in scalars) and g.chance(0.6)
@@ -209,7 +209,7 @@ def _directions(fold: Region) -> list[str]:
 
 
 def _extremes(scalar: TensorType) -> tuple[Any, Any]:
-    """The largest and the least value of a type."""
+    """The largest and the smallest value of a type."""
     if scalar.category == BOOLEAN:
         return True, False
     if scalar.category == FLOAT:

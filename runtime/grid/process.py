@@ -45,7 +45,7 @@ class Process(ABC):
 
     @abstractmethod
     def infeed(self, operation: Operation) -> Pending | None:
-        """The next values of the infeed; None where nothing feeds it."""
+        """The next values of the infeed; None if nothing feeds it."""
 
     @abstractmethod
     def outfeed(self, values: Values) -> bool:

@@ -78,7 +78,7 @@ def communicates(step: Step) -> bool:
 
 
 def communications(plan: Plan) -> Iterator[Communicating]:
-    """The operations of a plan that communicate, but for those in programs that it runs in parallel."""
+    """The operations of a plan that communicate, except for those in programs that it runs in parallel."""
     for step in plan.steps:
         view = step.implementation.view if isinstance(step.implementation, Communication) else None
         if view is not None:

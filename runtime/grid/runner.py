@@ -49,10 +49,10 @@ class GridRunner:
         self._connect = connect or (lambda: Transport(grid))
 
     def run(self, arguments: Sequence[Any], limits: Limits | None = None) -> list[Any]:
-        """The results of all processes that run here, one after the other.
+        """The concatenated results of all processes that run here.
 
         Args:
-            arguments: those of these processes, one after the other; a list is emptied.
+            arguments: the concatenated arguments of these processes; a list is emptied.
             limits: those of the whole run.
 
         Raises:

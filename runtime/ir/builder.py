@@ -63,7 +63,7 @@ def copy_region(region: Region, values: MutableMapping[Value, Value]) -> Region:
 
 
 def used_values(operation: Operation) -> Sequence[Value]:
-    """The values that an operation uses, by way of its regions too."""
+    """The values that an operation uses, through its regions too."""
     if not operation.regions:
         return operation.operands
     return (*operation.operands, *captured_values(operation.regions))

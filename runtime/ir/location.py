@@ -103,7 +103,7 @@ UNKNOWN = UnknownLocation()
 
 
 def source_line(location: object) -> str | None:
-    """``file:line`` of the innermost source line that a location names; None where it names none.
+    """``file:line`` of the innermost source line that a location names; None if it names none.
 
     Source: JAX's locations, in which the callee of a call site is the user's innermost frame.
     """

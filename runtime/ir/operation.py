@@ -43,7 +43,7 @@ class Operation:
         attributes: inherent and discardable attributes by name. Operations share these mappings, so that they
             are replaced, never changed.
         regions: its regions.
-        location: where it stands.
+        location: its source location.
     """
 
     __slots__ = ("attributes", "location", "name", "operands", "regions", "results")
@@ -159,7 +159,7 @@ class Function:
         name: its symbol.
         type: types of its inputs and outputs.
         body: its region, or None for a declaration.
-        visibility: ``"public"``, ``"private"`` or ``"nested"``; None where the text says nothing (public).
+        visibility: ``"public"``, ``"private"`` or ``"nested"``; None if the text says nothing (public).
         attributes: its own attributes.
         argument_attributes, result_attributes: a mapping for each input and output.
         callees: functions that are called by it alone, as a specialized program has them for its layers.
@@ -200,7 +200,7 @@ class Function:
         self.location = location
 
     def with_body(self, body: Region | None) -> Function:
-        """A function that is the same but for its body."""
+        """A function that is the same except for its body."""
         return Function(
             self.name,
             self.type,

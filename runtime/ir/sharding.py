@@ -154,7 +154,7 @@ class AxisRef(SdyAttribute):
         return other.contains(self) and self.next_pre_size(mesh) == other.next_pre_size(mesh)
 
     def without_suffix(self, suffix: AxisRef) -> AxisRef | None:
-        """The major part that is left without the minor part `suffix`; None where nothing is left."""
+        """The major part that is left without the minor part `suffix`; None if nothing is left."""
         if suffix.pre_size == self.pre_size:
             return None
         return AxisRef(self.name, SubAxis(self.pre_size, suffix.pre_size // self.pre_size))
@@ -188,7 +188,7 @@ class DimensionSharding(SdyAttribute):
     Attributes:
         axes: the axes along which it is divided, from major to minor.
         is_closed: whether propagation may not divide it further; open dimensions have a ``?``.
-        priority: in which round of propagation it counts, 0 first; None where none is given.
+        priority: in which round of propagation it counts, 0 first; None if none is given.
     """
 
     mnemonic = "dimension_sharding"

@@ -59,7 +59,7 @@ class ModuleCallbacks:
 
 
 def function_of(index: int) -> Callable[..., Any] | None:
-    """The function of an index; None where no program is there any more that calls it."""
+    """The function of an index; None if no program is there any more that calls it."""
     callback = _TABLE.get(index)
     return None if callback is None else callback.function
 

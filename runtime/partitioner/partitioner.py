@@ -39,7 +39,7 @@ def device_program(module: Module, partitions: int) -> Module | None:
 
     Returns:
         A module whose `main` takes and returns the shards of a device, and is run by the processes (0, d) of
-        a grid; None where there is no rule for an operation, or devices would repeat too much work.
+        a grid; None if there is no rule for an operation, or devices would repeat too much work.
     """
     try:
         return _Partitioner(module, partitions).module()
@@ -261,7 +261,7 @@ class _Partitioner:
         return layouts("in_shardings", operation.operands), layouts("out_shardings", operation.results)
 
     def manual_body(self, block: Block, context: Context, locals: dict[Value, Value]) -> None:
-        """Append the operations of a device's body but for the terminator; `locals` gets what they become.
+        """Append the operations of a device's body except for the terminator; `locals` gets what they become.
 
         A computation within it, along other axes, takes its shards of what the device holds, and what it
         leaves is put together again.

@@ -345,7 +345,7 @@ def _is_neutral(operation: Operation, initial: Value) -> bool:
 
 
 def _neutral(combination: str, type: TensorType) -> Any:
-    """The value that changes nothing; None where none is known."""
+    """The value that changes nothing; None if none is known."""
     element = type.element_type
     is_boolean = isinstance(element, ElementType) and element.name == "i1"
     if combination == "stablehlo.add" and not is_boolean:

@@ -26,7 +26,7 @@ class StepFigures:
         path: which step of the plan it is, such as ``"3"``, or ``"2.body.5"`` within the region of a step.
         operation: its operation; ``nimblehlo.`` begins the names of fusions.
         types: of its operands and results.
-        location: where the operation stands.
+        location: the operation's source location.
         source_line: ``file:line`` of the source, if the location names one.
         implementation: ``"reference"``, ``"kernel"``, ``"generated"``, or ``"tiered"``, two of these in turn.
         reason: why it was chosen.

@@ -60,9 +60,9 @@ class TracedResult:
         operation: its name.
         run: how many runs of the operation came before, as in earlier iterations of a loop.
         types: of the results.
-        values: for each result the array, or None where it has more elements than the trace holds.
-        statistics: for each result its statistics; None where it is no array of numbers.
-        location: where the operation stands.
+        values: for each result the array, or None if it has more elements than the trace holds.
+        statistics: for each result its statistics; None if it is no array of numbers.
+        location: the operation's source location.
         source_line: ``file:line`` of the source, if the location names one.
     """
 

@@ -55,7 +55,7 @@ def require_one_device(operation: Operation, module: Module, scope: Scope) -> No
 
 
 def _mesh(shardings: Iterable[TensorSharding], meshes: Mapping[str, Mesh]) -> tuple[Mesh | None, str]:
-    """The mesh of all shardings, None where there are no shardings; and what errors call it."""
+    """The mesh of all shardings, None if there are no shardings; and what errors call it."""
     shardings = list(shardings)
     if not shardings:
         return None, "a mesh (it does not name one)"
@@ -90,7 +90,7 @@ def manual_attributes(operation: Operation, module: Module, *, is_nested: bool) 
 
 
 def _manual_mesh(view: ManualComputation, module: Module) -> Mesh | None:
-    """The mesh of a manual computation; None where no sharding names one with the manual axes."""
+    """The mesh of a manual computation; None if no sharding names one with the manual axes."""
     shardings = [*view.in_shardings.shardings, *view.out_shardings.shardings]
     mesh, _ = _mesh(shardings, meshes_of(module))
     names = set(view.manual_axes.names)

@@ -96,7 +96,7 @@ class ProgramItem(pytest.Item):
         Args:
             settings: how.
             backend: on what.
-            number: of the program in its file; None where it is the only one.
+            number: of the program in its file; None if it is the only one.
             line: of the file, where it begins, counted from 0.
             text: the program.
         """

@@ -45,9 +45,9 @@ class Refinability:
 
     Attributes:
         operation: the first operation, in the order of the program, its calls inlined, some size of which
-            depends on data; None where there is none.
-        location: where it stands.
-        operand: which operand says the size; None where the operation itself does.
+            depends on data; None if there is none.
+        location: its source location.
+        operand: which operand says the size; None if the operation itself does.
     """
 
     operation: str | None = None

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from ..codegen.blocks import Bound, Elements, Emitter, Storage
-from ..codegen.blocks.arrays import ALIASES, BRANCHES
+from ..codegen.blocks.in_place_updates import ALIASES, BRANCHES
 from ..ir import Block, Operation, Value
 from .plans import InvalidPlan
 

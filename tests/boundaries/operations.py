@@ -19,7 +19,7 @@ class Case(NamedTuple):
 
     Attributes:
         name: the operation and its sizes.
-        differs: why a result is not right by another computation, None where it is; None where there is none.
+        differs: why a result is not right by another computation, None if it is; None if there is none.
     """
 
     name: str

@@ -33,7 +33,7 @@ class Setting(NamedTuple):
     Attributes:
         operand, result: names of element types.
         lhs_position, rhs_position: which dimension is contracted, counted after the batching one.
-        batch: the batching size, None where there is no batching dimension.
+        batch: the batching size, None if there is no batching dimension.
         layouts: those of lhs and of rhs.
     """
 
@@ -188,7 +188,7 @@ def viewed(layout: str, array: Array, shape: Sequence[int]) -> Array:
 
 
 def differs(setting: Setting, lhs: Array, rhs: Array, got: Array) -> str | None:
-    """Why a product is not right, None where it is."""
+    """Why a product is not right, None if it is."""
     left = lhs.swapaxes(-1, -2) if setting.lhs_position == 0 else lhs
     right = rhs if setting.rhs_position == 0 else rhs.swapaxes(-1, -2)
     type = ELEMENT_TYPES[setting.result]

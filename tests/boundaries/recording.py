@@ -88,7 +88,7 @@ def ranged(name: str, *values: int) -> range:
 
 @functools.cache
 def _module_file(folder: Path, level: int, module: str) -> Path | None:
-    """The file of a module that is imported from a file in a folder, None where it is not the package's."""
+    """The file of a module that is imported from a file in a folder, None if it is not the package's."""
     if level:
         base = folder
         for _ in range(level - 1):

@@ -38,7 +38,7 @@ class Decision(NamedTuple):
 
 
 def number(node: ast.expr, names: dict[str, Number] | None = None) -> Number | None:
-    """The value of an expression of numbers and of named numbers; None where it is anything else."""
+    """The value of an expression of numbers and of named numbers; None if it is anything else."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name):
             if inner.id not in (names or {}):

@@ -252,7 +252,7 @@ READ_AFTER_UPDATE = """%w = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i
             "%y = stablehlo.add %a, %a : tensor<40000xi32>",
             {"a": ("x0", "tensor<40000xi32>")},
             "%y",
-            "makes large arrays",
+            "computes large arrays",
         ),
         (
             "%y = stablehlo.add %a, %a : tensor<70000xi32>",

@@ -1,4 +1,4 @@
-"""The pages' code runs as it stands: the blocks of a page one after the other, in one namespace."""
+"""The pages' code runs as it stands: the blocks of a page in sequence, in one namespace."""
 
 from __future__ import annotations
 

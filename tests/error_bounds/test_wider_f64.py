@@ -104,7 +104,7 @@ def test_functions_that_are_not_finite_are_those_of_f64() -> None:
 
 
 def test_sums_and_products_are_exact() -> None:
-    """The product's terms cancel but for the last digits."""
+    """The product's terms cancel except for the last digits."""
     text = """
     func.func @main(%a: tensor<3x40xf64>, %b: tensor<40x2xf64>) -> (tensor<3x2xf64>, tensor<3xf64>) {
       %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]

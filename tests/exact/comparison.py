@@ -29,7 +29,7 @@ class Line:
         name: the operation's name and what tells it from others.
         text: the operation, its operands ``%a`` and ``%b``, or what `before` defines.
         result: the result's format.
-        expected: the results' codes; None where any NaN is right.
+        expected: the results' codes; None if any NaN is right.
         before: an operation before that one.
     """
 

@@ -90,7 +90,7 @@ class LongCampaign:
     def difference(
         self, program: Program, modes: Sequence[tuple[Options, float, int]]
     ) -> tuple[str, str, tuple[Options, float, int]] | None:
-        """How the first mode that differs does so: its kind, why, and the mode; None where all agree."""
+        """How the first mode that differs does so: its kind, why, and the mode; None if all agree."""
         expected: list[Array] | None = None
         for mode in modes:
             options, patience, calls = mode

@@ -108,7 +108,7 @@ class _Long(LongGenerator):
         return self.bounded(self.op("add", [value, self.converted(like, self.element.name)]))
 
     def chain(self) -> None:
-        """Elementwise operations one after the other."""
+        """Elementwise operations in sequence."""
         value = first = self.pick()
         for _ in range(self.random.choice((1, 2, 3, 5, 9))):
             name = self.random.choice(_UNARY + _BINARY * 2)

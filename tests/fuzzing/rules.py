@@ -1,6 +1,6 @@
 """How far a result may be from the reference interpreter's, operation by operation.
 
-Bits must be the same, those of NaNs aside, but for what the specification leaves open:
+Bits must be the same, those of NaNs aside, except for what the specification leaves open:
 
 - the accuracy of functions that are not exactly rounded (`error_bounds.function_accuracy`); for complex
   numbers any value where a part is not finite;
@@ -350,7 +350,7 @@ def tells_nans_apart(operation: Operation) -> bool:
 
 
 def same_but_for_nan(a: Array, b: Array) -> bool:
-    """Whether all bits are the same but for those of NaNs."""
+    """Whether all bits are the same except for those of NaNs."""
     return bool(np.all(agreeing(a, b)))
 
 

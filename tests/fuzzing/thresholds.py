@@ -39,7 +39,7 @@ def sizes() -> tuple[int, ...]:
 
 
 def wrong_product(program: Program, values: Mapping[Value, Array]) -> tuple[str, str] | None:
-    """The name of an operation that multiplies, and why its result is not right; None where all are."""
+    """The name of an operation that multiplies, and why its result is not right; None if all are."""
     from tests.boundaries.products import Setting, differs
 
     for operation in program.block.operations:

@@ -91,7 +91,7 @@ def run_file(
 
 
 def _watched(command: list[str], journal: Journal, limit: float, environment: dict[str, str]) -> int | None:
-    """The exit status of a worker; None where a test method took too long and the worker was killed."""
+    """The exit status of a worker; None if a test method took too long and the worker was killed."""
     with subprocess.Popen(command, env=environment) as worker:
         changed, size = time.time(), -1
         while worker.poll() is None:

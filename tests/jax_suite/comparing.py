@@ -37,7 +37,7 @@ _executables: dict[tuple[str, str], Executable | Exception] = {}
 
 
 def compiled(text: str, mode: str) -> Executable:
-    """A program compiled with the default options but for `Options.compile`."""
+    """A program compiled with the default options except for `Options.compile`."""
     return nimblehlo.compile(text, options=Options(compile=mode))  # type: ignore[arg-type]
 
 

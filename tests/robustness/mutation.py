@@ -130,7 +130,7 @@ class Program:
     Attributes:
         text: the text.
         tokens: its tokens in order; together they are the text.
-        kinds: for each kind of token the positions where it stands.
+        kinds: for each kind of token the positions its source location.
         groups: (position of the opening, position of the closing bracket) of each bracketed group.
         types: the types that occur.
         lines: the lines.

@@ -86,7 +86,7 @@ def attempt(text: str, options: Options, enter: Callable[[Phase], None]) -> Outc
 
 
 def _value(type: Type) -> Any:
-    """A small value of a type, None where there is none."""
+    """A small value of a type, None if there is none."""
     if isinstance(type, TensorType):
         shape = [2 if size == DYNAMIC else size for size in type.shape]
         if math.prod(max(size, 1) for size in shape) > LARGEST_INPUT:

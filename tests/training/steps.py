@@ -47,7 +47,7 @@ def training_step(
     clips: bool = False,
     loss: Callable[[Any, Any], Any] | None = None,
 ) -> TrainingStep:
-    """The training step of layers that are applied one after the other.
+    """The training step of layers that are applied in sequence.
 
     Args:
         clips: whether gradients are scaled by the norm of all of them together.

@@ -1,8 +1,8 @@
 """Generates LLVM code for blocks of operations on small arrays: bodies of loops, and runs of small steps.
 
-Single elements are LLVM values; arrays lie in memory, where each operation makes a new one. Arrays of more
-elements are only read, or updated in place where a loop carries them. `block_problem` says why a block cannot
-be generated; an `ArrayEmitter` generates it.
+Scalars are LLVM values. Small arrays are in memory, and each operation writes its result to new memory. Large
+arrays are only read, or updated in place if a loop carries them. `block_problem` returns the reason why a
+block cannot be generated; an `ArrayEmitter` generates it.
 """
 
 from . import products, scans, selection, sorting
@@ -11,7 +11,7 @@ from .emitter import (
     MAX_OPERATIONS,
     ArrayEmitter,
     block_problem,
-    products_of,
+    multiplication_count,
     step_problem,
 )
 from .library_calls import library_symbols
@@ -24,8 +24,8 @@ __all__ = [
     "block_problem",
     "computed_bytes",
     "library_symbols",
+    "multiplication_count",
     "products",
-    "products_of",
     "scans",
     "selection",
     "sorting",

@@ -1,7 +1,7 @@
-"""Chains of elementwise operations.
+"""Chains of elementwise operations that share one loop.
 
-The loop of an operation also computes the operands that no other operation reads, and splat constants. It
-reads the elements of broadcasts and other views where the operand of the view lies, also if several loops do.
+The loop of an operation also computes its splat constants, and operands that no other operation reads. It
+reads the elements of a broadcast or another view from the operand of the view.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from ...ir import Block, Operation, tensor_type
 from ...ir import Value as IrValue
 
 MAX_OPERATIONS = 24
-"""Operations of a chain: all values of an element stay in registers."""
+"""Maximum operations of a chain, so that all values of an element stay in registers."""
 
 IsKind = Callable[[Operation], bool]
-"""Whether an operation is one of a kind."""
+"""A predicate of operations."""
 
 
 def fused_into_users(
     block: Block, is_elementwise: IsKind, is_view: IsKind, updates: frozenset[str]
 ) -> set[Operation]:
-    """The operations of a block that are elementwise or views and that the loops of their users compute.
+    """The elementwise operations and views of a block that the loops of their users compute.
 
-    An elementwise operation has one user, so that nothing is computed twice, and so has a transpose: to read
-    elements that are far apart takes as long as to move them.
+    An elementwise operation is fused if it has one user, so that nothing is computed twice. So is a
+    transpose: each strided read takes as long as transposing.
 
     Args:
         is_elementwise: whether an operation computes an array element by element.
@@ -72,26 +72,26 @@ def fused_into_users(
 
 
 def chain(operation: Operation, is_fused: Callable[[Operation], bool]) -> list[Operation]:
-    """The operations that an operation's loop computes, in order of use, the operation itself last.
+    """The operations that an operation's loop computes, in topological order; the operation itself is last.
 
     Args:
         is_fused: whether the loop computes an operation whose result it reads.
     """
     ordered: dict[Operation, None] = {}
 
-    def enter(operation: Operation) -> None:
+    def visit(operation: Operation) -> None:
         for operand in operation.operands:
             owner = operand.owner
             if isinstance(owner, Operation) and owner not in ordered and is_fused(owner):
-                enter(owner)
+                visit(owner)
         ordered[operation] = None
 
-    enter(operation)
+    visit(operation)
     return list(ordered)
 
 
 def _users(block: Block) -> dict[IrValue, list[Operation]]:
-    """The operations that use each value, those in regions included."""
+    """The operations that use each value, including operations in regions."""
     users: dict[IrValue, dict[Operation, None]] = {}
     for operation in block.operations:
         for inner in operation.walk():

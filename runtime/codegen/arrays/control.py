@@ -1,37 +1,37 @@
-"""Loops on small arrays: which are generated, and how their arrays are updated."""
+"""Decides which loops on small arrays are generated, and which of their arrays are updated in place."""
 
 from __future__ import annotations
 
 from ...ir import Operation
-from ..blocks import IsArray, updates_problem
+from ..blocks import IsArray, in_place_problem
 from ..blocks.emitter import types_problem
 from ..coverage import ViewOf
 from .emitter import (
     IN_PLACE,
+    array_bytes,
     block_problem,
-    bytes_of,
     is_array,
-    large_elements_of,
+    large_array_work,
     must_update_in_place,
     operation_count,
 )
 
 MAX_BYTES = 1 << 20
-"""Bytes of the arrays that a step of a loop makes."""
+"""Maximum bytes of the arrays that an iteration computes."""
 MAX_WORK = 1 << 23
-"""Products that it multiplies on one thread: more are better multiplied block by block."""
+"""Maximum multiplications of an iteration on one thread; blocked matrix products are faster for more."""
 MAX_SHARED_WORK, MAX_WORK_PER_OPERATION = 1 << 20, 1 << 15
-"""Products that it multiplies, in all and for each of its operations, where threads could share them: more of
-them gain more by that than the steps of a plan cost."""
+"""Maximum multiplications of an iteration, in total and per operation, if several threads are available:
+sharing more of them saves more time than the steps of a plan cost."""
 MAX_LARGE_ELEMENTS_PER_OPERATION = 1 << 12
-"""Elements of large arrays that it makes, for each of its operations: likewise."""
+"""Maximum elements of large arrays that an iteration computes, per operation, for the same reason."""
 
 
 def while_problem(operation: Operation, view_of: ViewOf, max_work: int | None = None) -> str | None:
-    """Why a `while` cannot be generated, or None where it can.
+    """Why a `while` cannot be generated, or None if it can.
 
     Args:
-        max_work: products that a step may multiply; None: so few that threads need not share them.
+        max_work: maximum multiplications of an iteration; None: few enough for one thread.
     """
     reason = types_problem(operation, frozenset({operation.name}))
     if reason is not None:
@@ -39,26 +39,27 @@ def while_problem(operation: Operation, view_of: ViewOf, max_work: int | None = 
     cond, body = (region.block for region in operation.regions)
     if max_work is None:
         max_work = min(MAX_SHARED_WORK, MAX_WORK_PER_OPERATION * operation_count(body))
-    if large_elements_of(body) > MAX_LARGE_ELEMENTS_PER_OPERATION * operation_count(body):
-        return "makes large arrays"
+    if large_array_work(body) > MAX_LARGE_ELEMENTS_PER_OPERATION * operation_count(body):
+        return "computes large arrays"
     return (
         block_problem(cond, view_of)
         or block_problem(body, view_of, IN_PLACE, MAX_BYTES, max_work)
-        or _updates_problem(operation, must_update_in_place)
+        or _loop_in_place_problem(operation, must_update_in_place)
     )
 
 
-def _updates_problem(operation: Operation, is_in_place: IsArray) -> str | None:
-    """Why such arrays cannot be updated in place alone."""
+def _loop_in_place_problem(operation: Operation, is_in_place: IsArray) -> str | None:
+    """Why a loop cannot update all arrays for which `is_in_place` holds in place; None if it can."""
     cond, body = (region.block for region in operation.regions)
-    return updates_problem(cond, (), is_in_place) or updates_problem(body, body.arguments, is_in_place, True)
+    reason = in_place_problem(cond, (), is_in_place)
+    return reason or in_place_problem(body, body.arguments, is_in_place, True)
 
 
 def updated_in_place(operation: Operation) -> IsArray:
-    """Which tensors a `while` that can be generated updates in place: all arrays, where that is possible."""
-    return is_array if _updates_problem(operation, is_array) is None else must_update_in_place
+    """The types that a native `while` updates in place: all arrays if possible, otherwise the large ones."""
+    return is_array if _loop_in_place_problem(operation, is_array) is None else must_update_in_place
 
 
 def computed_bytes(operation: Operation) -> int:
-    """About how many bytes the arrays have that a step of a `while` makes."""
-    return sum(bytes_of(region.block) for region in operation.regions)
+    """The approximate bytes of the arrays that an iteration of a `while` computes."""
+    return sum(array_bytes(region.block) for region in operation.regions)

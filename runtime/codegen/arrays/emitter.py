@@ -1,4 +1,4 @@
-"""Blocks of operations on small arrays as LLVM code, by the rules of `codegen.blocks` and of this folder."""
+"""Generates blocks of operations on small arrays, by the rules of `codegen.blocks` and of this folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from ...ir import Value as IrValue
 from ...types import TensorType, Type
 from .. import blocks
 from ..blocks import Bound, Emitter, Mode, Storage, interruption_problem, is_plain
-from ..blocks.arrays import BRANCHES, CONSTANTS
 from ..blocks.boxes import copy_all
 from ..blocks.elements import element_count, flat, is_large
 from ..blocks.elementwise import VIEWS
@@ -23,6 +22,7 @@ from ..blocks.emitter import (
     emit_rule_of,
     operation_problem,
 )
+from ..blocks.in_place_updates import BRANCHES, CONSTANTS
 from ..blocks.movement import is_splat
 from ..coverage import MATHEMATICS, ViewOf
 from ..description import operations_description
@@ -31,22 +31,22 @@ from ..llvm.loops import Loop
 from ..llvm.values import I64, POINTER, Value, stored_type
 from .chains import chain, fused_into_users
 from .liveness import Liveness
-from .order import order_by_memory
+from .memory_schedule import order_by_memory
 from .statements import Phase, Statements
 from .workspace import Workspace, scratch_bytes
 
 MAX_COPIED_ELEMENTS = 1 << 12
-"""Arrays with more elements are updated in place alone."""
+"""Maximum elements of arrays that may be copied; larger ones must be updated in place."""
 MAX_BYTES = 1 << 17
-"""Bytes on the stack for the arrays of a block."""
+"""Maximum bytes on the stack for the arrays of a block."""
 MAX_WORK = 1 << 15
-"""Products that the operations of a block multiply: more are better shared among threads."""
+"""Maximum multiplications of a block; more are better shared among threads."""
 MAX_STEP_ELEMENTS = 1 << 14
-"""Elements of the arrays that an operation among others of a block makes: more are better shared among
-threads."""
-MIN_TURNS_BYTES = 1 << 13
-"""Bytes of carried arrays from which on two places take turns where the old array is dead before the next
-one is made: a recurrent network with a state of 8 KiB takes 5 % less than in one place (Zen 4)."""
+"""Maximum elements of each result of an operation; more are better shared among threads."""
+MIN_DOUBLE_BUFFERED_BYTES = 1 << 13
+"""Minimum bytes of a carried array that has two buffers although the previous array is dead before the next
+is
+computed: a recurrent network with a state of 8 KiB takes 5 % less time than with one buffer (Zen 4)."""
 MAX_OPERATIONS = 4000
 """Maximum operations of a block and its regions, which LLVM compiles in about 3 s."""
 
@@ -55,7 +55,7 @@ IN_PLACE = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
 
 
 def _is_elementwise(operation: Operation) -> bool:
-    """Whether an operation makes an array element by element."""
+    """Whether an operation computes an array element by element."""
     is_one = emit_rule_of(operation) is EMIT_RULES[ELEMENTWISE] and len(operation.results) == 1
     return is_one and is_array(operation.result.type)
 
@@ -69,12 +69,12 @@ def _has_layout(type: Type, other: Type) -> bool:
 
 
 def must_update_in_place(type: Type) -> bool:
-    """Whether tensors of a type must be updated in place: copies would take long."""
+    """Whether tensors of a type are too large to be copied, and must be updated in place."""
     return is_plain(type) and element_count(type) > MAX_COPIED_ELEMENTS
 
 
 def is_array(type: Type) -> bool:
-    """Whether tensors of a type have several elements, which lie in memory."""
+    """Whether tensors of a type have several elements, and are therefore in memory."""
     return is_plain(type) and element_count(type) > 1
 
 
@@ -85,19 +85,19 @@ def block_problem(
     max_bytes: int = MAX_BYTES,
     max_work: int = MAX_WORK,
 ) -> str | None:
-    """Why a block of operations cannot be generated, or None where it can.
+    """Why a block of operations cannot be generated, or None if it can.
 
     Args:
-        in_place: names of operations that may give large arrays, those of their operands.
-        max_bytes, max_work: of all its operations together.
+        in_place: names of operations that may update large operands and return them.
+        max_bytes, max_work: maximum bytes of arrays and number of multiplications of the block.
     """
     if operation_count(block) > MAX_OPERATIONS:
         return "is too much code"
-    if bytes_of(block) > max_bytes:
+    if array_bytes(block) > max_bytes:
         return "needs too much memory"
     reason = blocks.block_problem(block, view_of, Mode.ARRAYS, in_place)
-    if reason is None and products_of(block, view_of) > max_work:
-        return "has many products"
+    if reason is None and multiplication_count(block, view_of) > max_work:
+        return "has many multiplications"
     return reason
 
 
@@ -106,15 +106,15 @@ def operation_count(block: Block) -> int:
     return sum(1 for _ in _walk(block))
 
 
-def products_of(block: Block, view_of: ViewOf) -> int:
-    """About how many products the operations of a block multiply that has no `block_problem`."""
+def multiplication_count(block: Block, view_of: ViewOf) -> int:
+    """The approximate number of multiplications of a block that has no `block_problem`."""
     return sum(emit_rule_of(operation).work(operation, view_of) for operation in _walk(block))
 
 
-def large_elements_of(block: Block) -> int:
-    """About how many elements the operations of a block make that are better shared among threads.
+def large_array_work(block: Block) -> int:
+    """The approximate number of elements of a block's large arrays, which threads could share.
 
-    A function of mathematics counts as the many instructions that it takes.
+    An element of a mathematical function counts as many times as it takes instructions.
     """
     return sum(
         element_count(result.type) * (MATHEMATICAL if operation.name in MATHEMATICS else 1)
@@ -128,14 +128,14 @@ def large_elements_of(block: Block) -> int:
 
 
 def step_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    """Why an operation cannot be generated among others of a block, or None where it can."""
+    """Why an operation cannot be generated in a block of several steps; None if it can."""
     reason = interruption_problem([operation]) or operation_problem(operation, view_of, Mode.ARRAYS)
     if reason is not None:
         return reason
     if any(element_count(result.type) > MAX_STEP_ELEMENTS for result in operation.results):
-        return "makes large arrays"
+        return "computes large arrays"
     if sum(emit_rule_of(one).work(one, view_of) for one in operation.walk()) > MAX_WORK:
-        return "has many products"
+        return "has many multiplications"
     return None
 
 
@@ -144,13 +144,10 @@ def _walk(block: Block) -> Iterator[Operation]:
         yield from operation.walk()
 
 
-def bytes_of(block: Block) -> int:
-    """Bytes of the arrays that the operations of a block make, those in their regions included.
-
-    Constants are in the code.
-    """
-    making = [operation for operation in _walk(block) if operation.name not in CONSTANTS]
-    computed = [value.type for operation in making for value in operation.results]
+def array_bytes(block: Block) -> int:
+    """Bytes of the arrays that a block and its regions compute; constants are part of the code."""
+    computing = [operation for operation in _walk(block) if operation.name not in CONSTANTS]
+    computed = [value.type for operation in computing for value in operation.results]
     tensors = [type for type in computed if isinstance(type, TensorType) and not is_large(type)]
     return sum(scratch_bytes(type) for type in tensors)
 
@@ -159,14 +156,14 @@ class ArrayEmitter(Emitter):
     """Generates blocks of work on small arrays, in a function whose entry block ends in a branch.
 
     Args:
-        workspace: where arrays lie that it makes; None: on the stack, each in memory of its own.
+        workspace: the memory of computed arrays; None: each is on the stack by itself.
         is_in_place: whether a tensor is updated in place.
 
     Attributes:
-        unchanging: values in memory that nothing writes to while the function runs.
-        fused_operations: elementwise operations whose elements the loop of their only user makes.
-        liveness: of the block that is generated; None where arrays do not share a workspace.
-        written: memory that was wanted for some results, and has them.
+        read_only_values: values in memory that the function never writes.
+        fused_operations: operations that the loops of their users compute.
+        liveness: that of the block being generated; None if arrays do not share a workspace.
+        written: the requested result memory that has been written.
     """
 
     mode = Mode.ARRAYS
@@ -182,7 +179,7 @@ class ArrayEmitter(Emitter):
         self.workspace = workspace
         self.is_in_place = is_in_place
         self.functions: dict[str, ir.Function] = {}
-        self.unchanging: set[IrValue] = set()
+        self.read_only_values: set[IrValue] = set()
         self.fused_operations: set[Operation] = set()
         self.liveness: Liveness | None = None
         self._emitted: dict[Block, list[Operation]] = {}
@@ -196,23 +193,24 @@ class ArrayEmitter(Emitter):
             later = fused_into_users(block, _is_elementwise, self._is_view, IN_PLACE)
             self.fused_operations |= later
             operations = [operation for operation in block.operations[:-1] if operation not in later]
-            if self.workspace is not None and self.workspace.is_given:
+            if self.workspace is not None and self.workspace.is_argument:
                 operations = self._ordered(block, operations)
             self._emitted[block] = operations
         return operations
 
     def _ordered(self, block: Block, operations: list[Operation]) -> list[Operation]:
-        """The operations of a block in an order in which their arrays take little memory."""
+        """The operations of a block in an order with few live bytes."""
         statements = Statements(self, block, operations)
         order, live_bytes = order_by_memory(statements.statements, statements.sizes, statements.returned)
         self.phases[block] = statements.phases(order, live_bytes)
         return [operations[number] for number in order]
 
     def _is_view(self, operation: Operation) -> bool:
-        """Whether an operation only makes an array of elements that loops can read where its operand lies.
+        """Whether loops can read an operation's result from the memory of its operand.
 
-        A reshape lies in its operand's memory, so that only that of a view needs to be one. An array that a
-        loop carries is not reversed by its readers: the next one could not be made in its place.
+        A reshape shares its operand's memory anyway, so it counts as a view only if its operand is one. A
+        view of a carried array is materialized, because it would keep the next array from overwriting the
+        previous.
         """
         if operation.name not in VIEWS or not is_array(operation.result.type):
             return False
@@ -226,7 +224,7 @@ class ArrayEmitter(Emitter):
         return True
 
     def liveness_of(self, block: Block) -> Liveness | None:
-        """The last uses of a block's values; None where arrays do not share a workspace."""
+        """The last uses of a block's values; None if arrays do not share a workspace."""
         if self.workspace is None:
             return None
         liveness = self._liveness.get(block)
@@ -240,10 +238,10 @@ class ArrayEmitter(Emitter):
         return operation.name in IN_PLACE and self.is_in_place(operation.operands[0].type)
 
     def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
-        around, self.liveness = self.liveness, self.liveness_of(block)
+        outer, self.liveness = self.liveness, self.liveness_of(block)
         results = super().emit_block(block, arguments)
         self.begin_statement(results)
-        self.liveness = around
+        self.liveness = outer
         return results
 
     def emit_operation(self, operation: Operation) -> Sequence[Bound]:
@@ -277,9 +275,9 @@ class ArrayEmitter(Emitter):
             return False
         read = {other for other in liveness.read(operation) if liveness.root(other) is argument}
         if not read:
-            return scratch_bytes(tensor_type(argument)) < MIN_TURNS_BYTES
+            return scratch_bytes(tensor_type(argument)) < MIN_DOUBLE_BUFFERED_BYTES
         if operation.name in BRANCHES:
-            return self._branches_hand_on(operation, argument, operation.results.index(value))
+            return self._branches_return_only_at(operation, argument, operation.results.index(value))
         if operation.name == "stablehlo.while":
             captured = captured_values(operation.regions)
             is_captured = any(liveness.root(other) is argument for other in captured)
@@ -287,23 +285,23 @@ class ArrayEmitter(Emitter):
             return liveness.root(initial) is argument and not is_captured
         return read <= set(self.overwritable(operation, liveness))
 
-    def _branches_hand_on(self, operation: Operation, value: IrValue, number: int) -> bool:
-        """Whether no branch returns a value's memory at another position than `number`.
+    def _branches_return_only_at(self, operation: Operation, value: IrValue, number: int) -> bool:
+        """Whether no branch returns the memory of a value at another position than `number`.
 
-        The branches' results are copied one after the other where each branch ends.
+        The branches' results are copied in sequence where each branch ends.
         """
         for region in operation.regions:
             liveness = self.liveness_of(region.block)
             assert liveness is not None
-            for position, handed_on in enumerate(region.block.terminator.operands):
-                if position != number and liveness.root(handed_on) is value:
+            for position, returned in enumerate(region.block.terminator.operands):
+                if position != number and liveness.root(returned) is value:
                     return False
         return True
 
     def _emit(self, operation: Operation) -> Sequence[Bound]:
         rule = emit_rule_of(operation)
         if operation.name in CONSTANTS:
-            self.unchanging.add(operation.result)
+            self.read_only_values.add(operation.result)
         alias = rule.alias(self, operation)
         if alias is not None:
             return [alias]
@@ -317,10 +315,10 @@ class ArrayEmitter(Emitter):
         return chain(operation, lambda one: one in self.fused_operations or (takes_splats and is_splat(one)))
 
     def emit_outlined(self, operation: Operation) -> list[Bound]:
-        """Generate an operation, and those that its loop makes, as a call of a function of its own.
+        """Generate an operation and its chain as a call of an outlined function.
 
         Returns:
-            What its results are bound to.
+            The bindings of its results.
         """
         operations = self.chain(operation)
         # A region may use constants, which become part of its function.
@@ -338,12 +336,12 @@ class ArrayEmitter(Emitter):
         key = f"{positions}\n{operations_description([*constants, *operations])}"
         function = self.functions.get(key)
         if function is None:
-            function = self.functions[key] = self.function_of(operation, operands, arguments, positions)
+            function = self.functions[key] = self.outlined_function(operation, operands, arguments, positions)
         self.builder.call(function, arguments)
         return [self.result(buffer) for buffer in scratch_buffers]
 
     def _reuse_operand(self, operation: Operation) -> None:
-        """Let an operation's result take the memory of an operand that nothing reads later."""
+        """Store an operation's result in the memory of a dead operand, if there is one."""
         liveness, workspace = self.liveness, self.workspace
         if liveness is None or workspace is None or operation.results[0] in self.result_storage:
             return
@@ -356,34 +354,34 @@ class ArrayEmitter(Emitter):
                 return
 
     def overwritable(self, operation: Operation, liveness: Liveness) -> Sequence[IrValue]:
-        """The values whose elements an operation reads before it writes its result's to their addresses."""
+        """The operands that a result may overwrite: each element is read before it is written."""
         if operation.name in IN_PLACE:
             operand, *others = operation.operands
-            home = liveness.root(operand)
-            return [] if any(liveness.root(other) is home for other in others) else [operand]
+            root = liveness.root(operand)
+            return [] if any(liveness.root(other) is root for other in others) else [operand]
         if not _is_elementwise(operation):
             return []
         type = operation.result.type
         views = [one for one in self.chain(operation) if one.name in VIEWS]
-        elsewhere = {liveness.root(value) for view in views for value in view.operands}
+        strided = {liveness.root(value) for view in views for value in view.operands}
         return [
             value
             for value in self.values_read(operation)
-            if _has_layout(value.type, type) and liveness.root(value) not in elsewhere
+            if _has_layout(value.type, type) and liveness.root(value) not in strided
         ]
 
-    def function_of(
+    def outlined_function(
         self,
         operation: Operation,
         operands: Sequence[IrValue],
         arguments: Sequence[ir.Value],
         positions: Sequence[int],
     ) -> ir.Function:
-        """The function of an operation: it takes the parts of its operands, and where its results go.
+        """The function that computes an operation from its operands' components into its results' memory.
 
         Args:
-            arguments: these, each once.
-            positions: of each part, and of each result, that of its argument.
+            arguments: the distinct components and result addresses.
+            positions: the index in `arguments` of each component, then of each result address.
         """
         module = self.builder.module
         types = [
@@ -443,10 +441,10 @@ class ArrayEmitter(Emitter):
     def allocates(self, type: Type) -> bool:
         return is_array(type) and not is_large(type)
 
-    def applied(self, block: Block, items: Sequence[Value]) -> list[Value]:
-        return Emitter(self.builder, self.view_of).applied(block, items)
+    def apply_scalar_body(self, block: Block, items: Sequence[Value]) -> list[Value]:
+        return Emitter(self.builder, self.view_of).apply_scalar_body(block, items)
 
     def loop(self, count: int, first: int = 0) -> Iterator[ir.Value]:
-        """A loop over [first, count), at least one step; its body is generated once."""
+        """A loop over the nonempty range [first, count); its body is generated once."""
         with Loop(self.builder, I64(first), I64(count)) as index:
             yield index

@@ -1,7 +1,7 @@
-"""Calls of the routines of linear algebra that references call, for small problems: the same bits.
+"""Calls of linear-algebra routines on small problems; references call the same routines.
 
-The code knows a prepared call, and the function that makes it, by their symbols, which are defined when the
-code is loaded.
+Generated code refers to a prepared call and to its solver by symbols, which are defined when the code is
+loaded.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ _SOLVE_TYPE = ir.FunctionType(ir.VoidType(), [POINTER] * 3)
 _NAMES = ("stablehlo.cholesky", "stablehlo.custom_call", "stablehlo.triangular_solve")
 
 _calls: dict[str, Any] = {}
-"""The prepared calls by their symbols: loaded code has their addresses."""
+"""Maps symbols to prepared calls, which are never freed because loaded code has their addresses."""
 
 
 def library_symbols(operations: Sequence[Operation], view_of: ViewOf) -> dict[str, int]:
-    """The symbols that the code of operations needs, those of their regions included, and their addresses."""
+    """Maps the symbols that the code of operations and their regions needs to addresses."""
     symbols: dict[str, int] = {}
     for operation in [inner for one in operations for inner in one.walk() if inner.name in _NAMES]:
         symbol, solve = _symbols(operation)
         call = _calls.get(symbol)
         if call is None:
-            # Another thread may prepare the same call: code refers to the one that is kept.
+            # Another thread may have prepared the same call meanwhile.
             call = _calls.setdefault(symbol, view_of(operation).native_call()())
         symbols[symbol], symbols[solve] = id(call), call.solver
     return symbols
 
 
 def _symbols(operation: Operation) -> tuple[str, str]:
-    """The symbols of an operation's call, and of the function that makes it: equal operations share them."""
+    """The symbols of an operation's prepared call and of its solver, which equal operations share."""
     name = digest(operations_description([operation]).encode()).hex()[:32]
     return f"call_{name}", f"solve_{name}"
 
@@ -67,7 +67,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
 
 
 def _pointers(builder: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
-    """An array of pointers on the stack."""
+    """An array on the stack that holds these pointers."""
     with builder.goto_entry_block():
         array = builder.alloca(ir.ArrayType(I64, len(values)))
     for index, value in enumerate(values):

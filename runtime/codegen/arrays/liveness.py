@@ -1,21 +1,21 @@
-"""Which operation of a block is the last one that reads the memory of a value."""
+"""Finds the operation of a block that last reads the memory of each value."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
 from ...ir import Block, Operation, Value, captured_values
-from ..blocks.arrays import ALIASES, FUSIONS
+from ..blocks.in_place_updates import ALIASES, FUSIONS
 
 
 class Liveness:
     """The last uses of a block's values.
 
     Args:
-        block: whose operations are generated.
-        operations: these, in the order in which they are generated; without those that others compute.
+        block: the block.
+        operations: its operations in the order of generation, without those that the loops of others compute.
         values_read: gives the values that the code of an operation reads.
-        is_in_place: whether an operation's result lies in its first operand's memory.
+        is_in_place: whether an operation's result shares its first operand's memory.
     """
 
     def __init__(
@@ -31,11 +31,11 @@ class Liveness:
         self._last: dict[Value, int] = {}
         for position, operation in enumerate(operations):
             self._last.update((self.root(value), position) for value in self.read(operation))
-            self._enter(operation)
+            self._record_aliases(operation)
         self._last.update((self.root(value), len(operations)) for value in block.terminator.operands)
 
     def root(self, value: Value) -> Value:
-        """The value whose memory a value has, which may be itself."""
+        """The value that owns the memory of a value, which may be the value itself."""
         return self._roots.get(value, value)
 
     def read(self, operation: Operation) -> set[Value]:
@@ -47,23 +47,23 @@ class Liveness:
         return self._last.get(self.root(value), -1) <= self.positions[operation]
 
     def is_own(self, value: Value) -> bool:
-        """Whether an operation of the block makes the memory of a value."""
+        """Whether an operation of the block allocates the memory of a value."""
         return self.root(value).owner in self.positions
 
-    def _enter(self, operation: Operation) -> None:
-        """Follow the memory of results that lie in that of others."""
+    def _record_aliases(self, operation: Operation) -> None:
+        """Record the results of an operation that share the memory of other values."""
         if operation.name in FUSIONS:
             block = operation.regions[0].block
-            self._join(block.arguments, operation.operands)
+            self._alias(block.arguments, operation.operands)
             for inner in block.operations[:-1]:
-                self._enter(inner)
-            self._join(operation.results, block.terminator.operands)
+                self._record_aliases(inner)
+            self._alias(operation.results, block.terminator.operands)
         elif operation.name in ALIASES:
-            self._join(operation.results, operation.operands)
+            self._alias(operation.results, operation.operands)
         elif self._is_in_place(operation):
-            self._join(operation.results, operation.operands[:1])
+            self._alias(operation.results, operation.operands[:1])
 
-    def _join(self, values: Sequence[Value], others: Sequence[Value]) -> None:
+    def _alias(self, values: Sequence[Value], others: Sequence[Value]) -> None:
         for value, other in zip(values, others, strict=True):
             root = self.root(other)
             if root is not value:

@@ -1,7 +1,7 @@
-"""Small products of matrices of f32 and f64, in the order of `nimblehlo.ops.contraction.float_matmul`.
+"""Small matrix products of f32 and f64, in the summation order of `nimblehlo.ops.contraction.float_matmul`.
 
-The contracted dimension is cut into blocks. Fused multiply-adds sum up the products of a block in order, from
-0 on, and the sums of the blocks are added in order. `vector_products` has the products with vectors.
+The contracted dimension is cut into blocks. Fused multiply-adds sum the products of a block in order,
+starting at 0, and the sums of the blocks are added in order. `vector_products` has matrix-vector products.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from .emitter import ArrayEmitter
 from .vector_products import VectorProduct, fused_function
 
 MAX_ELEMENTS = 1 << 14
-"""Elements of an operand that has to be copied to the stack."""
+"""Maximum elements of an operand that must be transposed into scratch memory."""
 _ROWS, _FEW_REGISTERS_ROWS = (8, 4, 2, 1), (4, 2, 1)
-"""Rows of tiles: more rows read columns less often, but each needs registers for its factors."""
+"""Rows of a tile; more rows read each column less often, but need more registers."""
 _FEW_REGISTERS_BYTES = 512
 
 
@@ -49,12 +49,12 @@ def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
         return "has element types that are not generated"
     for side, dimensions in zip((view.lhs, view.rhs), _orders(view), strict=True):
         if side.size > MAX_ELEMENTS and not _is_in_order(side.shape, dimensions):
-            return "has an operand that is large to be copied"
+            return "has an operand that is too large to be copied"
     order = view.summation_order
     if order is None:
         return "is left to a library"
     k_block, chains = order
-    return "has many products" if chains and _sizes(view).k > k_block else None
+    return "has many multiplications" if chains and _sizes(view).k > k_block else None
 
 
 def _work(operation: Operation, view_of: ViewOf) -> int:
@@ -94,9 +94,10 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
 
 
 def _orders(view: Any) -> tuple[Sequence[int], Sequence[int]]:
-    """The order of the operands' dimensions as stacks of [row, k] and of [k, column].
+    """The dimensions of both operands, ordered as stacks of [row, k] and of [k, column].
 
-    The latter is [column, k] if the left matrices are vectors and the right ones are in that order.
+    The right operand is ordered as [column, k] if the left matrices are vectors and it is stored in that
+    order.
     """
     lhs = (*view.lhs_batching_dimensions, *view.lhs_result_dimensions, *view.lhs_contracting_dimensions)
     rhs = (*view.rhs_batching_dimensions, *view.rhs_contracting_dimensions, *view.rhs_result_dimensions)
@@ -115,7 +116,7 @@ def _is_in_order(shape: Sequence[int], dimensions: Sequence[int]) -> bool:
 
 
 def _in_order(emitter: ArrayEmitter, storage: Storage, dimensions: Sequence[int]) -> Storage:
-    """An array with its dimensions in that order: a copy, unless it has them so."""
+    """An array with its dimensions in the given order; a copy unless it is stored in that order."""
     shape = storage.type.shape
     sizes = [shape[d] for d in dimensions]
     kind = storage.type.with_shape(tuple(sizes))
@@ -137,7 +138,7 @@ class _Product:
         self.sizes = sizes
         self.left, self.right, self.result = left, right, result
         self.scalar = stored_type(result.type.plain_element_type)
-        # Enough accumulators that additions seldom wait for each other, few enough for the registers.
+        # Enough accumulators to hide the latency of additions, few enough for the registers.
         self.tile_items = register_bytes() // 2 // self.item
         self.row_sizes = _ROWS if register_bytes() > _FEW_REGISTERS_BYTES else _FEW_REGISTERS_ROWS
 
@@ -155,7 +156,7 @@ class _Product:
                     for column, lanes, tiles in _tiles(sizes.columns, _halves(self.tile_items // rows)):
                         for at in self.emitter.loop(tiles):
                             first = builder.add(builder.mul(at, I64(lanes)), I64(column))
-                            self.tile(
+                            self.emit_tile(
                                 rows,
                                 lanes,
                                 k_block,
@@ -164,10 +165,10 @@ class _Product:
                                 builder.add(row_start, first),
                             )
 
-    def tile(
+    def emit_tile(
         self, rows: int, lanes: int, k_block: int, left: ir.Value, right: ir.Value, result: ir.Value
     ) -> None:
-        """A tile of rows and columns, along the contracted dimension in order."""
+        """Emit a tile of the result, summing along the contracted dimension in order."""
         builder, sizes = self.builder, self.sizes
         type = ir.VectorType(self.scalar, lanes) if lanes > 1 else self.scalar
         zero = ir.Constant(type, None) if lanes > 1 else ir.Constant(type, 0.0)
@@ -204,7 +205,7 @@ class _Product:
 
 
 def _halves(size: int) -> list[int]:
-    """A power of two and those below it."""
+    """A power of two and all smaller ones, descending."""
     return [size >> k for k in range(size.bit_length())]
 
 

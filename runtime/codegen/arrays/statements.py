@@ -1,4 +1,4 @@
-"""How the operations of a block use the memory of its arrays, for `order`."""
+"""Describes how the operations of a block use the memory of its arrays, for `memory_schedule`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Protocol
 
 from ...ir import Block, Operation, Value
 from ...types import TensorType, Type
-from ..blocks.arrays import BRANCHES, CONSTANTS, FUSIONS
 from ..blocks.elements import is_large
+from ..blocks.in_place_updates import BRANCHES, CONSTANTS, FUSIONS
 from .liveness import Liveness
-from .order import Statement
+from .memory_schedule import Statement
 from .workspace import scratch_bytes
 
 _REDUCTIONS = frozenset({"stablehlo.reduce", "nimblehlo.position_reduce"})
 _CONTROL = BRANCHES | FUSIONS | {"stablehlo.while"}
-"""Operations whose regions are blocks on arrays, which may update those from outside."""
+"""Operations whose regions are blocks on arrays, which may update captured arrays."""
 
 Phase = tuple[int, frozenset[Value]]
-"""The bytes that are live in some statements of a block; what they or later ones read from outside of it."""
+"""(Peak of live bytes in some statements of a block, captured values that they or later ones read)."""
 
 
 class BlockEmitter(Protocol):
-    """What generates a block; see `ArrayEmitter`."""
+    """The interface of `ArrayEmitter` that this module needs."""
 
     phases: dict[Block, list[Phase]]
 
@@ -43,22 +43,22 @@ class Statements:
     """The statements of a block.
 
     Args:
-        emitter: which generates the block.
-        operations: these, in the order of the block; without those that others compute.
+        emitter: generates the block.
+        operations: its operations in order, without those that the loops of others compute.
 
     Attributes:
         statements: one for each operation.
         sizes: the bytes of each array in the workspace.
-        returned: the arrays that the block hands on.
-        arrays: the number of each array that an operation makes, by the value that has its memory.
-        elsewhere: what the block hands on, for which whoever generates the block has memory.
-        captured: of each statement, the values from outside of the block that it reads.
+        returned: the arrays that the block returns.
+        arrays: maps the value that owns an array's memory to the array's number.
+        returned_roots: the owners of the returned memory, which the caller allocates.
+        captured: the captured values that each statement reads.
     """
 
     def __init__(self, emitter: BlockEmitter, block: Block, operations: list[Operation]) -> None:
         self.emitter, self.block = emitter, block
         self.liveness = Liveness(block, operations, emitter.values_read, emitter.updates_in_place)
-        self.elsewhere = {self.liveness.root(value) for value in block.terminator.operands}
+        self.returned_roots = {self.liveness.root(value) for value in block.terminator.operands}
         self.statements: list[Statement] = []
         self.sizes: list[int] = []
         self.arrays: dict[Value, int] = {}
@@ -69,15 +69,15 @@ class Statements:
         for number, operation in enumerate(operations):
             values = self.liveness.read(operation)
             memory = set(map(self._memory, values))
-            after = {producers[value] for value in values if value in producers}
-            after.update(writers[one] for one in memory if one in writers)
+            predecessors = {producers[value] for value in values if value in producers}
+            predecessors.update(writers[one] for one in memory if one in writers)
             updated = self._updated(operation)
             for one in updated | self._replaced(operation):
-                after.update(readers.get(one, ()))
+                predecessors.update(readers.get(one, ()))
             writers.update(dict.fromkeys(updated, number))
             for one in memory:
                 readers.setdefault(one, []).append(number)
-            self.statements.append(self._statement(operation, values, after))
+            self.statements.append(self._statement(operation, values, predecessors))
             self.captured.append(
                 {value for value in values if value not in producers and value.owner is not block}
             )
@@ -85,43 +85,40 @@ class Statements:
         self.returned = frozenset(self._numbers(block.terminator.operands))
 
     def _memory(self, value: Value) -> Value | None:
-        """The value whose memory a value has.
-
-        None stands for all arrays that are never made anew: branches and loops hand them on where they lie.
-        """
+        """The value that owns the memory of a value; None stands for all large arrays."""
         return None if is_large(value.type) else self.liveness.root(value)
 
     def _numbers(self, values: Iterable[Value]) -> set[int]:
-        """The arrays of the block in whose memory values are."""
+        """The numbers of the arrays that hold values."""
         roots = map(self.liveness.root, values)
         return {self.arrays[root] for root in roots if root in self.arrays}
 
-    def _statement(self, operation: Operation, values: set[Value], after: set[int]) -> Statement:
+    def _statement(self, operation: Operation, values: set[Value], predecessors: set[int]) -> Statement:
         roots = set(map(self.liveness.root, values))
-        makes = []
+        defines = []
         for result in operation.results:
             root = self.liveness.root(result)
             is_new = root not in roots and root not in self.arrays and isinstance(root.owner, Operation)
             if is_new and operation.name not in CONSTANTS and self.emitter.allocates(result.type):
                 self.arrays[root] = len(self.sizes)
-                makes.append(len(self.sizes))
-                self.sizes.append(0 if root in self.elsewhere else _bytes(result))
-        overwritable = self.emitter.overwritable(operation, self.liveness) if makes else ()
+                defines.append(len(self.sizes))
+                self.sizes.append(0 if root in self.returned_roots else _bytes(result))
+        overwritable = self.emitter.overwritable(operation, self.liveness) if defines else ()
         return Statement(
             reads=frozenset(self._numbers(values)),
-            makes=frozenset(makes),
+            defines=frozenset(defines),
             overwrites=frozenset(self._numbers(overwritable)),
             phases=tuple(
                 [(bytes, frozenset(self._numbers(later))) for bytes, later in self._phases(operation)]
             ),
-            after=frozenset(after),
+            predecessors=frozenset(predecessors),
         )
 
     def phases(self, order: Sequence[int], live_bytes: Sequence[int]) -> list[Phase]:
-        """The phases of the statements in an order; each ends where a value from outside is read last.
+        """The phases of the statements in an order; each ends at the last read of a captured value.
 
         Args:
-            live_bytes: at each statement, in that order.
+            live_bytes: the peak of live bytes at each statement, in that order.
         """
         phases: list[Phase] = []
         needed: set[Value] = set()
@@ -134,11 +131,11 @@ class Statements:
         return phases[::-1]
 
     def _phases(self, operation: Operation) -> list[Phase]:
-        """What an operation needs besides its operands and results."""
+        """The phases of an operation that needs memory besides its operands and results."""
         if operation.name in _REDUCTIONS and not any(
             self.emitter.allocates(value.type) for value in operation.results
         ):
-            # The combined pairs; they are in the workspace, as the code has no function of its own.
+            # The combined pairs are in the workspace, as the reduction is not outlined.
             operands = [_bytes(value) for value in operation.operands if self.emitter.allocates(value.type)]
             return [(sum(operands) // 2, frozenset(operation.operands))]
         if operation.name not in _CONTROL:
@@ -147,19 +144,19 @@ class Statements:
             self.emitter.emitted(region.block)
         phases: list[Phase] = []
         needed: frozenset[Value] = frozenset()
-        # One region is generated after the other.
+        # The code of a region follows that of the region before.
         for region in reversed(operation.regions):
             current = [(bytes, needed | values) for bytes, values in self.emitter.phases[region.block]]
             phases = current + phases
             needed = needed.union(*[values for _, values in current])
         if operation.name not in BRANCHES:
-            # Each iteration reads all of them; the operands of a fusion are arguments of its block.
+            # Each iteration reads all captured values; the operands of a fusion are arguments of its block.
             max_bytes = max([bytes for bytes, _ in phases], default=0)
             return [(max_bytes, frozenset(self.liveness.read(operation)))]
         return phases
 
     def _updated(self, operation: Operation) -> set[Value | None]:
-        """The memory that an operation updates."""
+        """The owners of the memory that an operation updates."""
         if self.emitter.updates_in_place(operation):
             return {self._memory(operation.operands[0])}
         if operation.name not in _CONTROL:
@@ -169,13 +166,13 @@ class Statements:
         return {self._memory(value) for value in self.liveness.read(operation) if is_updated(value.type)}
 
     def _replaced(self, operation: Operation) -> set[Value | None]:
-        """The arrays of a loop that an operation may replace by the next ones, as it reads them last."""
-        arguments, handed_on = self.block.arguments, self.block.terminator.operands
-        if len(arguments) != len(handed_on):
+        """The carried arrays that an operation may overwrite with those of the next iteration."""
+        arguments, returned = self.block.arguments, self.block.terminator.operands
+        if len(arguments) != len(returned):
             return set()
         return {
             self._memory(argument)
-            for argument, value in zip(arguments, handed_on, strict=True)
+            for argument, value in zip(arguments, returned, strict=True)
             if value in operation.results and self.liveness.is_last(operation, argument)
         }
 

@@ -1,7 +1,7 @@
-"""Memory for the arrays of a native function, each at an offset of one workspace.
+"""The memory of the arrays of a native function: one workspace, in which each array has an offset.
 
-A function is generated statement by statement. An array is live from the statement that makes it to the last
-one that reads it; arrays that are never live at the same statement may have the same bytes.
+A function is generated statement by statement. An array is live from the statement that defines it to the
+last statement that reads it. Arrays that are never live at the same statement may share bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CACHE_LINE_BYTES = 64
 
 
 def scratch_bytes(type: TensorType) -> int:
-    """Bytes of memory for an array, in whole cache lines."""
+    """The bytes of an array, rounded up to a multiple of the cache line."""
     return -(-type.size * type.dtype.itemsize // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
 
 
@@ -29,7 +29,7 @@ class Buffer:
     Attributes:
         bytes: its size.
         first, last: the first and the last statement at which it is live.
-        offset: from the beginning of the workspace; 0 until `Workspace.place`.
+        offset: from the beginning of the workspace; 0 until `Workspace.assign_offsets`.
     """
 
     __slots__ = ("_offset", "bytes", "first", "last")
@@ -45,20 +45,20 @@ class Buffer:
 
     @offset.setter
     def offset(self, offset: int) -> None:
-        # Code refers to this constant, which is not written as text yet.
+        # The IR refers to this constant, and is printed only after offsets are assigned.
         self._offset.constant = offset
 
 
 class Workspace:
-    """Memory for arrays, which begins at a cache line. What is generated uses it before it has a size.
+    """Memory for arrays, aligned to a cache line. Code is generated before its size and offsets are decided.
 
     Args:
-        pointer: to it, of the function that is generated; None: it lies on the stack.
+        pointer: the address, an argument of the generated function; None: the workspace is on the stack.
     """
 
     def __init__(self, builder: ir.IRBuilder, pointer: ir.Value | None = None) -> None:
         self._memory: ir.Value | None = None
-        self.is_given = pointer is not None
+        self.is_argument = pointer is not None
         if pointer is None:
             with builder.goto_entry_block():
                 pointer = opaque(aligned_scratch(builder, I8, 1))
@@ -68,7 +68,7 @@ class Workspace:
         self.buffers: dict[ir.Value, Buffer] = {}
 
     def allocate(self, builder: ir.IRBuilder, type: TensorType) -> ir.Value:
-        """Memory for an array, which is live at this statement."""
+        """Allocate memory for an array that the current statement defines."""
         offset = I64(0)
         with builder.goto_entry_block():
             address = builder.gep(self.pointer, [offset], inbounds=True, source_etype=I8)
@@ -76,27 +76,27 @@ class Workspace:
         return address
 
     def release(self, pointer: ir.Value) -> None:
-        """Give back memory that nothing writes to or reads."""
+        """Free memory that no code reads or writes."""
         self.buffers[pointer].bytes = 0
 
     def use(self, pointers: Iterable[ir.Value]) -> None:
-        """Keep arrays live up to this statement; other memory is left out."""
+        """Extend the lifetimes of arrays to the current statement; pointers to other memory are ignored."""
         for pointer in pointers:
             buffer = self.buffers.get(pointer)
             if buffer is not None:
                 buffer.last = self.statement
 
     def end_loop(self, start: int) -> None:
-        """Keep live what a loop uses that was made before its first statement: each iteration uses it."""
+        """Extend the lifetimes of outer arrays that a loop uses to its end: each iteration reads them."""
         self.statement += 1
         for buffer in self.buffers.values():
             if buffer.first <= start < buffer.last:
                 buffer.last = self.statement
 
-    def place(self) -> int:
-        """Give all arrays their offsets; returns the bytes that they take together."""
+    def assign_offsets(self) -> int:
+        """Assign all offsets; returns the size of the workspace in bytes."""
         buffers = [buffer for buffer in self.buffers.values() if buffer.bytes]
-        offsets = place([(buffer.first, buffer.last, buffer.bytes) for buffer in buffers])
+        offsets = assign_offsets([(buffer.first, buffer.last, buffer.bytes) for buffer in buffers])
         for buffer, offset in zip(buffers, offsets, strict=True):
             buffer.offset = offset
         total = max([buffer.offset + buffer.bytes for buffer in buffers], default=0)
@@ -105,14 +105,14 @@ class Workspace:
         return total
 
 
-def place(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
-    """Offsets for arrays so that no two that are live at the same statement overlap.
+def assign_offsets(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
+    """Offsets at which no two arrays that are live at the same statement overlap.
 
-    Each array goes to the smallest gap that holds it, or else behind all that are live with it. The largest
-    come first; the longest lived or the earliest do where that takes less memory.
+    Arrays are placed in sequence, each in the smallest sufficient gap between the arrays that are
+    live with it, or behind them. Three orders are tried, by size, lifetime and first statement.
 
     Args:
-        intervals: of each array the first and the last statement at which it is live, and its bytes.
+        intervals: (first statement, last statement, bytes) of each array.
     """
     if not intervals:
         return []
@@ -121,7 +121,7 @@ def place(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
     min_total = max(int(sizes[(first <= start) & (start <= last)].sum()) for start in set(first.tolist()))
     best, best_total = np.zeros(0, np.int64), None
     for keys in ((first, first - last, -sizes), (-sizes, first, first - last), (-sizes, first)):
-        offsets = _placed(table, np.lexsort(keys))
+        offsets = _offsets_in_order(table, np.lexsort(keys))
         total = int((offsets + sizes).max())
         if best_total is None or total < best_total:
             best, best_total = offsets, total
@@ -130,8 +130,8 @@ def place(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
     return [int(offset) for offset in best]
 
 
-def _placed(table: Array, order: Array) -> Array:
-    """Offsets of arrays that are placed in an order; the arguments of `place` as rows of a table."""
+def _offsets_in_order(table: Array, order: Array) -> Array:
+    """Offsets of arrays that are placed in an order; `table` has a row for each interval."""
     first, last, sizes = table[order].T
     offsets = np.zeros(len(table), np.int64)
     placed = np.zeros(len(table), np.int64)
@@ -143,7 +143,7 @@ def _placed(table: Array, order: Array) -> Array:
 
 
 def _best_gap(starts: Array, sizes: Array, needed: int) -> int:
-    """The offset of the smallest gap between arrays with enough bytes, or the end of the arrays."""
+    """The offset of the smallest gap of at least `needed` bytes, or the end of the arrays."""
     if not len(starts):
         return 0
     order = np.argsort(starts, kind="stable")

@@ -12,7 +12,6 @@ from ..coverage import ViewOf
 from ..llvm.functions import Variable
 from ..llvm.loops import While
 from ..llvm.values import I64, Value
-from .arrays import FUSIONS
 from .boxes import copy_all
 from .elements import Elements, Storage, is_plain
 from .emitter import (
@@ -27,16 +26,17 @@ from .emitter import (
     instructions,
     regions_problem,
 )
+from .in_place_updates import FUSIONS
 from .interruption import interruption_problem, is_checked
 
 MAX_INSTRUCTIONS = 4000
-"""A loop of scalar work with more would take seconds to compile."""
+"""Maximum instructions of a loop of scalar work; more take seconds to compile."""
 
 
 def body_problem(region: Region, view_of: ViewOf, mode: Mode) -> str | None:
     """Why the body of a reduction or an update of single elements cannot be generated.
 
-    In blocks on arrays it may stand in a function of its own.
+    In blocks on arrays it may be part of an outlined function.
     """
     block = region.block
     if mode is Mode.ARRAYS:
@@ -145,11 +145,11 @@ def emit_while(
     """Generate a `while` that has no problem.
 
     Args:
-        initial: what its operands are bound to: arrays in memory that takes the carried values.
-        budget: most steps to do, as i64; None: no limit.
+        initial: the bindings of its operands; carried arrays overwrite those in memory.
+        budget: maximum iterations, as i64; None: no limit.
 
     Returns:
-        What the results are bound to, and whether `cond` still holds for them: whether steps are left to do.
+        The bindings of the results, and whether `cond` still holds for them, so that iterations are left.
     """
     builder = emitter.builder
     cond, body = (region.block for region in operation.regions)
@@ -164,11 +164,11 @@ def emit_while(
             emitter.interruption.emit_check(body)
         returned = emitter.emit_block(body, [one.read() for one in carried])
         buffers = [one.current for one in carried if one.current is not None]
-        settled = [
+        next_values = [
             _preserved(emitter, bound, [buffer for buffer in buffers if buffer is not one.current])
             for one, bound in zip(carried, returned, strict=True)
         ]
-        for one, bound in zip(carried, settled, strict=True):
+        for one, bound in zip(carried, next_values, strict=True):
             one.write(bound)
         if left is not None:
             left.set(builder.sub(left.get(), I64(1)))
@@ -279,7 +279,7 @@ def _emit_inner_loop(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
 
 
 def _emit_fusion(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
-    """Its operations one by one; what they make for its results goes where those are wanted."""
+    """Emit a fusion's operations one by one, into the memory requested for its results."""
     block = operation.regions[0].block
     for value, result in zip(block.terminator.operands, operation.results, strict=True):
         if result in emitter.result_storage:
@@ -287,16 +287,16 @@ def _emit_fusion(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     return emitter.emit_block(block, [emitter.bound[operand] for operand in operation.operands])
 
 
-def _chosen_by(operation: Operation) -> Sequence[IrValue]:
+def _predicate(operation: Operation) -> Sequence[IrValue]:
     return operation.operands[:1]
 
 
-def _nothing(operation: Operation) -> Sequence[IrValue]:
+def _no_values(operation: Operation) -> Sequence[IrValue]:
     return ()
 
 
 EMIT_RULES.update(dict.fromkeys(FUSIONS, EmitRule(regions_problem, _emit_fusion, is_outlined=False)))
-EMIT_RULES["nimblehlo.fusion"] = EmitRule(regions_problem, _emit_fusion, _nothing, is_outlined=False)
-EMIT_RULES["stablehlo.while"] = EmitRule(_inner_loop_problem, _emit_inner_loop, _nothing, is_outlined=False)
-EMIT_RULES["stablehlo.if"] = EmitRule(regions_problem, _emit_if, _chosen_by, is_outlined=False)
-EMIT_RULES["stablehlo.case"] = EmitRule(regions_problem, _emit_case, _chosen_by, is_outlined=False)
+EMIT_RULES["nimblehlo.fusion"] = EmitRule(regions_problem, _emit_fusion, _no_values, is_outlined=False)
+EMIT_RULES["stablehlo.while"] = EmitRule(_inner_loop_problem, _emit_inner_loop, _no_values, is_outlined=False)
+EMIT_RULES["stablehlo.if"] = EmitRule(regions_problem, _emit_if, _predicate, is_outlined=False)
+EMIT_RULES["stablehlo.case"] = EmitRule(regions_problem, _emit_case, _predicate, is_outlined=False)

@@ -1,11 +1,11 @@
 """Emits LLVM code for blocks of operations, by one rule for each operation.
 
 An `Emitter` generates blocks of scalar work: tensors of few elements are LLVM values, and loops over elements
-are unrolled. `nimblehlo.codegen.arrays.ArrayEmitter` generates blocks on small arrays, which lie in memory,
+are unrolled. `nimblehlo.codegen.arrays.ArrayEmitter` generates blocks on small arrays, which are in memory,
 by the same rules: a rule asks its emitter for the elements of tensors, for memory and for loops.
 
-Callers hand in `view_of`, which gives an operation's declared view (its attributes under the specification's
-names), so that this layer needs to know no declaration.
+Callers pass `view_of`, which returns an operation's declared view (its attributes under the specification's
+names), so this layer does not depend on declarations.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ..coverage import MATHEMATICS, ViewOf
 from ..llvm.functions import Variable
 from ..llvm.values import I64, Value, value_types
 from . import elements as tensors
-from .arrays import BRANCHES
 from .elements import MAX_ELEMENTS, Elements, Storage, is_large, is_plain, is_small
+from .in_place_updates import BRANCHES
 
 Bound = Elements | Storage
 Index: TypeAlias = int | ir.Value
@@ -124,17 +124,18 @@ class LoopCheck(Protocol):
 
 
 class Emitter:
-    """Generates blocks of scalar work at the place where a builder stands, in a function whose entry block
-    ends in a branch; arrays are read where they lie, and updated in place.
+    """Generates blocks of scalar work at a builder's position; arrays are updated in place.
+
+    The function's entry block must end in a branch, before which allocations are inserted.
 
     Args:
-        builder: where to generate.
+        builder: inserts the instructions.
         view_of: gives an operation's view.
-        environment: what the values that blocks use from outside are bound to.
+        environment: the bindings of captured values.
 
     Attributes:
-        bound: what the values of blocks are bound to.
-        result_storage: memory of their own for some results, where they are wanted.
+        bound: the binding of each value.
+        result_storage: the memory that callers request for some results.
         interruption: checks inner loops that may run long; None: there are none.
     """
 
@@ -152,7 +153,7 @@ class Emitter:
         self.interruption: LoopCheck | None = None
 
     def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
-        """Generate a block's operations; returns what its terminator hands on."""
+        """Generate a block's operations; returns the bindings of its terminator's operands."""
         self.bound.update(zip(block.arguments, arguments, strict=True))
         watch = Emitter.watch
         if watch is not None:
@@ -169,24 +170,24 @@ class Emitter:
         return [self.bound[value] for value in block.terminator.operands]
 
     def emitted(self, block: Block) -> Sequence[Operation]:
-        """The operations of a block that are generated one after the other."""
+        """The operations of a block that are generated in sequence."""
         return block.operations[:-1]
 
     def emit_operation(self, operation: Operation) -> Sequence[Bound]:
-        """Generate an operation; returns what its results are bound to."""
+        """Generate an operation; returns the bindings of its results."""
         return emit_rule_of(operation).emit(self, operation)
 
     def begin_statement(self, bounds: Iterable[Bound | Target | None]) -> None:
-        """Begin a statement that reads tensors: those that no later one reads may lose their memory."""
+        """Begin a statement that reads tensors, which keeps their memory live up to it."""
 
     def chain(self, operation: Operation) -> list[Operation]:
-        """The operations that an operation's loop makes, it last, each behind those that it uses."""
+        """The operations that an operation's loop computes, in topological order, itself last."""
         return [operation]
 
     def values_read(self, operation: Operation) -> list[IrValue]:
-        """The values that an operation's code reads, those of operations that its loop makes included.
+        """The values that the code of an operation and its chain reads.
 
-        What the regions of branches use is read where they do.
+        Branches are omitted: their code reads captured values itself.
         """
         operations = self.chain(operation)
         computed = {one.result for one in operations[:-1]}
@@ -217,7 +218,7 @@ class Emitter:
         """Whether operations allocate their results of a type."""
         return False
 
-    def applied(self, block: Block, items: Sequence[Value]) -> list[Value]:
+    def apply_scalar_body(self, block: Block, items: Sequence[Value]) -> list[Value]:
         """Emit a scalar body for the given elements and return its results."""
         results = self.emit_block(block, [Elements((item,)) for item in items])
         return [result.scalar for result in results if isinstance(result, Elements)]
@@ -280,7 +281,7 @@ class Emitter:
         return tensors.all_elements(self.builder, target) if self.mode.holds(target.type) else target
 
     def loop(self, count: int, first: int = 0) -> Iterator[Index]:
-        """A loop over [first, count), at least one step; its body is generated at each index."""
+        """A loop over the nonempty range [first, count), unrolled: its body is generated for each index."""
         yield from range(first, count)
 
     def box(self, sizes: Sequence[int]) -> Iterator[tuple[Index, ...]]:
@@ -340,10 +341,10 @@ def no_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
 def block_problem(
     block: Block, view_of: ViewOf, mode: Mode = Mode.SCALARS, in_place: frozenset[str] = frozenset()
 ) -> str | None:
-    """Why a block of operations cannot be generated, or None where it can.
+    """Why a block of operations cannot be generated; None if it can.
 
     Args:
-        in_place: names of operations that give large arrays in blocks on arrays: those of their operands.
+        in_place: names of operations that may update large operands and return them, in blocks on arrays.
     """
     for operation in block.operations[:-1]:
         reason = operation_problem(operation, view_of, mode, in_place)
@@ -369,7 +370,7 @@ def regions_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | 
 
 
 def _scalars_problem(operation: Operation, rule: EmitRule) -> str | None:
-    """Why an operation's types are none that are generated in blocks of scalar work."""
+    """Why an operation's types are not supported in blocks of scalar work."""
     if rule.small_values is None:
         return "is not generated"
     for value in rule.small_values(operation):
@@ -382,7 +383,7 @@ def _scalars_problem(operation: Operation, rule: EmitRule) -> str | None:
 
 
 def types_problem(operation: Operation, in_place: frozenset[str] = frozenset()) -> str | None:
-    """Why an operation's types are none that are generated in blocks on arrays."""
+    """Why an operation's types are not supported in blocks on arrays."""
     for value in (*operation.operands, *operation.results):
         if not is_plain(value.type) or not tensors.element_count(value.type):
             return f"{value.type} is not generated"
@@ -394,7 +395,7 @@ def types_problem(operation: Operation, in_place: frozenset[str] = frozenset()) 
 
 
 def instructions(block: Block) -> int:
-    """About how many instructions the code of a block has."""
+    """The approximate number of instructions of a block."""
     total = 0
     for operation in block.operations:
         for region in operation.regions:

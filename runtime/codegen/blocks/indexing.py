@@ -46,13 +46,13 @@ def _window_in_place(emitter: Any, operation: Operation) -> Storage | None:
     operand, *starts = operation.operands
     sizes = emitter.view_of(operation).slice_sizes
     bound, kind = emitter.bound[operand], tensor_type(operation.result)
-    if operand not in emitter.unchanging or not isinstance(bound, Storage) or emitter.mode.holds(kind):
+    if operand not in emitter.read_only_values or not isinstance(bound, Storage) or emitter.mode.holds(kind):
         return None
     shape = bound.type.shape
     outer = next((d for d, size in enumerate(sizes) if size > 1), len(shape))
     if tuple(sizes[outer + 1 :]) != tuple(shape[outer + 1 :]):
         return None
-    emitter.unchanging.add(operation.result)
+    emitter.read_only_values.add(operation.result)
     first = _window_start(emitter, shape, sizes, dict(enumerate(emitter.indices(starts))))
     return Storage(kind, element_pointer(emitter.builder, bound, as_value(first)))
 
@@ -134,7 +134,7 @@ def _scatter_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str |
 
 
 def _body_type_problem(view: Any) -> str | None:
-    """Why a scatter of one input does not combine elements in its own type, or None where it does."""
+    """Why a scatter of one input does not combine elements in its own type, or None if it does."""
     values = [*view.update_computation.block.arguments, *view.update_computation.block.terminator.operands]
     types = [view.updates[0], *[value.type for value in values]]
     if all(type.element_type == view.inputs[0].element_type for type in types):
@@ -173,7 +173,7 @@ def _emit_scatter(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
             target = emitter.offset(list(destination.values()), [strides[d] for d in destination])
             with builder.if_then(inside):
                 items = [emitter.at(storage, target), emitter.at(updates, update_offset)]
-                (value,) = emitter.applied(body, items)
+                (value,) = emitter.apply_scalar_body(body, items)
                 emitter.put(storage, target, value)
     return [emitter.result(storage)]
 

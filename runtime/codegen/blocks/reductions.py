@@ -33,7 +33,7 @@ def _reduction_problem(view: Any, view_of: ViewOf, mode: Mode) -> str | None:
 
 
 def order_problem(view: Any) -> str | None:
-    """Why a reduction, or a scan, is not made in its own types in the blocked order, or None where it is."""
+    """Why a reduction, or a scan, is not made in its own types in the blocked order, or None if it is."""
     if view.ordering.reduction_tree != "blocked":
         return f"reduces by the tree {view.ordering.reduction_tree!r}"
     types = [type.element_type for type in view.inputs]
@@ -81,7 +81,7 @@ def _reduced(emitter: Emitter, operation: Operation, view: Any, inputs: Sequence
     targets = [emitter.allocate_result(result) for result in operation.results]
     for index in emitter.loop(outer * inner):
         items = [*initial, *(emitter.at(column, index) for column in columns)]
-        tree.put(targets, index, emitter.applied(view.body.block, items))
+        tree.put(targets, index, emitter.apply_scalar_body(view.body.block, items))
     return [emitter.result(target) for target in targets]
 
 
@@ -118,7 +118,7 @@ class _Tree:
                 right = emitter.add(left, inner)
                 items = [emitter.at(column, at) for at in (left, right) for column in columns]
                 offset = emitter.offset([pair, index], [inner, 1], to)
-                self.put(targets, offset, emitter.applied(self.view.body.block, items))
+                self.put(targets, offset, emitter.apply_scalar_body(self.view.body.block, items))
             if length % 2:
                 for index in emitter.loop(inner):
                     last = emitter.add(start, index, (length - 1) * inner)

@@ -139,7 +139,7 @@ def _rule(operation: Operation) -> Rule:
 
 
 def _plain_rule(name: str, type: ElementType) -> Rule:
-    """The code of an operation whose name and element type say all."""
+    """The code of an operation that depends only on name and element type."""
     if type.category == COMPLEX:
         return _complex_rule(name, type)
     if type.category != FLOAT:
@@ -190,7 +190,7 @@ def _in_f32(name: str, type: ElementType) -> Rule:
 
 
 def _in_f64(function: Function, type: ElementType) -> Rule:
-    """A function that is computed in f64 and rounded, as ml_dtypes does it by way of f32 to its own types."""
+    """A function that is computed in f64 and rounded, as ml_dtypes does it through f32 to its own types."""
 
     def rule(builder: ir.IRBuilder, operands: Sequence[Value]) -> Value:
         values = _singles(operands)

@@ -76,12 +76,12 @@ def function_addresses(
 
 
 def is_quick(key: str) -> bool:
-    """Whether the code of that key is loaded, or lies on disk, so that it need not be compiled."""
+    """Whether the code of that key is loaded, or is on disk, so that it need not be compiled."""
     return may_be_quick() and _machine().has(key)
 
 
 def may_be_quick() -> bool:
-    """Whether any code is loaded, or lies on disk. No compiler is loaded to answer."""
+    """Whether any code is loaded, or is on disk. No compiler is loaded to answer."""
     return bool(_machines) or has_folder(_FOLDERS)
 
 
@@ -186,7 +186,7 @@ class _Machine:
 
 
 def _folder(target: str) -> str | None:
-    """The name of the folder for this version and CPU; None where the sources cannot be read."""
+    """The name of the folder for this version and CPU; None if the sources cannot be read."""
     try:
         sources = digest_of_sources(pathlib.Path(__file__).parents[1])
     except OSError:

@@ -223,7 +223,7 @@ def _from_exponent(builder: ir.IRBuilder, code: ir.Value) -> ir.Value:
 
 
 def _from_code(builder: ir.IRBuilder, format: Format, code: ir.Value) -> ir.Value:
-    """The value of a code: as the bits of a f32 it is the value but for a power of two."""
+    """The value of a code: as the bits of a f32 it is the value except for a power of two."""
     rest = builder.and_(code, integer(I32, (1 << format.sign_shift) - 1))
     scale = floating(F32, math.ldexp(1.0, 127 - format.bias))
     scaled = builder.fmul(float_of(builder, builder.shl(rest, integer(I32, format.dropped))), scale)

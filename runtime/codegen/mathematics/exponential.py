@@ -86,7 +86,7 @@ def exp(
 ) -> Real:
     """exp(x + tail); error 6.9, with a tail 1.
 
-    `lower`, `upper`: None where x is known to lie within REACH.
+    `lower`, `upper`: None if x is known to lie within REACH.
     """
     x = x.within(lower, upper)
     if has_fast_gather():

@@ -1,6 +1,6 @@
 """The logarithm of the gamma function, and its derivative.
 
-Arguments are values that f32 holds; results are right once rounded to f32 or less, but for digamma of few
+Arguments are values that f32 holds; results are right once rounded to f32 or less, except for digamma of few
 numbers below 0.
 """
 

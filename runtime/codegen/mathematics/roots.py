@@ -22,7 +22,7 @@ _INVERSE_ROOT = (1 / 2, 3 / 8, 5 / 16)
 
 
 def cbrt(x: Real) -> Real:
-    """The cubic root, by way of the inverse one, which takes no division; error 0.5."""
+    """The cubic root, through the inverse one, which takes no division; error 0.5."""
     m, k = mantissa_and_exponent(abs(x), 1.0)
     third = ((k + 0.5) * (1 / 3)).floor()
     left = k - third * 3.0

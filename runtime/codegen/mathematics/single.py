@@ -49,7 +49,7 @@ def expm1(x: Real) -> Real:
 
 
 def logistic(x: Real) -> Real:
-    """1 / (1 + exp(-x)), by way of exp(-|x|), which does not overflow."""
+    """1 / (1 + exp(-x)), through exp(-|x|), which does not overflow."""
     e = exp(-abs(x))
     upper = 1.0 / (e + 1.0)
     return where(x.compare("<", 0.0), e * upper, upper)

@@ -21,10 +21,10 @@ from ..blocks import (
     Storage,
     all_elements,
     block_problem,
+    in_place_problem,
     interruption_problem,
     is_plain,
     is_small,
-    updates_problem,
 )
 from ..blocks.elements import element_count, flat
 from ..blocks.emitter import emit_rule_of, instructions
@@ -50,7 +50,7 @@ def region_problem(region: Region, view_of: ViewOf) -> str | None:
     if instructions(block) > MAX_INSTRUCTIONS:
         return "its body is too much code"
     reason = (
-        interruption_problem(block.operations) or block_problem(block, view_of) or updates_problem(block, ())
+        interruption_problem(block.operations) or block_problem(block, view_of) or in_place_problem(block, ())
     )
     return None if reason is None else f"its body: {reason}"
 

@@ -172,7 +172,7 @@ class LoadedProgram:
 
 
 def loaded_program(fingerprint: bytes) -> LoadedProgram | None:
-    """A program of this fingerprint; None where there is none any more."""
+    """A program of this fingerprint; None if there is none any more."""
     return _PROGRAMS.get(fingerprint)
 
 

@@ -112,7 +112,7 @@ class Collective(Joint):
         return self.mode.groups(self.replica_groups.rows or (), grid)
 
     def process_group_size(self) -> int | None:
-        """The number of processes in each group; None where that depends on the grid."""
+        """The number of processes in each group; None if that depends on the grid."""
         if self.mode is GroupMode.CROSS_REPLICA_AND_PARTITION:
             return None
         return self.replica_groups.group_size

@@ -75,7 +75,7 @@ class AllGather(WithGlobalIds, name="stablehlo.all_gather"):
 
     @constraint
     def C6(self) -> str | None:
-        """type(results...) = type(operands...) but for dim(results..., all_gather_dim), which is
+        """type(results...) = type(operands...) except for dim(results..., all_gather_dim), which is
         dim(operands..., all_gather_dim) * dim(process_groups, 1)"""
         mismatch = types_are(self.results, self._gathered(self.process_group_size()))
         if mismatch is not None or self.process_group_size() is not None:
@@ -169,7 +169,7 @@ class AllToAll(Collective, name="stablehlo.all_to_all"):
         return resized(type, {split: divided, concat: scaled(type.shape[concat], self.split_count)})
 
     def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
-        """For each operand, one after the other, the part of each receiver."""
+        """For each operand, in sequence, the part of each receiver."""
         split = [np.split(value, self.split_count, self.split_dimension) for value in operands]
         return tuple(blocks[receiver] for blocks in split for receiver in receivers)
 

@@ -17,7 +17,7 @@ from .process_grid import Grid
 class RunParallel(Communicating, name="interpreter.run_parallel"):
     """Runs `programs[replica][partition]` as process (replica, partition) of a grid.
 
-    Its inputs are those of all processes one after the other, its results likewise. The infeed hands out what
+    Its inputs and results are the concatenated inputs and results of all processes. The infeed hands out what
     the functions of `infeed` return, in order, to whichever process asks next. Specialization puts the
     functions there as regions, each of them once: first those of `programs`, then those of `infeed`.
     """

@@ -31,7 +31,7 @@ class _Received(NamedTuple):
     """The data that one process sends to another one.
 
     Attributes:
-        data: the slices, one after the other.
+        data: the concatenated slices.
         offsets: where each goes.
         sizes: the size of each.
     """
@@ -59,7 +59,7 @@ class RaggedAllToAll(Collective, name="nimblehlo.ragged_all_to_all"):
 
     @constraint
     def C1(self) -> str | None:
-        """rank(operand) >= 1, and type(output) = type(operand) but for dim(output, 0)"""
+        """rank(operand) >= 1, and type(output) = type(operand) except for dim(output, 0)"""
         operand, output = self.operand, self.output
         if not operand.rank or operand.rank != output.rank or operand.element_type != output.element_type:
             return f"operand is {operand}, output is {output}"

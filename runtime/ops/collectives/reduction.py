@@ -254,7 +254,7 @@ class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
 
     @constraint
     def C8(self) -> str | None:
-        """shape(result) = shape(operand) but for dim(result, scatter_dimension), which is
+        """shape(result) = shape(operand) except for dim(result, scatter_dimension), which is
         dim(operand, scatter_dimension) / dim(process_groups, 1)"""
         return self._shape_mismatch(self.process_group_size())
 

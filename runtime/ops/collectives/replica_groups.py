@@ -27,7 +27,7 @@ class ReplicaGroups(NamedTuple):
     """Groups of ids.
 
     Attributes:
-        rows: the ids of each group; None where `mesh_name` names a mesh that is not known yet.
+        rows: the ids of each group; None if `mesh_name` names a mesh that is not known yet.
         is_ragged: whether a row was filled up with -1.
         mesh_name: the symbol of the mesh.
     """
@@ -43,7 +43,7 @@ class ReplicaGroups(NamedTuple):
 
     @property
     def group_size(self) -> int | None:
-        """The number of ids in each group; None where it is not known or differs."""
+        """The number of ids in each group; None if it is not known or differs."""
         sizes = {len(row) for row in self.rows or ()}
         return sizes.pop() if len(sizes) == 1 else None
 

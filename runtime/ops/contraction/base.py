@@ -130,7 +130,7 @@ class Contraction(MixedProduct):
         return self.bound(self.multiply) or self.reference
 
     def bound(self, multiply: Multiply) -> Callable[..., Any] | None:
-        """`reference` by a product of stacks of matrices, for known shapes; None where a size is unknown."""
+        """`reference` by a product of stacks of matrices, for known shapes; None if a size is unknown."""
         if not (self.lhs.is_static and self.rhs.is_static):
             return None
         return self._of_shapes(multiply, self.lhs.shape, self.rhs.shape)

@@ -102,7 +102,7 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
         return max(int(self.lhs.rank) - 2, 0)
 
     def known_padding(self) -> Padding | None:
-        """The padding as (low, high) pairs; None where it is not known yet."""
+        """The padding as (low, high) pairs; None if it is not known yet."""
         raise NotImplementedError
 
     @property

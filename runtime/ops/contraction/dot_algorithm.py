@@ -55,7 +55,7 @@ class DotAlgorithm(NamedTuple):
 
     @property
     def components(self) -> int | None:
-        """Components of each operand, or None where the algorithm is not supported."""
+        """Components of each operand, or None if the algorithm is not supported."""
         lhs, rhs, accumulation = (type.name for type in self[:3])
         counts = (self.lhs_component_count, self.rhs_component_count)
         if self.num_primitive_operations == 1:

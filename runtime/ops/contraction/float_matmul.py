@@ -141,7 +141,7 @@ def contraction_of(rows: int, k: int, columns: int, threads: int | None = None) 
 def k_block_of(rows: int, columns: int) -> tuple[int, int] | None:
     """The number of terms in a block of the sum, and the bytes of its interleaved chains, 0 without chains.
 
-    None where the order is BLAS's.
+    None if the order is BLAS's.
     """
     if _tiles() is None:
         return None

@@ -108,7 +108,7 @@ def prepared(
     """The product of bf16 matrices of these shapes, as stacks with one batching dimension; None if
     unsuitable.
 
-    Its result is None where numbers are too small. `implementation` is `bf16_implementation()`.
+    Its result is None if numbers are too small. `implementation` is `bf16_implementation()`.
     """
     from ...kernels.matmul import low_precision_matmul
 

@@ -63,7 +63,7 @@ def multiplier(
         is_narrow: whether `low_precision_matmul` may multiply what it can.
 
     Returns:
-        A function of two arrays, or None where operands of such types have no product in `result`.
+        A function of two arrays, or None if operands of such types have no product in `result`.
     """
     if result.category == COMPLEX:
         return _multiply_complex(lhs, rhs, result, complex_product if product is contracted else product)

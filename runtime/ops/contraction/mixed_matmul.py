@@ -42,7 +42,7 @@ def product_types(lhs: Any, rhs: Any, result: Any) -> ProductTypes | None:
         lhs, rhs, result: the declared element types.
 
     Returns:
-        None where nothing is converted: all are of one kind, or quantized.
+        None if nothing is converted: all are of one kind, or quantized.
     """
     if not all(isinstance(type, ElementType) for type in (lhs, rhs, result)):
         return None

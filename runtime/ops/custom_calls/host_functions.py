@@ -32,7 +32,7 @@ def attach_functions(module: Module, find: Callable[[int], Callable[..., Any] | 
     """Put into each call of a callback the function that its index means.
 
     Args:
-        find: gives the function of an index; None where there is none.
+        find: gives the function of an index; None if there is none.
 
     Returns:
         How many calls have got a function.

@@ -64,7 +64,7 @@ class Routine:
         library: where it is.
         describe: tells what it is called with.
         operands, results: their signature.
-        parameters: for each parameter the characters allowed, None where it is a number.
+        parameters: for each parameter the characters allowed, None if it is a number.
         check: called with the operands before; None: their elements do not matter.
         prepare: gives the kernel that serves in place of the routine; None: there is none.
     """

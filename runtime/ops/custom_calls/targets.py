@@ -66,7 +66,7 @@ class Target:
 
 
 def attached_target(operation: Operation) -> Target | None:
-    """The target that a call brings along; None where it brings none."""
+    """The target that a call brings along; None if it brings none."""
     attribute = operation.attributes.get(HANDLER)
     if not isinstance(attribute, FunctionAttribute):
         return None

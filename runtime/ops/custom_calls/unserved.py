@@ -55,5 +55,5 @@ OTHER_PLATFORMS: Final = frozenset({GPU, TPU})
 
 
 def why_unserved(target: str) -> str | None:
-    """Why a target of JAX is not served; None where it is not known."""
+    """Why a target of JAX is not served; None if it is not known."""
     return next((reason for pattern, reason in UNSERVED.items() if fnmatchcase(target, pattern)), None)

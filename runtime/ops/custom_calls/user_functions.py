@@ -59,7 +59,7 @@ def call_user(
     Args:
         view: the operation that it stands for, for messages.
         name: under which it is registered.
-        function: returns a result, or a tuple of results; None where there are none.
+        function: returns a result, or a tuple of results; None if there are none.
         inputs, options: what it is called with.
         types: of the results.
 

@@ -183,7 +183,7 @@ class BitcastConvert(Op, name="stablehlo.bitcast_convert", assembly="operands at
 
     @constraint
     def C1(self) -> str | None:
-        """shape(result) = shape(operand) but for a last dimension that makes up for differing widths"""
+        """shape(result) = shape(operand) except for a last dimension that makes up for differing widths"""
         operand, result = self.operand, self.result
         operand_bits, result_bits = (_storage(t.element_type).width for t in (operand, result))
         if operand_bits == result_bits:

@@ -16,7 +16,7 @@ A declaration is a class::
         def reference(self, operand): ...
 
 An instance is a view of one ir operation: ``self.operand`` is the operand's type (a list of types where it
-is variadic, None where it is optional and absent), ``self.dimensions`` the decoded attribute, ``self.result``
+is variadic, None if it is optional and absent), ``self.dimensions`` the decoded attribute, ``self.result``
 the declared result type, ``self.body`` the ir Region of a declared region.
 
 Labels ``I1``, ``I2``, ... of the specification's table of inputs follow from the order of the declarations.
@@ -346,7 +346,7 @@ class Op:
                 raise self.error(reason, declared.label)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """The values of an attribute of integers or of a single one; None where it is absent."""
+        """The values of an attribute of integers or of a single one; None if it is absent."""
         value = getattr(self, name)
         return value if value is None or isinstance(value, tuple) else (value,)
 
@@ -362,7 +362,7 @@ class Op:
         return values
 
     def infer(self) -> list[Type] | None:
-        """The result types that follow from operands and attributes; None where they do not follow."""
+        """The result types that follow from operands and attributes; None if they do not follow."""
         return None
 
     def value_of_types(self) -> Array | None:

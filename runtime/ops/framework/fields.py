@@ -211,7 +211,7 @@ class Constraint:
     A label such as ``C3_C4`` stands for a rule that the specification lists under two labels.
 
     Args:
-        check: returns None where the rule holds for a view, or cannot be judged yet because a size is
+        check: returns None if the rule holds for a view, or cannot be judged yet because a size is
             unknown, and otherwise the reason with the offending values.
         rule: the rule in words; None: the docstring of `check` states it.
     """

@@ -34,7 +34,7 @@ class Violation(Record):
 
 
 def violation(type: Type) -> Violation | None:
-    """Why a value may not have this type, None where it may."""
+    """Why a value may not have this type, None if it may."""
     if isinstance(type, TensorType):
         return _tensor_violation(type)
     if isinstance(type, BufferType) and DYNAMIC in type.shape:

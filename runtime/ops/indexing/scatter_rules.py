@@ -191,7 +191,7 @@ class ScatterRules(Op):
     def chunks(
         self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
     ) -> list[_UpdateChunk]:
-        """The chunks of updates that are applied one after the other.
+        """The chunks of updates that are applied in sequence.
 
         Many updates are split into chunks, so that destinations take little memory, if the updates are in
         lexicographic order and their first dimension is one of index vectors, but no batching dimension.

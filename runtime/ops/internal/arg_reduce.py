@@ -87,7 +87,7 @@ class ArgReduce(Op, name=ARG_REDUCE):
         return [self.operand.dtype, self.positions_type.dtype]
 
     def _search(self, operand: Array) -> Arrays | None:
-        """The extremes along one dimension and their positions; None where NumPy does not search as the body.
+        """The extremes along one dimension and their positions; None if NumPy does not search as the body.
 
         In the tree of adjacent pairs the body keeps the first NaN, or else the lowest position of the extreme
         and, of zeros, the sign of the last one.

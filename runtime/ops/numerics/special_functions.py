@@ -185,7 +185,7 @@ def _scaled_together(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _sum_of_products(a: Array, b: Array, c: Array, d: Array) -> Array:
-    """a * b + c * d, exact but for one rounding of a part as small as an ulp of the products."""
+    """a * b + c * d, exact except for one rounding of a part as small as an ulp of the products."""
     first, first_error = _exact_product(a, b)
     second, second_error = _exact_product(c, d)
     total, error = exact_sum(first, second)

@@ -126,7 +126,7 @@ def monoid(region: Region) -> str | None:
     """The operation that a region applies to its two arguments and returns.
 
     Returns:
-        One of `MONOIDS`, or None where the region has another number of arguments, computes something else,
+        One of `MONOIDS`, or None if the region has another number of arguments, computes something else,
         or has effects.
     """
     block = region.block
@@ -179,7 +179,7 @@ def comparator(region: Region) -> tuple[SortKey, ...] | None:
     """The keys by which a comparator of `sort` orders, the most significant first.
 
     Returns:
-        None where the comparator has no known form.
+        None if the comparator has no known form.
     """
     block = region.block
     if len(block.terminator.operands) != 1 or not is_elementwise(region):
@@ -191,7 +191,7 @@ def selection(region: Region) -> str | None:
     """The comparison of its two arguments that a `select` region of `select_and_scatter` returns.
 
     Returns:
-        ``"GE"``, ``"GT"``, ``"LE"`` or ``"LT"``, or None where it does something else, or compares in another
+        ``"GE"``, ``"GT"``, ``"LE"`` or ``"LT"``, or None if it does something else, or compares in another
         way than numbers are compared.
     """
     block = region.block

@@ -192,7 +192,7 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
 
     @property
     def scan_layout(self) -> ScanLayout | None:
-        """How cumulative windows are scanned; None where the windows are others."""
+        """How cumulative windows are scanned; None if the windows are others."""
         shape = self.inputs[0].shape
         axis = cumulative_axis(self.windows, shape)
         if axis is None:

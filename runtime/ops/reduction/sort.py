@@ -169,7 +169,7 @@ class Sort(Op, name="stablehlo.sort"):
 
     @functools.cached_property
     def keys(self) -> tuple[SortKey, ...] | None:
-        """The keys by which the comparator orders, None where it has no known form."""
+        """The keys by which the comparator orders, None if it has no known form."""
         return comparator(self.comparator)
 
     @property

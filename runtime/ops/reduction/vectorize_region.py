@@ -47,7 +47,7 @@ class Reducer:
 
     Attributes:
         combine: takes two tuples of arrays of one shape, returns a tuple of such arrays.
-        ufunc: the ufunc that `combine` applies, or None where it is not a single ufunc.
+        ufunc: the ufunc that `combine` applies, or None if it is not a single ufunc.
         is_exact: whether every order of combining gives the same bits.
         dtypes: in which the values are combined, one for each operand.
     """
@@ -91,7 +91,7 @@ class Body:
         self._reducers: dict[str, Reducer | None] = {}
 
     def monoid_reducer(self, accumulate: str) -> Reducer | None:
-        """The reducer of the body's monoid; None where the region's function must be called."""
+        """The reducer of the body's monoid; None if the region's function must be called."""
         if accumulate not in self._reducers:
             self._reducers[accumulate] = self._of_monoid(accumulate)
         return self._reducers[accumulate]

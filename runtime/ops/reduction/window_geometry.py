@@ -45,7 +45,7 @@ class Window(NamedTuple):
         """Windows whose element at `position` is an element of the operand, and which elements these are.
 
         Returns:
-            A slice of the windows and one of the operand's elements, None where all is padding.
+            A slice of the windows and one of the operand's elements, None if all is padding.
         """
         offset = position * self.window_dilation - self.low
         return overlap(count, self.stride, offset, size, self.base_dilation)
@@ -66,7 +66,7 @@ def overlap(count: int, stride: int, offset: int, size: int, dilation: int) -> t
     """Solve ``stride * o + offset = dilation * i`` for 0 <= o < count and 0 <= i < size.
 
     Returns:
-        A slice of the solutions o and one of their i, None where there is no solution.
+        A slice of the solutions o and one of their i, None if there is no solution.
     """
     common = math.gcd(stride, dilation)
     if offset % common:
@@ -92,7 +92,7 @@ def window_positions(
     """For each position in a window, in row-major order: which windows have an operand's element there.
 
     Yields:
-        Slices of the windows and of the operand, None where all windows have padding there.
+        Slices of the windows and of the operand, None if all windows have padding there.
     """
     spans = [
         [window.span(position, size, count) for position in range(window.size)]

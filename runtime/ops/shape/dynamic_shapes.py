@@ -46,7 +46,7 @@ class RunTimeShaped(Op):
     """
 
     def sizes(self, name: str) -> tuple[int, ...] | None:
-        """The value of a one-dimensional operand of integers, or None where it is not known yet."""
+        """The value of a one-dimensional operand of integers, or None if it is not known yet."""
         cached = self.__dict__.get("known_values")
         if cached is None:
             cached = self.__dict__["known_values"] = self._constants()

@@ -167,7 +167,7 @@ class Reshape(
         return dims_through_reshape(self.operand.shape, self.result.shape)
 
     def movement_maps(self) -> list[MovementMap] | None:
-        """None where dimensions are merged."""
+        """None if dimensions are merged."""
         groups, shape = self.dimension_groups(), self.result.shape
         if groups is None or 0 in shape or any(len(dims) > 1 for dims, _ in groups):
             return None

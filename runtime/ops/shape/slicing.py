@@ -27,7 +27,7 @@ Lists = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
 
 def _known_lists(view: Op, names: tuple[str, str, str]) -> Lists | None:
-    """The values under three names, or None where one is unknown."""
+    """The values under three names, or None if one is unknown."""
     first, second, third = map(view.integers, names)
     return None if first is None or second is None or third is None else (first, second, third)
 
@@ -40,7 +40,7 @@ class PadRules(Op):
     result: Result[TensorType]
 
     def amounts(self) -> Lists | None:
-        """edge_padding_low, edge_padding_high and interior_padding, or None where one is unknown."""
+        """edge_padding_low, edge_padding_high and interior_padding, or None if one is unknown."""
         return _known_lists(self, AMOUNTS)
 
     C1 = constraints.same_element_type("operand", "padding_value", "result")
@@ -155,7 +155,7 @@ class SliceRules(Op):
     result: Result[TensorType]
 
     def ranges(self) -> Lists | None:
-        """start_indices, limit_indices and strides, or None where one is unknown."""
+        """start_indices, limit_indices and strides, or None if one is unknown."""
         return _known_lists(self, RANGES)
 
     C1 = constraints.same_element_type("operand", "result")

@@ -1,6 +1,6 @@
 """When meshes, lists of axes and shardings are valid: the rules that the operations of sdy share.
 
-Each function returns None where its rule holds, and otherwise the reason with the offending values.
+Each function returns None if its rule holds, and otherwise the reason with the offending values.
 
 Source: the constraints of the sdy dialect's attributes Mesh, AxisRefList, DimensionSharding, TensorSharding.
 """
@@ -121,7 +121,7 @@ def sharding_violation(
 
     Args:
         sharding: the sharding.
-        type: the type of the value; None where the sharding is that of an operation without results.
+        type: the type of the value; None if the sharding is that of an operation without results.
         mesh: the mesh that the sharding names; None: there is no such mesh.
         manual_axes: axes of the computations around it that are manual.
     """
@@ -177,7 +177,7 @@ def shardings_violation(
     Args:
         per_value: the shardings.
         types: the types of the values.
-        meshes: the mesh that each sharding names, or None where there is none of its name.
+        meshes: the mesh that each sharding names, or None if there is none of its name.
         manual_axes: those of `sharding_violation`.
     """
     shardings = per_value.shardings

@@ -93,7 +93,7 @@ class Collective(ShardingOp):
         return None if overlap is None else f"the axis {overlap[0].body()} overlaps with {overlap[1].body()}"
 
     def mesh(self) -> Mesh | None:
-        """The mesh of `out_sharding`, None where it is not known here."""
+        """The mesh of `out_sharding`, None if it is not known here."""
         return None if self.scope is None else self.scope.mesh(self.out_sharding)
 
 

@@ -360,7 +360,7 @@ class ManualComputation(
         return None if unknown is None else f"the mesh {mesh.body()} has no axis {unknown!r}"
 
     def mesh(self) -> Mesh | None:
-        """The mesh of all shardings; None where there are none, or where it is not known here."""
+        """The mesh of all shardings; None if there are none, or where it is not known here."""
         shardings = [*self.in_shardings.shardings, *self.out_shardings.shardings]
         if self.scope is None:
             return None

@@ -148,7 +148,7 @@ class ShardingOp(Op):
     """Base of the operations of sdy.
 
     Attributes:
-        scope: the program around it; None where that is not looked at, and the constraints that need it are
+        scope: the program around it; None if that is not looked at, and the constraints that need it are
             not judged. `nimblehlo.ops.sharding.verify` judges all of them.
     """
 

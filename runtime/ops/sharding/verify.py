@@ -27,7 +27,8 @@ def verify_shardings(module: Module, verify: Callable[[Operation, Scope], None])
     """Check the shardings of a module's functions, and the operations of sdy in them.
 
     Args:
-        module: a module whose operations have been verified but for what depends on the program around them.
+        module: a module whose operations have been verified except for what depends on the program around
+            them.
         verify: checks the constraints of an operation of sdy in the scope of its function.
 
     Raises:

@@ -222,7 +222,7 @@ class NestCode(NativeCode):
         return self.launched(self.launches())
 
     def launches(self) -> list[Any]:
-        """The launches of the nests, to be run one after the other."""
+        """The launches of the nests, to be run in sequence."""
         return [self.launch(nest, key) for nest, key in zip(*self.nests_and_keys, strict=True)]
 
     def launch(self, nest: Any, key: str) -> Any:

@@ -126,7 +126,7 @@ def _writes_only_own_windows(shard: LoopShard) -> bool:
 
     pairs = zip(shard.carried, shard.operation.operands, strict=True)
     shared = [operand.type for kind, operand in pairs if kind is CarriedSharding.WINDOWS]
-    return all(native_loop.leaves_in_place(shard.operation, type) for type in shared)
+    return all(native_loop.updates_in_place_type(shard.operation, type) for type in shared)
 
 
 def _iteration_work(loop: LoopToCompile, views: ViewOf) -> int:

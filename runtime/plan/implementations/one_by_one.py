@@ -1,4 +1,4 @@
-"""Runs a block by the references of its operations, one after the other."""
+"""Runs a block by the references of its operations, in sequence."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def one_by_one(block: Block, reference_for: Callable[[Op], Runnable]) -> Prepare
 
 
 def run_one_by_one(block: Block, reference_for: Callable[[Op], Runnable]) -> Runnable:
-    """A function that runs the references of a block's operations one after the other.
+    """A function that runs the references of a block's operations in sequence.
 
     It is built at its first call, which never happens if native code is ready earlier. Its argument `out`
     has, for each result, None or an operand of its type that may be overwritten.

@@ -204,7 +204,7 @@ class RegionCode(NativeCode):
 
 
 def reduce_problem(analysis: Body, accumulate: str, results: Sequence[TensorType]) -> str | None:
-    """Why a body does not reduce in the results' types, or None where it does."""
+    """Why a body does not reduce in the results' types, or None if it does."""
     is_wider = analysis.wider_reducer(accumulate, results) is not None
     return "its body accumulates in a wider type" if is_wider else None
 

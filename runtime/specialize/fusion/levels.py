@@ -1,6 +1,6 @@
 """Joins operations of a block into groups that can each become one operation.
 
-A group must not use its own results by way of an operation outside of it. So each operation has a *level*,
+A group must not use its own results through an operation outside of it. So each operation has a *level*,
 which grows along every path from one group to another, and only operations of one level join.
 """
 

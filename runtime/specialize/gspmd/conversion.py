@@ -163,7 +163,7 @@ class _Converter:
         mesh: str | None = None,
         open_dimensions: Iterable[int] = (),
     ) -> TensorSharding | None:
-        """The sharding of a value; None where it is that of a device, of one device alone, or not known."""
+        """The sharding of a value; None if it is that of a device, of one device alone, or not known."""
         if not isinstance(type, TensorType) or sharding.kind not in (TILED, "replicated"):
             return None
         if sharding.kind == TILED and len(sharding.tiles) != type.rank:

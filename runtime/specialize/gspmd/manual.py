@@ -49,7 +49,7 @@ class ManualRegions:
     """The manual regions of a sequence of operations.
 
     Args:
-        operations: a block's operations but for its terminator, or those of a manual region.
+        operations: a block's operations except for its terminator, or those of a manual region.
         returned: what leaves the block; values of a device must not.
 
     Attributes:
@@ -156,7 +156,7 @@ class ManualRegions:
 
 
 def manual_regions(block: Sequence[Operation], returned: Sequence[Value]) -> ManualRegions | None:
-    """The manual regions of a sequence of operations; None where it has none."""
+    """The manual regions of a sequence of operations; None if it has none."""
     if not any(target_of(operation) in (FULL_TO_SHARD, SHARD_TO_FULL) for operation in block):
         return None
     return ManualRegions(block, returned)

@@ -54,7 +54,7 @@ class LoopShard(Record):
 
 
 def loop_shard(operation: Operation, max_shards: int) -> LoopShard | None:
-    """Cut a `while` into the most shards of equal size, at most `max_shards`; None where it cannot be cut.
+    """Cut a `while` into the most shards of equal size, at most `max_shards`; None if it cannot be cut.
 
     A shard has at least two rows, since a matrix-vector product sums in another order than a matrix product.
     """
@@ -73,7 +73,7 @@ def loop_shard(operation: Operation, max_shards: int) -> LoopShard | None:
 
 
 def _changed_arrays(operation: Operation, updates: Mapping[int, Operation]) -> dict[int, TensorType]:
-    """The types of the arrays that the body replaces, by their numbers, but for those of `updates`."""
+    """The types of the arrays that the body replaces, by their numbers, except for those of `updates`."""
     body = operation.regions[1].block
     pairs = enumerate(zip(body.arguments, body.terminator.operands, strict=True))
     changed = {k: tensor_type(old) for k, (old, new) in pairs if new is not old and k not in updates}
@@ -199,7 +199,7 @@ class _ShardingPlan:
         return list({dim: None for result in operation.results for dim in self.demands.get(result, ())})
 
     def rule(self, operation: Operation, dim: int) -> OperandSharding | None:
-        """The operand sharding for a shard of the results; None where it is sliced from the whole result."""
+        """The operand sharding for a shard of the results; None if it is sliced from the whole result."""
         shape, *others = {tensor_type(result).shape for result in operation.results}
         if others or shape[dim] != self.rows:
             return None

@@ -1,4 +1,4 @@
-"""Replaces subgraphs that are equal but for their operands, such as layers, by calls of one function.
+"""Replaces subgraphs that are equal except for their operands, such as layers, by calls of one function.
 
 Constants and data movement do not cross the boundary of a subgraph: each user rematerializes them, because
 rewrites and fusion look at the operation that defines an operand.

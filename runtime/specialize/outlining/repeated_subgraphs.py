@@ -1,4 +1,4 @@
-"""Finds the layers of a model: operations that repeat but for their operands.
+"""Finds the layers of a model: operations that repeat except for their operands.
 
 They become calls of one function (`outlined_calls`), so that rewrites, fusion and the plan look at one layer
 instead of all of them. A layer begins at a large product of matrices or a convolution, which no fusion joins

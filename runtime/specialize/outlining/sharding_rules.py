@@ -42,11 +42,11 @@ class OperandSharding(Record):
 
 Rule = Callable[[Any, int, int], OperandSharding | None]
 """Maps a view, the sharded dimension of its results and the size of a shard to the sharding of its operands;
-None where the whole result has to be computed."""
+None if the whole result has to be computed."""
 
 
 def operand_sharding(view: Op, dim: int, size: int) -> OperandSharding | None:
-    """The operands that a shard of the results needs; None where the whole result has to be computed.
+    """The operands that a shard of the results needs; None if the whole result has to be computed.
 
     Args:
         view: the operation.

@@ -88,7 +88,7 @@ _MOVEMENT_OPS: Final = frozenset(
 
 
 def _movement_op(value: Value) -> Operation | None:
-    """The operation that made a value of another's elements, or widened them; None where none did."""
+    """The operation that made a value of another's elements, or widened them; None if none did."""
     owner = defining_operation(value)
     if owner is None:
         return None
@@ -140,7 +140,7 @@ def normalised(value: Value) -> IndexComponent | None:
 
 
 def counted_dimension(value: Value) -> int | None:
-    """The dimension along which each element of a value is its index; None where there is none."""
+    """The dimension along which each element of a value is its index; None if there is none."""
     iota = defined_by(value, "stablehlo.iota")
     if iota is not None:
         dimension: int = viewed(iota, Iota).iota_dimension

@@ -9,8 +9,8 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.codegen.arrays.emitter import MIN_TURNS_BYTES
-from nimblehlo.codegen.arrays.workspace import place
+from nimblehlo.codegen.arrays.emitter import MIN_DOUBLE_BUFFERED_BYTES
+from nimblehlo.codegen.arrays.workspace import assign_offsets
 from nimblehlo.plan import all_steps
 from nimblehlo.plan.implementations.native_loops import NativeLoop
 from tests.fuzzing.loops import random_loop
@@ -37,7 +37,7 @@ func.func @main(%n: tensor<i32>, %x: tensor<64xf32>, %y: tensor<64xf32>)
 
 
 def reversals(source: str, count: int) -> tuple[str, str]:
-    """The text of sines of reversals, one after the other, and the last one's name."""
+    """The text of sines of reversals, in sequence, and the last one's name."""
     lines = []
     for _ in range(count):
         lines.append(f"{source}r = stablehlo.reverse {source}, dims = [0] : {ARRAY}")
@@ -216,7 +216,7 @@ def test_order_of_operations(name: str) -> None:
 
 @pytest.mark.parametrize("is_large", [False, True])
 def test_large_arrays_take_turns(is_large: bool) -> None:
-    size = MIN_TURNS_BYTES // 4 - 16 * (not is_large)
+    size = MIN_DOUBLE_BUFFERED_BYTES // 4 - 16 * (not is_large)
     body = f"%r = stablehlo.reverse %v, dims = [0] : {ARRAY}\n%s = stablehlo.add %r, %w : {ARRAY}"
     text = LOOP.format(body=body, handed_on="%s, %w")
     text = text.replace("tensor<64xf32>", f"tensor<{size}xf32>")
@@ -246,7 +246,7 @@ def test_arrays_that_are_live_together_do_not_overlap(seed: int) -> None:
     for _ in range(60):
         first = chosen.randint(0, 100)
         intervals.append((first, first + chosen.randint(0, 30), 64 * chosen.randint(1, 40)))
-    offsets = place(intervals)
+    offsets = assign_offsets(intervals)
     held = [(*interval, offset) for interval, offset in zip(intervals, offsets, strict=True)]
     for number, (first, last, size, offset) in enumerate(held):
         for other_first, other_last, other_size, other in held[:number]:
@@ -258,4 +258,4 @@ def test_arrays_that_are_live_together_do_not_overlap(seed: int) -> None:
 
 
 def test_nothing_needs_no_memory() -> None:
-    assert place([]) == []
+    assert assign_offsets([]) == []

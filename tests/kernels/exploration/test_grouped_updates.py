@@ -1,4 +1,4 @@
-"""Grouped updates against NumPy's `ufunc.at`, which applies updates one after the other."""
+"""Grouped updates against NumPy's `ufunc.at`, which applies updates in sequence."""
 
 from __future__ import annotations
 

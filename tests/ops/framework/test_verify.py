@@ -236,7 +236,7 @@ BODY = """"stablehlo.reduce"(%a, %z) ({{
 
 
 def reductions(*lines: str) -> Module:
-    """A module with these operations one after the other."""
+    """A module with these operations in sequence."""
     operations = [*lines, "stablehlo.negate %z : tensor<f32>"]
     named = "\n".join(f"%{place} = {line}" for place, line in enumerate(operations))
     return parse(f"func.func @main(%a: tensor<4xf32>, %z: tensor<f32>) {{\n{named}\nreturn\n}}\n")

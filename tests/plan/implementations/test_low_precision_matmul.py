@@ -73,7 +73,7 @@ def reason(text: str) -> str:
 
 
 def implementation_of(text: str) -> str | None:
-    """The way that serves a program, None where it is none of these."""
+    """The way that serves a program, None if it is none of these."""
     explanation = reason(text)
     return next((way for way in (AMX, AVX512_BF16) if way in explanation), None)
 

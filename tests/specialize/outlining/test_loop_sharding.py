@@ -33,7 +33,7 @@ def floats(*shape: int) -> Array:
 
 
 def k_block_of(text: str, count: int | None = None) -> Any:
-    """The part of a program's only loop, for so many threads; None where it is not cut."""
+    """The part of a program's only loop, for so many threads; None if it is not cut."""
     form = loop_to_compile_of(text, count)
     assert isinstance(form, native_loops.LoopToCompile), form
     return form.shard

@@ -121,7 +121,7 @@ def names(function: Function) -> list[str]:
 
 
 def assert_nothing_changes(text: str, inputs: list[np.ndarray[Any, Any]]) -> None:
-    """Results have the same bits in all ways of running, and plans are the same, but for numbers of slots."""
+    """Results have the same bits in all modes, and plans are equal except for numbers of slots."""
 
     class Flat(Executable):
         _outlines_subgraphs = False

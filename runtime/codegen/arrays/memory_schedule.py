@@ -1,7 +1,8 @@
-"""Orders the operations of a block so that few bytes of arrays are live at the same time.
+"""Schedules the operations of a block so that its peak of live bytes is low.
 
-Two list schedules choose the operation that adds fewest live bytes, one from the block's beginning and one
-from its end. Moves of operations away from the peak improve the best of these and of the order as written.
+Two list schedulers, one from the block's beginning and one from its end, choose the operation that adds the
+fewest live bytes. The best of both schedules and the original order is then improved: operations move away
+from the peak.
 """
 
 from __future__ import annotations
@@ -12,42 +13,41 @@ from collections.abc import Callable, Iterator, Sequence
 from ...ir.record import Record
 
 MIN_BYTES = 1 << 11
-"""Live bytes at the peak below which a block keeps its order, as they are in the first-level cache anyway."""
+"""A block with fewer live bytes at its peak keeps its order, because they fit in the L1 cache anyway."""
 
 MAX_MOVES = 32
-"""Orders that are tried to lower the peak of the best one, each in time linear in the statements."""
+"""Maximum moves that are tried; each takes time linear in the number of statements."""
 
-MAX_RISE = 17 / 16
-"""How high a peak may be after a move, relative to the lowest one: small arrays are alive a little longer."""
+MAX_PEAK_GROWTH = 17 / 16
+"""Maximum peak after a move, relative to the lowest: a move may lengthen the lifetimes of small arrays."""
 
 
 class Statement(Record):
-    """How an operation of a block uses memory. Arrays have numbers.
+    """How an operation of a block uses memory. Arrays are identified by numbers.
 
     Attributes:
-        reads: the arrays that it reads, those that no operation of the block makes left out.
-        makes: the arrays that it makes.
-        overwrites: those of `reads` whose memory the array that it makes can take.
-        phases: of its code, one after the other: the bytes that it needs for itself, and the arrays that this
-            or a later phase reads.
-        after: numbers of the statements that it has to follow.
+        reads: the arrays of the block that it reads.
+        defines: the arrays that it defines.
+        overwrites: those of `reads` whose memory its result can reuse.
+        phases: (bytes of scratch, arrays that this or a later phase reads) of each phase of its code.
+        predecessors: the statements that it must follow.
     """
 
     reads: frozenset[int]
-    makes: frozenset[int]
+    defines: frozenset[int]
     overwrites: frozenset[int]
     phases: tuple[tuple[int, frozenset[int]], ...]
-    after: frozenset[int]
+    predecessors: frozenset[int]
 
 
 def order_by_memory(
     statements: Sequence[Statement], sizes: Sequence[int], returned: frozenset[int]
 ) -> tuple[Sequence[int], list[int]]:
-    """The order of a block's statements, by their numbers, and the most bytes that are live at each of them.
+    """The order of a block's statements, and the peak of live bytes at each statement.
 
     Args:
         sizes: bytes of each array.
-        returned: the arrays that the block hands on.
+        returned: the arrays that the block returns.
     """
     block = _Block(statements, sizes, returned)
     order: Sequence[int] = range(len(statements))
@@ -71,20 +71,20 @@ class _Block:
         self.statements, self.sizes, self.returned = statements, sizes, returned
 
     def peak(self, order: Sequence[int]) -> tuple[int, int]:
-        """The most bytes that are live at a statement of an order, and its position."""
+        """The peak of live bytes of an order, and its position."""
         needed = self.live_bytes(order)
         peak = max(needed, default=0)
         return peak, needed.index(peak) if needed else 0
 
     def live_bytes(self, order: Sequence[int]) -> list[int]:
-        """The most bytes that are live at each statement of an order."""
+        """The peak of live bytes at each statement of an order."""
         sizes, returned = self.sizes, self.returned
         last = {array: number for number in order for array in self.statements[number].reads}
         live = 0
         needed = []
         for number in order:
             statement = self.statements[number]
-            result_bytes = sum([sizes[array] for array in statement.makes])
+            result_bytes = sum([sizes[array] for array in statement.defines])
             dying = [array for array in statement.reads if last[array] == number and array not in returned]
             occupied = live if statement.overwrites.intersection(dying) else live + result_bytes
             phases = [
@@ -92,14 +92,14 @@ class _Block:
                 for own, read in statement.phases
             ]
             needed.append(occupied + max(phases, default=0))
-            unread = [array for array in statement.makes if array not in last and array not in returned]
+            unread = [array for array in statement.defines if array not in last and array not in returned]
             live += result_bytes - sum([sizes[array] for array in (*dying, *unread)])
         return needed
 
     def improved(self, order: Sequence[int], lowest_peak: int, position: int) -> Sequence[int]:
-        """An order with a lower peak, if moves of statements away from the peak lead to one.
+        """An order with a lower peak, or the given order if moves of statements lead to none.
 
-        A move that does not lower the peak is made once, if it does not raise it by much: others may follow.
+        A move that does not lower the peak is still made once, up to MAX_PEAK_GROWTH: later moves may profit.
         """
         best, past_moves = order, set[tuple[int, bool]]()
         moves = self.moves(order, position)
@@ -110,7 +110,7 @@ class _Block:
             needed, peak_position = self.peak(other)
             if needed < lowest_peak:
                 best, lowest_peak = other, needed
-            elif needed > lowest_peak * MAX_RISE or move in past_moves:
+            elif needed > lowest_peak * MAX_PEAK_GROWTH or move in past_moves:
                 continue
             past_moves.add(move)
             order, moves = other, self.moves(other, peak_position)
@@ -119,9 +119,10 @@ class _Block:
     def moves(
         self, order: Sequence[int], position: int
     ) -> Iterator[tuple[tuple[int, bool], Sequence[int]]]:
-        """The orders in which an array is not live at a position that is live there but not used.
+        """Orders in which an array that is live, but unused, at a position is no longer live there.
 
-        What makes the array comes right before its first reader, or its readers come before the position.
+        Either the statement that defines it moves to its first reader, or its readers move before the
+        position.
         """
         at = self.statements[order[position]]
         makers: dict[int, int] = {}
@@ -129,7 +130,7 @@ class _Block:
         later: dict[int, list[int]] = {}
         for index, number in enumerate(order):
             statement = self.statements[number]
-            for array in statement.makes:
+            for array in statement.defines:
                 if index < position:
                     makers[array] = index
             for array in statement.reads:
@@ -139,25 +140,29 @@ class _Block:
         idle = [array for array in makers if array in later and array not in at.reads]
         for array in sorted(idle, key=lambda array: -self.sizes[array]):
             if first[array] > position and self.sizes[array]:
-                yield from (((array, False), other) for other in self._sunk(order, makers[array], position))
+                for other in self._move_later(order, makers[array], position):
+                    yield (array, False), other
             if array not in self.returned and self.sizes[array]:
-                yield from (((array, True), other) for other in self._hoisted(order, later[array], position))
+                for other in self._move_earlier(order, later[array], position):
+                    yield (array, True), other
 
-    def _sunk(self, order: Sequence[int], maker: int, position: int) -> Iterator[list[int]]:
-        """The order in which a statement comes right before the first that follows it, behind a position."""
+    def _move_later(self, order: Sequence[int], maker: int, position: int) -> Iterator[list[int]]:
+        """Move a statement to right before its first successor, if that is behind a position."""
         number = order[maker]
         for index in range(maker + 1, len(order)):
-            if number in self.statements[order[index]].after:
+            if number in self.statements[order[index]].predecessors:
                 if index > position:
                     yield [*order[:maker], *order[maker + 1 : index], number, *order[index:]]
                 return
 
-    def _hoisted(self, order: Sequence[int], readers: Sequence[int], position: int) -> Iterator[list[int]]:
-        """The order in which statements, and those that they follow, come before the one at a position."""
+    def _move_earlier(
+        self, order: Sequence[int], readers: Sequence[int], position: int
+    ) -> Iterator[list[int]]:
+        """Move statements and their predecessors before the statement at a position."""
         needed = {order[index] for index in readers}
         for index in range(readers[-1], position - 1, -1):
             if order[index] in needed:
-                needed |= self.statements[order[index]].after
+                needed |= self.statements[order[index]].predecessors
         if order[position] not in needed:
             later = order[position:]
             yield [
@@ -168,7 +173,7 @@ class _Block:
 
 
 def _forward(statements: Sequence[Statement], sizes: Sequence[int], returned: frozenset[int]) -> list[int]:
-    """The next statement is the one that leaves fewest bytes live."""
+    """A list schedule from the beginning: next comes the statement after which the fewest bytes are live."""
     readers: dict[int, set[int]] = {}
     for number, statement in enumerate(statements):
         for array in statement.reads:
@@ -176,11 +181,11 @@ def _forward(statements: Sequence[Statement], sizes: Sequence[int], returned: fr
 
     def growth(number: int) -> int:
         statement = statements[number]
-        results = [array for array in statement.makes if array in readers or array in returned]
+        results = [array for array in statement.defines if array in readers or array in returned]
         dying = [array for array in statement.reads if len(readers[array]) == 1 and array not in returned]
         return sum(sizes[array] for array in results) - sum(sizes[array] for array in dying)
 
-    def touched(number: int) -> list[int]:
+    def placed(number: int) -> list[int]:
         changed: list[int] = []
         for array in statements[number].reads:
             readers[array].discard(number)
@@ -188,15 +193,15 @@ def _forward(statements: Sequence[Statement], sizes: Sequence[int], returned: fr
                 changed += readers[array]
         return changed
 
-    return _schedule([statement.after for statement in statements], growth, touched)
+    return _schedule([statement.predecessors for statement in statements], growth, placed)
 
 
 def _backward(statements: Sequence[Statement], sizes: Sequence[int], returned: frozenset[int]) -> list[int]:
-    """The statement before is the one that needs fewest bytes live before it."""
+    """A list schedule from the end: next comes the statement before which the fewest bytes are live."""
     before: list[set[int]] = [set() for _ in statements]
     readers: dict[int, list[int]] = {}
     for number, statement in enumerate(statements):
-        for other in statement.after:
+        for other in statement.predecessors:
             before[other].add(number)
         for array in statement.reads:
             readers.setdefault(array, []).append(number)
@@ -205,53 +210,55 @@ def _backward(statements: Sequence[Statement], sizes: Sequence[int], returned: f
     def growth(number: int) -> int:
         statement = statements[number]
         needed = [array for array in statement.reads if array not in live]
-        results = [array for array in statement.makes if array in live]
+        results = [array for array in statement.defines if array in live]
         return sum(sizes[array] for array in needed) - sum(sizes[array] for array in results)
 
-    def touched(number: int) -> list[int]:
+    def placed(number: int) -> list[int]:
         statement = statements[number]
         new = statement.reads - live
-        live.difference_update(statement.makes)
+        live.difference_update(statement.defines)
         live.update(new)
         return [reader for array in new for reader in readers[array]]
 
-    # Of equal statements the last one comes last.
+    # Ties keep the original order.
     count = len(statements)
     order = _schedule(
         [frozenset(count - 1 - other for other in before[count - 1 - number]) for number in range(count)],
         lambda number: growth(count - 1 - number),
-        lambda number: [count - 1 - other for other in touched(count - 1 - number)],
+        lambda number: [count - 1 - other for other in placed(count - 1 - number)],
     )
     return [count - 1 - number for number in reversed(order)]
 
 
 def _schedule(
-    after: Sequence[frozenset[int]], growth: Callable[[int], int], touched: Callable[[int], Sequence[int]]
+    predecessors: Sequence[frozenset[int]],
+    growth: Callable[[int], int],
+    placed: Callable[[int], Sequence[int]],
 ) -> list[int]:
-    """An order in which each next statement is the one of least growth of those that may follow.
+    """A list schedule that always chooses the ready statement of minimal growth.
 
     Args:
-        after: of each statement those that it has to follow.
-        growth: how much a statement would add.
-        touched: called when a statement has its place; returns those whose growth changes.
+        predecessors: the predecessors of each statement.
+        growth: the live bytes that a statement would add.
+        placed: called when a statement is scheduled; returns the statements whose growth changes.
     """
-    missing = [len(others) for others in after]
-    followers: list[list[int]] = [[] for _ in after]
-    for number, others in enumerate(after):
+    missing = [len(others) for others in predecessors]
+    followers: list[list[int]] = [[] for _ in predecessors]
+    for number, others in enumerate(predecessors):
         for other in others:
             followers[other].append(number)
     ready = [(growth(number), number) for number, count in enumerate(missing) if not count]
     heapq.heapify(ready)
     order: list[int] = []
-    is_placed = [False] * len(after)
+    is_placed = [False] * len(predecessors)
     while ready:
         added, number = heapq.heappop(ready)
-        # Entries whose growth has changed have newer ones.
+        # An entry with outdated growth has a newer entry.
         if is_placed[number] or added != growth(number):
             continue
         is_placed[number] = True
         order.append(number)
-        changed = touched(number)
+        changed = placed(number)
         for follower in followers[number]:
             missing[follower] -= 1
             if not missing[follower]:

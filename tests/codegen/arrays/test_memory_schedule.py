@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from nimblehlo.codegen.arrays.order import MIN_BYTES, Statement, order_by_memory
+from nimblehlo.codegen.arrays.memory_schedule import MIN_BYTES, Statement, order_by_memory
 
 
-def statement(reads: set[int], makes: set[int], after: set[int]) -> Statement:
+def statement(reads: set[int], defines: set[int], predecessors: set[int]) -> Statement:
     none = frozenset[int]()
-    return Statement(frozenset(reads), frozenset(makes), none, (), frozenset(after))
+    return Statement(frozenset(reads), frozenset(defines), none, (), frozenset(predecessors))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -20,12 +20,12 @@ def test_random_blocks(seed: int) -> None:
     statements = []
     for number in range(60):
         reads = {chosen.randrange(number) for _ in range(chosen.randint(0, 3))} if number else set()
-        after = {chosen.randrange(number)} if number and not chosen.randrange(4) else set()
-        statements.append(statement(reads, {number}, reads | after))
+        predecessors = {chosen.randrange(number)} if number and not chosen.randrange(4) else set()
+        statements.append(statement(reads, {number}, reads | predecessors))
     sizes = [chosen.choice([64, MIN_BYTES]) for _ in statements]
     # Nothing has a lower peak than the order in which these statements are written, if that is the only one.
     only = [
-        statement(set(one.reads), set(one.makes), {*one.after, max(number - 1, 0)} - {number})
+        statement(set(one.reads), set(one.defines), {*one.predecessors, max(number - 1, 0)} - {number})
         for number, one in enumerate(statements)
     ]
     written, most = order_by_memory(only, sizes, frozenset({59}))
@@ -35,7 +35,7 @@ def test_random_blocks(seed: int) -> None:
     assert max(live_bytes) <= max(most)
     position = {number: index for index, number in enumerate(order)}
     for number, one in enumerate(statements):
-        assert all(position[other] < position[number] for other in one.after)
+        assert all(position[other] < position[number] for other in one.predecessors)
 
 
 def test_makers_stand_beside_their_only_readers() -> None:
@@ -56,7 +56,7 @@ def test_small_blocks_keep_their_order() -> None:
 
 
 def test_a_move_may_lower_what_the_schedules_leave() -> None:
-    """An array is made after the peak, although what it is made of is live longer then."""
+    """An array is computed after the peak, although that lengthens the lifetime of its operands."""
     small, large = MIN_BYTES // 8, MIN_BYTES
     statements = [
         statement(set(), {0}, set()),

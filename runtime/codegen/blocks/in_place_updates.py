@@ -1,4 +1,4 @@
-"""Checks whether a block can update arrays in place: no use of an array may follow its update."""
+"""Checks whether a block can update arrays in place: no read of an array may follow its update."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UPDATES = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
 ALIASES = frozenset({"stablehlo.optimization_barrier", "stablehlo.reshape"})
 """Operations whose results may alias their operands."""
 CONSTANTS = frozenset({"stablehlo.constant", "stablehlo.iota"})
-"""Operations whose results are memory of the code, which nothing changes."""
+"""Operations whose results are constants in the code, which are never written."""
 FUSIONS = frozenset(f"nimblehlo.{name}" for name in ("fusion", "row_fusion", "reduction_fusion"))
 """Operations that execute the operations of their region."""
 
@@ -26,31 +26,31 @@ def _is_array(type: Type) -> bool:
     return not is_small(type)
 
 
-def updates_problem(
+def in_place_problem(
     block: Block, own: Sequence[Value], is_array: IsArray = _is_array, are_copied: bool = False
 ) -> str | None:
-    """Why the arrays that a block uses cannot be updated in place, or None where they can.
+    """Why the arrays that a block uses cannot be updated in place; None if they can.
 
     Args:
         block: a loop's condition or body.
-        own: the values that the body carries. It may write to these arrays, and must return each at its
-            position. Without any, nothing may be updated.
+        own: the carried values, which the block may update and must return, each at its position; empty if
+            the block may not update anything.
         is_array: whether tensors of a type are updated in place.
-        are_copied: whether arrays in other memory may be returned, since they are copied.
+        are_copied: whether the block may return arrays in other memory, which are copied.
     """
-    walk = _Walk({value: value for value in own if is_array(value.type)}, set(own), is_array)
-    reason = walk.block_problem(block)
+    checker = _AliasChecker({value: value for value in own if is_array(value.type)}, set(own), is_array)
+    reason = checker.block_problem(block)
     if reason is not None:
         return reason
     for value, expected in zip(block.terminator.operands, own, strict=bool(own)):
-        home = walk.home_of(value)
+        home = checker.home_of(value)
         if is_array(value.type) and home is not expected and not (are_copied and home not in own):
             return "returns an array at another position"
     return None
 
 
-class _Walk:
-    """Follows arrays through a block in its order.
+class _AliasChecker:
+    """Visits a block in order and tracks which values share memory.
 
     Attributes:
         homes: for each array the value that owns its memory.
@@ -65,11 +65,11 @@ class _Walk:
         self.stale: set[Value] = set()
 
     def home_of(self, value: Value) -> Value:
-        """The value whose storage an array uses; an array from outside the loop has its own."""
+        """The value that owns the memory of an array; a captured array owns its own."""
         return self.homes.setdefault(value, value)
 
     def block_problem(self, block: Block) -> str | None:
-        """Follow a block's operations and its terminator."""
+        """Visit a block's operations and its terminator."""
         for operation in block.operations:
             for operand in operation.operands:
                 if operand in self.stale:
@@ -95,7 +95,7 @@ class _Walk:
         return None
 
     def update(self, operation: Operation) -> str | None:
-        """The first operand's memory gets the result's values."""
+        """The result overwrites the first operand."""
         operand, result = operation.operands[0], operation.results[0]
         if not self.is_array(operand.type):
             return None
@@ -133,7 +133,7 @@ class _Walk:
         if any(other != homes[0] for other in homes):
             return "branches return different arrays"
         self.stale = after
-        return self.enter_results(operation, homes[0])
+        return self.alias_results(operation, homes[0])
 
     def loop(self, operation: Operation) -> str | None:
         """The arrays that an inner loop carries keep their memory."""
@@ -160,9 +160,9 @@ class _Walk:
         ):
             if returned is not argument and self.is_array(value.type):
                 self.stale.add(value)
-        return self.enter_results(operation, homes)
+        return self.alias_results(operation, homes)
 
-    def enter_results(self, operation: Operation, homes: Sequence[Value | None]) -> str | None:
+    def alias_results(self, operation: Operation, homes: Sequence[Value | None]) -> str | None:
         """Results alias the returned values, which must not be used later."""
         for result, home in zip(operation.results, homes, strict=True):
             if home is not None:
