@@ -58,6 +58,10 @@ def check_body(body: str, handed_on: str, steps: int = 10, **carried: Array) -> 
         ((3, 600), (600, 17), "contracting_dims = [1] x [0]", "3x17"),
         ((2, 3, 4), (4, 2, 5), "batching_dims = [0] x [1], contracting_dims = [2] x [0]", "2x3x5"),
         ((3, 4, 5), (5, 6, 4), "contracting_dims = [1, 2] x [2, 0]", "3x6"),
+        # Matrices of products with vectors: columns and rows read in place, and a copy.
+        ((3, 5), (5, 3, 20), "batching_dims = [0] x [1], contracting_dims = [1] x [0]", "3x20"),
+        ((20, 3, 5, 4), (4, 3, 5), "batching_dims = [1] x [1], contracting_dims = [2, 3] x [2, 0]", "3x20"),
+        ((2, 4), (3, 2, 4, 5), "batching_dims = [0] x [1], contracting_dims = [1] x [2]", "2x3x5"),
     ],
 )
 def test_products(lhs: Any, rhs: Any, numbers: str, result: str, dtype: Any) -> None:
@@ -72,6 +76,17 @@ def test_products(lhs: Any, rhs: Any, numbers: str, result: str, dtype: Any) -> 
       %new = stablehlo.add %r, %old : {type_of(c)}
       %na = stablehlo.negate %a : {type_of(a)}"""
     check_body(body, "%na, %b, %new", a=a, b=b, c=c)
+
+
+def test_attention_reads_large_caches_in_place() -> None:
+    cache, row, scores = "tensor<2x40x8x32xf32>", "tensor<2x8x32xf32>", "tensor<2x8x40xf32>"
+    body = f"""%s = stablehlo.dot_general %q, %keys, batching_dims = [0, 1] x [0, 2],
+        contracting_dims = [2] x [3] : ({row}, {cache}) -> {scores}
+      %r = stablehlo.dot_general %values, %s, batching_dims = [0, 2] x [0, 1],
+        contracting_dims = [1] x [2] : ({cache}, {scores}) -> {row}
+      %y = stablehlo.tanh %r : {row}"""
+    text = counted(20, body, {"q": ("q0", row)}, "%y", more=f"%keys : {cache}, %values : {cache}")
+    check(text, *[RNG.standard_normal(shape).astype("f4") for shape in ((2, 8, 32), *[(2, 40, 8, 32)] * 2)])
 
 
 @pytest.mark.parametrize("numbers", ["[1] x [0]", "[1] x [1]"])

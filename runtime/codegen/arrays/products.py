@@ -17,13 +17,13 @@ from ...ir.affine import row_major_strides
 from ...kernels.launch.processor import register_bytes
 from ...types import FLOAT
 from ..blocks import Bound, Storage
-from ..blocks.boxes import Side, copy, window
+from ..blocks.boxes import Side, copy, merged_dimensions, window
 from ..blocks.elements import element_pointer
 from ..blocks.emitter import EMIT_RULES, EmitRule, Mode
 from ..coverage import ViewOf
 from ..llvm.values import I32, I64, stored_type
 from .emitter import ArrayEmitter
-from .vector_products import VectorProduct, fused_function
+from .vector_products import MatrixLayout, VectorProduct, fused_function
 
 MAX_ELEMENTS = 1 << 14
 """Maximum elements of an operand that must be transposed into scratch memory."""
@@ -47,13 +47,13 @@ def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     (type,) = types if len(types) == 1 else (None,)
     if type is None or type.category != FLOAT or type.width < 32 or view.algorithm is not None:
         return "has element types that are not generated"
-    for side, dimensions in zip((view.lhs, view.rhs), _orders(view), strict=True):
-        if side.size > MAX_ELEMENTS and not _is_in_order(side.shape, dimensions):
-            return "has an operand that is too large to be copied"
     order = view.summation_order
     if order is None:
         return "is left to a library"
     k_block, chains = order
+    for side, type in enumerate((view.lhs, view.rhs)):
+        if type.size > MAX_ELEMENTS and _is_copied(view, side):
+            return "has an operand that is too large to be copied"
     return "has many multiplications" if chains and _sizes(view).k > k_block else None
 
 
@@ -75,39 +75,68 @@ def _sizes(view: Any) -> _Sizes:
 
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     view = emitter.view_of(operation)
-    lhs, rhs = _orders(view)
-    left = _in_order(emitter, emitter.storage(view.operation.operands[0]), lhs)
-    right = _in_order(emitter, emitter.storage(view.operation.operands[1]), rhs)
+    operands, orders = [emitter.storage(operand) for operand in view.operation.operands], _orders(view)
     result = emitter.allocate_result(operation.result)
     sizes, (k_block, chain_bytes) = _sizes(view), view.summation_order
     if not chain_bytes:
+        left, right = [_in_order(emitter, *pair) for pair in zip(operands, orders, strict=True)]
         _Product(emitter, sizes, left, right, result).emit(k_block)
-    else:
-        # The contracted dimension is contiguous where it is the last one.
-        is_left, chains = sizes.columns == 1, chain_bytes // result.type.dtype.itemsize
-        vector, matrix = (right, left) if is_left else (left, right)
-        vectors = sizes.rows if is_left else sizes.columns
-        is_along = is_left or rhs[-1:] == view.rhs_contracting_dimensions[-1:] or vectors == 1
-        product = VectorProduct(emitter, vector, matrix, result, (sizes.batch, vectors, sizes.k), chains)
-        product.emit_dots() if is_along else product.emit_columns()
+        return [emitter.result(result)]
+    side = _matrix_side(view)
+    vector, matrix = _in_order(emitter, operands[1 - side], orders[1 - side]), operands[side]
+    rows, layout = sizes.rows * sizes.columns, _matrix_layout(view)
+    if layout is None:
+        batch, row, k = _matrix_dimensions(view)
+        matrix = _in_order(emitter, matrix, (*batch, *row, *k))
+        layout = MatrixLayout((sizes.batch,), (rows * sizes.k,), sizes.k, 1)
+    chains = chain_bytes // result.type.dtype.itemsize
+    VectorProduct(emitter, vector, matrix, result, (rows, sizes.k), layout, chains).emit()
     return [emitter.result(result)]
 
 
 def _orders(view: Any) -> tuple[Sequence[int], Sequence[int]]:
-    """The dimensions of both operands, ordered as stacks of [row, k] and of [k, column].
-
-    The right operand is ordered as [column, k] if the left matrices are vectors and it is stored in that
-    order.
-    """
-    lhs = (*view.lhs_batching_dimensions, *view.lhs_result_dimensions, *view.lhs_contracting_dimensions)
-    rhs = (*view.rhs_batching_dimensions, *view.rhs_contracting_dimensions, *view.rhs_result_dimensions)
-    transposed = (
-        *view.rhs_batching_dimensions,
-        *view.rhs_result_dimensions,
-        *view.rhs_contracting_dimensions,
+    """The dimensions of both operands, ordered as stacks of [row, k] and of [k, column]."""
+    return (
+        (*view.lhs_batching_dimensions, *view.lhs_result_dimensions, *view.lhs_contracting_dimensions),
+        (*view.rhs_batching_dimensions, *view.rhs_contracting_dimensions, *view.rhs_result_dimensions),
     )
-    is_vector = _sizes(view).rows == 1 and not _is_in_order(view.rhs.shape, rhs)
-    return lhs, transposed if is_vector and _is_in_order(view.rhs.shape, transposed) else rhs
+
+
+def _is_copied(view: Any, side: int) -> bool:
+    """Whether the code copies an operand: 0 for lhs, 1 for rhs."""
+    _, chain_bytes = view.summation_order
+    if chain_bytes and side == _matrix_side(view):
+        return _matrix_layout(view) is None
+    return not _is_in_order((view.lhs, view.rhs)[side].shape, _orders(view)[side])
+
+
+def _matrix_side(view: Any) -> int:
+    """Which operand of a product with vectors has the matrices: 0 for lhs, 1 for rhs."""
+    return 0 if _sizes(view).columns == 1 else 1
+
+
+def _matrix_dimensions(view: Any) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+    """The dimensions of the matrices of a product with vectors: batching, rows, and the contracted ones."""
+    if _matrix_side(view) == 0:
+        return view.lhs_batching_dimensions, view.lhs_result_dimensions, view.lhs_contracting_dimensions
+    return view.rhs_batching_dimensions, view.rhs_result_dimensions, view.rhs_contracting_dimensions
+
+
+def _matrix_layout(view: Any) -> MatrixLayout | None:
+    """Where the matrices of a product with vectors lie; None if they have to be copied."""
+    shape = (view.lhs, view.rhs)[_matrix_side(view)].shape
+    strides = row_major_strides(shape)
+    batch, rows, k = [
+        ([shape[d] for d in dimensions], [strides[d] for d in dimensions])
+        for dimensions in _matrix_dimensions(view)
+    ]
+    (_, (row_strides,)), (_, (k_strides,)) = [
+        merged_dimensions(sizes, [of_sizes]) for sizes, of_sizes in (rows, k)
+    ]
+    if len(row_strides) > 1 or len(k_strides) > 1:
+        return None
+    row_stride, k_stride = sum(row_strides), sum(k_strides) or 1
+    return MatrixLayout(*batch, row_stride, k_stride) if 1 in (row_stride, k_stride) else None
 
 
 def _is_in_order(shape: Sequence[int], dimensions: Sequence[int]) -> bool:

@@ -6,13 +6,17 @@ on; then the chains are added by halves, and 0 is added to the sum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from llvmlite import ir
 
+from ...ir.affine import row_major_strides
 from ...kernels.launch.processor import register_bytes
 from ..blocks import Storage
+from ..blocks.boxes import merged_dimensions
 from ..blocks.elements import element_pointer
+from ..blocks.emitter import as_value
 from ..llvm.values import I64, stored_type
 from .emitter import ArrayEmitter
 
@@ -20,12 +24,28 @@ _ROWS = 4
 """Rows that are read side by side."""
 
 
+class MatrixLayout(NamedTuple):
+    """Where a stack of matrices lies in memory. Strides count elements; one of the last two is 1.
+
+    Attributes:
+        batch_sizes, batch_strides: of the dimensions of the stack.
+        row_stride: between the rows of a matrix.
+        k_stride: between the elements of a row.
+    """
+
+    batch_sizes: Sequence[int]
+    batch_strides: Sequence[int]
+    row_stride: int
+    k_stride: int
+
+
 class VectorProduct:
     """Generates the products of a stack of vectors with a stack of matrices.
 
     Args:
         vector, matrix, result: the operands and the result in memory.
-        sizes: the number of matrices, the rows of each, and the contracted size.
+        sizes: the rows of each matrix, and the contracted size.
+        layout: of the matrices.
         chains: the number of chains of a sum.
     """
 
@@ -35,29 +55,45 @@ class VectorProduct:
         vector: Storage,
         matrix: Storage,
         result: Storage,
-        sizes: tuple[int, int, int],
+        sizes: tuple[int, int],
+        layout: MatrixLayout,
         chains: int,
     ) -> None:
         self.emitter, self.builder = emitter, emitter.builder
         self.vector, self.matrix, self.result = vector, matrix, result
-        self.batch, self.rows, self.k = sizes
+        self.rows, self.k = sizes
+        self.layout = layout
         self.chains = chains
         self.scalar = stored_type(result.type.plain_element_type)
+
+    def emit(self) -> None:
+        """Products along the contiguous dimension of the matrices."""
+        if self.layout.k_stride == 1:
+            self.emit_dots()
+        else:
+            self.emit_columns()
+
+    def batch(self) -> Iterator[tuple[ir.Value, ir.Value, ir.Value]]:
+        """Loops over the stack: the offsets of the vector, the matrix and the result."""
+        sizes, strides = self.layout.batch_sizes, self.layout.batch_strides
+        lengths, (matrix_strides, numbers) = merged_dimensions(sizes, [strides, row_major_strides(sizes)])
+        for indices in self.emitter.box(lengths):
+            matrix = as_value(self.emitter.offset(indices, matrix_strides))
+            number = as_value(self.emitter.offset(indices, numbers))
+            vector, result = [self.builder.mul(number, I64(size)) for size in (self.k, self.rows)]
+            yield vector, matrix, result
 
     def emit_dots(self) -> None:
         """Products with matrices whose rows are contiguous: each lane is a chain."""
         builder = self.builder
-        for number in self.emitter.loop(self.batch):
-            vector = builder.mul(number, I64(self.k))
-            matrix = builder.mul(number, I64(self.rows * self.k))
-            result = builder.mul(number, I64(self.rows))
+        for vector, matrix, result in self.batch():
             tiled_rows = self.rows // _ROWS * _ROWS
             tiles = (0, tiled_rows // _ROWS, _ROWS), (tiled_rows, self.rows - tiled_rows, 1)
             for first, count, step in tiles:
                 if count:
                     for tile in self.emitter.loop(count):
                         row = builder.add(builder.mul(tile, I64(step)), I64(first))
-                        start = builder.add(matrix, builder.mul(row, I64(self.k)))
+                        start = builder.add(matrix, builder.mul(row, I64(self.layout.row_stride)))
                         self.dots(step, vector, start, builder.add(result, row))
 
     def dots(self, rows: int, vector: ir.Value, matrix: ir.Value, result: ir.Value) -> None:
@@ -68,7 +104,7 @@ class VectorProduct:
         def add(k_index: ir.Value, count: int) -> None:
             factors = self.load(self.vector, builder.add(vector, k_index), count, self.chains)
             for row, accumulator in enumerate(sums):
-                offset = builder.add(matrix, builder.add(k_index, I64(row * self.k)))
+                offset = builder.add(matrix, builder.add(k_index, I64(row * self.layout.row_stride)))
                 self.add_to(accumulator, factors, self.load(self.matrix, offset, count, self.chains))
 
         if unrolled_k:
@@ -89,10 +125,7 @@ class VectorProduct:
         """Products with matrices whose columns are contiguous: each lane is a row, each chain a vector."""
         builder, rest = self.builder, self.rows
         lanes = register_bytes() // 32 // self.item
-        for number in self.emitter.loop(self.batch):
-            vector = builder.mul(number, I64(self.k))
-            matrix = builder.mul(number, I64(self.rows * self.k))
-            result = builder.mul(number, I64(self.rows))
+        for vector, matrix, result in self.batch():
             first = 0
             while rest:
                 count = rest // lanes
@@ -111,7 +144,7 @@ class VectorProduct:
             for chain, accumulator in enumerate(sums[:count]):
                 k_index = builder.add(first, I64(chain))
                 factor = self.load(self.vector, builder.add(vector, k_index), 1, 1)
-                offset = builder.add(matrix, builder.mul(k_index, I64(self.rows)))
+                offset = builder.add(matrix, builder.mul(k_index, I64(self.layout.k_stride)))
                 row = self.load(self.matrix, offset, lanes, lanes)
                 self.add_to(accumulator, lanes_of(builder, factor, [0] * lanes), row)
 
