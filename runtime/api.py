@@ -298,7 +298,7 @@ class Executable:
         return functools.reduce(Memory.maximum, [one.memory for one in self._cached_programs()], Memory())
 
     def memory_of_values(self) -> Memory:
-        """Like `memory`, without what native loops use inside, for which their code is generated."""
+        """Like `memory`, but without the workspaces of native loops, whose sizes need code generation."""
         programs = self._cached_programs()
         return functools.reduce(Memory.maximum, [one.memory_of_values for one in programs], Memory())
 
@@ -363,12 +363,12 @@ class Executable:
     def explain(
         self, what: Literal["all", "source", "program", "plan"] = "all", *, html: bool = False
     ) -> str:
-        """How it runs, as text.
+        """Describe the program's implementation as text.
 
         Args:
             what: ``"source"``: the module as it was given; ``"program"``: the function after specialization;
-                ``"plan"``: the bytes that a call takes, and each step with its types, its way and why; the
-                last two for each combination of sizes met. ``"all"``: each in turn.
+                ``"plan"``: the bytes that a call takes, and each step with its types, its implementation and
+                the reason for it; the last two for each combination of sizes met. ``"all"``: each in turn.
             html: instead of text, a page of HTML that shows the plan beside the module, whatever `what` is:
                 each step is linked to the operation that it comes from.
 
@@ -449,7 +449,7 @@ class GridExecutable(Executable):
         return self
 
     def trace(self, *inputs: Any, **settings: Any) -> Trace:
-        """Not offered: the processes of a grid run in turn.
+        """Not supported: the processes of a grid run in turn.
 
         Raises:
             UnsupportedError: always.

@@ -46,7 +46,7 @@ class Ordering(NamedTuple):
 
 @dataclass(frozen=True)
 class Options:
-    """How a program is compiled and run.
+    """The options with which a program is compiled and run.
 
     Results depend on `seed`, and, where the specification leaves an order open, on `scatter_schedule`,
     `reduction_tree` and `accumulate`: one result of a program that differs between two of these settings is

@@ -32,7 +32,7 @@ MIN_WAKE_BYTES = 1 << 21
 
 
 class Placement(Record):
-    """On which processes a program runs.
+    """The processes on which a program runs.
 
     Attributes:
         input_count: how many inputs a process takes.

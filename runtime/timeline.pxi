@@ -79,7 +79,7 @@ cdef struct StepTotal:
 
 
 cdef Instant present_instant() noexcept:
-    """The same instant by the clock and in ticks."""
+    """The present instant, read from the clock and in ticks."""
     cdef Instant best
     cdef long long before, after, shortest = -1
     cdef double seconds

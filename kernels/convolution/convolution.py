@@ -393,7 +393,7 @@ def _products(
 
 
 def _item_grid(tiles: int, strips: int, rhs_size: int, lhs_size: int, wanted: int) -> tuple[int, int]:
-    """How many groups of tiles of windows, and of strips, give enough work items and read the least memory.
+    """The numbers of groups of tiles and of strips that give enough work items and read the least memory.
 
     Each group of tiles reads all of rhs, and each group of strips all of lhs.
 

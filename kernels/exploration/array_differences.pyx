@@ -73,7 +73,7 @@ cdef inline void _record(
 
 
 def compare(const real[::1] first, const real[::1] second, const int32_t[::1] elements=None):
-    """Where two arrays differ, any NaN being equal to any other.
+    """The elements in which two arrays differ; all NaNs are equal.
 
     Args:
         elements: the number of the element at each index, all different; None: the index.

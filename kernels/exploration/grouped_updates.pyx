@@ -67,7 +67,7 @@ cdef dict _ORDERS = {"lexicographic": GROUPED_FORWARD, "reverse": GROUPED_REVERS
 SCHEDULES = tuple(_ORDERS)
 
 MAX_SCHEDULES = GROUPED_MAX_SCHEDULES
-"""How many schedules `compare_schedules` takes, at most."""
+"""The maximum number of schedules of a call of `compare_schedules`."""
 
 cdef enum:
     # Elements are divided into at most MAX_CHUNKS chunks, of at least MIN_CHUNK_UPDATES updates each.

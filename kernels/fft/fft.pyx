@@ -68,7 +68,7 @@ def serves(sizes):
 
 
 def thread_count(threads):
-    """How many threads transforms use, at most `threads`; None: all."""
+    """The number of threads that transforms use, at most `threads`; None: all."""
     return _threads.chosen_threads(threads)
 
 

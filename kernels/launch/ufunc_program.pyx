@@ -30,7 +30,7 @@ cdef extern from "ufunc_program.h":
     RowLoop row_select_8, row_select_16, row_select_32, row_select_64
 
 ARRAYS = ROW_ARRAYS
-"""How many pointers precede a program; those beyond its arrays are not used."""
+"""The number of pointers before a program; those beyond its arrays are unused."""
 MAX_VALUES = ROW_MAX_VALUES
 SCRATCH_BYTES = ROW_SCRATCH_BYTES
 SCRATCH, CONSTANT = ROW_SCRATCH, ROW_CONSTANT

@@ -27,7 +27,7 @@ class Implementation(NamedTuple):
 
 
 def implementation_of(lhs: Any, rhs: Any, result: Any, k: int) -> Implementation | None:
-    """How these integers are multiplied.
+    """The algorithm that multiplies integers of these types.
 
     Args:
         lhs, rhs, result: NumPy element types.

@@ -252,7 +252,7 @@ cdef int64_t packed_groups(int64_t blocks) noexcept:
 
 
 cdef int64_t divide_items(int64_t work_items, int64_t wanted_tasks, int64_t *items_per_task) noexcept:
-    """How many tasks do these work items, at most `wanted_tasks`; `items_per_task` receives the work items of each."""
+    """The number of tasks for these work items, at most `wanted_tasks`; sets `items_per_task`."""
     cdef int64_t tasks = max(1, min(work_items, min(wanted_tasks, MAX_TASKS)))
     items_per_task[0] = (work_items + tasks - 1) // tasks
     return (work_items + items_per_task[0] - 1) // items_per_task[0]

@@ -60,7 +60,7 @@ class _Fibers(NamedTuple):
         return builder.add(start, column)
 
     def mask(self, fiber: int, column: ir.Value) -> ir.Value:
-        """Which of these values exist, in the order of memory."""
+        """The values that exist, in the order of memory."""
         builder = self.builder
         following = builder.icmp_signed("<", I64(fiber + 1), self.fiber_count)
         is_last = builder.icmp_signed("==", I64(fiber + 1), self.fiber_count)

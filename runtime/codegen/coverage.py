@@ -16,7 +16,7 @@ from ..ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute,
 from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, TensorType
 
 ViewOf = Callable[[Operation], Any]
-"""Gives an operation's declared view: its attributes and regions under the specification's names."""
+"""Returns an operation's declared view: its attributes and regions under the specification's names."""
 
 INTEGERS: Final[dict[str, tuple[int, str]]] = {
     "stablehlo.abs": (SIGNED, "absolute"),
@@ -41,7 +41,7 @@ INTEGERS: Final[dict[str, tuple[int, str]]] = {
     "stablehlo.xor": (BOOLEAN | INTEGER, "bitwise_xor"),
     "chlo.mulhi": (INTEGER, "multiply_high"),
 }
-"""On booleans and integers of these categories, by functions of `elementwise/integers.py`, which take it."""
+"""Operations on these categories of integers and booleans; emitted by `elementwise/integers.py`."""
 
 FLOATS: Final[dict[str, str]] = {
     "stablehlo.abs": "absolute",
@@ -64,7 +64,7 @@ FLOATS: Final[dict[str, str]] = {
     "chlo.conj": "same",
     "chlo.square": "square",
 }
-"""On floats in their carriers, by functions of `elementwise/floats.py`; results are rounded to the type."""
+"""Operations on floats, computed in the carrier type and rounded; emitted by `elementwise/floats.py`."""
 
 PREDICATES: Final[dict[str, str]] = {
     "stablehlo.is_finite": "is_finite",
@@ -72,7 +72,7 @@ PREDICATES: Final[dict[str, str]] = {
     "chlo.is_neg_inf": "is_negative_infinity",
     "chlo.is_pos_inf": "is_positive_infinity",
 }
-"""On floats, by functions of `elementwise/floats.py`; the result is a boolean."""
+"""Operations on floats with a boolean result; emitted by `elementwise/floats.py`."""
 
 COMPLEX_NUMBERS: Final[dict[str, str]] = {
     "stablehlo.add": "add_complex",
@@ -86,7 +86,7 @@ COMPLEX_NUMBERS: Final[dict[str, str]] = {
     "chlo.conj": "conjugate",
     "chlo.square": "square_complex",
 }
-"""On complex values, by functions of `elementwise/floats.py`."""
+"""Operations on complex values; emitted by `elementwise/floats.py`."""
 
 SINGLE_COMPLEX: Final[dict[str, str]] = {
     "stablehlo.abs": "absolute",
@@ -97,7 +97,7 @@ SINGLE_COMPLEX: Final[dict[str, str]] = {
     "stablehlo.sign": "sign",
     "stablehlo.sqrt": "sqrt",
 }
-"""On values of complex<f32>, by functions of `elementwise/complex64.py`."""
+"""Operations on complex<f32>; emitted by `elementwise/complex64.py`."""
 
 MATHEMATICS: Final[dict[str, str]] = {
     "stablehlo.atan2": "trigonometry.atan2",
@@ -128,7 +128,7 @@ MATHEMATICS: Final[dict[str, str]] = {
     "chlo.sinh": "exponential.sinh",
     "chlo.tan": "trigonometry.tan",
 }
-"""On floats narrower than f64, by functions of the modules of `mathematics`."""
+"""Functions of floats narrower than f64; emitted by the modules of `mathematics`."""
 
 MATHEMATICS_OF_F64: Final[dict[str, str]] = {
     "stablehlo.atan2": "library.atan2",
@@ -157,10 +157,10 @@ MATHEMATICS_OF_F64: Final[dict[str, str]] = {
     "chlo.sinh": "library.sinh",
     "chlo.tan": "library.tangent",
 }
-"""On f64, with the references' bits: by calls of the functions of `kernels/math`, or as above."""
+"""Functions of f64 with the references' bits: calls of `kernels/math`, or emitted by `mathematics`."""
 
 COMPLEX_OF_F64: Final[dict[str, str]] = {"stablehlo.exponential": "exponential"}
-"""On values of complex<f64>, by functions of `elementwise/complex128.py`."""
+"""Operations on complex<f64>; emitted by `elementwise/complex128.py`."""
 
 
 def emits(operation: Operation) -> bool:

@@ -82,7 +82,7 @@ def _lines(block: Block, outer: dict[Value, int], printer: Printer) -> Iterator[
 def _operation_lines(
     operations: Sequence[Operation], numbers: dict[Value, int], printer: Printer
 ) -> Iterator[str]:
-    """One operation after the other; the numbers of their results are entered."""
+    """The lines of operations in order; adds the numbers of their results to `numbers`."""
     for operation in operations:
         operands = [str(numbers[operand]) for operand in operation.operands]
         types = [str(result.type) for result in operation.results]

@@ -1,4 +1,4 @@
-"""Where a backend's results begin to differ from ours: `nimblehlo diff`.
+"""Finds the first operation whose results in another backend differ from NimbleHLO's: `nimblehlo diff`.
 
 `observation` makes intermediate results outputs, `extraction` makes programs of one operation or region, and
 `search` compares values operation by operation with bounds, and goes into branches and iterations.

@@ -230,7 +230,7 @@ class _Search:
         return None
 
     def _judge(self, operation: Operation, values: Mapping[Value, Array], isolates: bool) -> _Judged | None:
-        """How an operation departs; None if it does not, or cannot be judged."""
+        """The departure of an operation; None if it does not depart, or cannot be judged."""
         try:
             module, inputs = operation_program(operation, values)
             theirs = [values[result] for result in operation.results]
@@ -250,7 +250,7 @@ class _Search:
     def _with_operations_before(
         self, program: Module, inputs: Sequence[Array], operation: Operation
     ) -> _Judged | None:
-        """How the operation departs in a program that ends with it; None if it does not."""
+        """The departure of an operation in a program that ends with it; None if it does not depart."""
         try:
             for result in operation.results:
                 judged = self._beginning(program, inputs, result)
@@ -384,7 +384,7 @@ class _Search:
         return None
 
     def _beginning(self, program: Module, inputs: Sequence[Array], value: Value) -> _Judged | None:
-        """How the program that returns one intermediate value departs."""
+        """The departure of the program that returns one intermediate value."""
         operation = value.owner
         assert isinstance(operation, Operation)
         module = returning(program, [value])
@@ -408,7 +408,7 @@ def same_values(a: Array, b: Array) -> bool:
 def _operand_errors(
     operation: Operation, module: Module, inputs: Sequence[Array], ours: Sequence[Array]
 ) -> list[Array]:
-    """How far results change if operands keep digits that the program rounds away.
+    """The change of results if operands keep digits that the program rounds away.
 
     A compiler that fuses operations may keep such digits of intermediate values. Arguments and constants have
     none, nor have copies of them. For integers and booleans the change is 1.

@@ -1,4 +1,4 @@
-"""How far a correct implementation's results may lie from NimbleHLO's, computed for a program and its inputs.
+"""Bounds on the differences between a correct implementation's results and NimbleHLO's, for given inputs.
 
 `rounding_rules` says of one operation how far its result may be off. `monte_carlo` runs a program many times
 while each operation is off by random amounts within these limits, and under other orders of reductions and

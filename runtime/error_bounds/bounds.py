@@ -142,7 +142,7 @@ class Accuracy:
         return self._estimate.lost_digits()
 
     def departures(self, actual: Sequence[Any]) -> list[Departure]:
-        """Which results lie beyond their bounds.
+        """The results that exceed their bounds.
 
         Args:
             actual: another implementation's results.
@@ -438,7 +438,7 @@ def _departures(bounds: Sequence[ResultBound], arrays: Sequence[Array]) -> list[
 
 
 def departure_of(index: int, bound: ResultBound, actual: Array) -> Departure | None:
-    """How a result lies beyond its bound; None if it does not.
+    """The departure of a result that exceeds its bound; None if it does not.
 
     Args:
         index: which result it is, for the report.
@@ -464,7 +464,7 @@ def departure_of(index: int, bound: ResultBound, actual: Array) -> Departure | N
 
 
 def _excess(bound: ResultBound, actual: Array) -> Array:
-    """By how many bounds each element lies away, 0 where it is within, infinite where it has to be equal."""
+    """The error of each element divided by its bound; 0 within the bound, infinite for a bound of 0."""
     if not is_inexact(bound.value.dtype):
         excess = np.where((actual != bound.value) & ~bound.may_vary, np.inf, 0.0)
     else:

@@ -23,7 +23,7 @@ from .ulps import distance
 
 _SPLITTER: Final = 2.0**27 + 1
 _LARGE: Final = 2.0**996
-"""From here a product with the splitter overflows."""
+"""A product of a larger number with the splitter overflows."""
 
 
 def pair(high: Array, low: Array) -> Array:

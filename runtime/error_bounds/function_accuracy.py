@@ -1,4 +1,4 @@
-"""How accurate elementwise functions are in libraries, in XLA, and in the interpreter of StableHLO.
+"""The accuracy of elementwise functions in libraries, in XLA, and in StableHLO's interpreter.
 
 The specification does not say. The figures are the largest errors that LLVM's, C's and XLA's functions, and
 those that StableHLO's pass from CHLO makes of approximations, were measured to have.
@@ -29,7 +29,7 @@ operation. Other functions are rounded once, from f32: 1."""
 CHLO_ULPS: Final = {np.dtype(np.float32): 64, np.dtype(np.float64): 16}
 """The same for CHLO's functions."""
 COMPLEX_ULPS: Final = 64
-"""In ulps of the modulus: functions of complex numbers lose digits by cancellation."""
+"""Errors in ulps of the modulus, as functions of complex numbers lose digits by cancellation."""
 ABSOLUTE: Final = {
     "chlo._asin_acos_kernel": 1e-150,
     "chlo.digamma": 1e-14,
@@ -55,8 +55,8 @@ COMPLEX_ABSOLUTE: Final = {"chlo.sinh": 1e-15, "stablehlo.atan2": 1e-15, "chlo.b
 """Half the difference of two exponentials loses small arguments, and so does the logarithm of a quotient that
 is near 1."""
 _UNDERFLOWING: Final = {"chlo.erfc": 1, "chlo.zeta": 24, "chlo.broadcast_zeta": 24}
-"""How many factors or terms may underflow before the result does: erfc has a factor exp(-x * x), and zeta is
-a sum of some two dozen powers and terms of Euler and Maclaurin's formula."""
+"""The number of factors or terms that may underflow before the result: erfc has a factor exp(-x * x), and
+zeta is a sum of some two dozen powers and terms of Euler and Maclaurin's formula."""
 _SERIES: Final = ("zeta", "polygamma")
 """Functions that are sums of powers, which have both signs at negative numbers."""
 MAX_FACTORIAL: Final = 170
@@ -74,7 +74,7 @@ def computation_dtype(dtype: DType) -> DType:
 def function_error(
     name: str, operands: Sequence[Array], result: Array, computed_in: DType | None = None
 ) -> Array:
-    """How far the result of an elementwise function may be off, for each element, as f64.
+    """The error bound of an elementwise function for each element, as f64.
 
     Args:
         name: of the operation.
@@ -105,7 +105,7 @@ def function_error(
 
 
 def _loses_squares(operands: Sequence[Array]) -> Array:
-    """Where the squares of two complex numbers, or their sum, may overflow or underflow.
+    """The elements for which the squares of two complex numbers, or their sum, may overflow or underflow.
 
     Angles of complex numbers are -i log((x + iy) / sqrt(x * x + y * y)).
     """

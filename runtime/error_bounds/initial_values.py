@@ -22,11 +22,11 @@ from ..types import Array
 from .ulps import is_inexact
 
 Alternatives = Callable[[Sequence[Array], Sequence[Array], Any], list[list[Array]]]
-"""Takes the operands, the results and the body's function; returns other results that are right."""
+"""A function of the operands, the results and the body's function that returns other correct results."""
 
 
 def alternatives(view: Op) -> Alternatives | None:
-    """How the other results of a reduction are computed; None for other operations."""
+    """The function that computes other correct results of a reduction; None for other operations."""
     if not isinstance(view, Reduce | ReduceWindow):
         return None
 
@@ -39,12 +39,12 @@ def alternatives(view: Op) -> Alternatives | None:
             values, is_any = _reduced_values(view, inputs, reducer)
         else:
             values, is_any = _window_values(view, inputs, reducer)
-        spread = tuple([np.broadcast_to(one, is_any.shape) for one in initial])
+        starts = tuple([np.broadcast_to(one, is_any.shape) for one in initial])
         with np.errstate(all="ignore"):
-            once = reducer.combine(spread, values)
+            once = reducer.combine(starts, values)
         orders: list[list[Array]] = []
         for candidate in (once, values):
-            chosen = [np.where(is_any, one, start) for one, start in zip(candidate, spread, strict=True)]
+            chosen = [np.where(is_any, one, start) for one, start in zip(candidate, starts, strict=True)]
             rounded = [np.asarray(one) for one in view.analysis.leave(chosen, reducer)]
             others = [*orders, list(results)]
             if not any(all(map(_same, rounded, other)) for other in others):

@@ -122,7 +122,7 @@ def _transform_sums(operation: Operation, magnitudes: Array, result: Array) -> A
 
 
 def inverse_length(operation: Operation) -> int:
-    """By what an inverse transform divides its sums, before or after it adds; 1 for other operations."""
+    """The divisor of an inverse transform's sums, applied before or after adding; 1 for other operations."""
     kind = str(operation.attributes.get("fft_type", ""))
     if "IFFT" not in kind and "IRFFT" not in kind:
         return 1

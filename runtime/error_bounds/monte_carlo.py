@@ -235,7 +235,7 @@ def _record(draw: Draw, step: NoisyStep, operands: Sequence[Any], results: Seque
 
 
 def _rounded_away(operation: Operation, operands: Sequence[Array], result: Array) -> Array:
-    """One unit in the last place where a correctly rounded operation is not exact, else 0."""
+    """One ulp for each element that a correctly rounded operation does not compute exactly, otherwise 0."""
     function = _EXACTLY.get(base_name(operation))
     if function is None:
         return ulp(result)

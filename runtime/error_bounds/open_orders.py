@@ -1,4 +1,4 @@
-"""Which elements of scatters depend on the order of updates, which the specification leaves open.
+"""Finds the elements of scatters that depend on the order of updates, which the specification leaves open.
 
 Sums, products and the like are no such: their rules bound what the order decides. Bodies that overwrite, or
 that are neither commutative nor associative, give results that differ as a whole.

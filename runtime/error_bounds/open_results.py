@@ -1,4 +1,5 @@
-"""Which results of a program depend on what the specification leaves open, and other right results."""
+"""Finds the results that depend on behaviour which the specification leaves open, and other correct
+results."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _PLAIN: Final = Options(compile="never")
 
 
 def open_elements(module: Module, inputs: Sequence[Any], entry: str = "main") -> list[Array]:
-    """Which elements of the results depend on values that the specification leaves to the implementation.
+    """The elements of the results that depend on values which the specification leaves to the implementation.
 
     Args:
         module: a verified program.

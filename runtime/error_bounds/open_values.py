@@ -1,4 +1,4 @@
-"""Which elements of results the specification leaves to the implementation, and values for them.
+"""The elements of results that the specification leaves to the implementation, and values for them.
 
 Besides what `sanitizer.open_elements` marks these are:
 
@@ -34,17 +34,17 @@ from .ulps import is_inexact, is_subnormal, layout_of, wide_dtype
 Marks = list[Array | None]
 """For each result which elements are open; None: none is."""
 OpenRule = Callable[[Sequence[Array], Sequence[Array]], Marks]
-"""Takes the operands and the results."""
+"""A function of the operands and the results."""
 
 _CONVERTING: Final = ("reduce_precision", "iota", "dynamic_iota")
 """Operations without rounding errors that convert numbers to a type that may not have them."""
 
-_MAKERS: Final[list[Callable[[Op], OpenRule | None]]] = [order_rule]
+_RULE_FACTORIES: Final[list[Callable[[Op], OpenRule | None]]] = [order_rule]
 
 
 def open_rule(view: Op) -> OpenRule | None:
-    """Which elements of an operation's results are open; None if none ever is."""
-    rules = [rule for rule in (make(view) for make in _MAKERS) if rule is not None]
+    """The function that marks the open elements of an operation's results; None if it never has any."""
+    rules = [rule for rule in (make(view) for make in _RULE_FACTORIES) if rule is not None]
     if not rules:
         return None
 
@@ -86,7 +86,7 @@ def filled(array: Array, mask: Array, operands: Sequence[Array], random: np.rand
 
 
 def _rule(make: Callable[[Op], OpenRule | None]) -> Callable[[Op], OpenRule | None]:
-    _MAKERS.append(make)
+    _RULE_FACTORIES.append(make)
     return make
 
 
@@ -137,7 +137,7 @@ def _unordered(view: Op) -> OpenRule | None:
     operation = view.operation
     if base_name(operation) == "top_k":
         return lambda operands, results: [
-            _lanes(_is_nan(operands[0]), -1, one) | _unordered_zeros(operands[0], results[0], -1)
+            _marked_slices(_is_nan(operands[0]), -1, one) | _unordered_zeros(operands[0], results[0], -1)
             for one in results
         ]
     if operation.name != "stablehlo.sort":
@@ -154,7 +154,7 @@ def _unordered(view: Op) -> OpenRule | None:
                 nans = nans | _is_nan(operands[index])
             if order != Order.TOTAL:
                 zeros = zeros | _unordered_zeros(operands[index], results[index], axis)
-        return [_lanes(nans, axis, one) | zeros for one in results]
+        return [_marked_slices(nans, axis, one) | zeros for one in results]
 
     return rule
 
@@ -169,11 +169,11 @@ def _unordered_zeros(operand: Array, result: Array, axis: int) -> Array:
         return np.zeros(result.shape, np.bool_)
     parts = [result.real, result.imag] if result.dtype.kind == "c" else [result]
     zeros = np.logical_or.reduce([is_subnormal(one) | (one == 0) for one in parts])
-    return np.asarray(_lanes(subnormal, axis, result) & zeros)
+    return np.asarray(_marked_slices(subnormal, axis, result) & zeros)
 
 
-def _lanes(mask: Array, axis: int, result: Array) -> Array:
-    """All elements along an axis where one is marked."""
+def _marked_slices(mask: Array, axis: int, result: Array) -> Array:
+    """Mark all elements of each slice along an axis that has a marked element."""
     shape = list(mask.shape)
     shape[axis] = result.shape[axis]
     return np.broadcast_to(mask.any(axis=axis, keepdims=True), shape)

@@ -26,7 +26,7 @@ from .wide_types import algorithm_epsilon
 Bounds = list[Array | None]
 """For each result a bound for each element as f64; None: all are exact."""
 Rule = Callable[[Sequence[Array], Sequence[Array]], Bounds]
-"""Takes the operands and the results."""
+"""A function of the operands and the results."""
 
 LAMBDA: Final = 2.0
 _SUMS: Final = frozenset(

@@ -23,7 +23,7 @@ MAX_TERMS: Final = 1 << 20
 
 
 def summation_error(operation: Operation, operands: Sequence[Array], roundoff: float) -> Array | None:
-    """How far two sums in any orders may lie apart; None for other operations than sums by `reduce`.
+    """The bound on the difference of two sums in any orders; None for operations other than sums by `reduce`.
 
     Each partial sum s is rounded by an error with a standard deviation of at most u |s| / sqrt(3).
 

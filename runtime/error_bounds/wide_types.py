@@ -53,7 +53,7 @@ def wide_type(type: Type) -> Type:
 
 
 def wide_array(array: Array) -> Array:
-    """The same values in the element type that stands for theirs."""
+    """The same values in the wide type that represents their element type."""
     if array.dtype.kind == "c":
         return array.astype(np.complex128)
     return array.astype(np.float64) if is_inexact(array.dtype) else array

@@ -298,7 +298,7 @@ def _paired_attributes(operation: Operation) -> dict[str, Any]:
 
 
 def _convert(operation: Operation, operand: Array) -> Array:
-    """To f64 from integers and booleans, or back."""
+    """Convert integers and booleans to f64, or back."""
     if not np.iscomplexobj(operand):
         return double_double.exact(operand)
     result = tensor_type(operation.results[0])

@@ -1,4 +1,4 @@
-"""Which results of a program depend on an order that the specification does not define, and why.
+"""Finds results that depend on an order which the specification does not define, and explains why.
 
 A program is run under many scatter schedules and reduction trees (`runs`), and its results are compared
 (`differences`). Where some differ, the operations that differ by themselves are looked for

@@ -1,4 +1,4 @@
-"""Where two arrays of one type differ, and by how much."""
+"""The differences between two arrays of one type."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Extremes(Protocol):
 
 
 class Comparison(IdentityRecord):
-    """How two arrays of values differ.
+    """The differences between two arrays of values.
 
     Attributes:
         values: the two arrays, flattened.
@@ -86,7 +86,7 @@ NO_DISTANCE: Final = 2**64 - 1
 def compare(
     first: Array, second: Array, type: TensorType, elements: Array | None = None
 ) -> Comparison | None:
-    """How two arrays differ in their bits, any NaN being equal to any other; None if they do not.
+    """The differences in the bits of two arrays, all NaNs being equal; None if there are none.
 
     Args:
         first, second: of one shape.
@@ -200,7 +200,7 @@ class Range:
 
     @property
     def elements(self) -> int:
-        """How many elements differ under some schedule."""
+        """The number of elements that differ under some schedule."""
         return 0 if self._differs is None else int(np.count_nonzero(self._differs))
 
     @property
@@ -220,7 +220,7 @@ class Range:
         return with_values(self._plain, self._elements, bound)
 
     def add(self, comparison: Comparison) -> None:
-        """Take in another array of values, compared with the plain one."""
+        """Add another array of values, compared with the unexplored one."""
         if self._differs is None:
             self._begin(comparison)
         elif self._elements is not comparison.elements:

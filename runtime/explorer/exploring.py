@@ -362,7 +362,7 @@ class _Explorer:
 
 
 class _ResultDifferences:
-    """Where and how far the values of one result differ between schedules."""
+    """The differences of one result between schedules."""
 
     def __init__(self, name: str, type: TensorType, plain: Array) -> None:
         self.name = name

@@ -152,7 +152,7 @@ class GroupedScatter:
         return GroupedResult(groups, totals, result)
 
     def compare(self, plain: GroupedResult, scatter_schedules: Sequence[ScatterOrder]) -> GroupedComparisons:
-        """How its results under schedules that it serves differ from one of them."""
+        """The differences of its results under the supported schedules from one of them."""
         groups, max_schedules = plain.groups, grouped_updates.MAX_SCHEDULES
         group_arrays = _group_arrays(groups)
         differs = np.zeros(groups.contested.size, np.uint8)

@@ -1,4 +1,4 @@
-"""Which operations make results depend on the schedule.
+"""Finds the operations that make results depend on the schedule.
 
 An operation is *responsible* for a result if it has other values under another schedule for the operands of
 the first run, which is called the plain run, and if running only this operation under that schedule changes
@@ -140,7 +140,7 @@ def _record_differences(
 
 
 def _compared(call: Call, schedule: Schedule, grouped: dict[int, GroupedResult]) -> list[Extremes | None]:
-    """How each of a call's results differs under another schedule."""
+    """The differences of each of a call's results under another schedule."""
     plain = grouped.get(id(call.results[0]))
     if plain is not None:
         grouped_result = call.step.grouped_result(schedule, call.operands, with_result=False)

@@ -128,7 +128,7 @@ class ExploredStep:
         return self._grouped is not None and self._grouped.supports(schedule.scatter_schedule)
 
     def compare(self, plain: GroupedResult, schedules: Sequence[Schedule]) -> GroupedComparisons:
-        """How results of a scatter that groups its updates differ from the plain one under some schedules."""
+        """The differences of a grouped scatter's results under some schedules from the unexplored result."""
         assert self._grouped is not None
         return self._grouped.compare(plain, [schedule.scatter_schedule for schedule in schedules])
 

@@ -22,7 +22,7 @@ _NAMED: Final[tuple[tuple[ScatterOrder | None, Tree], ...]] = (
 
 
 class Schedule(NamedTuple):
-    """One order of everything whose order the specification does not define.
+    """One order of evaluation, wherever the specification does not define one.
 
     Attributes:
         scatter_schedule, reduction_tree: values of the options of these names.

@@ -274,4 +274,4 @@ FUNCTION_CAUSES: Final = (
         _has_special_value,
     ),
 )
-"""In the order in which they are tried."""
+"""The causes, in the order in which they are tried."""

@@ -33,9 +33,9 @@ from .tensor_values import TensorValue as Value
 from .tensor_values import tensor_values
 
 LARGEST = 120
-"""Most elements of a tensor: the reference interpreter takes a microsecond for each."""
-LARGEST_OF_LARGE = 20_000
-"""The same in large programs, which the interpreter is not given."""
+"""Maximum elements of a tensor: the reference interpreter takes a microsecond for each."""
+MAX_LARGE_PROGRAM_ELEMENTS = 20_000
+"""The corresponding limit of large programs, which the interpreter does not run."""
 
 _SIZES = (1, 1, 2, 2, 3, 3, 4, 5)
 _LARGE_SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 31, 32, 33, 64, 65, 100, 128, 200, 257, 512, 1000, 4099)
@@ -133,7 +133,7 @@ class Generator:
     def __init__(self, seed: int, large: bool = False, sizes: Sequence[int] = ()) -> None:
         self.large = large
         self.sizes = sizes
-        self.largest = LARGEST_OF_LARGE if large else LARGEST
+        self.largest = MAX_LARGE_PROGRAM_ELEMENTS if large else LARGEST
         self.anything: Callable[[], None] = lambda: None
         self.random = random.Random(seed)
         self.numbers = np.random.default_rng(seed)

@@ -437,4 +437,4 @@ KNOWN_CAUSES: Final = (
     ),
     *FUNCTION_CAUSES,
 )
-"""In the order in which they are tried."""
+"""The causes, in the order in which they are tried."""

@@ -14,7 +14,7 @@ _PRODUCERS = [
     for entry in module.PRODUCERS
 ]
 _LARGE_PRODUCERS = [*_PRODUCERS, *quantized.PRODUCERS, *others.PRODUCERS]
-"""With those that the interpreter does not run."""
+"""The generators, including those of operations that the interpreter does not run."""
 
 
 def random_program(seed: int, large: bool = False, sizes: Sequence[int] = ()) -> Program:

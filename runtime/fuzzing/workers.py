@@ -1,4 +1,4 @@
-"""Has processes run random programs."""
+"""Runs random programs in worker processes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from .program import Coroutine, ProcessProgram
 from .transport import Pending, Transport, Values, deadlock_text
 
 _POLL_SECONDS: Final = 0.001
-"""Between two looks at empty queues of the host."""
+"""Seconds between two polls of empty host queues."""
 
 
 class _Process(Process):

@@ -1,4 +1,4 @@
-"""How values get from process to process.
+"""Transfers values between processes.
 
 Processes hand over what they have and get a `Pending`, for which they wait where it is not complete. What a
 group computes is defined by its operation (`ops.collectives`): a transport only brings operands and results
@@ -69,7 +69,7 @@ class Rendezvous:
         self.regions: Mapping[str, Any] = {}
 
     def missing(self) -> str:
-        """Which processes have not arrived."""
+        """The processes that have not arrived."""
         return named_processes([process for process in self.group if process not in self.members])
 
     def join(self, process: ProcessId, view: Joint, operands: Values, regions: Mapping[str, Any]) -> Pending:
@@ -134,12 +134,12 @@ def deadlock_text(waits: Sequence[str], process_count: int) -> str:
         waits: a text for each process that waits.
         process_count: the number of processes; the others have ended.
     """
-    told = [*waits[:MAX_NAMED_PROCESSES]]
+    named_waits = [*waits[:MAX_NAMED_PROCESSES]]
     if len(waits) > MAX_NAMED_PROCESSES:
-        told.append(f"{len(waits) - MAX_NAMED_PROCESSES} more processes wait")
+        named_waits.append(f"{len(waits) - MAX_NAMED_PROCESSES} more processes wait")
     if len(waits) < process_count:
-        told.append(f"{process_count - len(waits)} of {process_count} processes have ended")
-    return f"deadlock, no process can go on: {'; '.join(told)}"
+        named_waits.append(f"{process_count - len(waits)} of {process_count} processes have ended")
+    return f"deadlock, no process can go on: {'; '.join(named_waits)}"
 
 
 class Transport:
@@ -233,7 +233,7 @@ class Transport:
         return False
 
     def fail(self, error: NimbleError) -> None:
-        """Tell everybody that the run has failed here."""
+        """Notify all processes that the run has failed here."""
 
     def close(self) -> None:
         """End a run: all processes here have ended.

@@ -28,7 +28,7 @@ _GROUPED: Final = frozenset({"shard_as", "shard_like"})
 _TOKEN: Final = re.compile(r'\s*(<=|[A-Za-z_]\w*|\d+|"(?:[^"\\]|\\.)*"|\S)')
 _MAX_DIGITS: Final = 18
 _MAX_IOTA_RANK: Final = 20
-"""More dimensions than MAX_DEVICES devices have, except for those of size 1; NumPy has at most 32."""
+"""Maximum rank: MAX_DEVICES devices have fewer dimensions of size above 1, and NumPy has at most 32."""
 
 
 class HloSharding(NamedTuple):

@@ -41,11 +41,11 @@ class Module:
 
     @property
     def functions(self) -> dict[str, Function]:
-        """Its own functions by name."""
+        """The functions of the module itself, by name."""
         return {item.name: item for item in self.body if isinstance(item, Function)}
 
     def walk(self) -> Iterator[Operation]:
-        """All operations of its functions and nested modules."""
+        """Iterate over all operations of its functions and nested modules."""
         for item in self.body:
             if isinstance(item, Function):
                 if item.body is not None:

@@ -34,7 +34,7 @@ class Value:
 
 
 class Operation:
-    """One operation, whatever its kind.
+    """An operation of any dialect.
 
     Attributes:
         name: with its dialect, such as ``"stablehlo.add"``.
@@ -144,7 +144,7 @@ class Region:
         )
 
     def walk(self) -> Iterator[Operation]:
-        """All operations in it, nested ones included."""
+        """Iterate over all operations, including nested ones."""
         for block in self.blocks:
             for operation in block.operations:
                 yield operation

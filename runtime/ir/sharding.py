@@ -128,7 +128,7 @@ class AxisRef(SdyAttribute):
         return 1 if self.sub_axis is None else self.sub_axis.pre_size
 
     def size(self, mesh: Mesh) -> int:
-        """Over how many devices of `mesh` it runs."""
+        """The number of devices of `mesh` along the axis."""
         return mesh.sizes[self.name] if self.sub_axis is None else self.sub_axis.size
 
     def next_pre_size(self, mesh: Mesh) -> int:
@@ -136,7 +136,7 @@ class AxisRef(SdyAttribute):
         return mesh.sizes[self.name] if self.sub_axis is None else self.sub_axis.next_pre_size
 
     def contains(self, other: AxisRef) -> bool:
-        """Whether `other` is this axis or lies within it."""
+        """Whether `other` is this axis or a sub-axis of it."""
         if self.name != other.name or self.sub_axis is None:
             return self.name == other.name
         if other.sub_axis is None:
@@ -144,7 +144,7 @@ class AxisRef(SdyAttribute):
         return self.pre_size <= other.pre_size and self.sub_axis.next_pre_size >= other.sub_axis.next_pre_size
 
     def overlaps(self, other: AxisRef) -> bool:
-        """Whether both have devices along the same part of the axis."""
+        """Whether the ranges of both sub-axes within one axis overlap."""
         if self.name != other.name or self.sub_axis is None or other.sub_axis is None:
             return self.name == other.name
         return self.pre_size < other.sub_axis.next_pre_size and other.pre_size < self.sub_axis.next_pre_size
@@ -160,13 +160,13 @@ class AxisRef(SdyAttribute):
         return AxisRef(self.name, SubAxis(self.pre_size, suffix.pre_size // self.pre_size))
 
     def can_merge(self, other: AxisRef) -> bool:
-        """Whether `other` is the sub-axis that follows on this one."""
+        """Whether `other` is the next sub-axis after this one."""
         if self.name != other.name or self.sub_axis is None or other.sub_axis is None:
             return False
         return self.sub_axis.next_pre_size == other.pre_size
 
     def merged(self, other: AxisRef, mesh: Mesh) -> AxisRef:
-        """This sub-axis and the one that follows on it as one, or as the whole axis."""
+        """This sub-axis merged with the next one; their axis if they cover it."""
         assert self.sub_axis is not None and other.sub_axis is not None
         size = self.sub_axis.size * other.sub_axis.size
         if size == mesh.sizes[self.name]:
@@ -175,7 +175,7 @@ class AxisRef(SdyAttribute):
 
 
 def append_axis(axes: list[AxisRef], axis: AxisRef, mesh: Mesh) -> None:
-    """Append an axis to a list from major to minor; a sub-axis joins the one that it follows on."""
+    """Append an axis to a list from major to minor; a sub-axis is merged with the sub-axis before it."""
     if axes and axes[-1].can_merge(axis):
         axes[-1] = axes[-1].merged(axis, mesh)
     else:
@@ -203,7 +203,7 @@ class DimensionSharding(SdyAttribute):
         return f"{{{', '.join(entries)}}}{priority}"
 
     def shard_count(self, mesh: Mesh) -> int:
-        """Into how many shards the dimension is divided."""
+        """The number of shards of the dimension."""
         return math.prod([axis.size(mesh) for axis in self.axes])
 
 
@@ -269,7 +269,7 @@ class TensorSharding(SdyAttribute):
         return tuple([size if size == DYNAMIC else size * count for size, count in pairs])
 
     def _shard_counts(self, shape: Sequence[int], mesh: Mesh) -> list[int]:
-        """Into how many shards each dimension is divided; a maximal sharding lists no dimensions."""
+        """The number of shards of each dimension; a maximal sharding lists no dimensions."""
         if not self.dimensions:
             return [1] * len(shape)
         return [dimension.shard_count(mesh) for dimension in self.dimensions]

@@ -76,7 +76,7 @@ class EdgeValue(SdyAttribute):
 
 
 class AxisPropagation(SdyAttribute):
-    """``{"x" = operand-0 -> [result-0]}``: from which value an axis spread to which others."""
+    """``{"x" = operand-0 -> [result-0]}``: an axis that is propagated from a value to others."""
 
     mnemonic = "axis_to_propagation_details"
 
@@ -89,7 +89,7 @@ class AxisPropagation(SdyAttribute):
 
 
 class PropagationStep(SdyAttribute):
-    """``{step-2 = [...]}``: what spread in one step of propagation."""
+    """``{step-2 = [...]}``: the axes that were propagated in one step."""
 
     mnemonic = "propagation_one_step"
 

@@ -89,7 +89,7 @@ XLA_CLIENT: Final = PrivateName("jax._src.lib", "xla_client", "compiling program
 INITIALIZE_LAPACK: Final = PrivateName(
     "jax._src.lax.linalg", "initialize_lapack", "custom calls of LAPACK's routines", since=(0, 10, 0)
 )
-"""Before, an import initializes them."""
+"""Earlier versions initialize LAPACK's routines at import."""
 CALL_HANDLER: Final = PrivateName(
     "jax._src.lib", "xla_client.register_custom_call_handler", "handlers of XLA's FFI"
 )

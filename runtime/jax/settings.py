@@ -26,7 +26,7 @@ VARIABLE: Final = "NIMBLEHLO_JAX_OPTIONS"
 
 _NOT_FOR_JAX: Final = {"donate": "jax.jit(donate_argnums=...) says what a program may consume"}
 _PATHS: Final = frozenset({"probe_directory"})
-"""Settings whose text is taken as it stands."""
+"""Settings whose text is the value itself."""
 
 NAMES: Final = frozenset(
     {*(field.name for field in fields(Options)), "explore", "explore_seed"} - _NOT_FOR_JAX.keys()
@@ -36,7 +36,7 @@ NAMES: Final = frozenset(
 
 @dataclass(frozen=True)
 class Settings:
-    """How a program of JAX is compiled and run.
+    """The settings with which a program of JAX is compiled and run.
 
     Attributes:
         options: see `nimblehlo.Options`.
@@ -63,7 +63,7 @@ class Settings:
         return bool(self.options.sanitize) or self.explore > 0
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
-        """These settings with others for some names.
+        """A copy with other values for some settings.
 
         Raises:
             ValueError: there is no such setting, or a value is none that it can have.
@@ -101,7 +101,7 @@ def value_text(value: Any) -> str:
 
 
 def parse_value(name: str, text: str) -> Any:
-    """The value that a text stands for.
+    """Parse the text of a setting.
 
     ``true``, ``false``, ``none``, numbers, names; ``name:seed`` is a pair, commas separate the members of a
     tuple. ``sanitize=all`` is True.

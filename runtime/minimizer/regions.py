@@ -60,14 +60,14 @@ def _operations(region: Region) -> Iterator[Operation]:
 
 def without_nested(module: Module, entry: str, dropped: Sequence[Operation]) -> Module:
     """The program without some operations in regions: values of the same type stand in for their results."""
-    gone = set(dropped)
+    removed = set(dropped)
 
     def rewrite(operation: Operation, builder: Builder, values: dict[Value, Value]) -> bool:
         if not operation.regions:
             return False
         copied = operation.clone(
             tuple([values[operand] for operand in operation.operands]),
-            [_without(region, gone, values) for region in operation.regions],
+            [_without(region, removed, values) for region in operation.regions],
         )
         builder.block.operations.append(copied)
         values.update(zip(operation.results, copied.results, strict=True))
@@ -76,18 +76,18 @@ def without_nested(module: Module, entry: str, dropped: Sequence[Operation]) -> 
     return rewritten(module, entry, rewrite)
 
 
-def _without(region: Region, gone: set[Operation], values: dict[Value, Value]) -> Region:
+def _without(region: Region, removed: set[Operation], values: dict[Value, Value]) -> Region:
     old = region.block
     block = Block([argument.type for argument in old.arguments])
     values.update(zip(old.arguments, block.arguments, strict=True))
     builder = Builder(block)
     for operation in old.operations:
-        if operation in gone:
+        if operation in removed:
             for result in operation.results:
                 values[result] = _stand_in(result, operation, block, builder, values)
         elif operation.regions:
             operands = tuple([values.get(operand, operand) for operand in operation.operands])
-            copied = operation.clone(operands, [_without(one, gone, values) for one in operation.regions])
+            copied = operation.clone(operands, [_without(one, removed, values) for one in operation.regions])
             block.operations.append(copied)
             values.update(zip(operation.results, copied.results, strict=True))
         else:

@@ -10,7 +10,7 @@ _SIZE_VARIABLES: Final = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SI
 
 
 def launched_ranks() -> int:
-    """With how many ranks this process was launched; 1 where no launcher says so."""
+    """The number of ranks that the launcher states; 1 without a launcher."""
     for variable in _SIZE_VARIABLES:
         value = os.environ.get(variable, "")
         if value.isdecimal():

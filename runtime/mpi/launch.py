@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 _PAUSE_SECONDS: Final = 1e-4
-"""Between two looks whether all ranks have come."""
+"""Seconds between two checks whether all ranks have started."""
 
 
 def compile(

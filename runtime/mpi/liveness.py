@@ -24,7 +24,7 @@ from typing import Any, Final
 from ..errors import ExecutionError
 
 CONNECT_SECONDS: Final = 5.0
-"""How long ranks try to connect; ranks that cannot are not watched."""
+"""Seconds that ranks try to connect; ranks that cannot connect are not watched."""
 
 _KEEPALIVE_SECONDS: Final = 1
 _KEEPALIVE_PROBES: Final = 3
@@ -36,7 +36,7 @@ _WATCHES: Final[list[Watch]] = []
 
 
 class Watch:
-    """Tells which rank of a communicator has ended.
+    """Detects that a rank of a communicator has ended.
 
     Args:
         communicator: an ``mpi4py.MPI.Comm``; all its ranks make a watch at the same time.
@@ -77,7 +77,7 @@ class Watch:
         return watch
 
     def _connect(self, communicator: Any) -> None:
-        """Connect each rank with rank 0; no rank keeps a connection where one cannot connect."""
+        """Connect each rank with rank 0; if one cannot connect, all connections are closed."""
         hosts = communicator.allgather(socket.gethostname())
         is_local = len(set(hosts)) == 1
         listener, address, token = None, None, secrets.token_bytes(_TOKEN_BYTES)
@@ -106,10 +106,10 @@ class Watch:
             self._connections = {}
 
     def check(self) -> None:
-        """Look whether a rank has ended.
+        """Check that no rank has ended.
 
         Raises:
-            ExecutionError: one has; names it.
+            ExecutionError: a rank has ended; the message names it.
         """
         if not self.lost:
             self._look()
@@ -117,7 +117,7 @@ class Watch:
             raise ExecutionError(self.lost)
 
     def _look(self) -> None:
-        """Note what the connections say."""
+        """Read the messages of all connections."""
         for file, _ in self._poller.poll(0):
             rank = self._ranks[file]
             try:
@@ -128,11 +128,11 @@ class Watch:
                 report = ""
             *lines, self._partial[rank] = (self._partial.get(rank, "") + report).split("\n")
             for line in lines:
-                self._note(rank, line)
+                self._record_line(rank, line)
             if not report:
                 self._note_end(rank)
 
-    def _note(self, rank: int, line: str) -> None:
+    def _record_line(self, rank: int, line: str) -> None:
         """Note a line from a rank: that it leaves, or, from rank 0, what has become of the others."""
         if line == _ALL_LEFT or (line == _LEAVES and self._rank == 0):
             self._left.add(rank)
@@ -153,9 +153,9 @@ class Watch:
         self.has_died = self.has_died or not news.endswith(_LEAVES)
         self.lost = self.lost or news
         if self._rank == 0:
-            self._tell(news)
+            self._send(news)
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         for connection in self._connections.values():
             try:
                 connection.sendall(f"{line}\n".encode())
@@ -164,7 +164,7 @@ class Watch:
 
     def leave(self) -> None:
         """Tell the other ranks that this rank sends no more messages."""
-        self._tell(_LEAVES)
+        self._send(_LEAVES)
 
     def has_ended(self) -> bool:
         """Whether all ranks have left, or one has died; to be called after `leave`.
@@ -175,7 +175,7 @@ class Watch:
         if not self.has_died and len(self._left) < len(self._connections):
             return False
         if self._rank == 0 and not self.has_died:
-            self._tell(_ALL_LEFT)
+            self._send(_ALL_LEFT)
         return True
 
     def close(self) -> None:

@@ -22,10 +22,10 @@ ArrayType = tuple[DType, tuple[int, ...]]
 """Element type and shape of an array."""
 
 Deliver = Callable[[int, Any, tuple[Array, ...]], None]
-"""Takes the rank that sent a message, its content and its arrays."""
+"""A function of the sending rank, the content and the arrays of a message."""
 
 Allocate = Callable[[int, Any, Sequence[ArrayType]], Sequence[Array]]
-"""Takes the rank, the content and the types of the arrays; returns contiguous arrays that receive them."""
+"""A function of rank, content and array types that returns contiguous arrays to receive into."""
 
 MAX_INLINE_BYTES: Final = 1 << 14
 """Bytes of arrays up to which they travel with the header: MPI itself copies messages of that size."""
@@ -80,7 +80,7 @@ class Scratch:
 
 
 class Mailbox:
-    """One run's end of the messages.
+    """The endpoint of one run for messages.
 
     Args:
         messages: those of the communicator.

@@ -128,7 +128,7 @@ class MPITransport(Transport):
         self._asked: dict[int, _Idle] = {}
         self._round = 0
         self._question = 0
-        self._last_told: _Idle | None = None
+        self._last_report: _Idle | None = None
         self._has_finished = False
 
     def is_ready(self, rendezvous: Rendezvous) -> bool:
@@ -357,10 +357,10 @@ class MPITransport(Transport):
             route, process, name, location = details
             super().send(route, process, Operation(name, location=NameLocation(location)), arrays)
         elif kind == "idle":
-            self._note(source, details[0])
+            self._record_report(source, details[0])
         elif kind == "question":
             self._question = details[0]
-            self._last_told = None
+            self._last_report = None
         elif kind == "finish":
             self._has_finished = True
         else:
@@ -368,8 +368,8 @@ class MPITransport(Transport):
             raise getattr(errors, error_class)(reason, operation=operation, label=label, location=location)
 
     def progress(self, waits: Callable[[], list[str]]) -> bool:
-        told = tuple(waits())
-        self._wait_for_message(told)
+        waits_now = tuple(waits())
+        self._wait_for_message(waits_now)
         return True
 
     def close(self) -> None:
@@ -381,7 +381,7 @@ class MPITransport(Transport):
         """Wait until a message has come in, or the run has ended."""
         looks, pause = 0, 1e-5
         while not self.messages.poll():
-            self._tell(waits)
+            self._report_idle(waits)
             if self._has_finished and not self.messages.has_outgoing:
                 return
             looks += 1
@@ -412,8 +412,8 @@ class MPITransport(Transport):
             raise
         return False
 
-    def _tell(self, waits: tuple[str, ...] | None) -> None:
-        """Tell rank 0 that there is nothing to do here, if that is news."""
+    def _report_idle(self, waits: tuple[str, ...] | None) -> None:
+        """Report to rank 0 that this rank is idle, if the report differs from the last one."""
         unreceived = ""
         if waits is None:
             try:
@@ -421,47 +421,47 @@ class MPITransport(Transport):
             except ExecutionError as error:
                 unreceived = str(error)
         idle = _Idle(self.mailbox.sent, self.mailbox.received, waits, unreceived, self._question)
-        if idle == self._last_told:
+        if idle == self._last_report:
             return
-        self._last_told = idle
+        self._last_report = idle
         if self.rank:
             self.mailbox.send(0, ("idle", idle), counts=False)
         else:
-            self._note(0, idle)
+            self._record_report(0, idle)
 
-    def _note(self, rank: int, idle: _Idle) -> None:
-        """On rank 0: note what a rank says, and judge whether the run has ended.
+    def _record_report(self, rank: int, idle: _Idle) -> None:
+        """On rank 0: record a rank's state, and decide whether the run has ended.
 
         Raises:
             ExecutionError: it has ended in a deadlock, or values were not received.
         """
         self._idle[rank] = idle
-        everyone = self._idle.values()
-        sent, received = sum(each.sent for each in everyone), sum(each.received for each in everyone)
+        reports = self._idle.values()
+        sent, received = sum(each.sent for each in reports), sum(each.received for each in reports)
         if len(self._idle) < self.ranks or sent != received:
             return
         if self._round == 0:
-            self._ask()
-        elif all(each.round == self._round for each in everyone):
+            self._request_reports()
+        elif all(each.round == self._round for each in reports):
             asked = {rank: each._replace(round=self._round) for rank, each in self._asked.items()}
             if asked == self._idle:
-                self._judge(list(everyone))
+                self._finish_run(list(reports))
             else:
-                self._ask()
+                self._request_reports()
 
-    def _ask(self) -> None:
-        """Ask all ranks whether they still have nothing to do."""
+    def _request_reports(self) -> None:
+        """Request a new report from all ranks, whether they are still idle."""
         self._asked = dict(self._idle)
         self._round += 1
         self._question = self._round
-        self._last_told = None
+        self._last_report = None
         for rank in range(1, self.ranks):
             self.mailbox.send(rank, ("question", self._round), counts=False)
 
-    def _judge(self, everyone: Sequence[_Idle]) -> None:
-        """End the run: all ranks have nothing to do, and no message is on its way."""
-        waits = [text for each in everyone for text in each.waits or ()]
-        unreceived = [each.unreceived for each in everyone if each.unreceived]
+    def _finish_run(self, reports: Sequence[_Idle]) -> None:
+        """End the run, because all ranks are idle and no message is in transit."""
+        waits = [text for each in reports for text in each.waits or ()]
+        unreceived = [each.unreceived for each in reports if each.unreceived]
         if waits:
             raise ExecutionError(deadlock_text(waits, self.grid.size))
         if unreceived:

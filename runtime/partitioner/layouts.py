@@ -15,11 +15,11 @@ Axes = tuple[str, ...]
 
 
 class NoRule(Exception):
-    """There is no program of one device; the message says why. `device_program` catches it."""
+    """Raised, with the reason, if a program cannot be partitioned; `device_program` catches it."""
 
 
 class Layout(NamedTuple):
-    """How a tensor is divided.
+    """The division of a tensor among devices.
 
     Attributes:
         dimensions: for each dimension the axes along which it is divided, from major to minor.

@@ -1,4 +1,4 @@
-"""Makes the program of one device of a program whose values have shardings."""
+"""Partitions a program whose values have shardings: the result is the program of one device."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ class _Partitioner:
             locals[result] = context.resharded(inner[returned], layout, replicated(result.type))
 
     def keep_called(self, region: Region) -> None:
-        """Take over the functions that the body of a manual computation calls, as they are."""
+        """Copy the functions that the body of a manual computation calls, unchanged."""
         for operation in region.walk():
             for attribute in operation.attributes.values():
                 for symbol in attribute.values if isinstance(attribute, ArrayAttribute) else (attribute,):

@@ -37,7 +37,7 @@ def comparison(direction: str) -> Emit:
 
 
 def by_category(categories: int, emit: Emit, other: Emit) -> Emit:
-    """One way for elements of some categories, another for the rest."""
+    """Use one composition for elements of some categories, another for all others."""
     return lambda value, *rest: (emit if value.element_type.category & categories else other)(value, *rest)
 
 
@@ -186,7 +186,7 @@ def floor_divide(a: Value, b: Value) -> Value:
 
 
 def _floor_divide_floats(a: Value, b: Value) -> Value:
-    """From the remainder, which is exact where the quotient is not."""
+    """Computed from the remainder, which is exact even if the quotient is not."""
     none, one = zero(a), ops.like(a, 1)
     left, plain = remainder(a, b), divide(a, b)
     quotient = divide(subtract(a, left), b)

@@ -1,4 +1,4 @@
-"""From a tape to a module of StableHLO."""
+"""Converts a tape to a module of StableHLO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a call of a pattern to the program that was compiled for it."""
+"""Finds or compiles the program for a call of a pattern."""
 
 from __future__ import annotations
 

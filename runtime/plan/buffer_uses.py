@@ -1,4 +1,4 @@
-"""Which buffers a step reads, writes, may return views of, and may overwrite.
+"""Declares which buffers a step reads, writes, may return views of, and may overwrite.
 
 The executor lets a result share the memory of an operand, and lets a step write into the memory of an operand
 that it is the last to read. This module declares once what each step may do, for the memory figures, the

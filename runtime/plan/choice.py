@@ -16,17 +16,17 @@ from ..ops.internal.fusion import Fusion, ReductionFusion, RowFusion, StepFusion
 from ..ops.numerics.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
 from .implementation import Implementation, NoCode, Pairs, Prepared
+from .implementations.block_reference import EXACT_UFUNCS, block_reference
 from .implementations.elementwise_fusion import NestCode, block_of, is_generated
 from .implementations.kernels import kernel_for
 from .implementations.native_code import NativeCode
-from .implementations.one_by_one import EXACT_UFUNCS, one_by_one
 from .implementations.reduction_fusion import ReductionCode, RowCode
 from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
 from .tiering.cost_model import MIN_PROGRAM_SECONDS, seconds_of_operations
 from .tiering.tiers import Tiering
 
 if TYPE_CHECKING:
-    from .implementations.region_functions import RegionCode
+    from .implementations.region_code import RegionCode
 
 
 def choose(view: Op, options: Options) -> Implementation:
@@ -45,27 +45,27 @@ def choose(view: Op, options: Options) -> Implementation:
         return _loop(view, options)
     if isinstance(view, (RowFusion, ReductionFusion)):
         block, kind = view.body.block, RowCode if isinstance(view, RowFusion) else ReductionCode
-        return _generated(kind(block, options.threads), block, one_by_one(block, reference_for), options)
+        return _generated(kind(block, options.threads), block, block_reference(block, reference_for), options)
     if isinstance(view, StepFusion):
         from .implementations.small_steps import StepCode
 
         return _compiled(StepCode(view.body.block, options.threads), Prepared(view.reference), options)
     if is_generated(view):
         block = block_of(view)
-        first = one_by_one(block, reference_for) if isinstance(view, Fusion) else _reference(view, "")
+        first = block_reference(block, reference_for) if isinstance(view, Fusion) else _reference(view, "")
         return _generated(NestCode(block, options.threads), block, first, options)
     kernel = kernel_for(view, options.threads)
     code: RegionCode | str = ""
     if view.operation.regions:
-        from .implementations.region_kernels import region_code
+        from .implementations.region_loops import region_loop_code
 
-        code = region_code(view, options.threads, has_kernel=not isinstance(kernel, str))
+        code = region_loop_code(view, options.threads, has_kernel=not isinstance(kernel, str))
     if not isinstance(code, str):
-        implementation = _around_regions(view, code, options)
+        implementation = _region_loop(view, code, options)
         if isinstance(kernel, str) or implementation.kind != "reference":
             return implementation
     elif isinstance(kernel, str):
-        return _on_elements(view, f"{kernel}; {code}" if code else kernel, options)
+        return _elementwise(view, f"{kernel}; {code}" if code else kernel, options)
     if options.compile == "eager" or not kernel.compiles_when_called:
         return _prepared(kernel)
     types = ", ".join([str(tensor_type(value).element_type) for value in view.operation.operands])
@@ -113,7 +113,7 @@ def _loop(view: While, options: Options) -> Implementation:
     return NativeLoop(view, loop, options.threads, options.compile == "eager" or is_long(view))
 
 
-def _on_elements(view: Op, reason: str, options: Options) -> Implementation:
+def _elementwise(view: Op, reason: str, options: Options) -> Implementation:
     """The reference, or the ufunc program of an elementwise operation on many elements."""
     if isinstance(view, Elementwise) and not has_quantized_types(view.operation):
         block = block_of(view)
@@ -124,7 +124,7 @@ def _on_elements(view: Op, reason: str, options: Options) -> Implementation:
     return _reference(view, reason)
 
 
-def _around_regions(view: Op, code: RegionCode, options: Options) -> Implementation:
+def _region_loop(view: Op, code: RegionCode, options: Options) -> Implementation:
     """A generated loop around the operation's regions, which replaces the reference once compiling pays."""
     first = _reference(view, "")
     if options.compile != "eager":
@@ -158,9 +158,9 @@ def _program(block: Block, seconds: float, reason: str, options: Options) -> Pre
     """A block's ufunc program; None if it has none, or if the references take too little time."""
     if seconds <= MIN_PROGRAM_SECONDS:
         return None
-    from .implementations.ufunc_programs import row_program
+    from .implementations.ufunc_programs import ufunc_program_of
 
-    program = row_program(block, options.threads, seconds)
+    program = ufunc_program_of(block, options.threads, seconds)
     if program is None:
         return None
     return Prepared(

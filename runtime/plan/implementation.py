@@ -28,11 +28,11 @@ class Cost(Record):
 
 
 class NoCode(Exception):
-    """No code can be generated for an operation, for the reason in the message."""
+    """Raised, with the reason, if no code can be generated for an operation."""
 
 
 class Implementation:
-    """One way to run an operation.
+    """An implementation of an operation.
 
     The functions of `choice` and `implementations/` return an implementation of an operation, or a text that
     says why they have none. Some reasons appear only when code is generated, so `key`, `is_quick` and

@@ -1,4 +1,4 @@
-"""When Numba compiles kernels."""
+"""Records when Numba compiles kernels."""
 
 from __future__ import annotations
 

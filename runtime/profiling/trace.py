@@ -25,7 +25,7 @@ MAX_RECORDED_ELEMENTS: Final = 64
 """Elements of an array that a trace holds itself; of a larger one it holds statistics."""
 
 Filter = str | Callable[[Operation], bool]
-"""Which operations are traced: a pattern of names such as ``"stablehlo.dot*"``, or a predicate."""
+"""Selects the traced operations: a pattern of names such as ``"stablehlo.dot*"``, or a predicate."""
 
 
 @dataclass(frozen=True, slots=True)

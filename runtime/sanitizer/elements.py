@@ -19,7 +19,7 @@ from .findings import Violation
 from .open_elements import aligned_pair
 
 Inspect = Callable[[Sequence[Any], Sequence[Any]], Violation | None]
-"""Takes the operands and the results of one run of an operation."""
+"""A function of the operands and the results of one run of an operation."""
 
 
 def first_index(marked: Array) -> tuple[int, ...]:
@@ -162,7 +162,7 @@ def _has_extreme(stored: Array, type: TensorType) -> bool:
 
 
 def _saturated(values: Array, type: TensorType) -> Violation | None:
-    """Which values of the expressed type a quantized type cannot represent."""
+    """Mark the values of the expressed type that a quantized type cannot represent."""
     element_type = type.element_type
     assert isinstance(element_type, QuantizedType)
     shape = [1] * values.ndim

@@ -64,7 +64,7 @@ def non_finite(view: Op) -> Inspect | None:
 
 
 def _creates_non_finite(marked: Array, operands: Sequence[Array], is_elementwise: bool) -> Array | None:
-    """Which of the marked elements of a result have finite operands; None if there are none."""
+    """The marked elements of a result whose operands are finite; None if there are none."""
     for operand in operands:
         finite = np.isfinite(operand)
         if is_elementwise and np.shape(operand) in (marked.shape, ()):

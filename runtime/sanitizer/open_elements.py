@@ -1,4 +1,4 @@
-"""Which elements of integer arithmetic the specification leaves to the implementation.
+"""Finds elements of integer arithmetic that the specification leaves to the implementation.
 
 The sanitizer reports them, and `error_bounds` takes any value there for right. A rule returns, for the
 operands of a run, an array that marks such elements of the result, or None if there are none.

@@ -1,4 +1,4 @@
-"""One pass forwards: infers sizes from the operands and replaces operations on constants by constants."""
+"""The forward pass: infers sizes from operands and folds operations on constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the ids of a process arguments of the program, so that all processes of a grid share one program."""
+"""Turns the ids of a process into arguments, so that all processes of a grid share one program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..types import FunctionType
 
 
 def bind_process_ids(function: Function) -> None:
-    """Give a function that reads the ids of its process two more arguments: the replica and the partition id.
+    """Add two arguments, replica id and partition id, to a function that reads the ids of its process.
 
     Each region of `interpreter.run_parallel` and of an outermost `nimblehlo.manual_computation` is a separate
     program, which gets these two arguments, too.

@@ -80,7 +80,7 @@ def _values(path: Path, module: Module, kind: str, types: Sequence[Type]) -> lis
 
 
 def _difference(index: int, actual: Any, golden: Any, type: Type, ulps: int) -> str | None:
-    """How a result differs from its golden, as text; None if it does not."""
+    """Describe the difference of a result from its golden; None if there is none."""
     actual = np.asarray(actual)
     if actual.shape != golden.shape or actual.dtype != golden.dtype:
         return (

@@ -17,7 +17,7 @@ OWN = "nimblehlo"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How programs are run and judged.
+    """The settings with which programs are run and results compared.
 
     Attributes:
         backends: names of what runs programs.

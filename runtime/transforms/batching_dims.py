@@ -125,7 +125,7 @@ _NAMES: Final = {
 
 
 def _decompose_operation(operation: Operation, names: _Names) -> Sequence[Operation]:
-    """Take away an operation's batching dimensions, in place; returns what has to stand before it."""
+    """Remove an operation's batching dimensions, in place; returns the operations to insert before it."""
     view: Any = view_of(operation)
     batching_dims: tuple[int, ...] = getattr(view, names.operand_batching_dims)
     struct = operation.attributes.get(names.struct)

@@ -189,7 +189,7 @@ def _symbols(attributes: Iterable[Attribute]) -> Iterator[str]:
 
 
 class _Analysis:
-    """Which values of a function depend on data.
+    """The values of a function that depend on data.
 
     Attributes:
         data: these values.

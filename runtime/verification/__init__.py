@@ -1,7 +1,7 @@
 """Checks of plans, of running steps and of generated code, for tests: `NIMBLEHLO_VERIFY`.
 
 - `plans`: each step of a plan reads the values that its operation has in the program.
-- `nests`, `row_programs`: loops of generated code stay within their arrays, write each element of their
+- `nests`, `ufunc_programs`: loops of generated code stay within their arrays, write each element of their
   results once, and never store two live values in the same memory.
 - `storage`: generated code for small arrays reads no memory that another value has overwritten.
 - `translation`: the steps of a plan read and write the values of the program's operations.
@@ -67,14 +67,14 @@ def verified_runner(
     """
     from .nests import verify_generated_nests
     from .plans import verify_plan
-    from .row_programs import verify_row_programs
     from .translation import verify_translation
+    from .ufunc_programs import verify_ufunc_programs
 
     verify_plan(plan)
     verify_translation(function, plan)
     if options.compile != "never":
         verify_generated_nests(function, options)
-        verify_row_programs(function)
+        verify_ufunc_programs(function)
     if _level != "steps" or not checks_steps:
         return runner(plan)
     from .steps import CheckedRunner

@@ -21,7 +21,7 @@ _UPDATES: Final = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatte
 """Operations that may update an operand in place."""
 
 _Contents = dict[Any, set[Value]]
-"""By a pointer, the values that its memory holds: one, or several that have the same elements."""
+"""Maps a pointer to the values that its memory holds: one, or several with the same elements."""
 
 
 @contextmanager

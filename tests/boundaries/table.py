@@ -69,7 +69,7 @@ runtime/codegen/reductions/short_rows.py:_MAX_*
 runtime/codegen/nests/nest.py:MAX_CONSTANT_STRIDE
 runtime/plan/implementations/nests.py:_NARROW
 runtime/plan/implementations/quantized_sums.py:*
-runtime/plan/implementations/region_functions.py:MAX_SMALL_ELEMENTS
+runtime/plan/implementations/region_code.py:MAX_SMALL_ELEMENTS
 runtime/specialize/*.py:MAX_*
 runtime/ops/reduction/window_reduce.py:MAX_GATHERED
 runtime/ops/reduction/reduction_tree.py:MAX_*

@@ -155,7 +155,7 @@ def test_the_last_message_of_a_rank_that_has_ended_comes_in(looks: int) -> None:
         ),
     )
     transport._has_finished = False
-    transport._tell = lambda waits: None  # type: ignore[method-assign]
+    transport._report_idle = lambda waits: None  # type: ignore[method-assign]
     transport._wait_for_message(None)
     left = iter([False] * 10_000)
     with pytest.raises(ExecutionError, match="rank 0 takes no more part"):

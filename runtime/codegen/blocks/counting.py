@@ -8,7 +8,7 @@ from ...types import SIGNED, TensorType
 
 
 def count_limit(operation: Operation) -> int | None:
-    """Up to which constant a `while` counts a signed integer by a positive constant; None: it does not."""
+    """The constant limit of a `while` that counts up a signed integer by a constant; None for other loops."""
     cond, body = (region.block for region in operation.regions)
     test = cond.terminator.operands[0].owner
     if not isinstance(test, Operation) or test.name != "stablehlo.compare":

@@ -58,7 +58,7 @@ def constant_tensor(emitter: Emitter, kind: TensorType, array: Array) -> Bound:
 
 
 def _emit_move(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
-    """The boxes of the result, in sequence: the first of the maps counts where they overlap."""
+    """Copy the boxes of the result in order; where boxes overlap, the first map applies."""
     kind = tensor_type(operation.result)
     maps = [one for one in emitter.view_of(operation).movement_maps() if 0 not in one.sizes]
     target = Registers(kind) if emitter.mode.holds(kind) else emitter.allocate_result(operation.result)

@@ -16,7 +16,7 @@ from ..mathematics.reals import Real, where
 _exp, _cos, _sin = (library_function(name) for name in ("exponential", "cosine", "sine"))
 
 _SPLIT_EXPONENTS = 700.0
-"""From here on exp is computed as a square."""
+"""exp of larger arguments is computed as a square."""
 
 
 def exponential(builder: ir.IRBuilder, z: Value) -> Value:

@@ -29,7 +29,7 @@ def _widened(x: Real) -> Real:
 
 
 def _in_f64(function: Callable[..., Pair]) -> Callable[..., Value]:
-    """From a function of pairs in f64 to one of the elements in computed form."""
+    """Convert a function of pairs in f64 to an emitter of elements in computed form."""
 
     def emit(builder: ir.IRBuilder, *operands: Value) -> Value:
         wide = [tuple([_widened(Real(builder, component)) for component in operand]) for operand in operands]

@@ -137,7 +137,7 @@ def _truncated(builder: ir.IRBuilder, target: ElementType, value: ir.Value) -> i
 
 
 def recast(builder: ir.IRBuilder, source: ElementType, target: ElementType, value: Value) -> Value:
-    """The same bits read as another type of the same width."""
+    """Reinterpret the bits as another type of the same width."""
     if source.category == COMPLEX:
         return value
     bits = to_memory(builder, source, value[0])

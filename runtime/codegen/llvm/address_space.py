@@ -1,4 +1,4 @@
-"""Tells whether the process can still map memory; if it cannot, LLVM's linker would abort it."""
+"""Checks that the process can still map memory, because LLVM's linker aborts a process that cannot."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def outlined_function(module: ir.Module, name: str, integers: int, pointers: int
 
 
 def internal_function(module: ir.Module, name: str, integers: int, pointers: int) -> ir.Function:
-    """The same, which LLVM inlines where it is short or called once."""
+    """Like `outlined_function`, but LLVM may inline it."""
     type = ir.FunctionType(ir.VoidType(), [I64] * integers + [POINTER] * pointers)
     function = ir.Function(module, type, module.get_unique_name(name))
     function.linkage = "internal"

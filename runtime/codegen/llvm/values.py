@@ -43,8 +43,9 @@ _MAGNITUDE: Final = 0x7FFFFFFF
 _QUIET: Final = 0x00400000
 _NEGATIVE_NAN: Final = 0xFFC00000
 
-_USUALLY: Final = 1 << 20
-"""How often a rare condition fails for each time that it holds; LLVM makes branches from some 100 on."""
+_LIKELY_WEIGHT: Final = 1 << 20
+"""The branch weight of a likely outcome, relative to 1; LLVM keeps a branch for weights of at least about
+100."""
 
 
 def stored_type(element_type: ElementType) -> ir.Type:
@@ -161,7 +162,7 @@ def rarely(builder: ir.IRBuilder, condition: ir.Value, chosen: ir.Value, other: 
     `chosen`.
     """
     value = builder.select(condition, chosen, other)
-    value.set_metadata("prof", builder.module.add_metadata(["branch_weights", I32(1), I32(_USUALLY)]))
+    value.set_metadata("prof", builder.module.add_metadata(["branch_weights", I32(1), I32(_LIKELY_WEIGHT)]))
     return value
 
 

@@ -243,7 +243,7 @@ def _called(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> ir.Value:
 
 
 def _add(function: ir.Function, *attributes: str) -> None:
-    """Give a function attributes, of which llvmlite does not know all."""
+    """Add attributes to a function, including attributes that llvmlite does not know."""
     for attribute in attributes:
         set.add(function.attributes, attribute)
 

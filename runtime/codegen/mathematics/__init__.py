@@ -23,7 +23,7 @@ Function = Callable[..., ir.Value]
 
 
 def _on_values(function: Callable[..., Real]) -> Function:
-    """From a builder and `double` values to one."""
+    """A function of a builder and `double` values that returns a `double` value."""
     return lambda builder, *operands: function(*[Real(builder, operand) for operand in operands]).value
 
 

@@ -27,10 +27,10 @@ from .logarithm import positive_log
 from .reals import Real, bits_of, looked_up, polynomial, rounded_to_integer, where
 
 _ERF_REACH = 3.938
-"""Beyond it erf is 1 in f32."""
+"""erf of larger arguments is 1 in f32."""
 
 _ERFC_REACH = 10.2
-"""Beyond it erfc is 0 in f32."""
+"""erfc of larger arguments is 0 in f32."""
 
 _ENTRIES_PER_UNIT = 128
 """Entries of the tables in each interval of length 1."""

@@ -13,7 +13,7 @@ from .logarithm import positive_log
 from .reals import Real, polynomial, where
 
 _FAR = 6.5
-"""From here on Stirling's formula and its derivative serve."""
+"""Stirling's formula and its derivative are used for larger arguments."""
 
 
 def lgamma(x: Real) -> Real:

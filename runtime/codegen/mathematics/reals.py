@@ -153,7 +153,7 @@ def polynomial(x: Real, coefficients: Sequence[float], in_registers: bool = Fals
 
 
 def by_horner(x: Real, coefficients: Sequence[float], in_registers: bool = False) -> Real:
-    """The same with the fewest operations, of which each waits for the one before."""
+    """Horner's scheme: the fewest operations, each of which depends on the previous one."""
     from_memory = x.value.type == F64 and has_fast_memory_operands() and not in_registers
     value = x.like(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):

@@ -132,7 +132,7 @@ def _unroll_innermost(nest: Nest) -> Nest:
 MAX_SLICE_BYTES = 1 << 15
 """Bytes of the longest slice that a gather copies without an innermost loop."""
 MAX_AFFINE_SLICE_BYTES = 1 << 7
-"""The same for copies without a gather, where LLVM knows as much about a loop."""
+"""Bytes of the longest slice that a copy without a gather copies without an innermost loop."""
 
 
 MIN_INNERMOST_SIZE = 8

@@ -289,8 +289,7 @@ def tile_extent(nest: Nest) -> int:
 
 
 def tiles_per_group(nest: Nest) -> int:
-    """How many tiles along the inner loop are transposed at a time: several, unless many elements would be
-    left over."""
+    """The number of tiles along the inner loop that are transposed at a time; 1 if many would remain."""
     extent, inner = tile_extent(nest), nest.sizes[-1]
     for count in (TILES_PER_BLOCK, TILES_PER_BLOCK // 2):
         if inner % (count * extent) == 0 or inner >= TILES_PER_BLOCK * count * extent:

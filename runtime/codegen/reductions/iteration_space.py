@@ -170,12 +170,12 @@ class IterationSpace:
     def _set(self, value: Value, index_map: Iterable[int | None]) -> None:
         """Set a value's index map; ValueError if it has another one."""
         pairs = zip(shape_of(value), index_map, strict=True)
-        learnt = tuple([None if size == 1 else axis for size, axis in pairs])
-        sizes = [1 if axis is None else self.shape[axis] for axis in learnt]
+        index_map = tuple([None if size == 1 else axis for size, axis in pairs])
+        sizes = [1 if axis is None else self.shape[axis] for axis in index_map]
         if value not in self.index_maps and sizes == list(shape_of(value)):
-            self.index_maps[value] = learnt
+            self.index_maps[value] = index_map
             self.has_changed = True
-        elif self.index_maps.get(value) != learnt:
+        elif self.index_maps.get(value) != index_map:
             raise ValueError
 
     def _propagate(self, operation: Operation) -> None:
@@ -200,7 +200,7 @@ class IterationSpace:
             self._set(operand, [None if d is None else index_map[d] for d in result_dims])
 
     def _reshape(self, operation: Operation) -> None:
-        """Only dimensions of size 1 come and go."""
+        """Propagate through a reshape that only adds or drops dimensions of size 1."""
         operand, result = operation.operands[0], operation.result
         if self.view_of(operation).dims_through_reshape() is None:
             raise ValueError

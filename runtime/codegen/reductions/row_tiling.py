@@ -195,7 +195,7 @@ def buffer_bytes(plan: RowTilePlan, block: Block) -> int:
 
 
 def rows_per_group(plan: RowTilePlan, block: Block) -> int:
-    """How many rows each pass computes before the next pass starts.
+    """The number of rows that each pass computes before the next pass starts.
 
     Short rows gain nothing: out-of-order execution overlaps them. Long rows gain nothing: a pass takes longer
     than the latency at its end.

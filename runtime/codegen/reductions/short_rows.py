@@ -37,7 +37,7 @@ _GROUP_BYTES = 1 << 15
 
 
 def short_row_group(plan: RowTilePlan, block: Block, size: int) -> int | None:
-    """How many rows a group has; None if they are long, or not contiguous and too cheap.
+    """The number of rows of a group; None if rows are long, or not contiguous and too cheap.
 
     Args:
         plan: from `plan_row_tiling`.

@@ -282,7 +282,7 @@ class _Points:
 
 
 def split_of(view: Any, max_tasks: int) -> Split:
-    """How the destinations are partitioned among at most `max_tasks` tasks.
+    """The partition of the destinations among at most `max_tasks` tasks.
 
     A batching or window dimension that no index offsets is best: then no task reads indices in vain. To read
     all indices takes longer than to apply a short body to half of the updates.

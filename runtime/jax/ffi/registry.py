@@ -44,7 +44,7 @@ def _follow_cpu_handlers() -> None:
     is_before = True
 
     def take(name: str, function: Any, platform: str, api_version: int = 0, *traits: Any) -> None:
-        _note(_OF_CPU, name, function, api_version)
+        _record_handler(_OF_CPU, name, function, api_version)
         try:
             CPU_CALLS.get()(name, function, platform, api_version, *traits)
         except Exception as error:
@@ -58,10 +58,10 @@ def _follow_cpu_handlers() -> None:
 
 
 def _take_handler(name: str, function: Any, platform: str, api_version: int = 0, *traits: Any) -> None:
-    _note(_OF_PLATFORM, name, function, api_version)
+    _record_handler(_OF_PLATFORM, name, function, api_version)
 
 
-def _note(registry: dict[str, Any], name: str, function: Any, api_version: int) -> None:
+def _record_handler(registry: dict[str, Any], name: str, function: Any, api_version: int) -> None:
     registry[name] = None if api_version == UNTYPED else function
 
 

@@ -11,7 +11,7 @@ from ...frontend.jaxlib_modules import latest_version
 MAX_DEVICES: Final = 1024
 
 MEMORY_KINDS: Final = ("device", "pinned_host", "unpinned_host")
-"""All are the host's memory; the first is the default. JAX's CPU backend has the same three."""
+"""The memory kinds of JAX's CPU backend, all of which are host memory; the first is the default."""
 
 _STABLEHLO_VERSION: Final = (1, 10, 0)
 """The version that a caller without jaxlib must have."""

@@ -389,7 +389,7 @@ cdef Error *_get_program_text(ProgramText *program, Executable *executable) noex
 
 
 cdef Error *executable_optimized_program(OptimizedProgramArgs *args) noexcept nogil:
-    """Give the text of the program; in a first call, without memory for it, its size."""
+    """Copy the program's text; a call without memory for it returns its size."""
     if lacks(args, &args.program):
         return short_structure()
     if not begin_call():

@@ -307,7 +307,7 @@ cdef void run_task(Task *task) noexcept with gil:
 
 
 cdef void fulfil(Buffer *buffer, object array) noexcept:
-    """Give a promised array to its buffer, unless the buffer was deleted and nobody waits for it."""
+    """Store a computed array in its buffer, unless the buffer was deleted and nobody waits for it."""
     take_lock()
     if not buffer.is_deleted or buffer.pins:
         Py_INCREF(array)

@@ -131,7 +131,7 @@ def _called_for_each(
 
 
 def sharding_of(value: Value, module: Module) -> TensorSharding | None:
-    """How the propagation has divided a value."""
+    """The sharding that propagation has assigned to a value."""
     sharding: Attribute | None = None
     if isinstance(value.owner, Operation):
         sharding = value.owner.attributes.get("sdy.sharding")

@@ -38,7 +38,7 @@ _PROGRAMS: weakref.WeakValueDictionary[bytes, LoadedProgram] = weakref.WeakValue
 """Programs by their fingerprint."""
 
 _SERIALIZED: Final = b"NimbleHLO program 1\n"
-"""How a serialized program begins."""
+"""The first bytes of a serialized program."""
 
 
 class LoadedProgram:

@@ -10,7 +10,7 @@ cdef size_t _waiting_bytes = 0
 cdef enum:
     MAX_WAITING = 256
     MAX_WAITING_BYTES = 1 << 16
-"""How many arrays wait at most, of how many bytes, until a next call holds Python's lock."""
+"""Maximum number and bytes of arrays whose release waits for a call that holds Python's lock."""
 
 
 cdef unsigned long _main_thread = PyThread_get_thread_ident()
@@ -96,7 +96,7 @@ cdef int _collect(void *unused) noexcept:
 
 
 cdef void collect_dropped() noexcept:
-    """Give up what was dropped without Python's lock. The caller holds it."""
+    """Release the references that were dropped without Python's lock. The caller holds the lock."""
     global _dropped_count, _waiting_bytes
     cdef PyObject *value
     while _dropped_count:

@@ -1,4 +1,4 @@
-"""How a tensor is divided among the devices that run a program.
+"""The shards of a tensor on the devices that run a program.
 
 Source: Shardy's documentation, "Sharding representation"; xla/xla_data.proto of openxla/xla (OpSharding).
 """

@@ -83,12 +83,12 @@ class Joint(Communicating):
             members: the operands of each process, in the order of the group.
             regions: see `Op.reference`.
         """
-        everyone = range(len(members))
+        positions = range(len(members))
         payloads = [
-            self.payload(Member(position, len(members)), members[position], everyone)
-            for position in everyone
+            self.payload(Member(position, len(members)), members[position], positions)
+            for position in positions
         ]
-        return self.combine(payloads, everyone, **regions)
+        return self.combine(payloads, positions, **regions)
 
 
 class Collective(Joint):

@@ -23,11 +23,11 @@ TARGETS: Final = ("CreateBuffer", "Pin", "Unpin")
 
 def verify_create(view: CustomCallView) -> None:
     """No inputs, one result: a buffer for `CreateBuffer`, a tensor for `AllocateBuffer`."""
-    wanted = BufferType if view.call_target_name == "CreateBuffer" else TensorType
+    expected_type = BufferType if view.call_target_name == "CreateBuffer" else TensorType
     if view.inputs:
         raise view.error(f"@{view.call_target_name} must have no inputs", "I1")
-    if len(view.results) != 1 or not isinstance(view.results[0], wanted):
-        raise view.error(f"@{view.call_target_name} must have one result, a {_KIND[wanted]}")
+    if len(view.results) != 1 or not isinstance(view.results[0], expected_type):
+        raise view.error(f"@{view.call_target_name} must have one result, a {_KIND[expected_type]}")
 
 
 def create(view: CustomCallView) -> tuple[Any, ...]:

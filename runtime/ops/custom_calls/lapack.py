@@ -41,7 +41,7 @@ Problem = tuple[str, list[Argument]]
 
 Results that the parameters do not ask for have unspecified values, and are no arguments."""
 Describe = Callable[..., Problem]
-"""Called with a Library, the parameters, and for each operand the sizes that a problem has."""
+"""A function of a Library, the parameters, and the sizes of a problem for each operand."""
 Reread = Callable[[Array], Array]
 Prepare = Callable[..., PreparedCall]
 """Called with the element type, the parameters, the most threads to use (None: all), and the shape of each

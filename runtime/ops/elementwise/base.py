@@ -106,7 +106,7 @@ class Elementwise(Op):
 
     @functools.cached_property
     def function(self) -> Function:
-        """From operand arrays to the result array. Quantized types are for others to take away."""
+        """Compute the result array from operand arrays; the caller has dequantized them."""
         return self.plain_function(self.computed_type)
 
     @property

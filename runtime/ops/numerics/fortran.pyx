@@ -132,7 +132,7 @@ cdef struct Buffer:
 
 
 cdef class Call:
-    """One routine with all that a call of it needs but for the arrays.
+    """A prepared routine: everything that a call needs except the arrays.
 
     Args:
         address: where the routine is.
@@ -333,7 +333,7 @@ cdef void contiguous_strides(const Buffer *buffer, Py_ssize_t *strides) noexcept
 
 
 cdef void begin(const Buffer *buffer, char *memory, const char *source, const Py_ssize_t *strides) noexcept nogil:
-    """Give a buffer the elements that it begins with."""
+    """Set the initial elements of a buffer."""
     if buffer.is_zero:
         memset(memory, 0, buffer.rows * buffer.columns * buffer.item)
     elif buffer.source < 0 or buffer.storage == IN_OPERAND:

@@ -100,7 +100,7 @@ def conversion(source: AnyElementType, target: AnyElementType) -> Function:
 
 
 def _cast(element_type: ElementType) -> Function:
-    """From int64 differences to a floating-point type."""
+    """Convert int64 differences to a floating-point type."""
     cast = element_types.rounding(element_types.FLOAT64, element_type)
     return lambda array: cast(array.astype(np.float64))
 

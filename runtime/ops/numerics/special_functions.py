@@ -24,7 +24,7 @@ _GREAT_EXPONENT = 1e12
 """The exponent from which zeta equals its first term; SciPy returns NaN for much larger ones."""
 
 _SPLIT_EXPONENTS = 700.0
-"""From here on exp is computed as a square."""
+"""exp of larger arguments is computed as a square."""
 _SPLIT = 134217729.0
 """2^27 + 1: splits a f64 into two halves whose products are exact."""
 
@@ -173,7 +173,7 @@ def atan2_complex(lhs: Array, rhs: Array) -> Array:
 
 
 def _scaled_together(a: Array, b: Array) -> tuple[Array, Array]:
-    """Both operands times the power of two that makes their greatest component about 1."""
+    """Both operands times the power of two that scales their largest component to about 1."""
     largest_component = functools.reduce(
         np.maximum, [np.abs(component) for component in (a.real, a.imag, b.real, b.imag)]
     )

@@ -155,7 +155,7 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
 
     @property
     def accumulate(self) -> str:
-        """How sums and products are accumulated: scans round each step where others need not."""
+        """The accumulator of sums and products: scans round each step, other reductions need not."""
         accumulate = self.ordering.accumulate
         if accumulate == "wide" and cumulative_axis(self.windows, self.windowed_type.shape) is not None:
             return "declared"
@@ -192,7 +192,7 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
 
     @property
     def scan_layout(self) -> ScanLayout | None:
-        """How cumulative windows are scanned; None if the windows are others."""
+        """The scan that computes cumulative windows; None for other windows."""
         shape = self.inputs[0].shape
         axis = cumulative_axis(self.windows, shape)
         if axis is None:
@@ -273,7 +273,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
 
     @functools.cached_property
     def selection(self) -> Callable[..., Any]:
-        """How `select` is applied to whole arrays."""
+        """The vectorized `select`."""
         return vectorize_region(self.select)
 
     def reference(

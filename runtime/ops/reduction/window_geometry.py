@@ -110,7 +110,7 @@ def window_positions(
 def element_positions(
     windows: Sequence[Window], shape: Sequence[int], counts: Sequence[int], start: int, stop: int
 ) -> Array:
-    """Where windows have their elements, in row-major order, for windows number `start` to `stop` - 1.
+    """The offsets of the elements of windows `start` to `stop` - 1, in row-major order.
 
     Returns:
         Positions in the flattened operand, its size for padding and holes; [windows, elements of a window].

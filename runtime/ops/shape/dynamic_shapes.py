@@ -353,9 +353,9 @@ class SetDimensionSize(
         rules.require(self, reason)
         if limit > actual:
             shape = [limit if d == self.dimension else length for d, length in enumerate(operand.shape)]
-            grown = np.zeros(shape, operand.dtype)
-            grown[tuple(map(slice, operand.shape))] = operand
-            return grown
+            enlarged = np.zeros(shape, operand.dtype)
+            enlarged[tuple(map(slice, operand.shape))] = operand
+            return enlarged
         window: list[slice] = [slice(None)] * operand.ndim
         window[self.dimension] = slice(limit)
         return operand[tuple(window)]

@@ -1,4 +1,4 @@
-"""Which operand element each result element of a data-movement operation copies.
+"""Maps each result element of a data-movement operation to the operand element that it copies.
 
 Each operation declares it once (`MovementOp.movement_maps`), as affine functions of the result's indices, for
 loop fusion, code for small arrays, sharding and bounds of integers.

@@ -154,7 +154,7 @@ def _as_elements(bits: Array, element_type: ElementType) -> Array:
 
 
 def _three_fry_64(generator: Words, state: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """One 64-bit word a counter."""
+    """One 64-bit word for each counter."""
     new_state, pairs = _three_fry(generator, state, math.prod(shape))
     return new_state, pairs.view("<u8").reshape(shape)
 

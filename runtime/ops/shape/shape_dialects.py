@@ -188,7 +188,7 @@ class CmpI(Op, name="arith.cmpi", assembly="$predicate , $lhs , $rhs attr-dict :
 
 
 class Select(Op, name="arith.select", assembly="operands attr-dict : selected-type"):
-    """One of two values."""
+    """Selects one of two values."""
 
     condition = Operand(BOOLEAN, scalar=True)
     true_value = Operand(PLAIN, scalar=True)

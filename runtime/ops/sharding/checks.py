@@ -1,4 +1,4 @@
-"""When meshes, lists of axes and shardings are valid: the rules that the operations of sdy share.
+"""Checks meshes, lists of axes and shardings by the rules that the operations of sdy share.
 
 Each function returns None if its rule holds, and otherwise the reason with the offending values.
 

@@ -347,7 +347,7 @@ class ToUnreduced(Collective):
         return f"out_sharding is {after.body()}, but its unreduced axes must be {AxisList(required).body()}"
 
 class ShardedToUnreduced(ToUnreduced, name="sdy.sharded_to_unreduced", assembly=f"$axes {_OPERAND}"):
-    """Makes axes that divide dimensions unreduced ones."""
+    """Turns axes that divide dimensions into unreduced axes."""
 
     axes = Attribute(AXES_OF_DIMENSIONS)
 
@@ -360,7 +360,7 @@ class ShardedToUnreduced(ToUnreduced, name="sdy.sharded_to_unreduced", assembly=
 
 
 class ReplicatedToUnreduced(ToUnreduced, name="sdy.replicated_to_unreduced", assembly=f"$axes {_OPERAND}"):
-    """Makes axes along which a value is replicated unreduced ones."""
+    """Turns axes along which a value is replicated into unreduced axes."""
 
     axes = Attribute(AXES)
 

@@ -83,7 +83,7 @@ class Scope:
         return mesh_of(sharding, self.meshes)
 
     def use_count(self, value: Value) -> int:
-        """By how many operands of the function the value is used."""
+        """The number of operands in the function that are the value."""
         if self._uses is None:
             assert self.function.body is not None
             self._uses = Counter(

@@ -22,7 +22,7 @@ from ..framework.rules import same_type
 from .interpreter import read_probe
 
 Disagreement = Callable[[Array, Array], Array]
-"""From actual and expected values to where they disagree: an array of booleans of their shape."""
+"""A function of actual and expected values that returns where they disagree, as booleans."""
 
 _INCOMPARABLE: Final = np.uint64(2**64 - 1)
 

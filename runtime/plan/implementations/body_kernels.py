@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 KernelMatch = Kernel | str
-"""The kernel, or why there is none."""
+"""The kernel, or the reason why there is none."""
 
 
 def body_kernel(view: Op, threads: int | None) -> KernelMatch:
@@ -253,4 +253,4 @@ _MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
     "stablehlo.select_and_scatter": _select_and_scatter,
     "stablehlo.sort": _sort,
 }
-"""By the operation's name."""
+"""Maps the operation's name to the function that finds its kernel."""

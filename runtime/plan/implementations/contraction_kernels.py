@@ -34,12 +34,13 @@ KernelMatch = Kernel | str
 BatchedShapes = tuple[list[int], list[int]]
 
 _MIN_MULTIPLICATIONS: Final = 1 << 15
-"""Multiplications from which a kernel on threads is worth its launch."""
+"""Minimum multiplications of a kernel that is worth a launch on threads."""
 _MIN_UNBATCHED_MULTIPLICATIONS: Final = 1 << 18
-"""Multiplications of float matrices from which threads pay; the reference computes smaller products."""
+"""Minimum multiplications of a product of float matrices on threads; the reference computes smaller
+products."""
 _MIN_BATCH: Final = 4
 _MIN_MATRIX_UNIT_OUTPUTS: Final = 16
-"""Output features of a group from which on the matrix unit convolves integers."""
+"""Minimum output features of a group for which the matrix unit convolves integers."""
 
 
 def contraction(view: Contraction, threads: int | None) -> KernelMatch:

@@ -38,7 +38,7 @@ def fuse_operations(function: Function, options: Options) -> None:
     if options.compile == "never":
         return
     has_default_ordering = options.ordering._replace(scatter_schedule=None) == _DEFAULT_ORDERING
-    fuse_reductions = _fuse_reductions if has_default_ordering else _fuse_nothing
+    fuse_reductions = _fuse_reductions if has_default_ordering else _fuse_no_reductions
     leave = functools.partial(_is_native_loop, options)
     for each in (function, *function.callees):
         assert each.body is not None
@@ -51,7 +51,7 @@ def fuse_operations(function: Function, options: Options) -> None:
 
 
 def _has_few_updates(view: Op) -> bool:
-    from .region_kernels import has_few_updates
+    from .region_loops import has_few_updates
 
     return has_few_updates(view)
 
@@ -61,7 +61,7 @@ def _fuse_reductions(block: Block) -> None:
     form_reduction_fusions(block, generates, has_reduction_tiling)
 
 
-def _fuse_nothing(block: Block) -> None:
+def _fuse_no_reductions(block: Block) -> None:
     """Reductions are generated for the default tree and accumulation only."""
 
 
@@ -252,4 +252,4 @@ class NestCode(NativeCode):
 
 _CachedNests = tuple[Sequence[Any], Sequence[str], list[object]]
 _nest_cache: LRUCache[tuple[tuple[object, ...], Box | None], _CachedNests] = LRUCache(64)
-"""By a block's structural key and the box: nests, keys, and the objects that the key refers to."""
+"""Maps a block's structural key and the box to nests, their keys, and the objects that the key refers to."""

@@ -21,11 +21,11 @@ from ..tiering.cost_model import estimate
 from .elementwise_fusion import NestCode, may_overwrite
 
 _MIN_MULTIPLICATIONS: Final = 1 << 21
-"""Multiplications of a product whose result leaves the cache before it is read again."""
+"""Minimum multiplications of a product with an epilogue: smaller results stay in the cache anyway."""
 _MAX_K: Final = 256
-"""Contracted size up to which a product is computed in the time of writing it."""
+"""Maximum contracted size of a product that takes no longer than writing its result."""
 _MAX_EPILOGUE_SECONDS: Final = 2e-9
-"""Seconds of the fusion for an element; a more expensive fusion is a loop of its own."""
+"""Maximum seconds of the fusion for an element; a more expensive fusion is a separate loop."""
 _BLOCK: Final = (256, 1 << 11)
 """Rows of a block, and bytes of its rows; with fewer rows, the columns of rhs are packed too often."""
 _MAX_BLOCKS: Final = 96
@@ -137,7 +137,7 @@ class EpilogueFusion(Replaceable):
         return result
 
     def prepare(self) -> Runnable:
-        """One launch for both."""
+        """A product and its epilogue as one launch."""
         from ...kernels.launch.native import BlockEpilogue
         from ...kernels.matmul.matmul import MatmulWithEpilogue
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...ops.shape.random import RngBitGenerator
 
 KernelMatch = Kernel | str
-"""The kernel, or why there is none."""
+"""The kernel, or the reason why there is none."""
 
 
 def kernel_for(view: Op, threads: int | None) -> KernelMatch:
@@ -135,7 +135,7 @@ _MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
     "stablehlo.sort": _with_body,
     "stablehlo.triangular_solve": _linear_algebra,
 }
-"""By the operation's name; what only some of them need is imported when one is met."""
+"""Maps the operation's name to the function that finds its kernel, which imports what it needs."""
 
 _OF_TARGETS: dict[str, Callable[[Any, int | None], KernelMatch]] = {"stablehlo.custom_call": _custom_call}
 """Kernels of operations whose call target decides."""

@@ -109,12 +109,12 @@ class NativeCode(Implementation):
 
 
 def seconds_of(work: float, types: Iterable[TensorType]) -> float:
-    """About how long one thread takes: for arithmetic, or for moving the arrays if that takes longer."""
+    """The estimated seconds of one thread: for arithmetic, or for memory traffic if that takes longer."""
     return max(work, sum(type.size * type.dtype.itemsize for type in types) / BYTES_PER_SECOND)
 
 
 def division(items: int, seconds: float) -> Division:
-    """How work items are divided into tasks.
+    """The division of work items into tasks.
 
     Args:
         items: work items in all.

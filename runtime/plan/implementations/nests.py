@@ -37,7 +37,7 @@ _Element = tuple[Value, tuple[AffineExpr, ...]]
 """An element of a value, with its coordinates as affine expressions of the loop indices."""
 
 _NARROW = 1 << 31
-"""Elements of an array from which offsets do not fit 32 bits."""
+"""Minimum elements of an array whose offsets do not fit 32 bits."""
 
 
 def nests_of(block: Block, box: Box | None = None) -> list[Nest]:

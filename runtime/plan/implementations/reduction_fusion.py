@@ -97,7 +97,7 @@ class LoopCode(NativeCode):
         return self._shared.key
 
     def seconds(self) -> float:
-        """About how long one thread takes."""
+        """The estimated seconds of one thread."""
         operands, results = self.signature()
         work = self.cost().native_seconds_per_element * results[0].size
         return seconds_of(work, (*operands, *results))
@@ -144,7 +144,7 @@ def lower_reductions(
     """The code of reductions.
 
     Args:
-        seconds: about how long one thread takes.
+        seconds: the estimated seconds of one thread.
         accumulate: see `accumulator_types`.
         passed: the captured values that are arguments of the bodies.
     """
@@ -169,9 +169,9 @@ def lower_reductions(
 
 
 _by_description: LRUCache[str, _Shared] = LRUCache(MAX_CACHED)
-"""By the name of the class and the block's description."""
+"""Code, by the name of the class and the block's description."""
 
 _by_structural_key: LRUCache[tuple[str, tuple[object, ...]], tuple[_Shared, list[object]]] = LRUCache(
     MAX_CACHED
 )
-"""By the class's name and the block's structural key, with the objects that the key refers to by identity."""
+"""Plans, by the class's name and the block's structural key, with the objects that the key refers to."""

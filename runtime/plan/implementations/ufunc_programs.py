@@ -25,7 +25,7 @@ from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.verify import view_of
 from ..implementation import Prepared
 from ..tiering.cost_model import BYTES_PER_SECOND, SCIPY_OPERATIONS
-from .ufunc_recorder import MAX_OPERANDS, RowRecorder, RowValue
+from .ufunc_recorder import MAX_OPERANDS, ProgramRecorder, ProgramValue
 from .ufunc_traces import Untraceable
 
 COLUMNS_PER_PASS: Final = 1024
@@ -40,13 +40,13 @@ _SHARE = 0.3
 _ALIGNMENT = 64
 
 
-def row_program(block: Block, threads: int | None, reference_seconds: float) -> Prepared | None:
+def ufunc_program_of(block: Block, threads: int | None, reference_seconds: float) -> Prepared | None:
     """The program of a fusion, or None if it has none; equal fusions have equal keys.
 
     Args:
         block: the body of the fusion.
         threads: most threads that it may use; None: all.
-        reference_seconds: how long references take on whole arrays, one by one.
+        reference_seconds: time of the references on whole arrays, in seconds.
     """
     identity, referenced = structural_key(block)
     key = identity, threads
@@ -59,7 +59,7 @@ def row_program(block: Block, threads: int | None, reference_seconds: float) -> 
 
 
 _program_cache: LRUCache[tuple[Hashable, int | None], tuple[Prepared | None, list[object]]] = LRUCache(64)
-"""By a block's structural key and the threads, with the objects that the key refers to."""
+"""Programs, by a block's structural key and the threads, with the objects that the key refers to."""
 
 
 def _prepared(block: Block, threads: int | None, seconds: float, identity: Hashable) -> Prepared | None:
@@ -72,7 +72,7 @@ def _prepared(block: Block, threads: int | None, seconds: float, identity: Hasha
 
 
 def _function(
-    block: Block, recorder: RowRecorder, columns_per_pass: int, threads: int | None, seconds: float
+    block: Block, recorder: ProgramRecorder, columns_per_pass: int, threads: int | None, seconds: float
 ) -> NativeFunction:
     results = block.terminator.operands
     count = len(block.arguments) + len(results)
@@ -89,7 +89,7 @@ def _function(
     )
 
 
-def recorded_program(block: Block) -> tuple[RowRecorder, int] | None:
+def recorded_program(block: Block) -> tuple[ProgramRecorder, int] | None:
     """The instructions of a fusion, with scratch memory assigned, and how many columns a block has.
 
     Returns:
@@ -100,7 +100,7 @@ def recorded_program(block: Block) -> tuple[RowRecorder, int] | None:
     if tiling is None or tiling.columns < MIN_COLUMNS or count > kinds.ARRAYS:
         return None
     try:
-        recorder = RowRecorder(block, tiling)
+        recorder = ProgramRecorder(block, tiling)
         columns_per_pass = tiling.columns if recorder.reduces else min(COLUMNS_PER_PASS, tiling.columns)
         _allocate_scratch(recorder, columns_per_pass)
     except Untraceable:
@@ -131,7 +131,7 @@ def _is_elementwise(operation: Operation) -> bool:
     return issubclass(lookup(operation.name) or Op, Elementwise)
 
 
-def _allocate_scratch(recorder: RowRecorder, columns_per_pass: int) -> None:
+def _allocate_scratch(recorder: ProgramRecorder, columns_per_pass: int) -> None:
     """Assign scratch memory to the values that pass between instructions; unused values free theirs.
 
     Raises:
@@ -161,7 +161,7 @@ def _allocate_scratch(recorder: RowRecorder, columns_per_pass: int) -> None:
         raise Untraceable("takes too much memory, or too many values")
 
 
-def scratch_bytes(value: RowValue, columns_per_pass: int) -> int:
+def scratch_bytes(value: ProgramValue, columns_per_pass: int) -> int:
     """The bytes of a value, rounded up to cache lines, and a cache line for the totals of a reduction
     tree.
     """
@@ -169,7 +169,9 @@ def scratch_bytes(value: RowValue, columns_per_pass: int) -> int:
     return (-(-count * value.item_bytes // _ALIGNMENT) + 1) * _ALIGNMENT
 
 
-def _kernel_args(recorder: RowRecorder, columns_per_pass: int, work_items_per_task: int) -> tuple[int, ...]:
+def _kernel_args(
+    recorder: ProgramRecorder, columns_per_pass: int, work_items_per_task: int
+) -> tuple[int, ...]:
     """The program as arguments of the interpreter: see `kernels/launch/ufunc_program.h`."""
     tiling, rank = recorder.tiling, recorder.tiling.row_rank
     kernel_args = [tiling.rows, tiling.columns, columns_per_pass, work_items_per_task]

@@ -16,7 +16,7 @@ from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
 from ...types import DType
 from ..implementation import Pairs
-from .one_by_one import EXACT_UFUNCS
+from .block_reference import EXACT_UFUNCS
 from .ufunc_traces import Traced, Untraceable, trace
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _SAME_ELEMENTS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
 _EXTREMES = {"maximum": (kinds.MAXIMUM, np.maximum, -np.inf), "minimum": (kinds.MINIMUM, np.minimum, np.inf)}
 
 
-class RowValue:
+class ProgramValue:
     """A value of a program.
 
     Attributes:
@@ -51,7 +51,7 @@ class RowValue:
         self.row_strides: Sequence[int] = ()
 
 
-class RowInstruction(NamedTuple):
+class ProgramInstruction(NamedTuple):
     """An instruction of a program.
 
     Attributes:
@@ -68,7 +68,7 @@ class RowInstruction(NamedTuple):
     result: int
 
 
-class RowRecorder:
+class ProgramRecorder:
     """Records a block as instructions; a `Recorder`.
 
     Attributes:
@@ -82,8 +82,8 @@ class RowRecorder:
     def __init__(self, block: Block, tiling: RowTilePlan) -> None:
         self.tiling = tiling
         self._block = block
-        self.values: list[RowValue] = []
-        self.instructions: list[RowInstruction] = []
+        self.values: list[ProgramValue] = []
+        self.instructions: list[ProgramInstruction] = []
         self.reduces = False
         self._traced: dict[Value, Traced] = {}
         for number, argument in enumerate(block.arguments):
@@ -95,14 +95,14 @@ class RowRecorder:
 
     def constant(self, value: Any) -> int:
         """See `Recorder`."""
-        return self._add(RowValue(kinds.CONSTANT, value.dtype.itemsize, False, _bits(value)))
+        return self._add(ProgramValue(kinds.CONSTANT, value.dtype.itemsize, False, _bits(value)))
 
     def apply(self, loop: tuple[int, int], operands: tuple[int, ...], result: DType) -> int:
         """See `Recorder`."""
         if len(operands) > MAX_OPERANDS:
             raise Untraceable("has too many operands")
         varies_by_column = any(self.values[number].varies_by_column for number in operands)
-        value_number = self._add(RowValue(kinds.SCRATCH, result.itemsize, varies_by_column))
+        value_number = self._add(ProgramValue(kinds.SCRATCH, result.itemsize, varies_by_column))
         self._emit(kinds.APPLY, loop, varies_by_column, operands, value_number)
         return value_number
 
@@ -138,24 +138,24 @@ class RowRecorder:
         first, last = min(writers), max(readers, default=-1)
         return last < first or (last == first and _is_exact(self.instructions[first]))
 
-    def _add(self, value: RowValue) -> int:
+    def _add(self, value: ProgramValue) -> int:
         self.values.append(value)
         return len(self.values) - 1
 
     def _emit(
         self, kind: int, loop: tuple[int, int], is_per_column: bool, operands: tuple[int, ...], result: int
     ) -> None:
-        self.instructions.append(RowInstruction(kind, loop, is_per_column, operands, result))
+        self.instructions.append(ProgramInstruction(kind, loop, is_per_column, operands, result))
 
     def _array(self, number: int, value: Value) -> int:
         """An operand's or result's elements."""
-        value_number = RowValue(
+        value_number = ProgramValue(
             number, tensor_type(value).dtype.itemsize, self.tiling.varies_along_columns(value)
         )
         self._set_address(value_number, value)
         return self._add(value_number)
 
-    def _set_address(self, value_number: RowValue, value: Value) -> None:
+    def _set_address(self, value_number: ProgramValue, value: Value) -> None:
         """Set the address of a value to that of an array's elements."""
         stride = self.tiling.column_stride(value)
         if stride is None:
@@ -194,7 +194,7 @@ class RowRecorder:
             return self._extreme(str(analysis.monoid), operand, init_value)
         if reducer is None or reducer.ufunc is None or reducer.dtypes[0] != dtype:
             raise Untraceable("reduces by what is no function of NumPy's")
-        scratch = self._add(RowValue(kinds.SCRATCH, dtype.itemsize, True))
+        scratch = self._add(ProgramValue(kinds.SCRATCH, dtype.itemsize, True))
         reduced = self._emit_reduction(
             kinds.REDUCE if reducer.is_exact else kinds.TREE_REDUCE, reducer.ufunc, operand, scratch
         )
@@ -212,7 +212,7 @@ class RowRecorder:
         loop = kinds.pairwise_loop_of(function, operand.dtype)
         if loop is None:
             raise Untraceable(f"{function.__name__} has no loop for {operand.dtype}")
-        value_number = self._add(RowValue(kinds.SCRATCH, operand.dtype.itemsize, False))
+        value_number = self._add(ProgramValue(kinds.SCRATCH, operand.dtype.itemsize, False))
         self._emit(kind, loop, True, (operand.number, scratch), value_number)
         return Traced(self, value_number, operand.dtype)
 
@@ -240,7 +240,7 @@ def _exact_loops() -> frozenset[tuple[int, int]]:
     return frozenset([loop for function in EXACT_UFUNCS for loop in kinds.loops_of(function)])
 
 
-def _is_exact(instruction: RowInstruction) -> bool:
+def _is_exact(instruction: ProgramInstruction) -> bool:
     """Whether a loop over elements gives the same bits in place."""
     return instruction.kind == kinds.APPLY and (
         instruction.loop in _exact_loops() or kinds.is_own_loop(instruction.loop[0])

@@ -52,7 +52,7 @@ class Traced(NDArrayOperatorsMixin):
     __iter__ = __len__ = __array__ = __bool__
 
     def view(self, dtype: Any) -> Traced:
-        """The same bits as elements of another type."""
+        """Reinterpret the bits as elements of another type."""
         target = np.dtype(dtype)
         if target.itemsize != self.dtype.itemsize:
             raise Untraceable("views elements of another size")

@@ -187,4 +187,4 @@ class Background:
 
 
 BACKGROUND = Background()
-"""This process's."""
+"""The background compiler of this process."""

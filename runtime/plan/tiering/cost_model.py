@@ -20,11 +20,11 @@ from ..implementation import Cost
 
 
 class Thresholds(Record):
-    """When a step is compiled: the time that it has taken so far, as a multiple of its compile time.
+    """The times after which a step is compiled, as multiples of its compile time.
 
     Attributes:
-        early: from here on, the code is compiled in the background.
-        patience: from here on, a call waits for the code.
+        early: the code is compiled in the background after this time.
+        patience: a call waits for the code after this time.
     """
 
     early: float

@@ -98,7 +98,7 @@ def tierings(implementations: Iterable[Implementation]) -> list[Tiering]:
 
 
 def share_profiles(steps: Iterable[Tiering]) -> None:
-    """Give the steps of a program that share native code one profile."""
+    """Make the steps of a program that share native code share one profile."""
     counts = Counter(steps)
     similar = Counter([step.code_summary for step in counts])
     shared: dict[Hashable, StepProfile] = {}
@@ -194,7 +194,7 @@ class Tiering(Replaceable):
 
     @property
     def thresholds(self) -> Thresholds:
-        """When the code is compiled."""
+        """The thresholds at which the code is compiled."""
         return THRESHOLDS[self._pace]
 
     @property

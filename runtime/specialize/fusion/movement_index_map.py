@@ -26,7 +26,7 @@ MOVES: Final = VIEWS | {"stablehlo.concatenate", "stablehlo.pad"}
 
 
 class LoopSplit(Exception):
-    """A loop must be split before an element has one source.
+    """Raised if a loop must be split before an element has one source.
 
     Attributes:
         loop: the number of the loop.
@@ -86,7 +86,7 @@ def _is_inside(one: MovementMap, result: Value, indices: Sequence[AffineExpr], b
 
 
 class InseparableLoops(Exception):
-    """No split of one loop separates the elements on both sides of an index."""
+    """Raised if no split of one loop separates the elements on both sides of an index."""
 
 
 def _loop_split(expr: AffineExpr, box: Box, index: int) -> LoopSplit:

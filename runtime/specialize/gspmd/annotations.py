@@ -1,4 +1,4 @@
-"""Which modules have the shardings of GSPMD: all others need nothing else of this package."""
+"""Detects modules with GSPMD shardings; other modules import nothing else of this package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A module with the shardings of GSPMD as a module with those of the sdy dialect."""
+"""Converts a module with GSPMD shardings to a module with shardings of the sdy dialect."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ from .meshes import Meshes, device_count
 PARTITIONS: Final = "mhlo.num_partitions"
 
 _ANNOTATION: Final = "Sharding"
-_BOUNDARIES: Final = (FULL_TO_SHARD, SHARD_TO_FULL)
-_SHARDY: Final = "sdy.sharding"
+_SHARD_BOUNDARIES: Final = (FULL_TO_SHARD, SHARD_TO_FULL)
+_SDY_SHARDING: Final = "sdy.sharding"
 _UNSPECIFIED: Final = re.compile(r"unspecified_dims=\[\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)?\s*\]")
 
 _Values = dict[Value, Value]
 
 
 def to_shardy(module: Module, *, verifies: bool = True) -> Module:
-    """A module in which the sdy dialect says what the shardings of GSPMD say.
+    """Convert the GSPMD shardings of a module to the sdy dialect.
 
     The attribute ``mhlo.sharding`` becomes ``sdy.sharding``, the custom call `Sharding` a
-    `sdy.sharding_constraint`, and what stands between `SPMDFullToShardShape` and `SPMDShardToFullShape` a
+    `sdy.sharding_constraint`, and the operations between `SPMDFullToShardShape` and `SPMDShardToFullShape` a
     `sdy.manual_computation`.
 
     Args:
-        module: a module, which is not changed; it is returned as it is where it has no such sharding.
+        module: a module, which is not changed; it is returned itself if it has no GSPMD sharding.
         verifies: whether to check the new module, too.
 
     Raises:
         VerifyError: a sharding is malformed, or does not fit its value.
-        UnsupportedError: the operations between those two do not make a computation of their own.
+        UnsupportedError: the operations between these calls cannot form a manual computation.
     """
     if not uses_gspmd(module):
         return module
@@ -73,7 +73,7 @@ class _Converter:
             self.parse(operation.attributes, operation.name, operation.location)
         shardings = [sharding for of_value in self.parsed.values() for sharding in of_value]
         try:
-            self.count = device_count(shardings) or _partitions(module)
+            self.count = device_count(shardings) or _partition_count(module)
         except ValueError as error:
             raise VerifyError(f"{GSPMD_SHARDING}: {error}", location=module.location) from None
         symbols = [
@@ -144,14 +144,14 @@ class _Converter:
             return converted
         shardings = self.parsed[attributes[GSPMD_SHARDING]]
         if len(shardings) != len(types):
-            raise self.refused(owner, f"has {len(shardings)} shardings for {len(types)} values")
+            raise self.error(owner, f"has {len(shardings)} shardings for {len(types)} values")
         per_value = [
             self.tensor_sharding(sharding, type, owner)
             for sharding, type in zip(shardings, types, strict=True)
         ]
         of_tensors = [sharding for sharding in per_value if sharding is not None]
         if len(of_tensors) == len(per_value) and of_tensors:
-            converted[_SHARDY] = ShardingPerValue(tuple(of_tensors)) if is_operation else of_tensors[0]
+            converted[_SDY_SHARDING] = ShardingPerValue(tuple(of_tensors)) if is_operation else of_tensors[0]
         return converted
 
     def tensor_sharding(
@@ -163,14 +163,14 @@ class _Converter:
         mesh: str | None = None,
         open_dimensions: Iterable[int] = (),
     ) -> TensorSharding | None:
-        """The sharding of a value; None if it is that of a device, of one device alone, or not known."""
+        """The sharding of a value; None for manual, maximal and unknown shardings."""
         if not isinstance(type, TensorType) or sharding.kind not in (TILED, "replicated"):
             return None
         if sharding.kind == TILED and len(sharding.tiles) != type.rank:
-            raise self.refused(owner, f"divides {len(sharding.tiles)} dimensions of {type}")
+            raise self.error(owner, f"divides {len(sharding.tiles)} dimensions of {type}")
         return self.meshes.tensor_sharding(sharding, type.rank, mesh or self.meshes.default, open_dimensions)
 
-    def refused(self, owner: Function | Operation, reason: str) -> VerifyError:
+    def error(self, owner: Function | Operation, reason: str) -> VerifyError:
         """The error for a sharding that does not fit."""
         name = owner.name if isinstance(owner, Operation) else "func.func"
         return VerifyError(f"{GSPMD_SHARDING} {reason}", operation=name, location=owner.location)
@@ -185,7 +185,7 @@ class _Converter:
         return converted
 
     def block(self, block: Block, new: Block, values: _Values) -> None:
-        """Append what a block's operations become."""
+        """Append the converted operations of a block."""
         if not block.operations:
             return
         builder, end = Builder(new), block.terminator
@@ -195,7 +195,7 @@ class _Converter:
     def operations(
         self, operations: Sequence[Operation], returned: Sequence[Value], builder: Builder, values: _Values
     ) -> None:
-        """Append what operations become; `returned` are values that must be there then."""
+        """Append converted operations, and the manual computations that compute `returned`."""
         regions = None if self.count < 2 else manual_regions(operations, returned)
         if regions is None:
             for operation in operations:
@@ -204,19 +204,19 @@ class _Converter:
         _Emitter(self, regions, builder, values).emit(operations, returned)
 
     def operation(self, operation: Operation, builder: Builder, values: _Values) -> None:
-        """Append what an operation that is no part of a manual region becomes."""
+        """Append the conversion of an operation outside of manual regions."""
         target = target_of(operation)
-        if GSPMD_SHARDING not in operation.attributes or target not in (_ANNOTATION, *_BOUNDARIES):
+        if GSPMD_SHARDING not in operation.attributes or target not in (_ANNOTATION, *_SHARD_BOUNDARIES):
             self.copy(operation, builder, values)
             return
         if len(operation.operands) != 1 or len(operation.results) != 1:
-            raise self.refused(operation, f"is on @{target}, which must have one operand and one result")
+            raise self.error(operation, f"is on @{target}, which must have one operand and one result")
         (operand,), result = operation.operands, operation.result
         if operand.type != result.type:
-            raise self.refused(operation, f"is of one device, but @{target} changes the type of a value")
+            raise self.error(operation, f"is of one device, but @{target} changes the type of a value")
         sharding = self.one_sharding(operation)
         constrained = self.tensor_sharding(
-            sharding, operand.type, operation, open_dimensions=_unspecified(operation)
+            sharding, operand.type, operation, open_dimensions=_open_dimensions(operation)
         )
         if constrained is None or self.count < 2:
             values[result] = values[operand]
@@ -237,7 +237,7 @@ class _Converter:
             else ()
         )
         if len(shardings) != 1:
-            raise self.refused(operation, f"has {len(shardings)} shardings for one value")
+            raise self.error(operation, f"has {len(shardings)} shardings for one value")
         return shardings[0]
 
     def copy(self, operation: Operation, builder: Builder, values: _Values) -> None:
@@ -250,7 +250,7 @@ class _Converter:
         values.update(zip(operation.results, copied.results, strict=True))
 
     def sharding_of(self, value: Value) -> HloSharding | None:
-        """The sharding that the program gives a value."""
+        """The GSPMD sharding of a value; None if the program states none."""
         if isinstance(value.owner, Operation):
             attributes: Mapping[str, Attribute] = value.owner.attributes
             index = value.index
@@ -282,23 +282,23 @@ class _Emitter:
         }
 
     def emit(self, operations: Sequence[Operation], returned: Sequence[Value]) -> None:
-        """Append all; a manual region stands where one of its results is used first."""
+        """Append all operations; a manual region comes before the first use of a result."""
         for operation in operations:
             if operation in self.regions.is_outside:
                 self.require(used_values(operation))
                 self.converter.operation(operation, self.builder, self.values)
         for region in dict.fromkeys(self.regions.region_of.values()):
-            self.manual(region)
+            self.emit_region(region)
         self.require(returned)
 
     def require(self, values: Iterable[Value]) -> None:
-        """Have the regions emitted whose results are used."""
+        """Append the manual regions that compute these values."""
         for value in values:
             region = self.defined_by.get(value)
             if region is not None:
-                self.manual(region)
+                self.emit_region(region)
 
-    def manual(self, region: ManualRegion) -> None:
+    def emit_region(self, region: ManualRegion) -> None:
         """Append a region as a manual computation."""
         if region in self.emitted:
             return
@@ -308,7 +308,7 @@ class _Emitter:
         missing = next((value for value in operands if value not in self.values), None)
         if missing is not None:
             raise UnsupportedError(
-                "what stands between SPMDFullToShardShape and SPMDShardToFullShape needs its own results",
+                "the operations between SPMDFullToShardShape and SPMDShardToFullShape need their own results",
                 operation=region.operations[0].name,
                 location=region.operations[0].location,
             )
@@ -343,13 +343,13 @@ class _RegionShardings:
         self.region = region
         for boundary in (*region.inputs, *region.outputs):
             if len(boundary.operands) != 1 or len(boundary.results) != 1:
-                raise converter.refused(boundary, "is on a call that must have one operand and one result")
+                raise converter.error(boundary, "is on a call that must have one operand and one result")
         outer = [(entry, converter.sharding_of(entry.operands[0])) for entry in region.inputs]
         outer += [(output, converter.one_sharding(output)) for output in region.outputs]
         self.outer: list[HloSharding] = []
         for boundary, sharding in outer:
             if sharding is None or sharding.kind not in (TILED, "replicated"):
-                raise converter.refused(
+                raise converter.error(
                     boundary, "is on a call whose sharding must be tiled or replicated"
                 )
             self.outer.append(sharding)
@@ -358,7 +358,7 @@ class _RegionShardings:
         self.manual = self._manual_axes()
 
     def _manual_axes(self) -> tuple[str, ...]:
-        """The axes along which the region is written for one device."""
+        """The axes along which the values of the region are shards."""
         meshes, converter = self.converter.meshes, self.converter
         names: set[frozenset[str]] = set()
         boundaries = [*self.region.inputs, *self.region.outputs]
@@ -369,10 +369,10 @@ class _RegionShardings:
                 inner = converter.sharding_of(boundary.operands[0]) or HloSharding("manual")
             assert inner is not None
             if not inner.is_manual:
-                raise converter.refused(boundary, "is of a call on a value of a device, which must be manual")
+                raise converter.error(boundary, "is of a call on a value of a device, which must be manual")
             names.add(meshes.manual_axes(inner, self.mesh) - meshes.manual_axes(outer, self.mesh))
         if len(names) != 1:
-            raise converter.refused(boundaries[0], "gives a computation several sets of manual axes")
+            raise converter.error(boundaries[0], "gives a computation several sets of manual axes")
         return tuple([axis.name for axis in meshes.meshes[self.mesh].axes if axis.name in next(iter(names))])
 
     def attributes(self) -> dict[str, Attribute]:
@@ -404,17 +404,17 @@ class _RegionShardings:
             sharding, type, owner, mesh=self.mesh, open_dimensions=range(rank) if is_partial else ()
         )
         if full_sharding is None:
-            raise self.converter.refused(owner, f"is on a value of type {type}, which cannot be sharded")
+            raise self.converter.error(owner, f"is on a value of type {type}, which cannot be sharded")
         return full_sharding.restricted_to(self.manual)
 
 
-def _partitions(module: Module) -> int:
-    """The number of partitions that a module names; 1 where it names none."""
+def _partition_count(module: Module) -> int:
+    """The number of partitions that a module's attributes state; 1 by default."""
     attribute = module.attributes.get(PARTITIONS)
     return max(1, attribute.value) if isinstance(attribute, IntegerAttribute) else 1
 
 
-def _unspecified(operation: Operation) -> tuple[int, ...]:
+def _open_dimensions(operation: Operation) -> tuple[int, ...]:
     """The dimensions that propagation may divide further."""
     config = operation.attributes.get("backend_config")
     text = config.value if isinstance(config, StringAttribute) else ""

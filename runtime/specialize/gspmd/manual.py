@@ -1,7 +1,8 @@
 """Finds the operations of a block between `SPMDFullToShardShape` and `SPMDShardToFullShape`.
 
-What these make of values of the whole program are values of a device; an operation that uses one gives values
-of a device as well. Operations that depend on neither, such as constants, belong to whoever uses them.
+`SPMDFullToShardShape` converts a global value to a shard, the value of one device. An operation that uses a
+shard computes a shard too. Operations that depend on no argument, such as constants, are copied to their
+users.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from ..fusion.disjoint_set import DisjointSet
 FULL_TO_SHARD: Final = "SPMDFullToShardShape"
 SHARD_TO_FULL: Final = "SPMDShardToFullShape"
 
-_NEUTRAL: Final = -1
-"""The level of what depends on no argument: it may stand on any level."""
+_ANY_LEVEL: Final = -1
+"""The level of values that depend on no argument, which may be used on any level."""
 
 
 def target_of(operation: Operation) -> str:
@@ -31,11 +32,10 @@ class ManualRegion:
     """Operations that become one manual computation.
 
     Attributes:
-        operations: all of them in the order of the block; those that make values of a device, and those that
-            make values of the whole program again, too.
-        inputs: the first.
-        outputs: the second.
-        captured: values of the whole program that others use.
+        operations: all operations in the order of the block, inputs and outputs included.
+        inputs: the operations that convert global values to shards.
+        outputs: the operations that convert shards to global values.
+        captured: the global values that other operations of the region use.
     """
 
     def __init__(self) -> None:
@@ -49,47 +49,47 @@ class ManualRegions:
     """The manual regions of a sequence of operations.
 
     Args:
-        operations: a block's operations except for its terminator, or those of a manual region.
-        returned: what leaves the block; values of a device must not.
+        operations: a block's operations without its terminator, or those of a manual region.
+        returned: the values that the block returns, which must be global.
 
     Attributes:
         region_of: the region of each operation that is in one.
-        is_outside: whether an operation is needed outside of all regions.
+        is_outside: the operations that are needed outside of all regions.
 
     Raises:
-        UnsupportedError: values of a device do not become values of the whole program.
+        UnsupportedError: a shard is never converted to a global value.
     """
 
     def __init__(self, operations: Sequence[Operation], returned: Sequence[Value]) -> None:
         self._levels: dict[Value, int] = {}
         self.region_of: dict[Operation, ManualRegion] = {}
-        levels = [self._enter(operation) for operation in operations]
+        levels = [self._set_level(operation) for operation in operations]
         for value in returned:
             if self._levels.get(value, 0) > 0 and isinstance(value.owner, Operation):
-                raise _refused(value.owner, "its result leaves the function without SPMDShardToFullShape")
-        self._join(operations, levels)
-        self.is_outside = self._needed(operations, levels, returned)
-        self._adopt(operations, levels)
+                raise _unsupported(value.owner, "its result leaves the function without SPMDShardToFullShape")
+        self._group_regions(operations, levels)
+        self.is_outside = self._outside_operations(operations, levels, returned)
+        self._fill_regions(operations, levels)
 
-    def _enter(self, operation: Operation) -> int:
-        """Note the level of an operation's results; returns that of the operation."""
+    def _set_level(self, operation: Operation) -> int:
+        """Set the level of an operation's results; returns the level of the operation."""
         used = [self._levels.get(value, 0) for value in used_values(operation)]
-        level = max(used, default=_NEUTRAL)
+        level = max(used, default=_ANY_LEVEL)
         target = target_of(operation)
         results = level
         if target == FULL_TO_SHARD:
             level = results = max(level, 0) + 1
         elif target == SHARD_TO_FULL:
-            # A value that depends on no argument has any level: here at least that of a device.
-            level = 1 if level == _NEUTRAL else level
+            # A value that depends on no argument becomes a shard here.
+            level = 1 if level == _ANY_LEVEL else level
             if level == 0:
-                raise _refused(operation, "no SPMDFullToShardShape leads to its operand")
+                raise _unsupported(operation, "no SPMDFullToShardShape leads to its operand")
             results = level - 1
         self._levels.update(dict.fromkeys(operation.results, results))
         return level
 
-    def _join(self, operations: Sequence[Operation], levels: Sequence[int]) -> None:
-        """Make regions of operations that hand each other values of a device."""
+    def _group_regions(self, operations: Sequence[Operation], levels: Sequence[int]) -> None:
+        """Group operations that use each other's shards into regions."""
         numbers = {operation: index for index, operation in enumerate(operations)}
         groups = DisjointSet(len(operations), len(operations))
         for index, (operation, level) in enumerate(zip(operations, levels, strict=True)):
@@ -104,29 +104,29 @@ class ManualRegions:
     def _is_boundary(self, operation: Operation, level: int) -> bool:
         return level == 1 and target_of(operation) in (FULL_TO_SHARD, SHARD_TO_FULL)
 
-    def _needed(
+    def _outside_operations(
         self, operations: Sequence[Operation], levels: Sequence[int], returned: Sequence[Value]
     ) -> set[Operation]:
-        """Operations that stand outside; those on no level only if something there uses them, or nothing."""
+        """The operations outside of regions; those of `_ANY_LEVEL` only if used there, or nowhere."""
         uses: dict[Value, list[Operation]] = {}
         for operation in operations:
             for value in used_values(operation):
                 uses.setdefault(value, []).append(operation)
         level_of = dict(zip(operations, levels, strict=True))
         outside: set[Operation] = set()
-        retained = set(returned)
+        returned_values = set(returned)
         for operation, level in zip(reversed(operations), reversed(levels), strict=True):
             users = [user for result in operation.results for user in uses.get(result, ())]
             is_used = any(
                 user in outside or (target_of(user) == FULL_TO_SHARD and level_of[user] == 1)
                 for user in users
-            ) or not retained.isdisjoint(operation.results)
-            if level == 0 or (level == _NEUTRAL and (is_used or not users)):
+            ) or not returned_values.isdisjoint(operation.results)
+            if level == 0 or (level == _ANY_LEVEL and (is_used or not users)):
                 outside.add(operation)
         return outside
 
-    def _adopt(self, operations: Sequence[Operation], levels: Sequence[int]) -> None:
-        """Fill the regions; each gets copies of the operations on no level that it needs."""
+    def _fill_regions(self, operations: Sequence[Operation], levels: Sequence[int]) -> None:
+        """Assign operations to regions; each region copies the operations of `_ANY_LEVEL` that it uses."""
         order = {operation: index for index, operation in enumerate(operations)}
         members: dict[ManualRegion, set[Operation]] = {}
         for operation, level in zip(operations, levels, strict=True):
@@ -147,7 +147,7 @@ class ManualRegions:
                 for value in used_values(member):
                     owner = value.owner
                     value_level = self._levels.get(value, 0)
-                    if value_level == _NEUTRAL and isinstance(owner, Operation):
+                    if value_level == _ANY_LEVEL and isinstance(owner, Operation):
                         pending.append(owner)
                     elif value_level == 0:
                         region.captured[value] = None
@@ -162,5 +162,5 @@ def manual_regions(block: Sequence[Operation], returned: Sequence[Value]) -> Man
     return ManualRegions(block, returned)
 
 
-def _refused(operation: Operation, reason: str) -> UnsupportedError:
+def _unsupported(operation: Operation, reason: str) -> UnsupportedError:
     return UnsupportedError(reason, operation=operation.name, location=operation.location)

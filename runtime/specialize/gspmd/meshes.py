@@ -27,7 +27,7 @@ class _Digit(NamedTuple):
 
 
 class MeshAxes(NamedTuple):
-    """How a sharding uses a mesh.
+    """The mesh axes that a sharding uses.
 
     Attributes:
         mesh: the symbol of the mesh.
@@ -64,7 +64,7 @@ class Meshes:
                     own.append(sharding)
                 else:
                     self._digits[sharding] = digits
-                    self._bounds_of[sharding] = self._enter(digits)
+                    self._bounds_of[sharding] = self._add_digits(digits)
         if not self._bounds:
             self._bounds.append({1, count})
         self._names = [self._declare(_mesh(sorted(bounds))) for bounds in self._bounds]
@@ -73,8 +73,8 @@ class Meshes:
             for sharding in own
         }
 
-    def _enter(self, digits: Sequence[Sequence[_Digit]]) -> int:
-        """Which set of bounds of digits can be that of these digits too; they are added to it."""
+    def _add_digits(self, digits: Sequence[Sequence[_Digit]]) -> int:
+        """Add digits to the first set of bounds that can hold them, or a new one; returns its index."""
         new = {1, self._count}
         for digit in (digit for of_dimension in digits for digit in of_dimension):
             new |= {digit.stride, digit.stride * digit.size}
@@ -101,7 +101,7 @@ class Meshes:
         return self._names[0]
 
     def axes(self, sharding: HloSharding) -> MeshAxes:
-        """How a tiled sharding uses its mesh."""
+        """The mesh axes of a tiled sharding."""
         groups: list[tuple[str, ...]]
         if sharding in self._own:
             mesh = self._own[sharding]

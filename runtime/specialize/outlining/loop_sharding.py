@@ -24,7 +24,7 @@ _INDEX: Final = TensorType((), ELEMENT_TYPES["i64"])
 
 
 class CarriedSharding(enum.Enum):
-    """How a shard holds a carried value.
+    """The sharding of a carried value.
 
     Attributes:
         ROWS: only the shard's rows, which are contiguous.

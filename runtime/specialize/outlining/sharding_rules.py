@@ -119,7 +119,7 @@ def _iota(view: Iota, dim: int, size: int) -> OperandSharding | None:
 
 
 def _constant(view: Op, dim: int, size: int) -> OperandSharding | None:
-    """Only constants all of whose elements are equal."""
+    """Only splat constants can be sharded."""
     type, value = tensor_type(view.operation.result), view.operation.attributes["value"]
     if not isinstance(value, DenseElementsAttribute) or not value.is_splat:
         return None

@@ -1,4 +1,4 @@
-"""Makes the conversions around bodies of other element types explicit.
+"""Makes the conversions explicit that surround bodies of other element types.
 
 A reduction converts its operands if its body has another element type, and converts its results back if they
 have the operands' type. The operations themselves implement promotions, so these stay implicit.

@@ -32,7 +32,7 @@ MAX_COMPONENTS: Final = 8
 
 
 class IndexComponent(NamedTuple):
-    """One element of all index vectors.
+    """A component of all index vectors.
 
     Attributes:
         value: the indices, of the batch's shape.
@@ -73,7 +73,7 @@ def index_components_of(
 
 
 def component_slice(value: Value, index_vector_dim: int, number: int, rewriter: Rewriter) -> Value:
-    """One element of all index vectors, as a slice."""
+    """Slice one component of all index vectors."""
     type = tensor_type(value)
     if index_vector_dim >= type.rank:
         return value

@@ -205,7 +205,7 @@ def clamped_starts(
 
 
 def dynamic_slice_whole_dimensions(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """Along a dimension whose size is that of the slice, any start is clamped to 0."""
+    """Replace the starts of full-size dimensions by 0, to which any start is clamped."""
     from ...ops.indexing.dynamic_slice import DynamicSlice
 
     sizes, shape = viewed(operation, DynamicSlice).slice_sizes, tensor_type(operation.operands[0]).shape

@@ -1,4 +1,4 @@
-"""Tells which operations have side effects, and which are control flow."""
+"""Classifies operations with side effects, and control flow."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ from nimblehlo.ir import Block
 from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.plan.choice import reference_for
 from nimblehlo.plan.implementation import NoCode
+from nimblehlo.plan.implementations.block_reference import lazy_block_reference
 from nimblehlo.plan.implementations.elementwise_fusion import NestCode, may_overwrite
 from nimblehlo.plan.implementations.native_code import names_of
 from nimblehlo.plan.implementations.nests import MAX_NESTS, nests_of
-from nimblehlo.plan.implementations.one_by_one import run_one_by_one
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import same_bits
 
@@ -47,7 +47,7 @@ def check(text: str, *operands: np.ndarray, threads: int | None = 1) -> list[np.
 def check_block(block: Block, *operands: np.ndarray, threads: int | None = 1) -> list[np.ndarray]:
     """The results of a block's generated code, which must have the references' bits."""
     with np.errstate(all="ignore"):
-        wanted = run_one_by_one(block, reference_for)(*operands)
+        wanted = lazy_block_reference(block, reference_for)(*operands)
     found = NestCode(block, threads).prepare()(*operands)
     if len(block.terminator.operands) == 1:
         wanted, found = (wanted,), (found,)
@@ -890,7 +890,7 @@ def test_the_first_failing_operation_is_named() -> None:
 
     block = block_of(transposed((2, 3), (1, 0), "f32"))
     with pytest.raises(nimblehlo.ExecutionError, match=r"stablehlo\.transpose.*not enough memory: none left"):
-        run_one_by_one(block, failing)(np.zeros((2, 3), np.float32))
+        lazy_block_reference(block, failing)(np.zeros((2, 3), np.float32))
 
 
 def test_long_blocks_are_told_in_short() -> None:

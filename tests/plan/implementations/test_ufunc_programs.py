@@ -14,9 +14,9 @@ from nimblehlo.ir import Block
 from nimblehlo.ops.internal.fusion import FUSION, ROW_FUSION
 from nimblehlo.plan.choice import reference_for
 from nimblehlo.plan.implementation import Implementation
+from nimblehlo.plan.implementations.block_reference import block_reference, lazy_block_reference
 from nimblehlo.plan.implementations.elementwise_fusion import fuse_operations
-from nimblehlo.plan.implementations.one_by_one import one_by_one, run_one_by_one
-from nimblehlo.plan.implementations.ufunc_programs import COLUMNS_PER_PASS, row_program
+from nimblehlo.plan.implementations.ufunc_programs import COLUMNS_PER_PASS, ufunc_program_of
 from nimblehlo.specialize import specialize
 from nimblehlo.types import ELEMENT_TYPES
 
@@ -61,9 +61,9 @@ def _operands(block: Block, seed: int = 0) -> list[Any]:
 def _check(block: Block, operands: list[Any] | None = None, threads: int | None = None) -> None:
     """The program gives what the references give, bit for bit."""
     operands = operands or _operands(block)
-    program = row_program(block, threads, 1.0)
+    program = ufunc_program_of(block, threads, 1.0)
     assert program is not None
-    references = one_by_one(block, reference_for)
+    references = block_reference(block, reference_for)
     with np.errstate(all="ignore"):
         wanted, found = references.function(*operands), program.function(*operands)
         _check_equal(wanted, found)
@@ -130,7 +130,7 @@ def test_a_result_may_overwrite_what_nothing_reads_afterwards(body: str, pairs: 
     function = nimblehlo.load(text.replace("T", "tensor<9x300xf32>")).functions["main"]
     assert function.body is not None
     block = function.body.block
-    program = row_program(block, None, 1.0)
+    program = ufunc_program_of(block, None, 1.0)
     assert program is not None and sorted(program.may_overwrite) == pairs
     _check(block)
 
@@ -259,7 +259,7 @@ def test_values_that_are_the_same_in_a_row_are_results_too() -> None:
     ids=["no loop of NumPy's", "few columns", "SciPy"],
 )
 def test_what_cannot_be_a_program_is_none(arguments: str, result: str, body: str) -> None:
-    assert row_program(_block(arguments, result, body), None, 1.0) is None
+    assert ufunc_program_of(_block(arguments, result, body), None, 1.0) is None
 
 
 def test_a_first_call_of_a_softmax_compiles_nothing_and_takes_less_than_its_references() -> None:
@@ -267,9 +267,9 @@ def test_a_first_call_of_a_softmax_compiles_nothing_and_takes_less_than_its_refe
     full = f"tensor<{rows}x{columns}xf32>"
     block = _softmax(rows, columns, "f32")
     operand = np.random.default_rng(1).standard_normal((rows, columns)).astype(np.float32)
-    program = row_program(block, None, 1.0)
+    program = ufunc_program_of(block, None, 1.0)
     assert program is not None and full == str(block.arguments[0].type)
-    reference = run_one_by_one(block, reference_for)
+    reference = lazy_block_reference(block, reference_for)
 
     def seconds(function: Any) -> float:
         times = []

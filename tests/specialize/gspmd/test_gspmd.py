@@ -313,7 +313,7 @@ HOSTILE: list[tuple[str, type[NimbleError], str]] = [
             + left("%x").replace("%m", "%q")
         ),
         UnsupportedError,
-        "needs its own results",
+        "need their own results",
     ),
     (
         main(call("SPMDFullToShardShape", "%r", "%v", "{replicated}", T, SHARD), SHARD).replace("= 8", "= 1"),

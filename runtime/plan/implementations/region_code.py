@@ -1,6 +1,6 @@
 """The base of native loops for operations with regions, such as sorts and scatters with any body.
 
-`region_kernels` has a class for each operation.
+`region_loops` has a class for each operation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...ops.reduction.vectorize_region import Body
 
 MAX_SMALL_ELEMENTS = 1 << 15
-"""Elements that a native loop reads in the time of a call of a hand-written kernel."""
+"""Maximum elements that a native loop reads in the time of a call of a hand-written kernel."""
 
 
 class RegionCode(NativeCode):
@@ -55,7 +55,7 @@ class RegionCode(NativeCode):
         self.reason = f"one loop around {names_of(view.operation.regions[0].block)}"
 
     def problem(self) -> str | None:
-        """Why there is no native loop, as far as that is known without loading the code generator."""
+        """Why there is no native loop, as far as can be decided without loading the code generator."""
         raise NotImplementedError
 
     def loop_problem(self) -> str | None:
@@ -73,7 +73,7 @@ class RegionCode(NativeCode):
         raise NotImplementedError
 
     def operations_on_elements(self) -> float:
-        """About how many times the reference applies the regions to an element."""
+        """The approximate number of times that the reference applies the regions to an element."""
         raise NotImplementedError
 
     def passes(self) -> float:
@@ -100,7 +100,7 @@ class RegionCode(NativeCode):
 
     @property
     def is_small(self) -> bool:
-        """Whether a hand-written kernel, made for many elements, would spend its time on being called."""
+        """Whether the call of a hand-written kernel would take longer than its work."""
         operation = self.view.operation
         sizes = [tensor(value.type).size for value in (*operation.operands, *operation.results)]
         return max(sizes) <= MAX_SMALL_ELEMENTS and self.native_calls() <= self.max_small_calls
@@ -110,7 +110,7 @@ class RegionCode(NativeCode):
         return native
 
     def reference(self, reference: Callable[..., Any]) -> Callable[..., Any]:
-        """The reference, called as the native code is: with values from outside behind the operands."""
+        """The reference with the native code's arguments: the operands, then the captured values."""
         if not self.captured or not self.captured_operands:
             return reference
         count = len(self.view.operation.operands)
@@ -136,7 +136,7 @@ class RegionCode(NativeCode):
 
     @functools.cached_property
     def captured_operands(self) -> list[Value]:
-        """The values from outside that regions are handed: operands that follow the operation's own."""
+        """The captured values that regions get: operands that follow the operation's own."""
         from ...codegen.regions.region_function import passed_values
 
         return passed_values(self.view.operation.regions)
@@ -168,7 +168,7 @@ class RegionCode(NativeCode):
 
     @property
     def captured(self) -> list[Value]:
-        """All values that regions use from outside."""
+        """The values that the regions capture."""
         return captured_values(self.view.operation.regions)
 
     def signature(self) -> tuple[list[TensorType], list[TensorType]]:
@@ -194,11 +194,11 @@ class RegionCode(NativeCode):
         return Cost(reference, seconds * NATIVE_FRACTION, compiling + compiler_load_seconds())
 
     def instructions(self) -> int:
-        """About how many the regions have."""
+        """The approximate number of instructions of the regions."""
         return sum(len(region.block.operations) for region in self.view.operation.regions)
 
     def seconds(self) -> float:
-        """About how long one thread takes."""
+        """The estimated seconds of one thread."""
         work = self.native_calls() * self.cost().native_seconds_per_element
         return seconds_of(work, (*self.operands, *self.results))
 
@@ -228,12 +228,12 @@ def converters(
     ]
 
 
-def of_types(declared: Sequence[TensorType], results: Sequence[TensorType]) -> list[TensorType]:
+def as_result_types(declared: Sequence[TensorType], results: Sequence[TensorType]) -> list[TensorType]:
     """The given types with the results' element types, in turn."""
     return [type.with_element_type(results[k % len(results)].element_type) for k, type in enumerate(declared)]
 
 
-def with_converted(
+def with_converted_operands(
     native: Callable[..., Any], types: Sequence[TensorType], targets: Sequence[TensorType]
 ) -> Callable[..., Any]:
     """A function whose first operands are converted to other element types."""

@@ -1,4 +1,4 @@
-"""Runs a block by the references of its operations, in sequence."""
+"""Runs a block of operations by their references."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ EXACT_UFUNCS: Final = frozenset({
 """Ufuncs whose results do not depend on the address of `out`, by which NumPy chooses a loop for others."""
 
 
-def one_by_one(block: Block, reference_for: Callable[[Op], Runnable]) -> Prepared:
-    """A function that runs a block by references: see `run_one_by_one`."""
+def block_reference(block: Block, reference_for: Callable[[Op], Runnable]) -> Prepared:
+    """The implementation of a block that runs the references of its operations."""
     results = block.terminator.operands
     pairs = [
         (operand_number, result_number)
@@ -32,12 +32,12 @@ def one_by_one(block: Block, reference_for: Callable[[Op], Runnable]) -> Prepare
         for result_number, result in enumerate(results)
         if argument.type == result.type
     ]
-    run = run_one_by_one(block, reference_for)
+    run = lazy_block_reference(block, reference_for)
     return Prepared(run, takes_regions=False, may_overwrite=tuple(pairs))
 
 
-def run_one_by_one(block: Block, reference_for: Callable[[Op], Runnable]) -> Runnable:
-    """A function that runs the references of a block's operations in sequence.
+def lazy_block_reference(block: Block, reference_for: Callable[[Op], Runnable]) -> Runnable:
+    """A function that runs the references of a block's operations in order.
 
     It is built at its first call, which never happens if native code is ready earlier. Its argument `out`
     has, for each result, None or an operand of its type that may be overwritten.
@@ -94,7 +94,7 @@ def _build_runner(block: Block, reference_for: Callable[[Op], Runnable]) -> Runn
 
 
 class _Targets:
-    """Which steps may write their results to operands of the block.
+    """The steps that may write their results to operands of the block.
 
     Args:
         steps: the function, the slots of the operands and the operation of each; the slots of the results
@@ -138,7 +138,7 @@ def _reference_of(operation: Operation, reference_for: Callable[[Op], Runnable])
     view = view_of(operation)
     if not operation.regions:
         return reference_for(view)
-    body = run_one_by_one(operation.regions[0].block, reference_for)
+    body = lazy_block_reference(operation.regions[0].block, reference_for)
     return functools.partial(reference_for(view), body=lambda *values: (body(*values),))
 
 

@@ -11,7 +11,7 @@ from ...ops.framework.verify import view_of
 from ...ops.reduction.cumulative import ScanLayout
 from ...types import TensorType
 from .native_code import LoweredKernel, division
-from .region_functions import RegionCode, of_types, reduce_problem, with_converted
+from .region_code import RegionCode, as_result_types, reduce_problem, with_converted_operands
 
 if TYPE_CHECKING:
     from ...ops.reduction.reduce_window import ReduceWindow, SelectAndScatter
@@ -55,7 +55,7 @@ class _ReduceWindowCode(_WindowOperationCode):
 
     @property
     def operands(self) -> list[TensorType]:
-        return of_types((*self.view.inputs, *self.view.init_values), self.results)
+        return as_result_types((*self.view.inputs, *self.view.init_values), self.results)
 
     def lower(self) -> LoweredKernel:
         from ...codegen.regions.windows import WINDOWS, window_module, window_rows
@@ -72,7 +72,7 @@ class _ReduceWindowCode(_WindowOperationCode):
         return float(self.view.results[0].size) * self.passes()
 
     def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
-        return with_converted(native, (*self.view.inputs, *self.view.init_values), self.operands)
+        return with_converted_operands(native, (*self.view.inputs, *self.view.init_values), self.operands)
 
 
 class _CumulativeCode(_ReduceWindowCode):
@@ -118,7 +118,7 @@ class _SelectAndScatterCode(_WindowOperationCode):
     @property
     def operands(self) -> list[TensorType]:
         scattered = (self.view.source, self.view.init_value)
-        return [self.view.operand, *of_types(scattered, self.results)]
+        return [self.view.operand, *as_result_types(scattered, self.results)]
 
     def lower(self) -> LoweredKernel:
         from ...codegen.regions.windows import SELECTIONS, selection_module, slices_of
@@ -136,4 +136,4 @@ class _SelectAndScatterCode(_WindowOperationCode):
 
     def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
         declared = (self.view.operand, self.view.source, self.view.init_value)
-        return with_converted(native, declared, self.operands)
+        return with_converted_operands(native, declared, self.operands)

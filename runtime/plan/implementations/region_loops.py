@@ -14,7 +14,7 @@ from ...ops.framework.verify import view_of
 from ...ops.reduction.reduce import Layout, layout
 from ...types import COMPLEX, QUANTIZED, TensorType
 from .native_code import LoweredKernel, division, tensor
-from .region_functions import RegionCode, converters, reduce_problem
+from .region_code import RegionCode, converters, reduce_problem
 
 if TYPE_CHECKING:
     from ...ops.chlo.scan import Scan
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...ops.reduction.sort import Sort
 
 
-def region_code(view: Op, threads: int | None, has_kernel: bool) -> RegionCode | str:
+def region_loop_code(view: Op, threads: int | None, has_kernel: bool) -> RegionCode | str:
     """The native loops of an operation with regions, or why there are none, "" where it never has any.
 
     They may still turn out not to be possible (`RegionCode.loop_problem`).
@@ -339,7 +339,7 @@ class _ScanCode(RegionCode):
 
 
 def _window_code(view: ReduceWindow | SelectAndScatter, threads: int | None) -> RegionCode:
-    from .window_kernels import window_code
+    from .window_loops import window_code
 
     return window_code(view, threads)
 

@@ -1,4 +1,4 @@
-"""Verifies ufunc programs: no two values share memory while both are needed."""
+"""Verifies the scratch memory of ufunc programs: no two values share bytes while both are live."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from ..ir import Function
 from ..kernels.launch import ufunc_program as kinds
 from ..ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ..plan.implementations.ufunc_programs import recorded_program, scratch_bytes
-from ..plan.implementations.ufunc_recorder import RowRecorder
+from ..plan.implementations.ufunc_recorder import ProgramRecorder
 from .plans import InvalidPlan
 
 _FUSIONS: Final = frozenset({FUSION, REDUCTION_FUSION, ROW_FUSION})
 
 
-def verify_scratch(recorder: RowRecorder, columns_per_pass: int) -> None:
-    """Verify the places that a program's values have in its scratch memory.
+def verify_scratch(recorder: ProgramRecorder, columns_per_pass: int) -> None:
+    """Verify the offsets of a program's values in its scratch memory.
 
     Args:
-        recorder: of the program, after its values were given places.
+        recorder: recorded the program; its values have offsets.
         columns_per_pass: columns that are computed at a time.
 
     Raises:
@@ -29,7 +29,7 @@ def verify_scratch(recorder: RowRecorder, columns_per_pass: int) -> None:
     for number, instruction in enumerate(recorder.instructions):
         for operand in instruction.operands:
             value = recorder.values[operand]
-            # An operand of a reduction may be memory to work in, which it writes itself.
+            # The last operand of a reduction may be scratch memory, which the reduction writes itself.
             is_scratch = instruction.kind != kinds.APPLY and operand == instruction.operands[-1]
             if value.source == kinds.SCRATCH and operand not in first_use and not is_scratch:
                 raise InvalidPlan(f"instruction {number} reads value {operand} before it is written")
@@ -54,8 +54,8 @@ def verify_scratch(recorder: RowRecorder, columns_per_pass: int) -> None:
             raise InvalidPlan(f"value {a} ends at byte {end} of {kinds.SCRATCH_BYTES}")
 
 
-def verify_row_programs(function: Function) -> None:
-    """Verify the programs on rows of all fusions of a specialized function and of those that it calls.
+def verify_ufunc_programs(function: Function) -> None:
+    """Verify the ufunc programs of all fusions of a specialized function and its callees.
 
     Raises:
         InvalidPlan: see `verify_scratch`.
