@@ -1,4 +1,4 @@
-"""Programs of one operation, of one region, and of a function whose intermediate results are outputs."""
+"""Extracts programs: of one operation, of one region, or of a function that returns intermediate results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def observable_values(module: Module) -> list[Value]:
 
 
 def operations_before(value: Value) -> list[Operation]:
-    """The operations on which a value depends, its own one first."""
+    """The operations on which a value depends, the one that defines it first."""
     operations: dict[Operation, None] = {}
     waiting = [value]
     while waiting:

@@ -166,7 +166,7 @@ def find_difference(
 
 @dataclass
 class _Judged:
-    """An operation on operands: ours, and how theirs departs."""
+    """An operation on operands: NimbleHLO's results, and the departure of the backend's."""
 
     operation: Operation
     module: Module
@@ -362,7 +362,7 @@ class _Search:
         return None
 
     def by_bisection(self, program: Module, inputs: Sequence[Array], result: int) -> Difference | None:
-        """The operation that ends the shortest beginning of the program whose result departs.
+        """The last operation of the shortest prefix of the program whose result departs.
 
         Operations on which the departing result does not depend are left out.
         """

@@ -1,4 +1,4 @@
-"""Bits of rounded numbers that are taken for floats of another type, or for integers of another width."""
+"""Reinterpreted bits of rounded numbers: as floats of another type, or integers of another width."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BitcastRule:
         self._calls = 0
 
     def record(self, result: Array) -> None:
-        """Remember the result of the next call in a run without errors."""
+        """Record the result of the next call in a run without errors."""
         self._exact[self._calls : self._calls + 1] = [result]
         self._calls += 1
 

@@ -31,7 +31,7 @@ from .wide_types import narrowest_epsilon, wide_array, widened
 from .wider_f64 import results_in_double_double
 
 DEFAULT_DRAWS: Final = 12
-"""Random runs: the spread of an element is then known to a fifth (its chi-square distribution)."""
+"""Random runs; the deviation of an element is then known to a fifth (its chi-square distribution)."""
 MAX_OF_TRUE_ERROR: Final = 4.0
 """The bound of a result as a multiple of its error against wider arithmetic, if that exceeds the spread."""
 LOST_DIGITS_DRAWS: Final = 4
@@ -99,7 +99,7 @@ class ResultBound:
 
 @dataclass(frozen=True)
 class Departure:
-    """A result that lies beyond its bound.
+    """A result that exceeds its bound.
 
     Attributes:
         result: which one.
@@ -188,7 +188,7 @@ def accuracy(
     seed: int = 0,
     options: Options | None = None,
 ) -> Accuracy:
-    """Compute how far the results of a correct implementation may be from ours.
+    """Compute bounds on the differences between a correct implementation's results and NimbleHLO's.
 
     The program runs `draws` times with random errors within the limits of each operation's rounding rule,
     under other orders of reductions and scatters, and in wider arithmetic: in f64 where it has narrower
@@ -244,7 +244,7 @@ class _Estimate:
         self.true_errors = self._true_errors() if probe.rounding_calls else unknown
 
     def _flushed_runs(self) -> list[list[Array]]:
-        """The results where all subnormal inputs are flushed, and nothing else is off."""
+        """The results if all subnormal inputs are flushed, and no operation has an error."""
         if not any(map(is_flushable, self._program.arguments)):
             return []
         run = self._safe_run(Draw(), [flushed(one) for one in self._program.arguments])
@@ -259,7 +259,7 @@ class _Estimate:
                 self.drawn.append(results)
 
     def add_choices(self) -> bool:
-        """Run the program with the other results of the one reduction that has any; whether there are any."""
+        """Run the program with other correct results of the only reduction that has any, if there is one."""
         if not self._chooses_once or self._others:
             return False
         for choice in range(1, self._choices):
@@ -286,11 +286,11 @@ class _Estimate:
             return None
 
     def _has_orders(self) -> bool:
-        """Whether an operation leaves open in which order it combines values."""
+        """Whether the order in which an operation combines values is unspecified."""
         return any(operation.name in _ORDERED for operation in self._module.walk())
 
     def add_orders(self) -> bool:
-        """Run the program under more orders of scatters and reductions; whether it has any."""
+        """Run the program under more orders of scatters and reductions; returns whether it has any."""
         if self._has_more_orders or not self._has_orders():
             return False
         self._has_more_orders = True
@@ -359,7 +359,7 @@ class _Estimate:
         return _within(value, bound)
 
     def lost_digits(self) -> LostDigits | None:
-        """The operation whose result is less accurate than its operands by most digits."""
+        """The operation whose result has lost the most digits relative to its operands."""
         plain = Draw(records=True)
         if not self.is_random or self._safe_run(plain) is None:
             return None
@@ -382,7 +382,7 @@ class _Estimate:
 
 
 def _farthest(value: Array, others: Sequence[Array]) -> ResultBound:
-    """A bound as far as the farthest of other results; elements of integers and booleans may vary there."""
+    """The largest distance from other results; differing integers and booleans are marked as varying."""
     fitting = [one for one in others if one.shape == value.shape]
     if is_inexact(value.dtype):
         distances = [distance(one, value) for one in fitting]
@@ -394,7 +394,7 @@ def _farthest(value: Array, others: Sequence[Array]) -> ResultBound:
 
 
 def _within(value: Array, bound: Array) -> ResultBound:
-    """A bound for floats. A distance that is not known is infinite."""
+    """A bound for floats; an unknown distance is infinite."""
     bounded = np.where(np.isnan(bound), np.inf, bound) + _flushed(value)
     return ResultBound(value, bounded, np.zeros(value.shape, np.bool_))
 

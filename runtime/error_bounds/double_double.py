@@ -143,7 +143,7 @@ def floor(a: Array) -> Array:
 
 
 def ceil(a: Array) -> Array:
-    """The least integer that is not below a."""
+    """The smallest integer that is not below a."""
     return -floor(-a)
 
 
@@ -153,7 +153,7 @@ def truncate(a: Array) -> Array:
 
 
 def by_tree(combine: Callable[[Array, Array], Array], rows: Array) -> Array | None:
-    """Rows combined by a balanced tree; None of no rows."""
+    """Rows combined by a balanced tree; None if there are no rows."""
     if not len(rows):
         return None
     while len(rows) > 1:

@@ -1,4 +1,4 @@
-"""Sums of the magnitudes of what an operation adds, in f64."""
+"""Sums of the magnitudes of the terms that an operation adds, in f64."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def largest_products(
 def smallest_products(
     operation: Operation, operands: Sequence[Array], results: Sequence[Array]
 ) -> list[Array | None]:
-    """For each result the smallest modulus of a product of some of its factors but zeros; as above."""
+    """For each result the smallest modulus of a product of some of its nonzero factors; None for integers."""
     if captured_values(operation.regions):
         return [np.zeros(one.shape) if is_inexact(one.dtype) else None for one in results]
     factors = [

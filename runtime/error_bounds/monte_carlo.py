@@ -1,4 +1,4 @@
-"""A program as written, whose operations are off by random amounts within what their rounding rules allow."""
+"""Runs a program as written, with random errors that the rounding rules of its operations allow."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .ulps import is_flushable, is_inexact, is_subnormal, layout_of, ulp, wide_d
 SIGMAS: Final = 6.0
 """Standard deviations of an element's spread that another implementation may be away."""
 NOISE: Final = math.sqrt(3) / SIGMAS
-"""The largest random error by an operation's bound: `SIGMAS` deviations of uniform errors are that bound."""
+"""The largest random error relative to an operation's bound, which is `SIGMAS` deviations of the errors."""
 MAX_RECORDED_BYTES: Final = 64 << 20
 """Bytes of intermediate results that are kept for comparing runs operation by operation."""
 
@@ -134,7 +134,7 @@ class NoisyStep:
     def _chosen(
         self, draw: Draw, operands: Sequence[Any], results: Sequence[Any], body: Any
     ) -> Sequence[Any]:
-        """Ours, or other results that the initial values allow."""
+        """The computed results, or other correct results that the initial values allow."""
         assert self._alternatives is not None
         arrays = [np.asarray(operand) for operand in operands], [np.asarray(result) for result in results]
         others = self._alternatives(*arrays, body)
@@ -156,7 +156,7 @@ class NoisyStep:
         operands: Sequence[Any],
         results: Sequence[Any],
     ) -> tuple[Any, ...]:
-        """Any values where a rule says that they are open."""
+        """The results with random values in the elements that a rule marks as open."""
         inputs = [np.asarray(operand) for operand in operands]
         arrays = [np.asarray(result) for result in results]
         marks = rule(inputs, arrays)
@@ -169,7 +169,7 @@ class NoisyStep:
         )
 
     def _flushed(self, draw: Draw, random: np.random.Generator, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The operands, of which some may have zeros in place of subnormal numbers in half of the draws."""
+        """The operands; in half of the draws, subnormal numbers of some are flushed to zero."""
         flushable = [isinstance(one, np.ndarray) and is_flushable(one) for one in operands]
         if not any(flushable):
             return operands
@@ -213,7 +213,7 @@ class NoisyStep:
 
 
 def flushed(operand: Any) -> Any:
-    """A value as processors that flush subnormal numbers take it."""
+    """A value with its subnormal numbers flushed to zero."""
     if not isinstance(operand, np.ndarray) or not is_flushable(operand):
         return operand
     if operand.dtype.kind == "c":

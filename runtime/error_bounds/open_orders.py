@@ -61,7 +61,7 @@ def _differs(a: Array, b: Array, bound: Array | None) -> Array:
 
 @lru_cache(maxsize=64)
 def _executables(operation: Operation) -> list[Executable]:
-    """The operation alone, in each of the orders."""
+    """Executables of the operation alone, one for each order."""
     types = [operand.type for operand in operation.operands]
     block = Block(types)
     builder = Builder(block)

@@ -32,7 +32,7 @@ from .operation_kinds import base_name, category, is_exact
 from .ulps import is_inexact, is_subnormal, layout_of, wide_dtype
 
 Marks = list[Array | None]
-"""For each result which elements are open; None: none is."""
+"""For each result a mask of the open elements, or None if there are none."""
 OpenRule = Callable[[Sequence[Array], Sequence[Array]], Marks]
 """A function of the operands and the results."""
 
@@ -198,7 +198,7 @@ def _near_overflow(array: Array) -> Array:
 
 @_rule
 def _indefinite(view: Op) -> OpenRule | None:
-    """`cholesky` of a matrix that is not Hermitian and positive definite; the other triangle of all."""
+    """`cholesky`: matrices that are not Hermitian positive definite, and unused triangles of results."""
     if view.operation.name != "stablehlo.cholesky":
         return None
     is_lower = bool(getattr(view, "lower"))  # noqa: B009

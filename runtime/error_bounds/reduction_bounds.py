@@ -59,7 +59,7 @@ def reduction_rule(operation: Operation) -> Rule | None:
 
 
 def is_exact_body(region: Region) -> bool:
-    """Whether a body computes nothing that is rounded."""
+    """Whether a body computes without rounding."""
     return all(
         is_exact(inner)
         or inner.name == "stablehlo.return"
@@ -227,7 +227,7 @@ def _roundoffs(values: Sequence[Value]) -> list[float]:
 
 
 def _body_bound(operands: Sequence[Array], result: Array) -> Array | None:
-    """The rounding errors of as many steps as there are elements."""
+    """The rounding errors of one step for each element."""
     if not is_inexact(result.dtype):
         return None
     count = max((operand.size for operand in operands), default=1) / max(result.size, 1) + 1

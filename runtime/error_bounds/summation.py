@@ -1,4 +1,4 @@
-"""The error of sums by the partial sums of several orders, which is below that of their magnitudes."""
+"""Bounds the error of sums by the partial sums of several orders, which is tighter than by magnitudes."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def is_subnormal(values: Array) -> Array:
 
 
 def is_flushable(array: Array) -> bool:
-    """Whether an array of floats or complex numbers has such a number."""
+    """Whether an array has a number that a processor in flush-to-zero mode treats as zero."""
     if array.dtype.kind == "c":
         return is_flushable(array.real) or is_flushable(array.imag)
     return is_inexact(array.dtype) and bool(is_subnormal(array).any())

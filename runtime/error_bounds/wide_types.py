@@ -1,4 +1,4 @@
-"""A program with f64 and complex<f64> in place of all narrower floats: it tells the true results."""
+"""Widens all floats of a program to f64 and complex<f64>, to estimate the exact results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LAPACK_PREFIX = {"s": "d", "c": "z"}
 
 
 def wide_type(type: Type) -> Type:
-    """f64 for floats, complex<f64> for complex numbers, all else as it is."""
+    """f64 for floats, complex<f64> for complex numbers, any other type unchanged."""
     if isinstance(type, TupleType):
         return TupleType([wide_type(one) for one in type.types])
     if isinstance(type, TensorType) and isinstance(type.element_type, ElementType):

@@ -1,4 +1,4 @@
-"""Programs of f64 in wider arithmetic: their results as sums of two f64 numbers.
+"""Runs programs of f64 in wider arithmetic: results are sums of two f64 numbers.
 
 The program runs with complex<f64> in place of f64, whose two components are such a sum (`double_double`), so
 that control flow and data movement run as they do elsewhere. Basic operations and reductions have code of
@@ -229,7 +229,7 @@ class _PairedProgram:
         raise UnsupportedError(f"{operation.name} is not evaluated in wider arithmetic")
 
     def _function(self, operation: Operation, *operands: Array) -> Array:
-        """A function of elements, by mpmath; where f64's result is not finite, that."""
+        """A function of elements, by mpmath; f64's result where that is not finite."""
         plain = np.asarray(view_of(operation).reference(*[one.real for one in operands]))
         self._remaining -= plain.size
         if self._remaining < 0:
@@ -340,12 +340,12 @@ def _sum(operation: Operation, *operands: Array) -> Array:
 
 
 def _term_bits(operands: Sequence[Array]) -> int:
-    """The bits that a sum of as many terms as the largest operand has may grow by."""
+    """The number of bits by which a sum over the largest operand may grow."""
     return max(one.size for one in operands).bit_length() + 1
 
 
 def _exact_sum(operation: Operation, terms: Sequence[Sequence[Array]]) -> Array:
-    """The sum of what an operation of f64 gives for several operands."""
+    """The exact sum of an f64 operation's results for several operands."""
     shape = tensor_type(operation.results[0]).shape
     executable = executable_of(operation)
     result = np.zeros(shape, np.complex128)

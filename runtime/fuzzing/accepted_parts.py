@@ -1,4 +1,4 @@
-"""The part of a program that a backend accepts: what remains without the operations that it rejects."""
+"""Finds the part of a program that a backend accepts, by removing the operations that it rejects."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _is_rejected(
 
 
 def _without(operations: Sequence[Operation], removed: Operation) -> list[Operation]:
-    """The operations but one, and but those that need its results."""
+    """The operations except one and those that depend on its results."""
     lost: set[Value] = set()
     accepted = []
     for operation in operations:
@@ -135,7 +135,7 @@ def _without(operations: Sequence[Operation], removed: Operation) -> list[Operat
 def _program_of(
     block: Block, operations: Sequence[Operation], inputs: Sequence[Array]
 ) -> tuple[Module, list[Array]]:
-    """A program of some operations, with the arguments that they need; what none uses is returned."""
+    """A program of some operations, with the arguments that they need; it returns unused results."""
     used = {value for operation in operations for value in used_values(operation)}
     needed = [index for index, argument in enumerate(block.arguments) if argument in used]
     copied = Block([block.arguments[index].type for index in needed])

@@ -97,7 +97,7 @@ def fuzz(
 
 
 class Fuzzer:
-    """Compares one program after another, and makes the first program of each cause smaller.
+    """Compares programs one by one, and reduces the first program of each cause.
 
     Args:
         against: what `fuzz` takes.

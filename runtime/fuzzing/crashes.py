@@ -8,7 +8,7 @@ ENDS: Final = (
     "The program is valid. A backend that does not run it has to say so by an error; this one ends its"
     " process."
 )
-"""The explanation of each crash, before what is known of it."""
+"""The explanation of every crash, which precedes the known cause."""
 _NO_SIX_BITS: Final = (
     "The program has numbers of 6 bits, f6E2M3FN or f6E3M2FN. Most operations on them are rejected by an"
     " error; here a part of XLA that has no case for them is reached before."

@@ -1,4 +1,4 @@
-"""Known causes of differences in elementwise functions, and what tells that a difference has one of them."""
+"""Known causes of differences in elementwise functions, and how they are recognised."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Journal:
         return (self._stored[seed] for seed in seeds if seed in self._stored)
 
     def append(self, outcome: Outcome) -> None:
-        """Store what came of a program."""
+        """Store the outcome of a program."""
         if self._file is not None:
             self._file.write(_text(asdict(outcome)))
             self._file.flush()

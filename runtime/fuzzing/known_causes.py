@@ -43,7 +43,7 @@ def _attribute(operation: Operation, name: str) -> Any:
 
 
 def _drops_windows(first: Difference) -> bool:
-    """Whether the results are those of a scatter that leaves out windows as wholes."""
+    """Whether the results are those of a scatter that drops entire windows."""
     if first.operation != "stablehlo.scatter":
         return False
     options = Options(scatter_out_of_bounds="window", compile="never")
@@ -225,7 +225,7 @@ def cause_of_result(
 
 
 def _is_unwrapped(type: Type, value: int) -> bool:
-    """Whether an integer of 2 or 4 bits is none of its type."""
+    """Whether an integer is out of the range of its type of 2 or 4 bits."""
     if not isinstance(type, TensorType) or not type.category & INTEGER:
         return False
     limits = ml_dtypes.iinfo(type.dtype)  # type: ignore[no-untyped-call]
@@ -274,7 +274,7 @@ def _selects_by_columns(first: Difference) -> bool:
 
 
 def _merges_padding(first: Difference) -> bool:
-    """Whether a window reduction takes what `pad` returns, with the initial value around it."""
+    """Whether a window reduction's operand is padded with the initial value."""
     operation = operation_of(first)
     if first.operation != "stablehlo.reduce_window" or first.alone:
         return False

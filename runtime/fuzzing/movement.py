@@ -43,7 +43,7 @@ def broadcast_in_dim(g: Generator) -> None:
 
 
 def small(g: Generator, shape: Sequence[int]) -> None:
-    """Draw something else where a result has too many elements."""
+    """Draw again if a result has too many elements."""
     if np.prod(shape) > 2 * g.largest:
         raise Unsuitable("large")
 

@@ -82,7 +82,7 @@ class FuzzReport:
     findings: dict[str, Finding] = field(default_factory=dict)
 
     def add(self, outcome: Outcome) -> None:
-        """Count what came of a program."""
+        """Count the outcome of a program."""
         self.programs += 1
         if outcome.rejected:
             self.parts += 1

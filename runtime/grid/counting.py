@@ -1,4 +1,4 @@
-"""A transport that counts what would travel if each process of a grid were a machine of its own."""
+"""A transport that counts the values which a grid would transfer between machines, one for each process."""
 
 from __future__ import annotations
 

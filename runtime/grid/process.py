@@ -1,4 +1,4 @@
-"""The view of a grid that one of its processes has."""
+"""A process of a grid, and its connections to the others and to the host."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Process(ABC):
 
     @abstractmethod
     def outfeed(self, values: Values) -> bool:
-        """Write to the outfeed; False where nothing takes it."""
+        """Write to the outfeed; False if there is none."""
 
     @abstractmethod
     def run_grid(self, grid: Grid, runs: Sequence[Run], feeds: Feeds | None = None) -> list[list[Any]]:

@@ -100,13 +100,13 @@ def _plans(step: Step) -> list[Plan]:
 
 
 class _Action:
-    """A step that runs here."""
+    """A step that this coroutine runs instead of the executor."""
 
     def __init__(self, step: Step) -> None:
         self.step = step
 
     def enter_results(self, frame: list[Any], process: Process) -> Generator[Pending, None, None]:
-        """Run the step and put its results into the frame."""
+        """Run the step and store its results in the frame."""
         step = self.step
         try:
             values = yield from self.run(frame, process)
@@ -200,7 +200,7 @@ class _Meeting(_Communication):
         super().__init__(step)
         for plan in _plans(step):
             for inner in filter(communicates, plan.steps):
-                raise _misplaced(inner)
+                raise _unsupported_place(inner)
         self.regions = {name: Runner(plan) for name, plan in step.regions.items() if isinstance(plan, Plan)}
         self._groups: tuple[Grid, dict[ProcessId, ProcessGroup]] | None = None
 
@@ -227,7 +227,7 @@ class _Meeting(_Communication):
 
 
 class _Routed(_Communication):
-    """Base of what sends along pairs of processes."""
+    """Base of the actions that send values from source to target processes."""
 
     def __init__(self, step: Step) -> None:
         super().__init__(step)
@@ -298,7 +298,7 @@ class _Recv(_Routed):
             pending = process.transport.receive(route, operation, f"process {source} on channel {channel}")
         if not pending.is_complete:
             yield pending
-        return [*_fitting(self, pending.values), TOKEN_VALUE]
+        return [*_checked_values(self, pending.values), TOKEN_VALUE]
 
 
 class _Infeed(_Communication):
@@ -308,7 +308,7 @@ class _Infeed(_Communication):
             raise self.failed("no queue is given from which the infeed reads")
         if not pending.is_complete:
             yield pending
-        return [*_fitting(self, pending.values), TOKEN_VALUE]
+        return [*_checked_values(self, pending.values), TOKEN_VALUE]
 
 
 class _Outfeed(_Communication):
@@ -320,8 +320,8 @@ class _Outfeed(_Communication):
         return [TOKEN_VALUE]
 
 
-def _fitting(action: _Communication, values: Values) -> Values:
-    """Values that came in, which must be of the result types.
+def _checked_values(action: _Communication, values: Values) -> Values:
+    """Check that received values have the result types.
 
     Raises:
         ExecutionError: they are not.
@@ -330,14 +330,14 @@ def _fitting(action: _Communication, values: Values) -> Values:
     if len(values) != len(types):
         raise action.failed(f"got {len(values)} values, but has {len(types)} results and a token")
     for index, (value, type) in enumerate(zip(values, types, strict=True)):
-        if value.dtype != type.dtype or not type.with_shape(value.shape).shape == _known(
+        if value.dtype != type.dtype or not type.with_shape(value.shape).shape == _with_actual_sizes(
             type.shape, value.shape
         ):
             raise action.failed(f"got {value.dtype.name}{list(value.shape)}, but results[{index}] is {type}")
     return values
 
 
-def _known(declared: Sequence[int], actual: Sequence[int]) -> tuple[int, ...]:
+def _with_actual_sizes(declared: Sequence[int], actual: Sequence[int]) -> tuple[int, ...]:
     """The declared sizes, with the actual sizes of unknown ones."""
     if len(declared) != len(actual):
         return tuple(declared)
@@ -346,7 +346,7 @@ def _known(declared: Sequence[int], actual: Sequence[int]) -> tuple[int, ...]:
 
 
 class Started:
-    """The value of a future: an operation on its way.
+    """The value of a future: an operation in progress.
 
     Attributes:
         coroutine: what runs it, started.
@@ -357,10 +357,10 @@ class Started:
         self.coroutine = coroutine
         self.results: list[Any] = []
         self.pending: Pending | None = None
-        self.go_on()
+        self.resume()
 
-    def go_on(self) -> None:
-        """Run until it waits again, or ends."""
+    def resume(self) -> None:
+        """Run until the operation waits again, or ends."""
         try:
             self.pending = next(self.coroutine)
         except StopIteration as end:
@@ -384,7 +384,7 @@ class _AsyncDone(_Communication):
         while started.pending is not None:
             if not started.pending.is_complete:
                 yield started.pending
-            started.go_on()
+            started.resume()
         return list(started.results)
 
 
@@ -486,11 +486,11 @@ def _action(step: Step) -> _Action:
         return _While(step)
     if step.control in ("if", "case"):
         return _Branch(step)
-    raise _misplaced(step)
+    raise _unsupported_place(step)
 
 
-def _misplaced(step: Step) -> UnsupportedError:
-    """The error for an operation that communicates where elements are computed."""
+def _unsupported_place(step: Step) -> UnsupportedError:
+    """The error for an operation that communicates in a region that computes elements."""
     return UnsupportedError(
         "communicates in a region that is no part of control flow",
         operation=step.operation,

@@ -1,4 +1,4 @@
-"""Runs the processes of a grid in turn, until all have ended or none can go on."""
+"""Runs the processes of a grid in turn, until all have ended or none can continue."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class _Process(Process):
         self._coroutine: Coroutine | None = None
 
     def start(self, program: ProcessProgram, arguments: list[Any]) -> None:
-        """Get ready to run a program."""
+        """Prepare to run a program."""
         self._context.run(for_process)
         self._coroutine = program.run(arguments, self)
 
-    def go_on(self) -> None:
-        """Run until the process waits for what is not there yet, or ends.
+    def resume(self) -> None:
+        """Run until the process waits, or ends.
 
         Raises:
             NimbleError: it failed; the reason names the process where there are several.
@@ -162,10 +162,10 @@ class Scheduler:
     def _run(self, processes: Sequence[_Process]) -> None:
         while True:
             while self.ready:
-                self.ready.popleft().go_on()
+                self.ready.popleft().resume()
             if all(process.results is not None for process in processes):
                 return
-            if self._host_waits and self._look_at_host():
+            if self._host_waits and self._wait_for_host_queues():
                 continue
             if not self.transport.progress(lambda: waits_text(processes)):
                 raise _deadlock(processes)
@@ -176,8 +176,8 @@ class Scheduler:
             return
         self._host_waits.append((source, pending))
 
-    def _look_at_host(self) -> bool:
-        """Wait until an item comes in.
+    def _wait_for_host_queues(self) -> bool:
+        """Wait until a queue has an item.
 
         Raises:
             ExecutionError: none came within the time that the host's queues have.
@@ -213,7 +213,7 @@ def _take(source: Queue, pending: Pending) -> bool:
 
 
 def waits_text(processes: Sequence[_Process]) -> list[str]:
-    """Who waits in which operation for whom: a text for each process."""
+    """Describe the wait of each process: the operation, and the processes that it waits for."""
     texts = []
     for process in processes:
         pending = process.waits_for
@@ -224,7 +224,7 @@ def waits_text(processes: Sequence[_Process]) -> list[str]:
 
 
 def _deadlock(processes: Sequence[_Process]) -> ExecutionError:
-    """The error where no process can go on."""
+    """The error for a deadlock."""
     first = next(process.waits_for for process in processes if process.waits_for is not None)
     return ExecutionError(
         deadlock_text(waits_text(processes), len(processes)),

@@ -22,8 +22,8 @@ MAX_NAMED_PROCESSES = 8
 """Maximum number of processes that a message names."""
 
 
-def _nothing() -> str:
-    """For what a complete `Pending` waits."""
+def _waits_for_nothing() -> str:
+    """The waits of a complete `Pending`: none."""
     return "nothing"
 
 
@@ -48,14 +48,14 @@ class Pending:
         self.on_complete: Callable[[], None] | None = None
 
     def complete(self, values: Values) -> None:
-        """Enter the values.
+        """Set the values.
 
         Nothing refers to the others that take part any more: values would live until garbage is collected.
         """
         self.values = values
         self.is_complete = True
         wake, self.on_complete = self.on_complete, None
-        self.missing = _nothing
+        self.missing = _waits_for_nothing
         if wake is not None:
             wake()
 
@@ -128,7 +128,7 @@ def named_processes(processes: Sequence[ProcessId]) -> str:
 
 
 def deadlock_text(waits: Sequence[str], process_count: int) -> str:
-    """Says that no process can go on, and who waits for what.
+    """The message of a deadlock: the waits of each process.
 
     Args:
         waits: a text for each process that waits.
@@ -143,7 +143,7 @@ def deadlock_text(waits: Sequence[str], process_count: int) -> str:
 
 
 class Transport:
-    """Brings values from process to process of a grid whose processes all are in this process of the system.
+    """Transfers values between the processes of a grid that all run in this process of the operating system.
 
     Args:
         grid: the grid.
@@ -187,11 +187,11 @@ class Transport:
         return pending
 
     def is_ready(self, rendezvous: Rendezvous) -> bool:
-        """Whether all processes of a group that are here have arrived."""
+        """Whether all local processes of a group have arrived."""
         return len(rendezvous.members) == len(rendezvous.group)
 
     def execute(self, rendezvous: Rendezvous) -> None:
-        """Compute what the members of a group get."""
+        """Compute the results of the members of a group."""
         view, _, _ = rendezvous.members[rendezvous.group[0]]
         results = view.exchange(rendezvous.operands, **rendezvous.regions)
         for process, values in zip(rendezvous.group, results, strict=True):
@@ -222,7 +222,7 @@ class Transport:
         return pending
 
     def progress(self, waits: Callable[[], list[str]]) -> bool:
-        """Wait until values from elsewhere come in; False where none can come.
+        """Wait until values from other ranks are received; False if there are no other ranks.
 
         Args:
             waits: tells who waits for what.

@@ -50,7 +50,7 @@ def initialize() -> None:
 
 
 def _refuse_topology(name: str, **options: object) -> NoReturn:
-    """Compile for absent devices: JAX calls this.
+    """Reject compilation for absent devices; JAX calls this.
 
     jaxlib would hold Python's lock while a thread of its own compiles, which needs the lock.
     """

@@ -59,15 +59,15 @@ class ModuleCallbacks:
 
 
 def function_of(index: int) -> Callable[..., Any] | None:
-    """The function of an index; None if no program is there any more that calls it."""
+    """The function with an index; None once no program calls it any more."""
     callback = _TABLE.get(index)
     return None if callback is None else callback.function
 
 
 def attach(module: Module) -> bool:
-    """Put the functions that a program calls into its operations, so that the program owns them.
+    """Store the functions that a program calls in its operations, so that the program owns them.
 
-    A program is verified only after this: calls of no function are refused.
+    This comes before verification, which rejects calls without a function.
 
     Returns:
         Whether it calls any: such a program means nothing to another process.

@@ -156,7 +156,7 @@ def private_names() -> Iterator[PrivateName]:
 
 
 def primitives() -> dict[str, Any]:
-    """The primitives of the installed JAX that have rules of their own, by name.
+    """The primitives of the installed JAX for which this platform has lowering rules, by name.
 
     Raises:
         UnsupportedError: one is missing.
@@ -167,7 +167,7 @@ def primitives() -> dict[str, Any]:
 
 
 class StateContext:
-    """A value of the process and of its threads that is part of the keys of JAX's caches.
+    """A value of the process, and one of each thread, that are part of the keys of JAX's caches.
 
     `jax.make_user_context` makes the same, but before jax 0.10 its value of the process cannot change.
 
@@ -186,7 +186,7 @@ class StateContext:
 
     @property
     def value(self) -> Any:
-        """The value of this thread, or else of the process."""
+        """The value of this thread; that of the process if the thread has none."""
         return self._state.value
 
     def get_global(self) -> Any:
@@ -199,7 +199,7 @@ class StateContext:
 
     @contextmanager
     def __call__(self, value: Any) -> Iterator[None]:
-        """Change the value of this thread within a `with` statement."""
+        """A context manager that changes the value of this thread."""
         previous = self._state.swap_local(value)
         try:
             yield

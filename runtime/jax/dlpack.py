@@ -54,7 +54,7 @@ def _exporting(export: Function) -> Function:
 
 
 class _Writable:
-    """The memory of a read-only array, as writable.
+    """A writable view of a read-only array's memory.
 
     A DLPack tensor of the versions that JAX offers cannot be marked read-only.
     """
@@ -65,7 +65,7 @@ class _Writable:
         self.__array_interface__ = {**values.__array_interface__, "data": (address, False)}
 
     def array(self) -> Array:
-        """An array that keeps this object, and so the memory."""
+        """An array that keeps this object, and with it the memory, alive."""
         return np.asarray(self)
 
 
@@ -79,7 +79,7 @@ def _on_host(dlpack_device: Function) -> Function:
 
 
 def _sharing_host_memory(check_device: Function) -> Function:
-    """Host memory becomes an array of the platform without a copy: `copy=False` does not rule that out."""
+    """Wrap JAX's check of `copy=False`: host memory becomes an array of the platform without a copy."""
 
     def check(device: Any, dlpack_device: Any, copy: bool | None) -> None:
         if getattr(device, "platform", None) != PLATFORM or dlpack_device.platform != _CPU:
@@ -89,7 +89,7 @@ def _sharing_host_memory(check_device: Function) -> Function:
 
 
 def _placing(place_array: Function) -> Function:
-    """Host memory that comes without a device goes where NumPy's arrays go, in place of JAX's CPU client."""
+    """Place host memory without a device on the default device, as JAX does with NumPy arrays."""
 
     def place(array: Any, device: Any, dlpack_device: Any, copy: bool | None) -> Any:
         import jax

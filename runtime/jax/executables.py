@@ -1,4 +1,4 @@
-"""Properties of a compiled program that JAX needs and jaxlib does not supply.
+"""Supplies properties of compiled programs that JAX reads and jaxlib lacks.
 
 This module replaces functions of JAX that ask jaxlib. They find the program by the executable's fingerprint.
 
@@ -49,7 +49,7 @@ def _asking_the_program(shardings: Callable[[Any], Shardings]) -> Callable[[Any]
 
 
 def _decoded(serialized: Sequence[bytes]) -> list[Any]:
-    """jaxlib's objects of serialized OpShardings."""
+    """Deserialize OpShardings to jaxlib's objects."""
     decoded = []
     for message in serialized:
         sharding = compatibility.OP_SHARDING.get()()

@@ -1,4 +1,4 @@
-"""Report the findings of the sanitizer and the explorer in JAX programs.
+"""Reports the findings of the sanitizer and the explorer in JAX programs.
 
 A thread's `sanitize` and `explore` contexts get what the programs find that this thread calls within them.
 What is found outside of any context, with settings of the process or the environment, goes to warnings and
@@ -83,7 +83,7 @@ def report_exploration(program: str, exploration: Exploration) -> None:
 def sanitize(
     *checks: str, action: Literal["raise", "warn", "collect"] = "collect", **settings: Any
 ) -> Iterator[Findings]:
-    """Look for undefined behaviour in what this thread runs through JAX within a `with` statement.
+    """A context manager that detects undefined behaviour in programs that this thread runs through JAX.
 
     Functions that were compiled outside of it are compiled again, and run operation by operation;
     docs/sanitizer.md says what is looked for.
@@ -112,7 +112,7 @@ def sanitize(
 
 @contextmanager
 def explore(*, schedules: int = 32, seed: int = 0, **settings: Any) -> Iterator[list[ProgramExploration]]:
-    """Repeat each call that this thread makes through JAX under many schedules, within a `with` statement.
+    """A context manager that repeats each call that this thread makes through JAX under many schedules.
 
     docs/explore.md says what is varied. A call returns what its plain run does. Callbacks are called in
     each run.

@@ -84,7 +84,7 @@ def _rule_of(name: str, rule: Rule) -> Rule:
 
 
 def _add_cpu_platform() -> None:
-    """Have JAX start its CPU backend too, after this one: callbacks get their arguments on it."""
+    """Make JAX start its CPU backend after this one: callbacks get their arguments on it."""
     import jax
 
     config: Any = jax.config
@@ -94,7 +94,7 @@ def _add_cpu_platform() -> None:
 
 
 def _as_on_cpu(context: Any) -> Any:
-    """JAX's context of an operation, as for the CPU, with indices of callbacks that belong to the process."""
+    """A copy of JAX's lowering context for the CPU, with process-wide indices of callbacks."""
     module = context.module_context
     return context.replace(
         module_context=module.replace(
@@ -104,7 +104,7 @@ def _as_on_cpu(context: Any) -> Any:
 
 
 def _emitting(emit: Callable[..., Any]) -> Callable[..., Any]:
-    """JAX's function that emits calls of Python functions, for the platform too: it refuses unknown ones."""
+    """Wrap JAX's function that emits calls of Python functions, which rejects unknown platforms."""
 
     def emit_python_callback(context: Any, *arguments: Any, **keywords: Any) -> Any:
         if tuple(context.module_context.platforms) == (PLATFORM,):
@@ -115,7 +115,7 @@ def _emitting(emit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _caching(is_cache_used: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """JAX's function that says whether a client's programs are kept on disk, for the platform's client too.
+    """Wrap JAX's function that decides whether a client's programs are cached on disk.
 
     It knows the platforms with a cache by name, and decides for the process when it is first called.
     """
@@ -127,7 +127,7 @@ def _caching(is_cache_used: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _with_process_callbacks(rule: Rule) -> Rule:
-    """The CPU's rule, with indices that belong to the process (`callbacks`)."""
+    """The CPU's rule, with process-wide indices of callbacks (`callbacks`)."""
 
     def lower(context: Any, *operands: Any, **parameters: Any) -> Any:
         return _lowered_as_on_cpu(rule, context, *operands, **parameters)
@@ -136,7 +136,7 @@ def _with_process_callbacks(rule: Rule) -> Rule:
 
 
 def _with_exports_for_cpu(rule: Rule) -> Rule:
-    """A rule that calls programs which were exported for the CPU and not for the platform."""
+    """A rule that accepts programs which were exported for the CPU only."""
 
     def lower(context: Any, *operands: Any, exported: Any) -> Any:
         has_platform = PLATFORM in exported.platforms or "cpu" not in exported.platforms
@@ -156,7 +156,7 @@ def _lowered_as_on_cpu(rule: Rule, context: Any, *operands: Any, **parameters: A
 
 
 def _with_branches_of_cpu(parameter: str, rule: Rule) -> Rule:
-    """A rule that takes what is written for the CPU for the platform's, where that is not named itself."""
+    """A rule that uses the CPU's branch if the program has none for this platform."""
 
     def lower(context: Any, *operands: Any, **parameters: Any) -> Any:
         platforms = parameters.get(parameter)
@@ -170,7 +170,7 @@ def _with_branches_of_cpu(parameter: str, rule: Rule) -> Rule:
 
 
 def _as_composite(name: str, rule: Rule) -> Rule:
-    """A rule that wraps the operation `name` which another rule emits in a composite of that name.
+    """A rule that wraps the operation `name` of another rule in a composite of that name.
 
     With several devices it changes nothing: JAX's propagation of shardings does not know composites.
     """
@@ -189,7 +189,7 @@ def _as_composite(name: str, rule: Rule) -> Rule:
 
 
 def _wrapped(module: Any, operation: Any) -> Any:
-    """The result of the composite that takes the place of an operation with one result.
+    """The result of the composite that replaces an operation with one result.
 
     Args:
         module: JAX's context of the module that is being lowered.
@@ -211,7 +211,7 @@ def _wrapped(module: Any, operation: Any) -> Any:
 
 
 def _decomposition(module: Any, operation: Any) -> Any:
-    """A private function of the module that holds an operation; made once for each operation and types."""
+    """A private function that contains an operation; one for each combination of operation and types."""
     ir, func = compatibility.IR.get(), compatibility.FUNC.get()
     types = tuple(operand.type for operand in operation.operands)
     key = (PLATFORM, operation.name, types)

@@ -1,4 +1,4 @@
-"""Tests of whether a program has the fault: a command, an error, or a backend whose results are wrong."""
+"""Predicates that a program shows the fault: by a command, an error, or a backend with wrong results."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ PLACEHOLDER: Final = "{}"
 
 
 def by_command(command: str, seconds: float = 60.0) -> Fails:
-    """A program shows the fault where a command ends with status 0.
+    """A predicate that holds if a command exits with status 0.
 
     Args:
-        command: split as a shell does; the path of the program's file stands in place of ``{}``, or at the
+        command: split as a shell does; the path of the program's file replaces ``{}``, or is added at the
             end.
         seconds: after which the command is ended, and the program counts as one without the fault.
     """
@@ -62,7 +62,7 @@ def drawn_inputs(types: Sequence[Type], seed: int) -> list[Any]:
 
 
 def by_backend(against: str, *, entry: str = "main", seed: int = 0, options: Options | None = None) -> Fails:
-    """A program shows the fault where a backend's results lie beyond the bounds of right ones.
+    """A predicate that holds if a backend's results exceed their error bounds.
 
     A program that the backend rejects, or that NimbleHLO cannot run, does not show it.
 
@@ -90,7 +90,7 @@ def by_backend(against: str, *, entry: str = "main", seed: int = 0, options: Opt
 
 
 def by_error(text: str, *, entry: str = "main", seed: int = 0, options: Options | None = None) -> Fails:
-    """A program shows the fault where an error is raised that has a text in ``TypeName: message``.
+    """A predicate that holds if an error is raised whose ``TypeName: message`` contains a text.
 
     The error may come from verifying, compiling or calling the program.
 

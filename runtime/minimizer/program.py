@@ -1,4 +1,4 @@
-"""The body of a program without some of its operations: other values stand in for their results."""
+"""Removes operations from a program's body, and replaces their results by other values."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ def without(
     Args:
         module, entry: the program.
         dropped: operations of the entry function's block.
-        stand_in: what stands in for their results.
+        stand_in: the kind of values that replace their results.
         values: arrays of the program's values, as far as they are known.
 
     Raises:
-        Unsuitable: nothing can stand in for a result.
+        Unsuitable: a result cannot be replaced.
     """
     old = entry_of(module, entry)
     remaining = _remaining(old, set(dropped))
@@ -127,7 +127,7 @@ def without(
 
 
 def _remaining(block: Block, dropped: set[Operation]) -> list[Operation]:
-    """The operations that stay: no constants, and those whose results nothing can stand in for."""
+    """The operations that remain: no constants, and those whose results cannot be replaced."""
     needed: set[Value] = set()
     remaining = []
     for operation in reversed(counted(block)):
@@ -148,7 +148,7 @@ def _new_arguments(
 
 
 class _Copying:
-    """Copies operations to a block, with what stands in for missing operands."""
+    """Copies operations to a block, with replacements for missing operands."""
 
     def __init__(self, block: Block, values: Mapping[Value, Any], stand_in: StandIn) -> None:
         self.builder = Builder(block)
@@ -194,7 +194,7 @@ def rewritten(
     """The program with other operations in place of those for which `rewrite` appends them.
 
     Args:
-        rewrite: enters what stands for the operation's results in a mapping of values, and returns True; or
+        rewrite: adds the replacements of the operation's results to a mapping of values, and returns True; or
             leaves the operation as it is, and returns False.
     """
     old = entry_of(module, entry)

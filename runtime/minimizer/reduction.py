@@ -1,4 +1,4 @@
-"""`reduce`: the passes that make a program smaller, until none of them does."""
+"""`reduce`: runs passes that make a program smaller until none of them succeeds."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class _Reduction:
         self.values_of_candidates.clear()
 
     def inline_calls(self) -> None:
-        """Have the bodies of callees in place of calls, if the fault shows then."""
+        """Inline calls, if the program then still shows the fault."""
         function = self.module.functions[self.entry]
         if not any(one.name in ("func.call", "stablehlo.composite") for one in self.module.walk()):
             return
@@ -200,7 +200,7 @@ class _Reduction:
         return counted(entry_of(self.module, self.entry))[::-1]
 
     def without_operations(self, chunk: Sequence[Any]) -> list[Make]:
-        """Candidates without some operations, one for each thing that may stand in for their results."""
+        """Candidates without some operations, one for each kind of replacement of their results."""
         return [partial(self._without, chunk, stand_in) for stand_in in self.stand_ins]
 
     def _without(self, chunk: Sequence[Any], stand_in: StandIn) -> Module:
@@ -243,7 +243,7 @@ class _Reduction:
             has_inlined = True
 
     def simplify(self) -> None:
-        """Have simpler constants, sizes, types and attributes, as far as the fault shows with them."""
+        """Simplify constants, sizes, types and attributes while the program still shows the fault."""
         passes: list[Callable[[], Any]] = [
             lambda: simplification.plain_constants(self.module, self.entry),
             lambda: simplification.smaller_sizes(self.module),

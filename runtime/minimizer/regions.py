@@ -1,4 +1,4 @@
-"""Smaller regions: control flow gives way to one of its bodies, and bodies lose operations."""
+"""Makes regions smaller: replaces control flow by one of its bodies, and removes operations of bodies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BRANCHES = ("stablehlo.if", "stablehlo.case")
 
 
 def inlinable(module: Module, entry: str) -> list[tuple[Operation, int]]:
-    """The operations in whose place one of their regions can stand, with the region's number."""
+    """The operations that one of their regions can replace, with the region's number."""
     pairs = []
     for operation in entry_of(module, entry).operations:
         if operation.name in _BRANCHES:
@@ -59,7 +59,7 @@ def _operations(region: Region) -> Iterator[Operation]:
 
 
 def without_nested(module: Module, entry: str, dropped: Sequence[Operation]) -> Module:
-    """The program without some operations in regions: values of the same type stand in for their results."""
+    """The program without some operations in regions; values of the same types replace their results."""
     removed = set(dropped)
 
     def rewrite(operation: Operation, builder: Builder, values: dict[Value, Value]) -> bool:

@@ -1,4 +1,4 @@
-"""Simpler small programs: smaller sizes, common element types, plain constants, fewer attributes."""
+"""Simplifies programs: smaller sizes, common element types, simple constants, fewer attributes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def smaller_sizes(module: Module) -> Iterator[Callable[[], Module]]:
 
 
 def _replaced(pattern: re.Pattern[str], text: str, old: str, new: str) -> str:
-    """The text with `new` in place of what a pattern matches, where that is `old`."""
+    """Replace `old` by `new` wherever a pattern matches it."""
     return pattern.sub(lambda match: new if match[1] == old else match[1], text)
 
 
@@ -68,7 +68,7 @@ def plain_constants(module: Module, entry: str) -> Iterator[Callable[[], Module]
 
 
 def fewer_attributes(module: Module, entry: str) -> Iterator[Callable[[], Module]]:
-    """The program without one attribute of one operation: those that it has to have make it invalid."""
+    """Candidates without one attribute of one operation; they are invalid if the attribute is required."""
     for operation in _body(module, entry).walk():
         for name in operation.attributes if operation.name != "stablehlo.constant" else ():
             attributes = {key: value for key, value in operation.attributes.items() if key != name}

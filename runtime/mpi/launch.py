@@ -61,7 +61,7 @@ def compile(
 
 
 def _on_devices(module: Module, ranks: int) -> tuple[Module, Grid | None]:
-    """The program of a device and the grid of the devices; the module itself where it has none of these."""
+    """The program of a device and the grid of the devices; the module itself if it has no devices."""
     module = to_shardy(module)
     count = device_count(module)
     local = device_program(module, count) if count >= max(2, ranks) else None

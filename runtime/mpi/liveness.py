@@ -112,11 +112,11 @@ class Watch:
             ExecutionError: a rank has ended; the message names it.
         """
         if not self.lost:
-            self._look()
+            self._poll_connections()
         if self.lost:
             raise ExecutionError(self.lost)
 
-    def _look(self) -> None:
+    def _poll_connections(self) -> None:
         """Read the messages of all connections."""
         for file, _ in self._poller.poll(0):
             rank = self._ranks[file]
@@ -130,26 +130,26 @@ class Watch:
             for line in lines:
                 self._record_line(rank, line)
             if not report:
-                self._note_end(rank)
+                self._record_end(rank)
 
     def _record_line(self, rank: int, line: str) -> None:
-        """Note a line from a rank: that it leaves, or, from rank 0, what has become of the others."""
+        """Handle a line from a rank: that it leaves, or, from rank 0, the fate of the others."""
         if line == _ALL_LEFT or (line == _LEAVES and self._rank == 0):
             self._left.add(rank)
         if line == _LEAVES:
-            self._lose(f"rank {rank} takes no more part: {_LEAVES}")
+            self._record_loss(f"rank {rank} takes no more part: {_LEAVES}")
         elif line != _ALL_LEFT:
-            self._lose(line)
+            self._record_loss(line)
 
-    def _note_end(self, rank: int) -> None:
-        """Note the end of a rank's connection."""
+    def _record_end(self, rank: int) -> None:
+        """Record that a rank's connection has ended."""
         self._poller.unregister(self._connections[rank])
         if rank not in self._left:
             reason = "its process has died, or its machine is out of reach"
-            self._lose(f"rank {rank} takes no more part: {reason}")
+            self._record_loss(f"rank {rank} takes no more part: {reason}")
 
-    def _lose(self, news: str) -> None:
-        """Note what has become of a rank; rank 0 tells the others."""
+    def _record_loss(self, news: str) -> None:
+        """Record the fate of a rank; rank 0 forwards it to the others."""
         self.has_died = self.has_died or not news.endswith(_LEAVES)
         self.lost = self.lost or news
         if self._rank == 0:
@@ -163,7 +163,7 @@ class Watch:
                 continue
 
     def leave(self) -> None:
-        """Tell the other ranks that this rank sends no more messages."""
+        """Notify the other ranks that this rank sends no more messages."""
         self._send(_LEAVES)
 
     def has_ended(self) -> bool:
@@ -171,7 +171,7 @@ class Watch:
 
         Each rank notifies rank 0, and rank 0 notifies the others.
         """
-        self._look()
+        self._poll_connections()
         if not self.has_died and len(self._left) < len(self._connections):
             return False
         if self._rank == 0 and not self.has_died:
@@ -203,7 +203,7 @@ def _accepted(listener: socket.socket, token: bytes, count: int) -> dict[int, so
 
 
 def _keep_alive(connection: socket.socket) -> None:
-    """Have TCP ask for signs of life, where the system offers to choose how often."""
+    """Enable TCP keepalive, with short intervals if the system supports them."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (
         ("TCP_KEEPIDLE", _KEEPALIVE_SECONDS),

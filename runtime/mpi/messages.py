@@ -28,7 +28,7 @@ Allocate = Callable[[int, Any, Sequence[ArrayType]], Sequence[Array]]
 """A function of rank, content and array types that returns contiguous arrays to receive into."""
 
 MAX_INLINE_BYTES: Final = 1 << 14
-"""Bytes of arrays up to which they travel with the header: MPI itself copies messages of that size."""
+"""Maximum bytes of arrays that are sent with the header: MPI itself copies messages of that size."""
 
 MAX_SCRATCH_BYTES: Final = 1 << 28
 """Bytes of scratch that a communicator keeps between runs."""
@@ -41,7 +41,7 @@ _ABANDONED: Final[list[object]] = []
 
 
 class _Incoming:
-    """A message whose arrays are on their way."""
+    """A message whose arrays are being received."""
 
     def __init__(self, source: int, run: int, content: Any, counts: bool) -> None:
         self.source = source
@@ -53,14 +53,14 @@ class _Incoming:
 
 
 class Scratch:
-    """Arrays for what comes in and is soon used up, kept for the next time."""
+    """A pool of arrays that receive short-lived values."""
 
     def __init__(self) -> None:
         self._free: dict[ArrayType, list[Array]] = {}
         self._bytes = 0
 
     def take(self, types: Sequence[ArrayType]) -> list[Array]:
-        """Arrays of these types without contents."""
+        """Uninitialized arrays of these types."""
         arrays = []
         for dtype, shape in types:
             free = self._free.get((dtype, shape))
@@ -71,8 +71,8 @@ class Scratch:
                 arrays.append(np.empty(shape, dtype))
         return arrays
 
-    def give_back(self, arrays: Sequence[Array]) -> None:
-        """Keep arrays that nobody uses any more, up to `MAX_SCRATCH_BYTES`."""
+    def release(self, arrays: Sequence[Array]) -> None:
+        """Return unused arrays to the pool, up to `MAX_SCRATCH_BYTES`."""
         for array in arrays:
             if self._bytes + array.nbytes <= MAX_SCRATCH_BYTES:
                 self._free.setdefault((array.dtype, array.shape), []).append(array)
@@ -112,7 +112,7 @@ class Mailbox:
         self.sent += counts
 
     def close(self) -> None:
-        """End the run: what still comes in for it is dropped."""
+        """End the run; later messages for it are dropped."""
         self.messages.mailboxes.pop(self.run, None)
 
 
@@ -175,7 +175,7 @@ class Messages:
         self._outgoing.append((request, buffer))
 
     def poll(self) -> bool:
-        """Receive what has come in; whether there was a message whose arrays are complete."""
+        """Receive all available messages; returns whether one was complete."""
         while self._outgoing and self._outgoing[0][0].Test():
             self._outgoing.popleft()
         while True:
@@ -227,21 +227,21 @@ class Messages:
 
     @property
     def has_outgoing(self) -> bool:
-        """Whether messages are on their way of which MPI still needs the memory."""
+        """Whether MPI still reads the memory of outgoing messages."""
         return bool(self._outgoing)
 
     @property
     def is_transferring(self) -> bool:
-        """Whether arrays are on their way, so that MPI needs frequent calls."""
+        """Whether arrays are in transit, so that MPI needs frequent calls."""
         return bool(self._outgoing or any(incoming.requests for incoming in self._incoming))
 
-    def give_up(self) -> None:
-        """Receive no more; MPI may still use the memory of what is on its way."""
+    def abandon(self) -> None:
+        """Stop receiving; MPI may still use the memory of messages in transit."""
         _ABANDONED.append((self._outgoing, self._incoming))
 
 
 def new_arrays(types: Sequence[ArrayType]) -> tuple[Array, ...]:
-    """Arrays without contents."""
+    """Uninitialized arrays."""
     return tuple([np.empty(shape, dtype) for dtype, shape in types])
 
 

@@ -98,7 +98,7 @@ class _Exchange:
 
 
     def store_ranges(self) -> None:
-        """Copy the ranges that came in before there were results here to receive them."""
+        """Copy the ranges that were received before the results were allocated."""
         for rank, ranges in self.payloads[1].items():
             for target, array in zip(self.ranges_of_results(rank), ranges, strict=True):
                 if not np.may_share_memory(target, array):
@@ -106,7 +106,7 @@ class _Exchange:
 
 
 class MPITransport(Transport):
-    """Brings values from process to process of a grid over the ranks of a communicator.
+    """Transfers values between the processes of a grid over the ranks of a communicator.
 
     Args:
         grid: the grid.
@@ -171,7 +171,7 @@ class MPITransport(Transport):
         return str(description_of(view, operands))
 
     def _post(self, identity: Hashable, exchange: _Exchange, step: int, values: Mapping[int, Values]) -> None:
-        """Send each rank its part of a step, and enter this rank's own."""
+        """Send each rank its values of a step, and enter this rank's own."""
         description = self._described(exchange)
         for rank, arrays in values.items():
             if rank != self.rank:
@@ -179,7 +179,7 @@ class MPITransport(Transport):
         self._enter(identity, exchange, self.rank, step, description, values[self.rank])
 
     def _send_payloads(self, identity: Hashable, exchange: _Exchange) -> None:
-        """Send each rank what its members need of those here."""
+        """Send each rank the payloads of local members for its members."""
         size = len(exchange.rendezvous.group)
         self._post(
             identity,
@@ -198,8 +198,8 @@ class MPITransport(Transport):
         )
 
     def _send_ranges(self, identity: Hashable, exchange: _Exchange) -> None:
-        """Send each rank its range of the nodes of the tree that are here."""
-        nodes = self._nodes_here(exchange)
+        """Send each rank its range of the local nodes of the reduction tree."""
+        nodes = self._local_tree_nodes(exchange)
         self._post(
             identity,
             exchange,
@@ -212,8 +212,8 @@ class MPITransport(Transport):
             },
         )
 
-    def _nodes_here(self, exchange: _Exchange) -> list[dict[Node, Array]]:
-        """For each operand the values of the highest nodes of the tree whose processes all are here."""
+    def _local_tree_nodes(self, exchange: _Exchange) -> list[dict[Node, Array]]:
+        """For each operand the values of the highest tree nodes all of whose processes are local."""
         size, here = len(exchange.rendezvous.group), exchange.positions[self.rank]
         nodes = []
         for number, reduction in enumerate(self._reductions(exchange)):
@@ -243,7 +243,7 @@ class MPITransport(Transport):
         description: str,
         values: Values,
     ) -> None:
-        """Note what a rank has sent; go on once all have."""
+        """Record the values of a rank; continue once all ranks have sent theirs."""
         own = self._described(exchange)
         if description != own:
             operation = exchange.view.operation
@@ -267,7 +267,7 @@ class MPITransport(Transport):
             self._complete(exchange, [tuple(exchange.results)] * len(exchange.positions[self.rank]))
 
     def _combine_payloads(self, exchange: _Exchange) -> None:
-        """Compute the results of the members here from the payloads of all."""
+        """Compute the results of the local members from the payloads of all members."""
         size = len(exchange.rendezvous.group)
         payloads: list[Values] = [()] * size
         for rank, positions in exchange.positions.items():
@@ -283,7 +283,7 @@ class MPITransport(Transport):
         self._complete(exchange, results)
 
     def _array_count(self, exchange: _Exchange, position: int) -> int:
-        """The number of arrays that a member sends to the members here, computed as for a member here."""
+        """The number of arrays that a member sends to the local members, computed as for a local member."""
         here = exchange.positions[self.rank]
         member = Member(position, len(exchange.rendezvous.group))
         return len(exchange.view.payload(member, self._operands(exchange, here[0]), here))
@@ -293,7 +293,7 @@ class MPITransport(Transport):
             exchange.rendezvous.members[exchange.rendezvous.group[position]][2].complete(values)
 
     def _combine_ranges(self, identity: Hashable, exchange: _Exchange) -> None:
-        """Combine this rank's range of the values of all, and send the result to the others."""
+        """Reduce this rank's range of the values of all ranks, and send the result to the others."""
         size = len(exchange.rendezvous.group)
         reductions = self._reductions(exchange)
         nodes: list[dict[Node, Array]] = [{} for _ in reductions]
@@ -310,14 +310,14 @@ class MPITransport(Transport):
         reduced = exchange.ranges_of_results(self.rank)
         for reduction, of_operand, result in zip(reductions, nodes, reduced, strict=True):
             reduction.reduce(of_operand, size, out=result)
-        self.messages.scratch.give_back(
+        self.messages.scratch.release(
             [array for rank, arrays in exchange.payloads[0].items() if rank != self.rank for array in arrays]
         )
         exchange.payloads[0].clear()
         self._post(identity, exchange, 1, dict.fromkeys(exchange.positions, reduced))
 
     def _allocate(self, source: int, content: Any, types: Sequence[ArrayType]) -> Sequence[Array]:
-        """Memory for what comes in: of the ranges of a result their place in it."""
+        """Memory for received arrays; a range of a result is received into the result."""
         if content[0] == "exchange":
             _, identity, step, _ = content
             exchange = self._exchanges.get(identity)
@@ -344,7 +344,7 @@ class MPITransport(Transport):
         return self.rank_of(end) if isinstance(end, ProcessId) else self.rank
 
     def _deliver(self, source: int, content: Any, arrays: Values) -> None:
-        """A message has come in."""
+        """Handle a received message."""
         kind, *details = content
         if kind == "exchange":
             identity, step, description = details
@@ -378,14 +378,14 @@ class MPITransport(Transport):
         self.mailbox.close()
 
     def _wait_for_message(self, waits: tuple[str, ...] | None) -> None:
-        """Wait until a message has come in, or the run has ended."""
+        """Wait until a message was received, or the run has ended."""
         looks, pause = 0, 1e-5
         while not self.messages.poll():
             self._report_idle(waits)
             if self._has_finished and not self.messages.has_outgoing:
                 return
             looks += 1
-            if looks % _LOOKS_BETWEEN_CHECKS == 0 and self._has_message_of_lost_rank():
+            if looks % _LOOKS_BETWEEN_CHECKS == 0 and self._check_liveness():
                 return
             if self.messages.is_transferring:
                 time.sleep(_TRANSFER_SLEEP_SECONDS)
@@ -393,10 +393,10 @@ class MPITransport(Transport):
                 time.sleep(pause)
                 pause = min(2 * pause, _MAX_SLEEP_SECONDS)
 
-    def _has_message_of_lost_rank(self) -> bool:
-        """Look whether a rank has ended, and whether a message has come in since.
+    def _check_liveness(self) -> bool:
+        """Check that no rank has ended; returns whether a message was received since.
 
-        That it ended may become known before what it sent last.
+        A rank's end may be detected before its last message is received.
 
         Raises:
             ExecutionError: a rank has ended, and no message follows.
@@ -479,4 +479,4 @@ class MPITransport(Transport):
         for rank in range(self.ranks):
             if rank != self.rank:
                 self.mailbox.send(rank, content, counts=False)
-        self.messages.give_up()
+        self.messages.abandon()

@@ -1,4 +1,4 @@
-"""The partitioning of one function: the local value of each value, and the changes of layouts."""
+"""The state of partitioning a function: the local value of each value, and conversions of layouts."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ class Context:
         ).result
 
     def _padded_shard(self, value: Value, dimension: int, axes: Axes) -> Value:
-        """The partial sum that a device's shard along axes is: the shard with zeros around it."""
+        """A device's shard along axes as a partial sum: the shard padded with zeros."""
         size = tensor_type(value).shape[dimension]
         type = self._resized(value, dimension, self.devices.size(axes))
         starts = self._starts(value, dimension, axes, size)
@@ -267,7 +267,7 @@ class Context:
 
 
 def _common(axes: Axes, others: Axes) -> Axes:
-    """The axes with which both begin."""
+    """The longest common prefix of two lists of axes."""
     count = 0
     while count < min(len(axes), len(others)) and axes[count] == others[count]:
         count += 1

@@ -1,4 +1,4 @@
-"""Layouts: how a value is divided among devices."""
+"""The layouts of values on devices."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Operations that are not divided are repeated on each device: a program with many
 Programs with partial sums, or with values that differ from device to device, are always partitioned."""
 
 MAX_REPEATED_ELEMENTS: Final = 1 << 20
-"""Elements that all devices together may compute in any case: they take less than a millisecond."""
+"""Elements that all devices together may always compute: they take less than a millisecond."""
 
 _CALL: Final = "func.call"
 _MANUAL: Final = "sdy.manual_computation"
@@ -48,7 +48,7 @@ def device_program(module: Module, partitions: int) -> Module | None:
 
 
 def device_count(module: Module) -> int:
-    """The number of devices on which the manual computations of a module run; 1 where it has none.
+    """The number of devices on which the manual computations of a module run; 1 if it has none.
 
     Args:
         module: the module, verified.
@@ -146,7 +146,7 @@ class _Partitioner:
         return layouts
 
     def block(self, source: Block, context: Context, end: str, results: Sequence[Layout]) -> None:
-        """Append what the operations of a block become, and its values in the layouts of the results."""
+        """Append the local operations of a block, and convert its values to the layouts of the results."""
         for operation in source.operations[:-1]:
             context.location = operation.location
             self.work.of_program += elements(operation)
@@ -158,7 +158,7 @@ class _Partitioner:
         context.builder.create(end, returned, location=source.terminator.location)
 
     def operation(self, operation: Operation, context: Context) -> None:
-        """Append what an operation becomes."""
+        """Append the local operations of an operation."""
         if operation.name == _CALL:
             self.call(operation, context)
         elif operation.name == _MANUAL:
@@ -188,7 +188,7 @@ class _Partitioner:
             context.enter(result, local, layout)
 
     def loop(self, operation: Operation, context: Context) -> None:
-        """Each device runs the loop; the condition is equal on all devices."""
+        """Partition a loop, which each device runs: the condition is equal on all devices."""
         layouts = [context.layout(result) for result in operation.results]
         operands = [
             context.operand(value, layout) for value, layout in zip(operation.operands, layouts, strict=True)
@@ -204,7 +204,7 @@ class _Partitioner:
             context.enter(result, local)
 
     def branches(self, operation: Operation, context: Context) -> None:
-        """Each device runs the branch; the selector is the same on all."""
+        """Partition branches, which each device runs: the selector is equal on all devices."""
         layouts = [context.layout(result) for result in operation.results]
         selector = context.operand(operation.operands[0], Layout(()))
         regions = [self.region(region, context, (), layouts) for region in operation.regions]
@@ -229,11 +229,11 @@ class _Partitioner:
         return Region([block])
 
     def manual(self, operation: Operation, context: Context) -> None:
-        """The body is the program of a device already."""
+        """Append the body of a manual computation, which is already a device's program."""
         layouts = self.manual_layouts(operation)
         region = operation.regions[0]
         self.must_run_on_devices = True
-        self.keep_called(region)
+        self.copy_callees(region)
         body = region.block
         locals = {
             argument: context.operand(value, layout)
@@ -302,7 +302,7 @@ class _Partitioner:
         ):
             locals[result] = context.resharded(inner[returned], layout, replicated(result.type))
 
-    def keep_called(self, region: Region) -> None:
+    def copy_callees(self, region: Region) -> None:
         """Copy the functions that the body of a manual computation calls, unchanged."""
         for operation in region.walk():
             for attribute in operation.attributes.values():
@@ -316,4 +316,4 @@ class _Partitioner:
                     if any(inner.name == _MANUAL for inner in function.body.walk()):
                         raise NoRule("a function that a manual computation calls holds another one")
                     self.functions[name] = function
-                    self.keep_called(function.body)
+                    self.copy_callees(function.body)

@@ -309,7 +309,7 @@ def _reduced_layout(operation: Operation, context: Context, target: Layout) -> t
     """The layout of the inputs of a reduction, and the axes that divide dimensions that it reduces."""
     reduced = _integers(operation, "dimensions")
     _, current = context.values[operation.operands[0]]
-    neutral = len(operation.operands) == 2 and _is_neutral(operation, operation.operands[1])
+    neutral = len(operation.operands) == 2 and _is_reduction_identity(operation, operation.operands[1])
     remaining = iter(target.dimensions)
     dimensions: list[tuple[str, ...]] = []
     reduced_axes: list[str] = []
@@ -331,8 +331,8 @@ def _combination(operation: Operation) -> str:
     return operations[0].name if len(operations) == 2 else ""
 
 
-def _is_neutral(operation: Operation, initial: Value) -> bool:
-    """Whether the initial value of a reduction changes nothing, so that each device may start with it."""
+def _is_reduction_identity(operation: Operation, initial: Value) -> bool:
+    """Whether the initial value of a reduction is its identity, so that each device may start with it."""
     owner = initial.owner
     if not isinstance(owner, Operation) or owner.name not in ("stablehlo.constant", "sdy.constant"):
         return False
@@ -340,12 +340,12 @@ def _is_neutral(operation: Operation, initial: Value) -> bool:
     type = tensor_type(initial)
     if not isinstance(value, DenseElementsAttribute):
         return False
-    neutral = _neutral(_combination(operation), type)
+    neutral = _reduction_identity(_combination(operation), type)
     return neutral is not None and bool(np.asarray(value.array).reshape(()) == neutral)
 
 
-def _neutral(combination: str, type: TensorType) -> Any:
-    """The value that changes nothing; None if none is known."""
+def _reduction_identity(combination: str, type: TensorType) -> Any:
+    """The identity of a reduction; None if it has none."""
     element = type.element_type
     is_boolean = isinstance(element, ElementType) and element.name == "i1"
     if combination == "stablehlo.add" and not is_boolean:
@@ -421,8 +421,8 @@ def _barrier(operation: Operation, context: Context) -> None:
     context.create_local(operation, operands)
 
 
-def _handed_on(operation: Operation, context: Context) -> None:
-    """The operand in the layout of the result."""
+def _identity(operation: Operation, context: Context) -> None:
+    """Return the operand, converted to the layout of the result."""
     local, layout = context.values[operation.operands[0]]
     context.enter(operation.result, local, layout)
 
@@ -455,7 +455,7 @@ _RULES: Final[dict[str, Rule]] = {
     "stablehlo.dot_general": _dot_general,
     "stablehlo.optimization_barrier": _barrier,
     **{
-        f"sdy.{name}": _handed_on
+        f"sdy.{name}": _identity
         for name in (
             "reshard",
             "sharding_constraint",

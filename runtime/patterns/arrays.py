@@ -1,4 +1,4 @@
-"""Arrays of other libraries: in through DLPack or ``__array__``, and out to the library they came from."""
+"""Converts arrays of other libraries by DLPack or ``__array__``, and results back to these libraries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def library_of(operands: Iterable[Any]) -> Any:
 
 
 def as_array_of(library: Any, array: Array) -> Any:
-    """An array as one of a library; None: as it is."""
+    """Convert an array to a library; None returns it unchanged."""
     if not hasattr(library, "from_dlpack"):
         return array
     if _is_supported_by_dlpack(array.dtype):

@@ -102,7 +102,7 @@ def shift_amount(view: Op) -> Inspect | None:
 
 
 def float_to_integer(view: Op) -> Inspect | None:
-    """`convert` of floats, or of real parts, that no integer of the result's type is next to: NaN as well."""
+    """`convert` of NaN, and of floats or real parts out of the range of the integer type."""
 
     def describe(operands: Sequence[Array], index: tuple[int, ...]) -> tuple[Any, str]:
         target: Any = _element_type(view.operation.results[0])
@@ -114,7 +114,7 @@ def float_to_integer(view: Op) -> Inspect | None:
 
 
 def quantized_saturation(view: Op) -> Inspect | None:
-    """Values out of the range of a result's quantized type, which became its least or greatest value."""
+    """Values out of the range of a result's quantized type, which were clamped to that range."""
     quantized = [
         (position, type)
         for position, type in enumerate(result.type for result in view.operation.results)
@@ -153,7 +153,7 @@ def _dequantizer(type: Type) -> Callable[[Any], Any]:
 
 
 def _has_extreme(stored: Array, type: TensorType) -> bool:
-    """Whether an element is the least or the largest one: a saturated one is."""
+    """Whether an element is the smallest or largest value of the type, as every saturated element is."""
     element_type = type.element_type
     assert isinstance(element_type, QuantizedType)
     values = stored.astype(element_types.carrier(element_type.storage), copy=False)

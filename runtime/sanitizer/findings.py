@@ -27,7 +27,7 @@ class Violation:
     """A violation that a check found in one run of an operation.
 
     Attributes:
-        index: where, in the array that the check speaks of.
+        index: the index of the element, in the array that the check describes.
         value: what is there, as Python's own numbers.
         message: all of it in words.
         count: how many elements are like that.

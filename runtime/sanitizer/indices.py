@@ -22,7 +22,7 @@ from .findings import Violation
 
 
 def _once_for_constants(view: Op, positions: Iterable[int], inspect: Inspect) -> Inspect:
-    """A check of some operands and of sizes, evaluated once if these are constants."""
+    """A check that depends on some operands, evaluated once if these are constants."""
     values = (*view.operation.operands, *view.operation.results)
     if not all(isinstance(value.type, TensorType) and value.type.is_static for value in values):
         return inspect

@@ -60,7 +60,7 @@ ShadowUpdate = Callable[[Sequence[Any], Sequence[Any], ReportRead], None]
 
 
 def may_be_unwritten(function: Function) -> bool:
-    """Whether a function has memory that nothing has written."""
+    """Whether a function may read memory that was never written."""
     assert function.body is not None
     return any(_creates(operation) for operation in function.body.walk())
 
@@ -117,7 +117,7 @@ class Shadows:
                 self.read(operands[position], f"operand {position}", reads)
 
     def read(self, value: Any, name: str, reads: ReportRead, chosen: Array | None = None) -> None:
-        """Report uninitialized elements of an array, or of its `chosen` elements."""
+        """Report uninitialized elements of an array, or of those that `chosen` selects."""
         written = self.of(value)
         if written is None:
             return

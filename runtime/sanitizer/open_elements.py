@@ -22,7 +22,7 @@ Marks = Callable[[Sequence[Any]], Array | None]
 
 
 def _integers(view: Op, *kinds: type[Op]) -> ElementType | None:
-    """The element type, where the operation is one of those kinds, or broadcasts for one, and on integers."""
+    """The integer type of an operation of one of these kinds, broadcasting ones included; None for others."""
     if not issubclass(view.elementwise if isinstance(view, BroadcastBinary) else type(view), kinds):
         return None
     element_type = getattr(view.operation.operands[0].type, "element_type", None)
@@ -91,7 +91,7 @@ def shift_amount(view: Op) -> Marks | None:
 
 
 def float_to_integer(view: Op) -> Marks | None:
-    """`convert` of floats, or of real parts, that no integer of the result's type is next to: NaN as well."""
+    """`convert` of NaN, and of floats or real parts out of the range of the integer type."""
     if not isinstance(view, conversion.Convert):
         return None
     source, target = view.operand.plain_element_type, view.result.plain_element_type

@@ -196,7 +196,7 @@ def test_scratch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(messages, "MAX_SCRATCH_BYTES", 100)
     scratch, type = messages.Scratch(), (np.dtype(np.float32), (15,))
     first, second = scratch.take([type, type])
-    scratch.give_back([first, second])
+    scratch.release([first, second])
     again = scratch.take([type, type])
     assert again[0] is first
     assert again[1] is not second

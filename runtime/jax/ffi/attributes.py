@@ -1,4 +1,4 @@
-"""Element types and attributes as XLA's FFI numbers and holds them.
+"""Encodes element types and attributes for XLA's FFI.
 
 Source: xla/ffi/api/c_api.h of openxla/xla.
 """
@@ -59,7 +59,7 @@ def element_type_number(view: CustomCallView, element_type: AnyElementType) -> i
     """The number of an element type.
 
     Raises:
-        UnsupportedError: it has none, or its elements take parts of bytes in XLA's buffers.
+        UnsupportedError: it has none, or its elements are smaller than a byte in XLA's buffers.
     """
     number = NUMBERS.get(element_type.name) if isinstance(element_type, ElementType) else None
     if number is None:
@@ -71,7 +71,7 @@ def encoded_items(view: CustomCallView) -> list[Item]:
     """The attributes that a call passes to its handler, sorted by name.
 
     Raises:
-        UnsupportedError: one has no form in the interface.
+        UnsupportedError: the interface has no kind for an attribute.
     """
     attached = view.operation.attributes.get("mhlo.backend_config")
     if attached is None:

@@ -1,4 +1,4 @@
-"""Calls of handlers as steps of programs."""
+"""Runs handlers as steps of programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .handlers import OLDEST, STAGES, VERSION, HandlerCall, HandlerFailure, addr
 
 @dataclass(frozen=True)
 class Handlers:
-    """The handlers registered under a name; called with an operation, they give the function of its inputs.
+    """The handlers registered under a name. Called with an operation, they return a function of its inputs.
 
     Attributes:
         stages: the address of the handler of each stage, 0 where there is none; empty where the typed
@@ -27,7 +27,7 @@ class Handlers:
     stages: tuple[int, ...]
 
     def __call__(self, view: CustomCallView) -> Callable[..., tuple[Any, ...]]:
-        """Call the first stage, and return what calls the others.
+        """Call the first stage, and return a function that calls the others.
 
         Raises:
             UnsupportedError: it is for another version of the interface, or takes values that the interface

@@ -1,4 +1,4 @@
-"""Errors that handlers return."""
+"""The exception for errors that handlers return."""
 
 from __future__ import annotations
 

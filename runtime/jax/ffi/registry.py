@@ -1,4 +1,4 @@
-"""The FFI handlers that Python has registered with JAX, and the calls of a program that need them.
+"""Records the FFI handlers that Python registers with JAX, and attaches them to the calls of a program.
 
 A handler that is registered for this platform wins over one for the CPU, which shares its memory.
 """
@@ -24,7 +24,7 @@ its stages by name; None for a function that is no handler of the typed interfac
 
 
 def install(platform: str) -> None:
-    """Note every handler and type that is or will be registered for the platform and for the CPU.
+    """Record all present and future registrations of handlers and types for the platform and for the CPU.
 
     Types come first: XLA refuses a handler whose state has an unknown type.
     """
@@ -37,7 +37,7 @@ def install(platform: str) -> None:
 
 
 def _follow_cpu_handlers() -> None:
-    """Note the CPU's handlers and pass them on to XLA.
+    """Record the CPU's handlers, and forward them to XLA.
 
     This platform must start even if XLA refuses a handler that was registered earlier.
     """
@@ -66,7 +66,7 @@ def _record_handler(registry: dict[str, Any], name: str, function: Any, api_vers
 
 
 def _take_type(name: str, registration: Any) -> None:
-    """Have XLA number a type, which is the CPU's too, and note how its states are deleted."""
+    """Register a type with XLA, which numbers it, and record the function that deletes its states."""
     CPU_TYPES.get()(name, registration)
     if isinstance(registration, Mapping) and "type_info" in registration:
         from .handlers import add_type, address_of
@@ -75,7 +75,7 @@ def _take_type(name: str, registration: Any) -> None:
 
 
 def attach(module: Module) -> None:
-    """Put the handlers that a program calls into its operations."""
+    """Store the handlers that a program calls in its operations."""
     for operation in module.walk():
         target = operation.attributes.get("call_target_name")
         if operation.name != "stablehlo.custom_call" or not isinstance(target, StringAttribute):

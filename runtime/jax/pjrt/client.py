@@ -18,7 +18,7 @@ _STABLEHLO_VERSION: Final = (1, 10, 0)
 
 
 def device_count() -> int:
-    """The number of devices: ``NIMBLEHLO_JAX_DEVICES``, or 1.
+    """The number of devices: ``NIMBLEHLO_JAX_DEVICES``, by default 1.
 
     Raises:
         UnsupportedError: the variable holds no number from 1 to MAX_DEVICES.

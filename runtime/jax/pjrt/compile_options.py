@@ -125,7 +125,7 @@ def parse_compile_options(serialized: bytes, device_count: int) -> CompileOption
 
 
 def _settings(fields: wire.Fields) -> Settings:
-    """The settings that the overrides of compile options make; options of XLA are judged and left."""
+    """The settings in the overrides of compile options; options of XLA are checked and ignored."""
     settings = []
     for entry in wire.messages(fields, _OVERRIDES):
         name = wire.text(entry.get(1, [b""])[-1], 1).decode("utf-8", "replace")
@@ -153,7 +153,7 @@ def _override(fields: wire.Fields) -> str | bool | int | float:
 
 
 def _judge(name: str, value: str | bool | int | float) -> None:
-    """Refuse a value that is none of an option's type."""
+    """Reject a value that has not an option's type."""
     type = _XLA_OPTIONS[name]
     is_fitting = isinstance(value, type)
     if isinstance(value, str) and type is bool:

@@ -45,7 +45,7 @@ def cost_of(module: Module, memory: Memory) -> dict[str, float]:
 
 
 def _flops(operation: Operation, count: float) -> float:
-    """The arithmetic of an operation that is not elementwise and has results of `count` elements."""
+    """The arithmetic operations of an operation that is not elementwise, for results of `count` elements."""
     if operation.name == "stablehlo.dot_general":
         view = DotGeneral(operation)
         return 2 * count * float(math.prod([view.lhs.shape[d] for d in view.lhs_contracting_dimensions]))

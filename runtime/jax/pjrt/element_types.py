@@ -1,4 +1,4 @@
-"""The element types of PJRT as NumPy dtypes, and the way back."""
+"""Converts element types of PJRT to NumPy dtypes, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exceptions as status codes and texts of PJRT."""
+"""Converts exceptions to status codes and texts of PJRT."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTERNAL: Final = 13
 
 
 def describe(exception: BaseException) -> tuple[int, str]:
-    """The status code of an exception, and what is wrong."""
+    """The status code and the message of an exception."""
     if isinstance(exception, KeyboardInterrupt):
         return CANCELLED, "interrupted"
     if isinstance(exception, UnsupportedError):

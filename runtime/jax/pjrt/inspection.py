@@ -24,7 +24,7 @@ _INSPECTORS: weakref.WeakValueDictionary[str, Callable[[Any], None]] = weakref.W
 
 
 def install() -> None:
-    """Learn the functions behind the keys of JAX's lowering."""
+    """Wrap JAX's lowering to record the functions behind its keys."""
     compatibility.wrap(compatibility.ENCODE_INSPECTOR, _encoding)
 
 
@@ -38,12 +38,12 @@ def _encoding(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
 
 
 def _text(key: bytes | str) -> str:
-    """A key as programs hold it."""
+    """A key as the text that programs contain."""
     return key if isinstance(key, str) else key.decode("utf-8", "surrogateescape")
 
 
-def tell_shardings(module: Module) -> None:
-    """Call the functions that want to know how a program's values are divided, and remove their custom calls.
+def report_shardings(module: Module) -> None:
+    """Call the functions that inspect the shardings of a program's values, and remove their custom calls.
 
     Args:
         module: with the shardings that propagation gives.
@@ -75,7 +75,7 @@ def _is_inspection(operation: Operation) -> bool:
 
 
 def _blocks(module: Module) -> Iterator[tuple[Block, bool]]:
-    """The blocks of a program, and whether they are of manual computations, whose values are shards."""
+    """The blocks of a program, each with whether it is of a manual computation, whose values are shards."""
     for function in module.functions.values():
         if function.body is not None:
             yield from _blocks_of(function.body, False)

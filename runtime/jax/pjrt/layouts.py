@@ -1,4 +1,4 @@
-"""Layouts of arguments and results: what JAX asks for by ``mhlo.layout_mode``, and how jaxlib gets to know.
+"""Layouts of arguments and results: read from JAX's ``mhlo.layout_mode``, and reported to jaxlib.
 
 Source: xla/pjrt/layout_mode.h of openxla/xla: ``"default"``, ``"auto"``, or the text of a layout, which names
 the dimensions from the minor to the major one (``"{0,1}"`` is column-major).
@@ -15,7 +15,7 @@ from ...ir import Attribute, Module, StringAttribute
 from ...types import TensorType, Type
 
 Layout = tuple[int, ...] | None
-"""The dimensions from the minor to the major one; None: in C order."""
+"""The dimensions from the minor to the major one; None for C order."""
 
 _LAYOUT: Final = re.compile(r"\{([0-9, ]*)(:.*)?\}")
 _CHOSEN_HERE: Final = ("default", "auto")
@@ -65,8 +65,8 @@ def with_layouts(
 ) -> bytes:
     """A program's text with the layouts of its arguments and results.
 
-    jaxlib reads them from there. Without them it takes a layout for each result that suits XLA's operations:
-    it thinks the result of a transpose to be column-major.
+    jaxlib reads them from the text. Without them it assumes a layout for each result that suits XLA's
+    operations: it thinks the result of a transpose to be column-major.
 
     Args:
         text: text of MLIR whose module has the attributes that JAX writes.

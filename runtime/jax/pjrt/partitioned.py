@@ -89,7 +89,7 @@ class PartitionedProgram:
 
 
 def divide_callbacks(module: Module, partitions: int) -> None:
-    """Have functions that JAX calls for each device called with the shards of their operands.
+    """Make callbacks that JAX calls for each device receive the shards of their operands.
 
     Args:
         module: the program with all its shardings.

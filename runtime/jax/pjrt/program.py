@@ -1,4 +1,4 @@
-"""Programs as PJRT passes them, compiled for this runtime."""
+"""Compiles the programs that PJRT passes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .client import MEMORY_KINDS, platform_version
 from .compile_options import CompileOptions, device_assignment, parse_compile_options
 from .cost import cost_of
 from .element_types import KINDS, PRED
-from .inspection import tell_shardings
+from .inspection import report_shardings
 from .layouts import layout_texts, layouts_of, with_layouts
 from .partitioned import PartitionedProgram, divide_callbacks, propagated
 
@@ -42,7 +42,7 @@ _SERIALIZED: Final = b"NimbleHLO program 1\n"
 
 
 class LoadedProgram:
-    """A program that is ready to run, and what a caller may ask of it.
+    """A compiled program, and the properties that callers query.
 
     Attributes:
         run: runs it on arrays, and returns a list of arrays in C order, and of tokens.
@@ -158,7 +158,7 @@ class LoadedProgram:
     def memory(self) -> tuple[int, int, int, int, int]:
         """Bytes of a call's arguments and results on a device, of donated arguments, of temporaries, of all.
 
-        A donated argument makes way for a result of as many bytes, as with XLA. A result that does not stand
+        A donated argument is replaced by a result of the same size, as in XLA. A result that does not stand
         in the argument's memory has its own until the call ends, which the last figure counts.
         """
         needed = self._program.executable.memory()
@@ -172,7 +172,7 @@ class LoadedProgram:
 
 
 def loaded_program(fingerprint: bytes) -> LoadedProgram | None:
-    """A program of this fingerprint; None if there is none any more."""
+    """The loaded program with this fingerprint; None if it was freed."""
     return _PROGRAMS.get(fingerprint)
 
 
@@ -227,16 +227,16 @@ def deserialize_program(data: bytes, options: bytes | None, device_count: int) -
 
 
 def _load(code: bytes, is_partitioned: bool) -> tuple[Module, bool]:
-    """Load a program. A jaxlib in this process reads bytecode there, for it has written it."""
+    """Load a program. jaxlib reads bytecode in this process, because it also wrote it."""
     if is_partitioned:
-        return load_program(propagated(_with_shardy(_bytecode_module(code), code)), tell_shardings)
+        return load_program(propagated(_with_shardy(_bytecode_module(code), code)), report_shardings)
     if code.startswith(MAGIC) and "jaxlib" in sys.modules:
         return load_program(_bytecode_module(code))
     return load_program(code)
 
 
 def _with_shardy(module: Any, code: bytes) -> Any:
-    """jaxlib's module, with shardings of sdy in the place of those of GSPMD."""
+    """jaxlib's module, with GSPMD shardings converted to sdy."""
     if GSPMD_SHARDING.encode() not in code:
         return module
     return _bytecode_module(str(to_shardy(load_ir(module), verifies=False)).encode())
@@ -258,7 +258,7 @@ def _portable_text(code: bytes) -> bytes:
 
 
 def _device_program(module: Module, options: CompileOptions, calls_python: bool) -> Module | None:
-    """The program of one device, if there is one: what finds faults and schedules runs whole programs.
+    """The program of one device, if there is one; the sanitizer and the explorer run whole programs.
 
     Raises:
         UnsupportedError: the sanitizer or the explorer is on for a program of replicas.
@@ -275,7 +275,7 @@ def _device_program(module: Module, options: CompileOptions, calls_python: bool)
 
 
 def _local_text(module: Module | None) -> bytes:
-    """The program of a device as jaxlib reads it.
+    """The text of a device's program, as jaxlib reads it.
 
     Raises:
         UnsupportedError: there is none, or it has operations of sdy.
@@ -288,7 +288,7 @@ def _local_text(module: Module | None) -> bytes:
 
 
 def _donors(function: Function) -> tuple[int, ...]:
-    """The arguments that the caller gives away."""
+    """The numbers of the donated arguments."""
     return tuple(
         [
             index
@@ -301,7 +301,7 @@ def _donors(function: Function) -> tuple[int, ...]:
 def _with_results(
     donated: Sequence[int], argument_bytes: Sequence[int], result_bytes: Sequence[int]
 ) -> tuple[int, ...]:
-    """The donated arguments that are deleted: each for a result of as many bytes, as XLA decides.
+    """The donated arguments that are deleted, each for a result of the same size, as in XLA.
 
     JAX keeps an argument that was donated without use.
     """
@@ -333,7 +333,7 @@ def _describe(type: Type) -> tuple[int, tuple[int, ...]]:
 
 
 def _memories(attributes: Sequence[Mapping[str, Attribute]]) -> list[int]:
-    """The kinds of memory that arguments or results are in, by their numbers in MEMORY_KINDS."""
+    """The memory kinds of arguments or results, as indices into MEMORY_KINDS."""
     numbers = []
     for named in attributes:
         kind = named.get("mhlo.memory_kind")
@@ -347,6 +347,6 @@ def _memories(attributes: Sequence[Mapping[str, Attribute]]) -> list[int]:
 
 
 def _is_slow(executable: Executable) -> bool:
-    """Whether a first run may take long, for all that is known before it."""
+    """Whether a first run may take long, by a static estimate."""
     needed = executable.memory_of_values()
     return needed.arguments + needed.results + needed.temporaries > MAX_QUICK_BYTES
