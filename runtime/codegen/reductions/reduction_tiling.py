@@ -1,8 +1,9 @@
-"""Tiling of reductions fused with the elementwise operations before them.
+"""Tiling of reductions fused with the elementwise operations before them and on their results.
 
 The iteration space of such a fusion is (outer, reduced, inner); its reduced dimensions are adjacent. A block
 is a subtree of the tree of adjacent pairs along the reduced dimensions: it computes a partial result for each
-inner index, and a second task reduces the partial results.
+inner index, and a second task reduces the partial results. Operations on results of reductions are computed
+where these are finished.
 """
 
 from __future__ import annotations
@@ -109,10 +110,14 @@ class ReductionTilePlan(NamedTuple):
 
     def interleaved_rows(self, block: Block) -> int:
         """The number of interleaved rows along the inner dimensions: a power of two."""
-        bodies = [operation.regions[0].block for operation in reductions_of(block)]
-        done = [operation for one in (block, *bodies) for operation in one.operations[:-1]]
-        work = sum(cost_of(operation) for operation in done if operation.name != "stablehlo.reduce")
+        computed = [one for one in block.operations[:-1] if not self.is_kept(one.results[0])]
+        bodies = [operation.regions[0].block.operations[:-1] for operation in reductions_of(block)]
+        work = sum(cost_of(operation) for operations in (computed, *bodies) for operation in operations)
         return min(self.block_reduced, interleaved_rows(work))
+
+    def is_kept(self, value: Value) -> bool:
+        """Whether a value has no reduced dimension, so that it is computed where reductions are finished."""
+        return all(axis is None or not self.first <= axis < self.last for axis in self.index_maps[value])
 
     def strides(self, value: Value) -> Strides | None:
         """The strides of a value; None if a collapsed dimension has no single stride."""
@@ -135,7 +140,7 @@ def plan_reduction_tiling(block: Block, view_of: ViewOf) -> ReductionTilePlan | 
 
     Args:
         block: elementwise operations, broadcasts, constants and reductions; it ends with its results, which
-            are those of the reductions and values of the reductions' shape.
+            have the shape of the reductions' operands, or are those of the reductions or computed from them.
         view_of: gives an operation's view.
     """
     reductions = reductions_of(block)
@@ -143,20 +148,29 @@ def plan_reduction_tiling(block: Block, view_of: ViewOf) -> ReductionTilePlan | 
     if space is None or any(reduction_problem(operation, view_of) for operation in reductions):
         return None
     shape, first, last = space
-    totals = {operation.result for operation in reductions}
-    if any(not totals.isdisjoint(operation.operands) for operation in block.operations[:-1]):
+    finished = _finished(block)
+    if any(not finished.isdisjoint(operation.operands) for operation in reductions):
         return None
     unreduced_dims = [d for d in range(len(shape)) if not first <= d < last]
     index_maps = IterationSpace(shape, unreduced_dims, view_of).of(block)
     if index_maps is None or not all(map(is_computed, block.operations)):
         return None
     plan = ReductionTilePlan(shape, first, last, index_maps)
-    if plan.inner != 1 and plan.inner < MIN_INNER:
+    if (plan.inner != 1 and plan.inner < MIN_INNER) or not all(map(plan.is_kept, finished)):
         return None
-    have_full_shape = all(value in totals or shape_of(value) == shape for value in block.terminator.operands)
-    if not have_full_shape or any(plan.strides(argument) is None for argument in block.arguments):
+    have_shape = all(value in finished or shape_of(value) == shape for value in block.terminator.operands)
+    if not have_shape or any(plan.strides(argument) is None for argument in block.arguments):
         return None
     return plan
+
+
+def _finished(block: Block) -> set[Value]:
+    """The results of a block's reductions, and all values that are computed from them."""
+    finished = set[Value]()
+    for operation in block.operations[:-1]:
+        if operation.name == "stablehlo.reduce" or not finished.isdisjoint(operation.operands):
+            finished.update(operation.results)
+    return finished
 
 
 def region_reduction_tiling(block: Block, sizes: tuple[int, int, int], view_of: ViewOf) -> ReductionTilePlan:

@@ -1,4 +1,4 @@
-"""Reductions with the elementwise operations before them (`plan_reduction_tiling`), as native loops.
+"""Reductions with the elementwise operations around them (`plan_reduction_tiling`), as native loops.
 
 The module defines two tasks, each `void (int64 task, int8 **pointers)`. `pointers` are those of the block's
 arguments, of the values that bodies use from outside, of the block's results, and for each input of each
@@ -218,18 +218,22 @@ class _BlockFunction(ElementEmitter):
         """The index of the first of this block's columns in a row of partial results."""
         return self.builder.add(self.builder.mul(row, I64(self.plan.inner)), self.first_column)
 
-    def finish(self, reducer: Reducer, totals: OperandArrays, outer: ir.Value) -> None:
-        """Combine a row of totals with the init values, and store the results."""
-        builder, operation = self.builder, reducer.operation
+    def finish(self, totals: Sequence[OperandArrays], outer: ir.Value) -> None:
+        """Combine the rows of totals with the init values, and store what is computed of them."""
+        builder = self.builder
+        results = [(result, pointer) for result, pointer in self.results if self.plan.is_kept(result)]
         with Loop(builder, I64(0), self.columns, True) as column:
             point = (outer, I64(0), builder.add(self.first_column, column))
-            initial = [self.element(value, point, {}) for value in operation.operands[len(reducer.types) :]]
-            values = reducer.finish(initial, totals.load(column))
-            finished = dict(zip(operation.results, values, strict=True))
-            for result, pointer in self.results:
-                if result in finished:
-                    address = self.address(pointer, result, point)
-                    store(builder, plain_element_type(result), finished[result], address)
+            elements = dict[IrValue, Value]()
+            for reducer, row in zip(self.reducers, totals, strict=True):
+                operation = reducer.operation
+                init_values = operation.operands[len(reducer.types) :]
+                initial = [self.element(value, point, elements) for value in init_values]
+                values = reducer.finish(initial, row.load(column))
+                elements.update(zip(operation.results, values, strict=True))
+            for result, pointer in results:
+                value = self.element(result, point, elements)
+                store(builder, plain_element_type(result), value, self.address(pointer, result, point))
 
 
 class _Blocks(_BlockFunction):
@@ -241,14 +245,15 @@ class _Blocks(_BlockFunction):
         self.first = builder.mul(self.block_number, I64(plan.block_reduced))
         self.count = min_index(builder, I64(plan.block_reduced), builder.sub(I64(plan.reduced), self.first))
         self.is_last = builder.icmp_signed("==", self.block_number, I64(plan.blocks - 1))
-        for reducer, totals, partials in zip(self.reducers, self.totals(), self.partials, strict=True):
-            if plan.blocks == 1:
-                self.finish(reducer, totals, self.outer)
-            else:
-                row = builder.add(builder.mul(self.outer, I64(plan.blocks)), self.block_number)
-                start = self.partials_row(row)
-                with Loop(builder, I64(0), self.columns, True) as column:
-                    partials.store(builder.add(start, column), totals.load(column))
+        totals = self.totals()
+        if plan.blocks == 1:
+            self.finish(totals, self.outer)
+            return
+        row = builder.add(builder.mul(self.outer, I64(plan.blocks)), self.block_number)
+        start = self.partials_row(row)
+        for row_totals, partials in zip(totals, self.partials, strict=True):
+            with Loop(builder, I64(0), self.columns, True) as column:
+                partials.store(builder.add(start, column), row_totals.load(column))
 
     def totals(self) -> list[OperandArrays]:
         """The addresses of each reduction's row of totals."""
@@ -261,9 +266,8 @@ class _Blocks(_BlockFunction):
         for reducer in self.reducers:
             operands = reducer.operation.operands[: len(reducer.types)]
             values.append(reducer.enter([self.element(value, point, elements) for value in operands]))
-        totals = {result for reducer in self.reducers for result in reducer.operation.results}
         for result, pointer in self.results:
-            if result not in totals:
+            if not self.plan.is_kept(result):
                 value = self.element(result, point, elements)
                 store(self.builder, plain_element_type(result), value, self.address(pointer, result, point))
         return values
@@ -291,10 +295,9 @@ class _RowBlocks(_Blocks):
         size = min(plan.block_reduced, plan.reduced)
         buffers = [(reducer.allocate(size), reducer.allocate(-(-size // 2))) for reducer in self.reducers]
         sources = [self.in_memory(reducer) for reducer in self.reducers]
-        totals = sum(len(reducer.types) for reducer in self.reducers)
-        if None in sources or len(self.results) > totals:
+        if None in sources or not all(plan.is_kept(result) for result, _ in self.results):
             loop = Loop(builder, I64(0), self.count)
-            operations = [one for one in self.block.operations[:-1] if not one.regions]
+            operations = [one for one in self.block.operations[:-1] if not plan.is_kept(one.results[0])]
             loop.interleave_count = interleave_count(operations)
             with loop as index:
                 values = self.compute_at((self.outer, builder.add(self.first, index), I64(0)))
@@ -396,5 +399,4 @@ class _FinishFunction(_BlockFunction):
 
         yes = ir.Constant(ir.IntType(1), 1)
         totals = self.reduce_rows(I64(blocks), yes, MAX_INTERLEAVED_ROWS, (blocks, blocks), compute)
-        for reducer, row in zip(self.reducers, totals, strict=True):
-            self.finish(reducer, row, outer)
+        self.finish(totals, outer)

@@ -122,10 +122,6 @@ class Grouping(LevelGrouping):
         """Whether an operation may be in a group."""
         raise NotImplementedError
 
-    def joins(self, producer: int) -> bool:
-        """Whether a member may be in one group with the users of its result."""
-        return True
-
     def pays(self, fusion: FusionGroup) -> bool:
         """Whether a group with a reduction and other operations is faster than its operations one by one."""
         return True
@@ -198,7 +194,7 @@ class Grouping(LevelGrouping):
         return is_rematerializable(self.operations[index])
 
     def may_join(self, index: int, operand: Value, producer: int) -> bool:
-        return self.members[producer] and self.joins(producer)
+        return self.members[producer]
 
 
 def is_rematerializable(operation: Operation) -> bool:

@@ -1,10 +1,10 @@
-"""Fuses reductions with the elementwise operations before them: sums of squares, losses, statistics."""
+"""Fuses reductions with the elementwise operations around them: sums of squares, means, statistics."""
 
 from __future__ import annotations
 
 import math
 
-from ...ir import Block, Operation, captured_values
+from ...ir import Block, Operation, Value, captured_values
 from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import REDUCTION_FUSION
 from ...types import TensorType
@@ -14,39 +14,68 @@ from .grouping import CanGenerate, Grouping, ReducedSpace, is_rematerializable, 
 
 
 def form_reduction_fusions(block: Block, generates: Generates, can_generate: CanGenerate) -> None:
-    """Fuse reductions with the operations that compute their operands, which are then not written."""
+    """Fuse reductions with the operations that compute their operands, which are then not written, and with
+    those on their results."""
     for space in dict.fromkeys(map(reduced_space, block.operations)):
         if space is not None and math.prod(space.shape) >= MIN_LARGE_SIZE:
             replace_groups(block, _ReductionGrouping(block, space, generates), can_generate, REDUCTION_FUSION)
 
 
 class _ReductionGrouping(Grouping):
-    """Finds the groups of one block in one space."""
+    """Finds the groups of one block in one space.
+
+    Attributes:
+        finished: the results of reductions and the values that are computed of these by members.
+    """
 
     def __init__(self, block: Block, space: ReducedSpace, generates: Generates) -> None:
         self.space = space
         self.generates = generates
+        self.finished: set[Value] = set()
         super().__init__(block)
 
     def is_member(self, operation: Operation) -> bool:
         if len(operation.results) != 1 or is_rematerializable(operation):
             return False
         if operation.name == REDUCE:
-            return reduced_space(operation) == self.space and not captured_values(operation.regions)
+            is_member = reduced_space(operation) == self.space and not captured_values(operation.regions)
+            if is_member:
+                self.finished.add(operation.result)
+            return is_member
         values = (*operation.operands, operation.result)
         if operation.regions or not is_plain(operation):
             return False
         shapes = [value.type.shape for value in values if isinstance(value.type, TensorType)]
+        if self.is_on_results(operation, shapes):
+            self.finished.add(operation.result)
+            return True
         if shapes[-1] != self.space.shape:
             return False
         if operation.name == "stablehlo.broadcast_in_dim":
             return True
         return all(shape in (self.space.shape, ()) for shape in shapes) and self.generates(operation)
 
-    def joins(self, producer: int) -> bool:
-        return self.operations[producer].name != REDUCE
+    def is_on_results(self, operation: Operation, shapes: list[tuple[int, ...]]) -> bool:
+        """Whether an operation is on results of reductions, and has their dimensions, apart from those of
+        size 1."""
+        if self.finished.isdisjoint(operation.operands):
+            return False
+        shape, first, last = self.space.shape, self.space.first, self.space.last
+        kept = [size for size in (*shape[:first], *shape[last:]) if size != 1]
+        if any([size for size in one if size != 1] != kept for one in shapes if one):
+            return False
+        if operation.name == "stablehlo.reshape":
+            return True
+        return len({one for one in shapes if one}) <= 1 and self.generates(operation)
+
+    def may_join(self, index: int, operand: Value, producer: int) -> bool:
+        if not self.members[producer]:
+            return False
+        operation = self.operations[index]
+        is_on_results = operation.name != REDUCE and operation.result in self.finished
+        return is_on_results or operand not in self.finished
 
     def pays(self, group: FusionGroup) -> bool:
-        """Whether a group computes anything besides reductions and broadcasts."""
-        bare = (REDUCE, "stablehlo.broadcast_in_dim")
+        """Whether a group computes anything besides reductions, broadcasts and reshapes."""
+        bare = (REDUCE, "stablehlo.broadcast_in_dim", "stablehlo.reshape")
         return any(self.operations[index].name not in bare for index in group.owned)

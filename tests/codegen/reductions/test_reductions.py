@@ -124,6 +124,39 @@ def test_a_result_that_is_used_again_comes_in_another_step() -> None:
     check(lambda x: x * 2 / (x * 2).sum(), numbers(40_000))
 
 
+def numbers_and_scales(*shape: int) -> tuple[Array, Array]:
+    return numbers(*shape), numbers(shape[-1], seed=1)
+
+
+@pytest.mark.parametrize("shape", [(300, 130), (3, 70_001), (20_000, 24)])
+def test_operations_on_results(shape: tuple[int, ...]) -> None:
+    def statistics(x: Any, scale: Any) -> Any:
+        mean = x.mean(0)
+        return mean, jnp.tanh((x * x).mean(0, keepdims=True) - mean**2) * scale, x.max(0) > scale
+
+    check(statistics, *numbers_and_scales(*shape), count=2)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, ml_dtypes.bfloat16, np.float16])
+def test_operations_on_results_round_as_their_type(dtype: Any) -> None:
+    check(lambda x: jnp.exp(x.mean((0, 1)) * x.min((0, 1))), numbers(3, 250, 96, dtype=dtype))
+
+
+def test_operations_on_results_of_dimensions_in_the_middle() -> None:
+    check(lambda x, scale: x.sum((1, 2)) / scale, *numbers_and_scales(5, 30, 40, 32))
+
+
+def test_operations_on_a_result_of_all_elements() -> None:
+    check(lambda x: -jnp.sqrt(x.sum() / 7), numbers(123_457) ** 2)
+
+
+def test_operations_with_others_than_the_kept_dimensions_come_later() -> None:
+    """The second reduction uses the first one's result at every element; the outer product has more
+    elements."""
+    check(lambda x: ((x - x.mean(0)) ** 2).mean(0), numbers(400, 160), count=2)
+    check(lambda x: jnp.outer(x.sum(0) * 2, x.max(0) + 1), numbers(400, 160), count=2)
+
+
 @pytest.mark.parametrize(
     "function",
     [
