@@ -196,20 +196,20 @@ FUNCTION_CAUSES: Final = (
     KnownCause(
         "minimum and maximum of complex numbers compare real parts only",
         "Complex numbers are compared by their real parts, and by their imaginary parts where these are equal"
-        " (sections minimum and maximum: lexicographic). The other implementation returns the first operand"
-        " there.",
+        " (sections minimum and maximum: lexicographic). The other implementation then returns the first"
+        " operand.",
         _compares_real_parts,
     ),
     KnownCause(
         "the sum of two constant booleans that are both true is false",
-        "add is the logical OR of booleans. The other implementation's is, but for operands that it finds out"
-        " to be constants, such as x == x of integers: there 1 + 1 is 0.",
+        "add of booleans is the logical OR. So is the other implementation's, except for operands that it"
+        " folds to constants, such as x == x of integers, for which true + true is false.",
         _adds_booleans,
     ),
     KnownCause(
         "atan2 of subnormal numbers is NaN",
-        "Angles of subnormal numbers are angles as others, and that of two zeros is 0. The other"
-        " implementation compares subnormal numbers as they are, and divides them as zeros, which gives NaN.",
+        "The angle of subnormal numbers is defined, and that of two zeros is 0. The other implementation"
+        " compares subnormal numbers unflushed, but divides them as zeros, which gives NaN.",
         _divides_flushed_numbers,
     ),
     KnownCause(
@@ -220,14 +220,14 @@ FUNCTION_CAUSES: Final = (
     ),
     KnownCause(
         "complex functions of CHLO ignore the sign of zero on their branch cuts",
-        "The sign of a component that is zero says from which side a branch cut is approached (C99, annex G)."
-        " NimbleHLO takes it so; the other implementation returns the value of the other side. No text of"
-        " CHLO says which one is right.",
+        "The sign of a zero component determines the side from which a branch cut is approached (C99, annex"
+        " G). NimbleHLO follows it; the other implementation returns the value of the other side. CHLO's"
+        " documentation does not define which one is correct.",
         _is_on_other_side_of_cut,
     ),
     KnownCause(
         "mulhi of integers of 4 bits is zero",
-        "The result is the high half of the product, as for other widths. NimbleHLO's is, which Python's"
+        "The result is the high half of the product, as for other widths. NimbleHLO's result is, as Python's"
         " integers confirm.",
         _loses_high_half,
     ),
@@ -239,21 +239,21 @@ FUNCTION_CAUSES: Final = (
     ),
     KnownCause(
         "log_plus_one of f64 is off by tens of units",
-        "The result of NimbleHLO lies within two units of that of the 80-bit type; the other implementation's"
-        " approximation is less accurate than functions of f64 usually are (4 units); atanh calls it.",
+        "NimbleHLO's result is within two units of the result in the 80-bit type. The other implementation's"
+        " approximation, which atanh uses too, is less accurate than functions of f64 usually are (4 units).",
         _loses_digits_of_logarithms,
     ),
     KnownCause(
         "zeta at negative numbers leaves out the largest terms",
         "The Hurwitz zeta function is the sum of (q + k) ** -x. The other implementation adds the terms of"
-        " small k, and an estimate of the others that holds beyond 0 only; for negative q the largest ones"
-        " are those near k = -q. NimbleHLO's result is the sum of the terms.",
+        " small k and an estimate of the others that is valid only for positive numbers; for negative q the"
+        " largest terms are those near k = -q. NimbleHLO's result is the sum of all terms.",
         _leaves_out_terms_of_zeta,
     ),
     KnownCause(
         "power of integers is wrong for large exponents",
-        "Integers wrap around, so that the result is base ** exponent modulo 2 ** width; that of NimbleHLO"
-        " is, which Python's integers confirm.",
+        "Integers wrap around, so the result is base ** exponent modulo 2 ** width. NimbleHLO's result is,"
+        " as Python's integers confirm.",
         _has_wrong_power,
     ),
     KnownCause(
@@ -264,13 +264,13 @@ FUNCTION_CAUSES: Final = (
     ),
     KnownCause(
         "is_inf takes -0 for infinite in types without infinities",
-        "f4E2M1FN, f6E2M3FN and f6E3M2FN have no infinities, so that no value is infinite.",
+        "f4E2M1FN, f6E2M3FN and f6E3M2FN have no infinities, so no value is infinite.",
         _classifies_narrow_floats,
     ),
     KnownCause(
         "special values of CHLO's functions",
-        "No text says where CHLO's functions are infinite or NaN: at poles, outside of their domain, and"
-        " where approximations overflow, implementations differ.",
+        "CHLO's documentation does not define where its functions are infinite or NaN: implementations"
+        " differ at poles, outside of the domain, and where approximations overflow.",
         _has_special_value,
     ),
 )

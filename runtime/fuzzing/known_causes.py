@@ -305,7 +305,7 @@ _COUNT: Final = KnownCause(
 _UNWRAPPED: Final = KnownCause(
     "results of 2 or 4 bits keep other bits of their byte",
     "Arithmetic wraps around modulo 2 ** width. The other implementation computes in bytes, and returns"
-    " integers that the type does not have, such as -12 for i4, where 4 is right.",
+    " integers out of the type's range, such as -12 for i4 instead of 4.",
     lambda first: (
         first.departure.index is not None
         and _is_unwrapped(
@@ -316,8 +316,8 @@ _UNWRAPPED: Final = KnownCause(
 _NEGATIVE_SORT: Final = KnownCause(
     "sort along a negative dimension does nothing",
     "Constraint C4 of `sort` allows dimensions in [-rank, rank), and a negative one counts from the end. The"
-    " other implementation returns the operands as they are for some of them; which ones these are depends on"
-    " the rank, and varies from run to run.",
+    " other implementation returns the operands unsorted for some negative dimensions, which depend on the"
+    " rank and vary from run to run.",
     _is_negative_sort,
 )
 _BOOLEANS: Final = KnownCause(
@@ -336,9 +336,9 @@ _TWO_BITS: Final = KnownCause(
 KNOWN_CAUSES: Final = (
     KnownCause(
         "scatter leaves out windows that are partly out of bounds",
-        "The specification leaves out the elements of an update that are out of bounds, and no others. The"
-        " other implementation leaves out all updates of a window of which one element is out of bounds."
-        ' NimbleHLO gives its results with `Options(scatter_out_of_bounds="window")`.',
+        "The specification drops only those elements of an update that are out of bounds. The other"
+        " implementation drops every element of a window that has one out of bounds."
+        ' NimbleHLO returns the same results with `Options(scatter_out_of_bounds="window")`.',
         _drops_windows,
     ),
     KnownCause(
@@ -349,8 +349,8 @@ KNOWN_CAUSES: Final = (
     ),
     KnownCause(
         "scatter into one array as several inputs returns one result",
-        "Each input has updates of its own, and a result. Where two inputs are the same value, the other"
-        " implementation returns the first one's result twice.",
+        "Each input has its own updates and result. If two inputs are the same value, the other"
+        " implementation returns the first result twice.",
         _scatters_into_one_array,
     ),
     KnownCause(
@@ -361,9 +361,9 @@ KNOWN_CAUSES: Final = (
     ),
     KnownCause(
         "reduce_window of a padded array leaves out what pad has added",
-        "Elements that `pad` adds are elements as others, and each is combined with those in its window. The"
-        " other implementation makes them padding of the windows where they are equal to the initial value,"
-        " and leaves padding out, which is the same only for an initial value that is the identity.",
+        "Elements that `pad` adds are combined with the others in their windows. If they equal the initial"
+        " value, the other implementation turns them into padding of the windows and skips it, which is"
+        " correct only if the initial value is the identity.",
         _merges_padding,
     ),
     KnownCause(
@@ -376,15 +376,15 @@ KNOWN_CAUSES: Final = (
     KnownCause(
         "select_and_scatter compares the elements of windows of several dimensions in another order",
         "The elements of a window are compared in the order of their indices (section reduce: an in-order"
-        " traversal). Where `select` keeps the second one of equal elements, the order decides which it is."
-        " The other implementation goes along one dimension after the other: NimbleHLO gives its results for"
-        " transposed operands, or differs from it only where the order has an influence.",
+        " traversal). If `select` keeps the second of two equal elements, the order matters. The other"
+        " implementation reduces one dimension after the other: NimbleHLO returns the same results for"
+        " transposed operands, or differs only where the order matters.",
         _selects_by_columns,
     ),
     KnownCause(
         "conversion of f4E2M1FN's 6 and -6 to integers gives the limits of the integer type",
-        "6 and -6 are numbers, which every integer type of at least 4 bits holds. The other implementation"
-        " takes the largest numbers of a type without infinities for infinite.",
+        "Every integer type of at least 4 bits holds 6 and -6. The other implementation treats the largest"
+        " numbers of a type without infinities as infinite.",
         _saturates_integers,
     ),
     KnownCause(
@@ -412,8 +412,8 @@ KNOWN_CAUSES: Final = (
     ),
     KnownCause(
         "sort of integers of 2 or 4 bits loses elements",
-        "The results are no permutation of the operands, or not in order. The other implementation stores"
-        " several such integers in a byte.",
+        "The results are not a sorted permutation of the operands. The other implementation stores several"
+        " such integers in a byte.",
         _sorts_narrow_integers,
     ),
     KnownCause(
@@ -424,15 +424,15 @@ KNOWN_CAUSES: Final = (
     ),
     KnownCause(
         "reduce_precision rounds the value of subnormal numbers, not their bits",
-        "The specification rounds the mantissa bits of the operand, of which subnormal numbers have fewer:"
-        " NimbleHLO does, as the reference interpreter. The other implementation converts to f16 before,"
+        "The specification rounds the mantissa bits of the operand, and subnormal numbers have fewer;"
+        " NimbleHLO and the reference interpreter agree. The other implementation first converts to f16,"
         " where the same numbers are normal and keep more digits.",
         _reduces_subnormal_numbers,
     ),
     KnownCause(
         "reduce_precision of numbers of 8 bits or less is that of f16",
-        "The exponent bits that are kept are those of the operand's type, whose bias differs from f16's. The"
-        " other implementation converts to f16 before, of which it keeps the exponents nearest to 0.",
+        "The specification keeps exponent bits of the operand's type, whose bias differs from f16's. The"
+        " other implementation first converts to f16, and keeps the exponents of f16 nearest to 0.",
         _reduces_precision_in_f16,
     ),
     *FUNCTION_CAUSES,
