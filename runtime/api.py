@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from .boundary import fit_as_they_are
+from .boundary import DirectCall
 from .errors import ExecutionError, UnsupportedError, VerifyError
 from .frontend.loader import load_ir
 from .garbage import gc_paused
@@ -163,7 +163,7 @@ def execute(
     return results
 
 
-class Executable:
+class Executable(DirectCall):
     """A program that is ready to run. Many threads may call it at the same time.
 
     A program with unknown argument sizes is specialized once for each combination of sizes that it meets; the
@@ -193,8 +193,6 @@ class Executable:
         self.input_types = function.type.inputs
         self.output_types = function.type.results
         tensors = [type if isinstance(type, TensorType) else None for type in self.input_types]
-        self._dtypes = tuple([type.dtype if type else None for type in tensors])
-        self._shapes = tuple([type.shape if type else None for type in tensors])
         self._module = module
         self._entry = entry
         self._lock = threading.Lock()
@@ -203,14 +201,14 @@ class Executable:
         self._programs: LRUCache[tuple[Type, ...], Program] = LRUCache(MAX_SPECIALIZATIONS)
         static = all(not isinstance(type, TensorType) or type.is_static for type in self.input_types)
         self._only = self._specialize(self.input_types) if static else None
-        self._direct = self._only.direct_call(self._dtypes, self._shapes) if self._only else None
+        self.expect(
+            tuple([type.dtype if type else None for type in tensors]),
+            tuple([type.shape if type else None for type in tensors]),
+            self._only.call if self._only else None,
+        )
 
-    def direct_call(self) -> Callable[..., list[Any]]:
-        """A function with the behaviour of `__call__` and less overhead."""
-        return self if self._only is None else self._only.direct_call(self._dtypes, self._shapes, self)
-
-    def __call__(self, *inputs: Any) -> list[Any]:
-        """Run it.
+    def call_converted(self, *inputs: Any) -> list[Any]:
+        """Run it with inputs that may have to be converted, as a call does where they do not fit as they are.
 
         Args:
             inputs: see `execute`.
@@ -218,9 +216,6 @@ class Executable:
         Raises:
             ExecutionError: inputs do not fit, or the run failed.
         """
-        results = None if self._direct is None else self._direct.results_if_fit(inputs)
-        if results is not None:
-            return results
         arguments = self._arguments(inputs)
         program = self._only or self._program_for(arguments)
         return program.run(arguments)
@@ -234,7 +229,7 @@ class Executable:
         types = self.input_types
         if len(inputs) != len(types):
             raise ExecutionError(f"@{self._entry} takes {len(types)} inputs, but got {len(inputs)}")
-        if fit_as_they_are(inputs, self._dtypes, self._shapes):
+        if self.fit(inputs):
             return inputs
         return tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])
 
@@ -443,10 +438,6 @@ class GridExecutable(Executable):
         results = program.run(arguments)
         count = len(self.output_types)
         return [results[number * count : (number + 1) * count] for number in range(len(self.processes))]
-
-    def direct_call(self) -> Callable[..., list[Any]]:
-        """See `Executable.direct_call`."""
-        return self
 
     def trace(self, *inputs: Any, **settings: Any) -> Trace:
         """Not supported: the processes of a grid run in turn.

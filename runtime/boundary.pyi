@@ -6,21 +6,13 @@ from .executor import Limits
 from .memory import Retention
 from .types import DType, Type
 
-def fit_as_they_are(
-    inputs: tuple[Any, ...],
-    dtypes: tuple[DType | None, ...],
-    shapes: tuple[tuple[int, ...] | None, ...],
-) -> bool: ...
 def with_donations(inputs: tuple[Any, ...], numbers: Iterable[int]) -> list[Any]: ...
 def memory_of(values: Iterable[Any]) -> set[int]: ...
-def owned(
-    results: list[Any], types: tuple[Type, ...], arguments: Iterable[Any], constants: set[int]
-) -> list[Any]: ...
 
 class ProgramCall:
     def __init__(
         self,
-        run: Callable[..., list[Any]],
+        runner: Any,
         types: tuple[Type, ...],
         constants: set[int],
         *,
@@ -36,12 +28,11 @@ class ProgramCall:
     def results(self, arguments: tuple[Any, ...]) -> list[Any]: ...
 
 class DirectCall:
-    def __init__(
+    def expect(
         self,
         dtypes: tuple[DType | None, ...],
         shapes: tuple[tuple[int, ...] | None, ...],
-        call: ProgramCall,
-        other: Callable[..., list[Any]] | None = None,
+        call: ProgramCall | None = None,
     ) -> None: ...
     def __call__(self, *inputs: Any) -> list[Any]: ...
-    def results_if_fit(self, inputs: tuple[Any, ...]) -> list[Any] | None: ...
+    def fit(self, inputs: tuple[Any, ...]) -> bool: ...

@@ -4,45 +4,23 @@
 cimport numpy as cnp
 from cpython.contextvars cimport PyContextVar_Reset, PyContextVar_Set
 from cpython.list cimport PyList_GET_ITEM
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 
 import numpy as np
 
 from .errors import ExecutionError
-from .executor import Donated, donated
+from .executor import Donated, Runner, donated
 from .float_errors import ERRORS_IGNORED, without_warnings
 from .memory import limited, run_with
 from .types import TokenType, TupleType, TupleValue
 
 cnp.import_array()
 
+include "launch/vectorcall.pxi"
 
-cpdef bint fit_as_they_are(tuple inputs, tuple dtypes, tuple shapes) except -1:
-    """Whether each input is an array of the expected element type and shape, without negative strides.
-
-    Args:
-        inputs: the caller's inputs.
-        dtypes, shapes: of each input; None if it is no tensor.
-    """
-    cdef Py_ssize_t index, axis
-    cdef object value, shape
-    cdef cnp.ndarray array
-    for index in range(len(inputs)):
-        value = inputs[index]
-        shape = shapes[index]
-        if type(value) is not cnp.ndarray or shape is None:
-            return False
-        array = <cnp.ndarray>value
-        if <PyObject*>cnp.PyArray_DESCR(array) != <PyObject*>dtypes[index]:
-            return False
-        if cnp.PyArray_NDIM(array) != len(<tuple>shape):
-            return False
-        for axis in range(len(<tuple>shape)):
-            if cnp.PyArray_DIM(array, axis) != <Py_ssize_t>((<tuple>shape)[axis]):
-                return False
-            if cnp.PyArray_STRIDE(array, axis) < 0:
-                return False
-    return True
+cdef extern from "Python.h":
+    object PyObject_Vectorcall(object function, PyObject *const *arguments, size_t count, PyObject *names)
 
 
 cdef object _root(object value):
@@ -95,11 +73,11 @@ def memory_of(values):
     return roots
 
 
-cpdef list owned(list results, tuple types, arguments, set constants):
+cdef list _owned_all(list results, tuple types, tuple arguments, set constants):
     """Results that the caller may keep and write to: contiguous, sharing memory with nothing else.
 
     Args:
-        results: the values of a run, to which only values that share their memory refer.
+        results: the values of a run, to which only values that share their memory refer. They are replaced in place.
         types: their types.
         arguments: the arguments of the run.
         constants: the memory of the program's constants, from `memory_of`.
@@ -108,16 +86,14 @@ cpdef list owned(list results, tuple types, arguments, set constants):
         A list of arrays, tokens and plain tuples.
     """
     cdef set shared = None
-    cdef list own = []
     cdef Py_ssize_t index
     for index in range(len(results)):
         if _is_alone(PyList_GET_ITEM(results, index)):
-            own.append(results[index])
             continue
         if shared is None:
             shared = memory_of(arguments) | constants
-        own.append(_owned(results[index], types[index], shared))
-    return own
+        results[index] = _owned(results[index], types[index], shared)
+    return results
 
 
 cdef class ProgramCall:
@@ -127,8 +103,8 @@ cdef class ProgramCall:
     program whose values have replaced the interpreter's in the caches.
 
     Args:
-        run: see `Runner.run`.
-        types, constants: see `owned`.
+        runner: a `Runner`, or anything else with its method `run`.
+        types, constants: see `_owned_all`.
         donated: the numbers of the arguments that a run may consume.
         wake: called before a run, such as `wake_workers`; None: nothing is.
         handler, retention: the first and the last argument of `run_with`; without a handler, NumPy allocates.
@@ -137,24 +113,28 @@ cdef class ProgramCall:
         new_limits: makes the `Limits` of a run; None: there are none.
     """
 
-    cdef object run, wake, handler, retention, max_bytes, new_state, new_limits, variable, ignored
+    # Whether the runner is called with the arguments as they are, and whether nothing else than that is to do.
+    cdef bint is_direct, is_plain
+    cdef object runner, wake, handler, retention, max_bytes, new_state, new_limits, variable, ignored
     cdef tuple types
     cdef set constants
     cdef list donated
 
     def __init__(
-        self, run, types, constants, *, donated=(), wake=None, handler=None, retention=None, max_bytes=None,
+        self, runner, types, constants, *, donated=(), wake=None, handler=None, retention=None, max_bytes=None,
         new_state=None, new_limits=None,
     ):
-        self.run, self.types, self.constants, self.donated = run, types, constants, list(donated)
+        self.runner, self.types, self.constants, self.donated = runner, types, constants, list(donated)
         self.wake, self.handler, self.retention, self.max_bytes = wake, handler, retention, max_bytes
         self.new_state, self.new_limits = new_state, new_limits
         self.variable, self.ignored = ERRORS_IGNORED or (None, None)
+        self.is_direct = type(runner) is Runner and not self.donated and new_limits is None
+        self.is_plain = self.is_direct and wake is None and new_state is None and handler is None and max_bytes is None
 
     def under(self, new_limits):
         """The same call with other limits."""
         return ProgramCall(
-            self.run, self.types, self.constants, donated=self.donated, wake=self.wake, handler=self.handler,
+            self.runner, self.types, self.constants, donated=self.donated, wake=self.wake, handler=self.handler,
             retention=self.retention, max_bytes=self.max_bytes, new_state=self.new_state, new_limits=new_limits,
         )
 
@@ -164,8 +144,12 @@ cdef class ProgramCall:
         Raises:
             ExecutionError: the run failed, or there is no memory for the results.
         """
+        if self.is_plain:
+            return self._owned_results(arguments)
         if self.wake is not None:
             self.wake()
+        if self.is_direct:
+            return self._results(arguments)
         if self.variable is None:
             return without_warnings(self._results, arguments)
         before = PyContextVar_Set(self.variable, self.ignored)
@@ -188,48 +172,102 @@ cdef class ProgramCall:
         return run_with(handler, self._owned_results, arguments, self.retention)
 
     cpdef list _owned_results(self, tuple arguments):
-        cdef object inputs = with_donations(arguments, self.donated) if self.donated else arguments
-        cdef list results = self.run(inputs, None if self.new_limits is None else self.new_limits())
+        cdef list results
+        if self.is_direct:
+            results = <list>PyObject_Vectorcall(self.runner, tuple_items(arguments), len(arguments), NULL)
+        else:
+            inputs = with_donations(arguments, self.donated) if self.donated else arguments
+            results = self.runner.run(inputs, None if self.new_limits is None else self.new_limits())
+            del inputs
         try:
-            return owned(results, self.types, arguments, self.constants)
+            return _owned_all(results, self.types, arguments, self.constants)
         except MemoryError as error:
             raise ExecutionError(f"no memory for the results: {error}") from error
 
 
+# What an input has to be. `dtype` is NULL if it is no tensor.
+cdef struct ExpectedArray:
+    PyObject *dtype
+    int rank
+    cnp.npy_intp *sizes
+
+
 cdef class DirectCall:
-    """Calls a program with any inputs.
+    """Calls a program with arrays at once where these fit as they are; the base of `Executable`."""
 
-    Args:
-        dtypes, shapes: see `fit_as_they_are`.
-        call: is called with inputs that fit as they are.
-        other: is called with all other inputs.
-    """
-
-    cdef tuple dtypes, shapes
     cdef ProgramCall call
-    cdef object other
+    cdef Py_ssize_t count
+    cdef ExpectedArray *expected
+    cdef cnp.npy_intp *sizes
+    cdef tuple dtypes
 
-    def __init__(self, dtypes, shapes, ProgramCall call, other=None):
-        self.dtypes, self.shapes, self.call, self.other = dtypes, shapes, call, other
+    def expect(self, tuple dtypes, tuple shapes, ProgramCall call=None):
+        """Set what this calls. It may be done once.
+
+        Args:
+            dtypes, shapes: of each input; None if it is no tensor.
+            call: is called with inputs that fit as they are; None: `call_converted` takes all inputs.
+        """
+        cdef Py_ssize_t index, axis
+        cdef cnp.npy_intp *sizes
+        if self.expected != NULL:
+            raise ValueError("the inputs are set already")
+        self.expected = <ExpectedArray *>PyMem_Malloc(max(len(dtypes), 1) * sizeof(ExpectedArray))
+        rank_sum = sum([len(shape) for shape in shapes if shape is not None])
+        self.sizes = sizes = <cnp.npy_intp *>PyMem_Malloc(max(rank_sum, 1) * sizeof(cnp.npy_intp))
+        if self.expected == NULL or sizes == NULL:
+            raise MemoryError
+        for index in range(len(dtypes)):
+            if shapes[index] is None:
+                self.expected[index] = ExpectedArray(NULL, 0, sizes)
+                continue
+            self.expected[index] = ExpectedArray(<PyObject *>dtypes[index], len(shapes[index]), sizes)
+            for axis in range(self.expected[index].rank):
+                sizes[axis] = shapes[index][axis]
+            sizes += self.expected[index].rank
+        self.count, self.dtypes, self.call = len(dtypes), dtypes, call
+
+    def __dealloc__(self):
+        PyMem_Free(self.expected)
+        PyMem_Free(self.sizes)
 
     def __call__(self, *inputs):
-        """The results, which belong to the caller.
+        """Run it.
+
+        Args:
+            inputs: see `execute`.
 
         Raises:
             ExecutionError: inputs do not fit, or the run failed.
         """
-        cdef list results = self.results_if_fit(inputs)
-        return self.other(*inputs) if results is None else results
+        if self.call is not None and self.fit(inputs):
+            return self.call.results(inputs)
+        return self.call_converted(*inputs)
 
-    cpdef list results_if_fit(self, tuple inputs):
-        """The results, which belong to the caller; None if the inputs do not fit as they are.
-
-        Raises:
-            ExecutionError: the run failed.
-        """
-        if len(inputs) != len(self.shapes) or not fit_as_they_are(inputs, self.dtypes, self.shapes):
-            return None
-        return self.call.results(inputs)
+    cpdef bint fit(self, tuple inputs) except -1:
+        """Whether each input is an array of the expected element type and shape, without negative strides."""
+        cdef Py_ssize_t index
+        cdef int axis
+        cdef PyObject *value
+        cdef cnp.ndarray array
+        cdef ExpectedArray *expected = self.expected
+        if len(inputs) != self.count:
+            return False
+        for index in range(self.count):
+            value = tuple_items(inputs)[index]
+            if type(<object>value) is not cnp.ndarray:
+                return False
+            array = <cnp.ndarray>value
+            if <PyObject *>cnp.PyArray_DESCR(array) != expected[index].dtype:
+                return False
+            if cnp.PyArray_NDIM(array) != expected[index].rank:
+                return False
+            for axis in range(expected[index].rank):
+                if cnp.PyArray_DIM(array, axis) != expected[index].sizes[axis]:
+                    return False
+                if cnp.PyArray_STRIDE(array, axis) < 0:
+                    return False
+        return True
 
 
 cdef inline bint _is_alone(PyObject *value):

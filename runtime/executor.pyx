@@ -6,13 +6,14 @@ overwrite an array to which nothing but the slot refers.
 """
 
 cimport numpy as cnp
+from cpython.contextvars cimport PyContextVar_Reset, PyContextVar_Set
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_GET_ITEM
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from sys import getswitchinterval
@@ -21,11 +22,14 @@ from time import perf_counter
 import numpy as np
 
 from .errors import ExecutionError, NimbleError, failure
+from .float_errors import ERRORS_IGNORED, without_warnings
+from .kernels.launch.native import NativeFunction
 
 cnp.import_array()
 
 include "array_ownership.pxi"
-include "scalar_arithmetic.pxi"
+include "launch/vectorcall.pxi"
+include "ufunc_loops.pxi"
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject *const *arguments, size_t count, PyObject *names)
@@ -48,7 +52,32 @@ cdef enum Kind:
 # A thread that waits for Python's lock asks for it after one interval in which it was not given away.
 cdef double _SWITCHES_BETWEEN_YIELDS = 2
 cdef tuple _OUT = ("out",)
+cdef object _ERRORS, _IGNORED
+_ERRORS, _IGNORED = ERRORS_IGNORED or (None, None)
 cdef dict _CONTROL = {"while": RUN_WHILE, "if": RUN_IF, "case": RUN_CASE}
+
+
+# What restores NumPy's handling of floating-point errors; NULL while a run has not changed it.
+cdef struct ErrorState:
+    PyObject *token
+
+
+cdef inline int _ignore_errors(ErrorState *errors) except -1:
+    """Let NumPy ignore floating-point errors in the rest of a run; NULL: it does so already."""
+    if errors != NULL and errors.token == NULL:
+        token = PyContextVar_Set(_ERRORS, _IGNORED)
+        Py_INCREF(token)
+        errors.token = <PyObject *>token
+    return 0
+
+
+cdef int _restore_errors(ErrorState *errors) except -1:
+    if errors.token != NULL:
+        token = <object>errors.token
+        Py_DECREF(token)
+        errors.token = NULL
+        PyContextVar_Reset(_ERRORS, token)
+    return 0
 
 
 cdef class Slots:
@@ -132,7 +161,8 @@ cdef class _Step:
     cdef Slots operands, results, releases, captures
     cdef Py_ssize_t result
     cdef Kind kind
-    cdef Scalar scalar
+    cdef UfuncLoop ufunc_loop
+    cdef bint is_quiet, is_native_quiet
     cdef Slots overwritten, overwriting
     cdef dict regions
     cdef Runner cond, body
@@ -148,7 +178,8 @@ cdef class _Step:
         self.captures = Slots(step.captures)
         self.result = step.results[0] if len(step.results) == 1 else -1
         self.plan_step = step
-        self.scalar = _SCALARS.get(self.function, NO_SCALAR) if isinstance(self.function, np.ufunc) else NO_SCALAR
+        self.ufunc_loop = _ufunc_loop(self.function)
+        self.is_quiet = _is_quiet(self.function)
         pairs = possible_overwrites(step)
         self.overwritten = Slots([step.operands[operand] for operand, _ in pairs])
         self.overwriting = Slots([result for _, result in pairs])
@@ -166,7 +197,13 @@ cdef class _Step:
 
     def follow(self, native):
         """Replace the function by native code, which needs no regions."""
+        self.is_native_quiet = _is_quiet(native)
         self.native = native
+
+
+cdef bint _is_quiet(object function):
+    """Whether a function calls nothing that looks at NumPy's handling of floating-point errors."""
+    return type(function) is NativeFunction
 
 
 def possible_overwrites(step):
@@ -227,7 +264,7 @@ cdef class BoundRegion:
     cdef _Step step
 
     def __call__(self, *arguments):
-        return tuple(self.runner.run_values(list(arguments + self.captures), self.limits))
+        return tuple(self.runner.run_values(list(arguments + self.captures), self.limits, NULL))
 
     def count_steps(self, steps):
         """Count steps that the operation of the region runs itself, under the limits of the run."""
@@ -251,12 +288,14 @@ cdef class Runner:
         plan: a `nimblehlo.plan.Plan`.
     """
 
+    cdef Vectorcall vectorcall
     cdef list steps
-    cdef list template
+    cdef list template, idle_frame
     cdef Slots arguments
     cdef Slots results
 
     def __cinit__(self, plan):
+        self.vectorcall = _call_runner
         self.template = [None] * plan.slot_count
         for slot, value in plan.constants.items():
             self.template[slot] = value
@@ -266,6 +305,53 @@ cdef class Runner:
         self.arguments = Slots([slot if slot in used else -1 for slot in plan.arguments])
         self.results = Slots(plan.results)
         self.steps = [_Step(step) for step in plan.steps]
+
+    def __call__(self, *arguments):
+        """The results, as a list. NumPy ignores floating-point errors meanwhile.
+
+        Args:
+            arguments: a value for each of the plan's arguments.
+
+        Raises:
+            ExecutionError: see `run`.
+        """
+        return self.call(tuple_items(arguments), len(arguments))
+
+    cdef list call(self, PyObject *const *arguments, Py_ssize_t count):
+        cdef list frame = self.idle_frame, values
+        cdef Py_ssize_t index, slot
+        cdef ErrorState errors = ErrorState(NULL)
+        self.check_count(count)
+        if _ERRORS is None:
+            return without_warnings(self.run, [<object>arguments[index] for index in range(count)])
+        # Calls of other threads make frames of their own meanwhile.
+        self.idle_frame = None
+        if frame is None:
+            frame = self.template[:]
+        for index in range(count):
+            slot = self.arguments.at[index]
+            if slot >= 0:
+                frame[slot] = <object>arguments[index]
+        try:
+            self.run_steps(frame, None, &errors)
+        finally:
+            _restore_errors(&errors)
+        values = self.move_out(frame)
+        self.reset(frame)
+        self.idle_frame = frame
+        return values
+
+    cdef inline int check_count(self, Py_ssize_t count) except -1:
+        if count != self.arguments.count:
+            raise TypeError(f"takes {self.arguments.count} values, but got {count}")
+        return 0
+
+    cdef void reset(self, list frame):
+        """Bring a frame to its state before a run."""
+        cdef Py_ssize_t slot
+        for slot in range(len(self.template)):
+            if PyList_GET_ITEM(frame, slot) != PyList_GET_ITEM(self.template, slot):
+                frame[slot] = self.template[slot]
 
     def run(self, arguments, limits=None):
         """The results, as a list.
@@ -278,14 +364,13 @@ cdef class Runner:
         Raises:
             ExecutionError: a step failed, or the run exceeded a limit; names operation and location.
         """
-        return self.run_values(arguments if type(arguments) is list else list(arguments), limits)
+        return self.run_values(arguments if type(arguments) is list else list(arguments), limits, NULL)
 
-    cdef list run_values(self, list arguments, Limits limits):
+    cdef list run_values(self, list arguments, Limits limits, ErrorState *errors):
         cdef list frame = self.template[:]
-        if len(arguments) != self.arguments.count:
-            raise TypeError(f"takes {self.arguments.count} values, but got {len(arguments)}")
+        self.check_count(len(arguments))
         self.move_in(frame, arguments, 0)
-        self.run_steps(frame, limits)
+        self.run_steps(frame, limits, errors)
         return self.move_out(frame)
 
     cdef void move_in(self, list frame, list values, Py_ssize_t first):
@@ -318,7 +403,7 @@ cdef class Runner:
 
     def run_range(self, list frame, Py_ssize_t first, Py_ssize_t last, Limits limits):
         """Run the steps from `first` up to, but not including, `last`."""
-        self.run_steps_between(frame, first, last, limits)
+        self.run_steps_between(frame, first, last, limits, NULL)
 
     def leave(self, list frame):
         """The results, as a list; see `enter`."""
@@ -329,24 +414,24 @@ cdef class Runner:
         if limits is not None:
             limits.count(<_Step>self.steps[index], 1)
 
-    cdef int run_steps(self, list frame, Limits limits) except -1:
-        return self.run_steps_between(frame, 0, len(self.steps), limits)
+    cdef int run_steps(self, list frame, Limits limits, ErrorState *errors) except -1:
+        return self.run_steps_between(frame, 0, len(self.steps), limits, errors)
 
     cdef int run_steps_between(
-        self, list frame, Py_ssize_t index, Py_ssize_t count, Limits limits
+        self, list frame, Py_ssize_t index, Py_ssize_t count, Limits limits, ErrorState *errors
     ) except -1:
         cdef _Step step
         try:
             if limits is None:
                 while index < count:
-                    _run_step(<_Step>PyList_GET_ITEM(self.steps, index), frame, None)
+                    _run_step(<_Step>PyList_GET_ITEM(self.steps, index), frame, None, errors)
                     index += 1
                     PyErr_CheckSignals()
             else:
                 while index < count:
                     step = <_Step>PyList_GET_ITEM(self.steps, index)
                     limits.begin(step)
-                    _run_step(step, frame, limits)
+                    _run_step(step, frame, limits, errors)
                     limits.end(step, index)
                     index += 1
                     PyErr_CheckSignals()
@@ -367,19 +452,34 @@ cdef class Runner:
         return 0
 
 
-cdef int _run_step(_Step step, list frame, Limits limits) except -1:
+cdef object _call_runner(object runner, PyObject *const *arguments, size_t count, PyObject *names):
+    """The vectorcall function of runners."""
+    if names != NULL:
+        raise TypeError("takes no keyword arguments")
+    return (<Runner>runner).call(arguments, PyVectorcall_NARGS(count))
+
+
+# Only the member's address is computed, so any object will do.
+cdef PyObject *_any = <PyObject *>None
+enable_vectorcall(Runner, <char *>&(<Runner>_any).vectorcall - <char *>_any)
+
+
+cdef int _run_step(_Step step, list frame, Limits limits, ErrorState *errors) except -1:
     cdef Py_ssize_t index
     cdef object result
     if step.native is not None:
+        if not step.is_native_quiet:
+            _ignore_errors(errors)
         result = _call(step, step.native, frame)
     elif step.kind == CALL:
-        result = _call(step, step.function, frame)
+        result = _call_function(step, frame, errors)
     elif step.kind == CALL_WITH_REGIONS:
+        _ignore_errors(errors)
         result = _call_with_regions(step, frame, limits)
     elif step.kind == RUN_WHILE:
-        return _enter_results(step, frame, _run_while(step, frame, limits))
+        return _enter_results(step, frame, _run_while(step, frame, limits, errors))
     else:
-        return _enter_results(step, frame, _run_branch(step, frame, limits))
+        return _enter_results(step, frame, _run_branch(step, frame, limits, errors))
     if type(result) is not tuple:
         if step.result < 0:
             raise ValueError(f"one value for {step.results.count} results")
@@ -393,15 +493,39 @@ cdef int _run_step(_Step step, list frame, Limits limits) except -1:
     return 0
 
 
+cdef inline object _call_function(_Step step, list frame, ErrorState *errors):
+    """Call a step's function, or the inner loop of a ufunc where that does."""
+    cdef object result
+    if step.ufunc_loop is not None:
+        result = _call_loop(step, frame)
+        if result is not None:
+            return result
+    if not step.is_quiet:
+        _ignore_errors(errors)
+    return _call(step, step.function, frame)
+
+
+cdef object _call_loop(_Step step, list frame):
+    """The result of the inner loop of a ufunc; None where NumPy has to be called."""
+    cdef PyObject *operands[MAX_LOOP_OPERANDS]
+    cdef PyObject *out = NULL
+    cdef Py_ssize_t index
+    if step.operands.count != step.ufunc_loop.operands:
+        return None
+    for index in range(step.operands.count):
+        operands[index] = PyList_GET_ITEM(frame, step.operands.at[index])
+    for index in range(step.overwritten.count):
+        if _is_free(PyList_GET_ITEM(frame, step.overwritten.at[index])):
+            out = PyList_GET_ITEM(frame, step.overwritten.at[index])
+            break
+    return step.ufunc_loop.call(operands, out)
+
+
 cdef object _call(_Step step, object function, list frame):
     """Call a step's function with the operands, which stay in their slots."""
     cdef PyObject *stack[MAX_STACK_ARGUMENTS + 2]
     cdef Py_ssize_t index, count = step.operands.count
     cdef object out
-    if step.scalar:
-        out = _of_scalars(step.scalar, frame[step.operands.at[0]], frame[step.operands.at[1]])
-        if out is not None:
-            return out
     if count > MAX_STACK_ARGUMENTS:
         return _call_with_many(step, function, frame)
     for index in range(count):
@@ -460,7 +584,7 @@ cdef int _enter_results(_Step step, list frame, list values) except -1:
     return 0
 
 
-cdef list _run_branch(_Step step, list frame, Limits limits):
+cdef list _run_branch(_Step step, list frame, Limits limits, ErrorState *errors):
     """The results of the branch that the operand of `if` or `case` selects."""
     cdef object selector = frame[step.operands.at[0]]
     cdef Py_ssize_t count = len(step.branches), index
@@ -474,10 +598,10 @@ cdef list _run_branch(_Step step, list frame, Limits limits):
             index = count - 1
     _release(frame, step.releases)
     branch = step.branches[index]
-    return branch.run_values(captures, limits)
+    return branch.run_values(captures, limits, errors)
 
 
-cdef list _run_while(_Step step, list frame, Limits limits):
+cdef list _run_while(_Step step, list frame, Limits limits, ErrorState *errors):
     """The last carried values of a loop.
 
     The loop owns its carried values: the body may overwrite an array to which nothing else refers. `captures` refers
@@ -492,14 +616,14 @@ cdef list _run_while(_Step step, list frame, Limits limits):
     _release(frame, step.releases)
     while True:
         _lend(cond, cond_frame, carried, captures)
-        cond.run_steps(cond_frame, limits)
+        cond.run_steps(cond_frame, limits, errors)
         holds = _truth(cond_frame[cond.results.at[0]])
         cond_frame[cond.results.at[0]] = cond.template[cond.results.at[0]]
         if not holds:
             return carried
         _lend(body, body_frame, [], captures)
         body.move_in(body_frame, carried, 0)
-        body.run_steps(body_frame, limits)
+        body.run_steps(body_frame, limits, errors)
         carried = body.move_out(body_frame)
         iteration += 1
         PyErr_CheckSignals()

@@ -8,7 +8,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from . import verification
-from .boundary import DirectCall, ProgramCall, memory_of
+from .boundary import ProgramCall, memory_of
 from .executor import Limits, Runner
 from .ir import Function
 from .ir.record import Record
@@ -20,7 +20,6 @@ from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
 from .ops.framework.op_registry import COMMUNICATING
 from .options import Options
 from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
-from .types import DType
 
 if TYPE_CHECKING:
     from .grid.host import HostQueues
@@ -96,6 +95,9 @@ class Program:
         choose: see `nimblehlo.plan.lower`.
         runner: makes the runner of the plan.
         placement: the processes that run it; None: one process, which does not communicate.
+
+    Attributes:
+        call: its call with arguments that fit.
     """
 
     def __init__(
@@ -126,8 +128,8 @@ class Program:
         needed = (memory.results + memory.temporaries) * processes
         all_bytes = needed + memory.arguments
         handler = RECYCLING if all_bytes >= MIN_POOLED_BYTES or POISON != "0" else None
-        self._call = ProgramCall(
-            _runner_of(function, self._plan, options, runner, placement).run,
+        self.call = ProgramCall(
+            _runner_of(function, self._plan, options, runner, placement),
             self.type.results * processes,
             memory_of(self._plan.constants.values()),
             donated=[count * process + index for process in range(processes) for index in donated],
@@ -146,26 +148,12 @@ class Program:
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
-        return self._call.results(arguments)
-
-    def direct_call(
-        self,
-        dtypes: tuple[DType | None, ...],
-        shapes: tuple[tuple[int, ...] | None, ...],
-        other: Callable[..., list[Any]] | None = None,
-    ) -> DirectCall:
-        """A call of the program with the least overhead.
-
-        Args:
-            dtypes, shapes: see `nimblehlo.boundary.fit_as_they_are`.
-            other: is called with inputs that do not fit as they are.
-        """
-        return DirectCall(dtypes, shapes, self._call, other)
+        return self.call.results(arguments)
 
     def under(self, new_limits: Callable[[], Limits]) -> Program:
         """The program, whose runs are under the limits that `new_limits` makes, such as a `Timeline`."""
         program = copy(self)
-        program._call = self._call.under(new_limits)
+        program.call = self.call.under(new_limits)
         return program
 
     @property

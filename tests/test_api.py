@@ -24,7 +24,6 @@ from nimblehlo import (
     api,
     program,
 )
-from nimblehlo.boundary import DirectCall
 from nimblehlo.lru_cache import LRUCache
 from tests.threads import on_threads
 
@@ -113,8 +112,8 @@ def test_entry_names_another_function() -> None:
 
 
 @pytest.mark.parametrize("options", [Options(), Options(max_steps=10), Options(donate=[0])])
-def test_a_direct_call_does_what_a_call_does(options: Options) -> None:
-    call = nimblehlo.compile(ADD, options=options).direct_call()
+def test_a_call_of_arrays_ignores_numpys_errors_and_takes_any_strides(options: Options) -> None:
+    call = nimblehlo.compile(ADD, options=options)
     a = np.float32([1, -1, np.inf, 3e38])
     with np.errstate(all="raise"):
         (result,) = call(a.copy(), np.float32([1, 2, -np.inf, 3e38]))
@@ -126,39 +125,31 @@ def test_a_direct_call_does_what_a_call_does(options: Options) -> None:
             call(*wrong)
 
 
-def test_calls_of_large_programs_are_direct_and_run_within_their_memory() -> None:
+def test_calls_of_large_programs_run_within_their_memory() -> None:
     text = "func.func @main(%a: tensor<1048576xf32>) -> tensor<1048576xf32> " + (
         "{ %0 = stablehlo.sine %a : tensor<1048576xf32> return %0 : tensor<1048576xf32> }"
     )
     executable = nimblehlo.compile(text)
-    call = executable.direct_call()
     a = np.linspace(-9, 9, 1 << 20, dtype=np.float32)
-    assert isinstance(call, DirectCall)
-    for (result,) in [call(a), executable(a)]:
+    for (result,) in [executable(a), executable.call_converted(a)]:
         assert "nimblehlo" in np._core.multiarray.get_handler_name(result)
         np.testing.assert_array_equal(result, executable(a.astype(np.float32))[0])
         np.testing.assert_allclose(result, np.sin(a), atol=1e-6)
 
 
-def test_a_direct_call_gives_away_no_argument_and_no_constant() -> None:
+def test_a_call_gives_away_no_argument_and_no_constant() -> None:
     text = """
     func.func @main(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xi32>) {
       %c = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
       return %a, %c : tensor<2xf32>, tensor<2xi32>
     }
     """
-    call = nimblehlo.compile(text).direct_call()
+    call = nimblehlo.compile(text)
     a = np.ones(2, np.float32)
     for result in call(a):
         result[...] = 9
     assert a.tolist() == [1, 1]
     assert call(a)[1].tolist() == [1, 2]
-
-
-def test_a_direct_call_of_a_grid_takes_the_inputs_of_its_processes() -> None:
-    executable = nimblehlo.compile(ADD, grid=nimblehlo.Grid(2))
-    a = np.ones(4, np.float32)
-    assert [result.tolist() for (result,) in executable.direct_call()([(a, a), (a, a)])] == [[2] * 4] * 2
 
 
 def test_results_belong_to_the_caller() -> None:

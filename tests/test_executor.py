@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from nimblehlo.errors import ExecutionError
 from nimblehlo.executor import Runner
 from nimblehlo.plan import Plan, Prepared, Step
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
 def step(
@@ -298,22 +300,115 @@ def test_more_operands_than_the_stack_takes() -> None:
     assert Runner(plan).run(tuple(range(count))) == [sum(range(count))]
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.int8, np.float32, ">i4"])
-@pytest.mark.parametrize(
-    "function",
-    [
-        np.add, np.subtract, np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
-        np.multiply,
-    ],
-)  # fmt: skip
-def test_functions_of_scalars_do_what_numpy_does(dtype: Any, function: np.ufunc) -> None:
-    runner = Runner(Plan([step(function, (0, 1), (2,))], 3, (0, 1), (2,), {}))
-    kind = np.dtype(dtype)
-    extremes = [np.iinfo(kind).min, np.iinfo(kind).max] if kind.kind in "iu" else [np.nan, np.inf]
-    for a, b, shape in itertools.product((0, 1, 3, *extremes), (0, 3, *extremes), ((), 3)):
-        lhs, rhs = np.array(a, kind), np.full(shape, b, kind)
-        with np.errstate(all="ignore"):
-            (got,) = runner.run([lhs, rhs])
-            expected = np.asarray(function(lhs, rhs))
-        assert type(got) is np.ndarray and got.dtype == expected.dtype
-        np.testing.assert_array_equal(got, expected, strict=True)
+UFUNCS = [
+    np.add, np.subtract, np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
+    np.multiply, np.maximum, np.arctan2, np.negative, np.sqrt, np.tanh, np.isfinite, np.divmod, np.matmul,
+]  # fmt: skip
+UFUNC_TYPES = [
+    np.bool, np.int8, np.uint32, np.int64, np.float16, np.float32, np.float64, np.complex64, ">i4", BF16,
+]  # fmt: skip
+"""The last two have no inner loop that the executor calls."""
+
+
+def ufunc_operands(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Iterator[tuple[Any, Any]]:
+    """Pairs of arrays of a shape, which include extremes: contiguous, strided, transposed, broadcast."""
+    values = np.arange(np.prod(shape, dtype=int) * 2) % 5
+    if dtype.kind in "iu":
+        extremes = [np.iinfo(dtype).min, np.iinfo(dtype).max]
+    else:
+        extremes = [True, False] if dtype.kind == "b" else [np.nan, np.inf]
+    a = np.array([*extremes, *values], dtype)[: values.size].reshape(2, *shape)
+    b = np.array([*values, *extremes], dtype)[-values.size or 2 :][: values.size].reshape(2, *shape)
+    yield a[0].copy(), b[1].copy()
+    yield np.moveaxis(a, 0, -1).copy()[..., 0], b[0].copy()
+    yield a[0].copy().T, b[1].copy().T
+    yield a[0].copy(), b[0][..., :1].copy() if shape else b[0]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (0,), (2, 3), (500,), (501,)])
+@pytest.mark.parametrize("function", UFUNCS)
+def test_ufuncs_do_what_numpy_does(function: np.ufunc, shape: tuple[int, ...]) -> None:
+    results = tuple(range(2, 2 + function.nout))
+    runner = Runner(Plan([step(function, (0, 1)[: function.nin], results)], 4, (0, 1), results, {}))
+    for dtype in map(np.dtype, UFUNC_TYPES):
+        for operands in ufunc_operands(dtype, shape):
+            with np.errstate(all="ignore"):
+                try:
+                    expected = function(*operands[: function.nin])
+                except (TypeError, ValueError):
+                    with pytest.raises(ExecutionError):
+                        runner(*operands)
+                    continue
+            for got, wanted in zip(
+                runner(*operands), expected if function.nout > 1 else [expected], strict=True
+            ):
+                assert type(got) is np.ndarray and got.dtype == wanted.dtype and got.shape == wanted.shape
+                assert got.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(("function", "is_same"), [(np.add, True), (np.less, False)])
+def test_a_ufunc_writes_to_an_operand_of_the_results_type(function: np.ufunc, is_same: bool) -> None:
+    steps = [
+        step(np.negative, (0,), (1,), ()),
+        step(lambda a: a.ctypes.data, (1,), (2,), ()),
+        step(function, (1, 0), (3,), (1,), overwrites=((0, 0),)),
+    ]
+    a = np.float32([1, 2, 3])
+    address, result = Runner(Plan(steps, 4, (0,), (2, 3), {}))(a)
+    assert (result.ctypes.data == address) == is_same
+    np.testing.assert_array_equal(result, function(-a, a))
+    assert a.tolist() == [1, 2, 3]
+
+
+def test_a_called_runner_lets_numpy_ignore_errors_in_all_steps_and_restores_its_state() -> None:
+    def divided(a: Any, b: Any) -> Any:
+        return np.divide(a, b)
+
+    def failing(a: Any) -> Any:
+        raise ValueError("no")
+
+    zeros = np.zeros(3)
+    body = Plan([step(divided, (0, 1), (2,), (0,))], 3, (0, 1), (2,), {})
+    branch = step(
+        lambda: None, (0,), (2,), (), regions={"branches": [body]}, captures=(1, 1), control="case"
+    )
+    for steps in [
+        [step(divided, (1, 1), (2,))],
+        [step(np.add, (1, 1), (3,)), step(divided, (3, 1), (2,))],
+        [branch],
+    ]:
+        with np.errstate(all="raise"):
+            runner = Runner(Plan(steps, 4, (0, 1), (2,), {}))
+            assert np.isnan(runner(np.int32(0), zeros)[0]).all()
+            assert np.geterr()["invalid"] == "raise"
+    with np.errstate(all="raise"):
+        with pytest.raises(ExecutionError, match="no"):
+            Runner(Plan([step(failing, (0,), (1,))], 2, (0,), (1,), {}))(zeros)
+        assert np.geterr()["invalid"] == "raise"
+
+
+def test_a_called_runner_holds_no_value_between_calls_and_may_call_itself() -> None:
+    def halved(a: Any) -> Any:
+        return runner(a // 2)[0] + a if a[0] else a
+
+    def copied(a: Any) -> tuple[Any, Any]:
+        copies.append(a.copy())
+        references.append(weakref.ref(copies[-1]))
+        return copies.pop(), a
+
+    copies: list[Any] = []
+    references: list[weakref.ref[Any]] = []
+    # Slot 1 is not released, and slot 4 is no result of the program.
+    steps = [step(copied, (0,), (1, 4)), step(halved, (1,), (2,))]
+    runner = Runner(Plan(steps, 5, (0,), (2, 3), {3: 7}))
+    for _ in range(2):
+        array = np.array([11])
+        references.append(weakref.ref(array))
+        value, constant = runner(array)
+        assert (value.tolist(), constant) == ([11 + 5 + 2 + 1], 7)
+        del array
+    assert len(references) == 12 and all(reference() is None for reference in references)
+    with pytest.raises(TypeError, match="takes 1 values, but got 2"):
+        runner(1, 2)
+    with pytest.raises(TypeError, match="keyword"):
+        runner(a=1)  # type: ignore[call-arg]

@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "specialize": PROGRAM,
     "codegen": BASE | {"ir", "kernels"},
     "plan": PROGRAM | {"codegen", "float_errors", "frontend", "kernels", "lru_cache", "specialize"},
-    "executor": BASE | {"plan"},
+    "executor": BASE | {"float_errors", "kernels.launch", "plan"},
     "grid": PROGRAM | {"executor", "plan"},
     "float_errors": set(),
     "garbage": set(),

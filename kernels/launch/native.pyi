@@ -28,7 +28,7 @@ class BlockEpilogue:
 class NativeFunction:
     def __init__(
         self,
-        operands: Iterable[int],
+        operands: Sequence[int],
         results: Sequence[tuple[Iterable[int], Any]],
         launches: Iterable[Launch],
         threads: int | None = None,

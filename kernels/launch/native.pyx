@@ -6,8 +6,10 @@ pointer for each access to an operand or a result, then integers that are fixed 
 """
 
 cimport numpy as cnp
+from cpython.list cimport PyList_GET_ITEM
 from cpython.number cimport PyNumber_Index
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -41,15 +43,19 @@ cdef extern from "Python.h":
 
 cnp.import_array()
 
+include "vectorcall.pxi"
+
 cdef enum:
     MAX_KERNEL_ARGS = 96
-    MAX_RANK = 64
 
 
 # Longer launches wake the pool's threads: two threads save half of the time, and waking costs 0.1 ms.
 cdef double LONG_SECONDS = 3e-4
 # Shorter launches are brief; shorter than BRIEF_SECONDS they run on the caller's thread.
 cdef double SHORT_SECONDS = 3e-5, BRIEF_SECONDS = 1e-5
+# Shorter launches of one task keep Python's lock: giving it away and taking it again costs 0.1 us, and threads that wait
+# for it ask for it after milliseconds.
+cdef double MAX_LOCKED_SECONDS = 3e-6
 # Calls of kernels count as long where they have more than one task.
 cdef double KERNEL_SECONDS = 1.0
 # Where there is no pool, longer work is shared with threads of Python's, which cost 0.1 ms each.
@@ -294,7 +300,10 @@ cdef class Launch:
                 raise MemoryError
         try:
             self.fill(data, closure)
-            run_tasks(self.function, closure, self.tasks, self.seconds, threads)
+            if self.tasks == 1 and 0 < self.seconds < MAX_LOCKED_SECONDS:
+                self.function(0, closure)
+            else:
+                run_tasks(self.function, closure, self.tasks, self.seconds, threads)
             if self.kernel is not None and closure[self.arg_count - 1]:
                 raise_failure(self.kernel)
         finally:
@@ -399,6 +408,13 @@ cdef class BlockEpilogue:
             free(memory)
 
 
+# The element type and the shape of a result or a scratch array.
+cdef struct ArrayType:
+    int rank
+    cnp.npy_intp *sizes
+    PyObject *dtype
+
+
 cdef class NativeFunction:
     """A function from arrays to arrays that runs launches in order.
 
@@ -410,21 +426,41 @@ cdef class NativeFunction:
         scratch: shape and element type of temporary arrays; the launches number them after the results.
     """
 
-    cdef tuple operands
-    cdef tuple shapes
+    cdef Vectorcall vectorcall
+    cdef Py_ssize_t operands, results, arrays
+    cdef Py_ssize_t *operand_bytes
+    cdef ArrayType *types
+    cdef cnp.npy_intp *sizes
     cdef tuple dtypes
-    cdef Py_ssize_t results
     cdef list launches
     cdef object threads
 
-    def __init__(self, operands, results, launches, threads=None, scratch=()):
-        self.operands = tuple(operands)
-        self.results = len(results)
-        outputs = [*results, *scratch]
-        self.shapes = tuple([tuple(shape) for shape, _ in outputs])
-        self.dtypes = tuple([np.dtype(dtype) for _, dtype in outputs])
-        self.launches = [launch for launch in launches]
+    def __cinit__(self, operands, results, launches, threads=None, scratch=()):
+        cdef Py_ssize_t index, axis
+        cdef cnp.npy_intp *sizes
+        cdef list shapes = [tuple(shape) for shape, _ in (*results, *scratch)]
+        self.vectorcall = _call_native
+        self.operands, self.results, self.arrays = len(operands), len(results), len(shapes)
+        self.dtypes = tuple([np.dtype(dtype) for _, dtype in (*results, *scratch)])
+        self.launches = [<Launch?>launch for launch in launches]
         self.threads = threads
+        self.operand_bytes = <Py_ssize_t *>malloc(max(self.operands, 1) * sizeof(Py_ssize_t))
+        self.types = <ArrayType *>malloc(max(self.arrays, 1) * sizeof(ArrayType))
+        self.sizes = sizes = <cnp.npy_intp *>malloc(max(sum(map(len, shapes)), 1) * sizeof(cnp.npy_intp))
+        if self.operand_bytes == NULL or self.types == NULL or sizes == NULL:
+            raise MemoryError
+        for index in range(self.operands):
+            self.operand_bytes[index] = operands[index]
+        for index in range(self.arrays):
+            self.types[index] = ArrayType(len(shapes[index]), sizes, <PyObject *>self.dtypes[index])
+            for axis in range(self.types[index].rank):
+                sizes[axis] = shapes[index][axis]
+            sizes += self.types[index].rank
+
+    def __dealloc__(self):
+        free(self.operand_bytes)
+        free(self.types)
+        free(self.sizes)
 
     def __call__(self, *operands, out=None):
         """The result, or a tuple of results where there are several.
@@ -435,58 +471,91 @@ cdef class NativeFunction:
         Raises:
             ValueError: an operand has another size than the launches expect.
         """
-        cdef char *fixed[MAX_KERNEL_ARGS]
-        cdef char **data = fixed
-        cdef Py_ssize_t count = len(operands)
-        if count != len(self.operands):
-            raise ValueError(f"takes {len(self.operands)} operands, but got {count}")
-        if count + len(self.shapes) > MAX_KERNEL_ARGS:
-            data = <char **>malloc((count + len(self.shapes)) * sizeof(char *))
-            if data == NULL:
-                raise MemoryError
-        try:
-            return self.run(operands, out, data)
-        finally:
-            if data != fixed:
-                free(data)
+        return self.call(tuple_items(operands), len(operands), out)
 
-    cdef object run(self, tuple operands, object out, char **data):
-        """Run all launches.
+    cdef object call(self, PyObject *const *operands, Py_ssize_t count, object out):
+        """See `__call__`."""
+        cdef void *fixed[2 * MAX_KERNEL_ARGS]
+        cdef void **memory = fixed
+        cdef Py_ssize_t arrays = self.operands + self.arrays, index
+        if count != self.operands:
+            raise ValueError(f"takes {self.operands} operands, but got {count}")
+        if arrays > MAX_KERNEL_ARGS:
+            memory = <void **>malloc(2 * arrays * sizeof(void *))
+            if memory == NULL:
+                raise MemoryError
+        # The arrays that this call owns.
+        cdef PyObject **owned = <PyObject **>(memory + arrays)
+        for index in range(arrays):
+            owned[index] = NULL
+        try:
+            self.fill(operands, out, <char **>memory, owned)
+            for index in range(len(self.launches)):
+                (<Launch>PyList_GET_ITEM(self.launches, index)).run(<char **>memory, self.threads)
+            return self.taken(owned + self.operands)
+        finally:
+            for index in range(arrays):
+                Py_XDECREF(owned[index])
+            if memory != fixed:
+                free(memory)
+
+    cdef int fill(self, PyObject *const *operands, object out, char **data, PyObject **owned) except -1:
+        """Check the operands, and allocate the other arrays.
 
         Args:
             operands: the arrays.
             out: None, or for each result None or an array to write to.
-            data: an array with an element for each operand, result and scratch array, which this fills.
+            data: receives the address of each operand, result and scratch array.
+            owned: receives the arrays among these that the call owns.
         """
-        cdef Py_ssize_t count = len(operands), index
+        cdef Py_ssize_t index, first = self.operands
         cdef cnp.ndarray array
-        cdef list temporaries = []
-        cdef list results = []
-        cdef object provided
-        for index in range(count):
-            array = <cnp.ndarray?>operands[index]
+        cdef ArrayType *type
+        for index in range(first):
+            array = <cnp.ndarray?><object>operands[index]
             if not cnp.PyArray_ISCARRAY_RO(array):
                 array = np.array(array, order="C")
-                temporaries.append(array)
-            if cnp.PyArray_NBYTES(array) != <Py_ssize_t>self.operands[index]:
-                raise ValueError(f"operand {index} has {array.nbytes} bytes, but must have {self.operands[index]}")
+                Py_INCREF(array)
+                owned[index] = <PyObject *>array
+            if cnp.PyArray_NBYTES(array) != self.operand_bytes[index]:
+                raise ValueError(f"operand {index} has {array.nbytes} bytes, but must have {self.operand_bytes[index]}")
             data[index] = <char *>cnp.PyArray_DATA(array)
-        for index in range(len(self.shapes)):
+        for index in range(self.arrays):
+            type = &self.types[index]
             provided = None if out is None or index >= self.results else out[index]
-            array = _empty(self.shapes[index], self.dtypes[index]) if provided is None else provided
-            (results if index < self.results else temporaries).append(array)
-            data[count + index] = <char *>cnp.PyArray_DATA(array)
-        for launch in self.launches:
-            (<Launch>launch).run(data, self.threads)
-        return results[0] if len(results) == 1 else tuple(results)
+            if provided is None:
+                Py_INCREF(<object>type.dtype)
+                array = <cnp.ndarray>PyArray_Empty(type.rank, type.sizes, <cnp.dtype>type.dtype, 0)
+            else:
+                array = <cnp.ndarray?>provided
+            Py_INCREF(array)
+            owned[first + index] = <PyObject *>array
+            data[first + index] = <char *>cnp.PyArray_DATA(array)
+        return 0
+
+    cdef object taken(self, PyObject **owned):
+        """The results, from the arrays that the call owns."""
+        cdef tuple results
+        cdef Py_ssize_t index
+        if self.results == 1:
+            return <object>owned[0]
+        results = PyTuple_New(self.results)
+        for index in range(self.results):
+            Py_INCREF(<object>owned[index])
+            PyTuple_SET_ITEM(results, index, <object>owned[index])
+        return results
 
 
-cdef cnp.ndarray _empty(tuple shape, cnp.dtype dtype):
-    cdef cnp.npy_intp sizes[MAX_RANK]
-    cdef Py_ssize_t axis, rank = len(shape)
-    if rank > MAX_RANK:
-        return np.empty(shape, dtype)
-    for axis in range(rank):
-        sizes[axis] = shape[axis]
-    Py_INCREF(dtype)
-    return <cnp.ndarray>PyArray_Empty(<int>rank, sizes, dtype, 0)
+cdef object _call_native(object function, PyObject *const *operands, size_t count, PyObject *names):
+    """The vectorcall function of native functions."""
+    cdef Py_ssize_t operand_count = PyVectorcall_NARGS(count)
+    if names == NULL:
+        return (<NativeFunction>function).call(operands, operand_count, None)
+    if <object>names != ("out",):
+        raise TypeError(f"takes no keyword arguments {<object>names} but out")
+    return (<NativeFunction>function).call(operands, operand_count, <object>operands[operand_count])
+
+
+# Only the member's address is computed, so any object will do.
+cdef PyObject *_any = <PyObject *>None
+enable_vectorcall(NativeFunction, <char *>&(<NativeFunction>_any).vectorcall - <char *>_any)

@@ -89,7 +89,7 @@ class LoadedProgram:
         self._code = code
         self._options = options
         self._text: bytes | None = None
-        self.run = self._program if options.settings.explore else self._program.executable.direct_call()
+        self.run = self._program if options.settings.explore else self._program.executable
         self.argument_count = len(function.type.inputs)
         described = [_describe(type) for type in function.type.results]
         self.result_kinds = [kind for kind, _ in described]

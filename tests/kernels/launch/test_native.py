@@ -53,6 +53,22 @@ def test_every_task_runs_once(tasks, seconds, count):
     assert (made(100, tasks, seconds, count)(values) == 2 * values).all()
 
 
+@pytest.mark.parametrize("seconds", [1e-7, 1e-5])
+def test_a_call_writes_to_given_arrays_and_copies_operands_that_are_not_contiguous(seconds):
+    function, out = made(4, 1, seconds), np.empty(4, np.int64)
+    assert function(np.arange(8)[::2], out=(out,)) is out and out.tolist() == [0, 4, 8, 12]
+    assert function(np.arange(4), out=(None,)).tolist() == [0, 2, 4, 6]
+    assert function(*[np.arange(4)], out=(out,)) is out and out.tolist() == [0, 2, 4, 6]
+    with pytest.raises(TypeError, match="into"):
+        function(np.arange(4), into=(out,))
+    with pytest.raises(TypeError):
+        function("abcd")
+    with pytest.raises(ValueError, match="operand 0 has 8 bytes, but must have 32"):
+        function(np.arange(1))
+    with pytest.raises(ValueError, match="takes 1 operands, but got 2"):
+        function(out, out)
+
+
 def taken(launch):
     """Which threads have taken which of 40 tasks of a launch on two, as they began."""
     begun = []
