@@ -111,7 +111,7 @@ def _is_copied(view: Any, side: int) -> bool:
 
 
 def _matrix_side(view: Any) -> int:
-    """Which operand of a product with vectors has the matrices: 0 for lhs, 1 for rhs."""
+    """The operand of a product with vectors that has the matrices: 0 for lhs, 1 for rhs."""
     return 0 if _sizes(view).columns == 1 else 1
 
 
@@ -123,7 +123,7 @@ def _matrix_dimensions(view: Any) -> tuple[Sequence[int], Sequence[int], Sequenc
 
 
 def _matrix_layout(view: Any) -> MatrixLayout | None:
-    """Where the matrices of a product with vectors lie; None if they have to be copied."""
+    """The layout in memory of the matrices of a product with vectors; None if they must be copied."""
     shape = (view.lhs, view.rhs)[_matrix_side(view)].shape
     strides = row_major_strides(shape)
     batch, rows, k = [

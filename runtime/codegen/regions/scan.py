@@ -9,7 +9,6 @@ Source: `nimblehlo.ops.chlo.scan`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from llvmlite import ir
 
@@ -24,15 +23,16 @@ from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
 from ..llvm.values import I64
 from .region_function import LoopFunction, RegionFunction
+from .views import Scan
 
 NAME = "scan"
 
 
-def scan_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: int) -> ir.Module:
+def scan_module(view: Scan, passed: Sequence[IrValue], view_of: ViewOf, size: int) -> ir.Module:
     """The module with the task `NAME`.
 
     Args:
-        size: how many positions there are along the dimension.
+        size: size of the scanned dimension.
     """
     module = ir.Module("region_scan")
     body = RegionFunction(module, view.body, passed, view_of)

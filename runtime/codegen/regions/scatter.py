@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -27,24 +27,26 @@ from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
 from .region_function import LoopFunction, OperandArrays, RegionFunction
+from .views import Scatter
 
 NAME = "scatter"
 
 
-class Split(NamedTuple):
-    """How destinations are partitioned: each of `tasks` tasks has `size` indices of one dimension of the
-    inputs."""
+class DestinationPartition(NamedTuple):
+    """Divides the destinations: each of `tasks` tasks has `size` indices of one dimension of the inputs."""
 
     dimension: int
     size: int
     tasks: int
 
 
-def scatter_module(view: Any, passed: Sequence[IrValue], split: Split, view_of: ViewOf) -> ir.Module:
+def scatter_module(
+    view: Scatter, passed: Sequence[IrValue], partition: DestinationPartition, view_of: ViewOf
+) -> ir.Module:
     """The module with the task `NAME` of a scatter."""
     module = ir.Module("region_scatter")
-    function = _Scatter(module, view, passed, split, view_of).function
-    define_task(module, NAME, function, split.tasks, 1)
+    function = _Scatter(module, view, passed, partition, view_of).function
+    define_task(module, NAME, function, partition.tasks, 1)
     return module
 
 
@@ -52,10 +54,15 @@ class _Scatter:
     """Generates `void (i64 task, pointers...)`."""
 
     def __init__(
-        self, module: ir.Module, view: Any, passed: Sequence[IrValue], split: Split, view_of: ViewOf
+        self,
+        module: ir.Module,
+        view: Scatter,
+        passed: Sequence[IrValue],
+        partition: DestinationPartition,
+        view_of: ViewOf,
     ) -> None:
         self.view = view
-        self.split = split
+        self.partition = partition
         types = [plain_element_type(value) for value in view.update_computation.block.terminator.operands]
         count = len(types)
         body = RegionFunction(module, view.update_computation, passed, view_of)
@@ -72,9 +79,9 @@ class _Scatter:
             _Points(module, function, body, passed, types) if is_of_points and _is_long(view) else None
         )
         self.function = function.function
-        self.lowest = builder.mul(function.integers[0], I64(split.size))
-        limit = I64(view.inputs[0].shape[split.dimension])
-        self.limit = min_index(builder, builder.add(self.lowest, I64(split.size)), limit)
+        self.lowest = builder.mul(function.integers[0], I64(partition.size))
+        limit = I64(view.inputs[0].shape[partition.dimension])
+        self.limit = min_index(builder, builder.add(self.lowest, I64(partition.size)), limit)
         self.generate()
         if self.points is not None:
             self.points.flush(self)
@@ -115,7 +122,7 @@ class _Scatter:
                 view.input_batching_dims, view.scatter_indices_batching_dims, strict=True
             )
         }
-        index_type = view.scatter_indices.element_type
+        index_type = view.scatter_indices.plain_element_type
         index_arrays = OperandArrays(builder, [index_type], [self.indices])
         sizes, shape = view.window_sizes, view.inputs[0].shape
         for number, d in enumerate(view.scatter_dims_to_operand_dims):
@@ -148,7 +155,7 @@ class _Scatter:
         for d in range(len(shape)):
             start = starts.get(d, I64(0))
             lowest, limit = I64(0), I64(shape[d])
-            if d == self.split.dimension:
+            if d == self.partition.dimension:
                 lowest, limit = self.lowest, self.limit
             first = self.max_index(builder.sub(lowest, start), I64(0))
             last = min_index(builder, builder.sub(limit, start), I64(sizes[d]))
@@ -281,14 +288,14 @@ class _Points:
         return builder.icmp_signed("==", equal.get(), count)
 
 
-def split_of(view: Any, max_tasks: int) -> Split:
+def partition_destinations(view: Scatter, max_tasks: int) -> DestinationPartition:
     """The partition of the destinations among at most `max_tasks` tasks.
 
     A batching or window dimension that no index offsets is best: then no task reads indices in vain. To read
     all indices takes longer than to apply a short body to half of the updates.
     """
     shape, indexed = view.inputs[0].shape, set(view.scatter_dims_to_operand_dims)
-    unsplit = Split(0, max(1, math.prod(shape[:1])), 1)
+    unsplit = DestinationPartition(0, max(1, math.prod(shape[:1])), 1)
     if max_tasks <= 1 or not shape:
         return unsplit
     strides = row_major_strides(shape)
@@ -302,10 +309,10 @@ def split_of(view: Any, max_tasks: int) -> Split:
             return unsplit
         max_tasks = min(max_tasks, _MAX_READERS)
     size = -(-shape[dimension] // min(max_tasks, shape[dimension]))
-    return Split(dimension, size, -(-shape[dimension] // size))
+    return DestinationPartition(dimension, size, -(-shape[dimension] // size))
 
 
-def _is_long(view: Any) -> bool:
+def _is_long(view: Scatter) -> bool:
     """Whether a body takes longer than it takes to find an update's destination."""
     return instructions(view.update_computation.block) >= _LONG
 

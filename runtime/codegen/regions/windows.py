@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
 
 from llvmlite import ir
 
@@ -28,6 +27,7 @@ from ..llvm.loops import Loop, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
 from .region_function import LoopFunction, OperandArrays, RegionFunction
+from .views import SelectAndScatter, Window, WindowReduction
 
 WINDOWS = "windows"
 SELECTIONS = "selections"
@@ -37,11 +37,11 @@ _TILE = 256
 _TRUE = ir.IntType(1)(1)
 
 
-def window_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: int) -> ir.Module:
+def window_module(view: WindowReduction, passed: Sequence[IrValue], view_of: ViewOf, size: int) -> ir.Module:
     """The module with the task `WINDOWS` of a `reduce_window`.
 
     Args:
-        size: how many rows a task reduces.
+        size: number of rows that a task reduces.
     """
     module = ir.Module("region_windows")
     function = _Windows(module, view, passed, view_of).function
@@ -49,11 +49,13 @@ def window_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: i
     return module
 
 
-def window_rows(view: Any) -> int:
+def window_rows(view: WindowReduction) -> int:
     return math.prod(view.num_windows()[:-1])
 
 
-def selection_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: int) -> ir.Module:
+def selection_module(
+    view: SelectAndScatter, passed: Sequence[IrValue], view_of: ViewOf, size: int
+) -> ir.Module:
     """The module with the task `SELECTIONS` of a `select_and_scatter`.
 
     Args:
@@ -65,18 +67,18 @@ def selection_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size
     return module
 
 
-def slices_of(view: Any) -> int:
+def slices_of(view: SelectAndScatter) -> int:
     """The number of slices that share no window."""
     return math.prod(view.operand.shape[: _leading(view)])
 
 
-def _leading(view: Any) -> int:
+def _leading(view: SelectAndScatter) -> int:
     """The number of leading dimensions along which windows have one element."""
     return next((d for d, window in enumerate(view.windows) if not window.is_trivial), len(view.windows))
 
 
 def _operand_index(
-    builder: ir.IRBuilder, window: Any, size: int, index: ir.Value, position: ir.Value
+    builder: ir.IRBuilder, window: Window, size: int, index: ir.Value, position: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
     """The operand index of a window's position along a dimension, and whether there is an element."""
     start = builder.sub(builder.mul(index, I64(window.stride)), I64(window.low))
@@ -95,7 +97,9 @@ def _operand_index(
 class _Windows:
     """Generates `void (i64 row, pointers...)`."""
 
-    def __init__(self, module: ir.Module, view: Any, passed: Sequence[IrValue], view_of: ViewOf) -> None:
+    def __init__(
+        self, module: ir.Module, view: WindowReduction, passed: Sequence[IrValue], view_of: ViewOf
+    ) -> None:
         self.view = view
         self.module = module
         self.passed = passed
@@ -249,7 +253,9 @@ class _Windows:
 class _Selections:
     """Generates `void (i64 slice, pointers...)`."""
 
-    def __init__(self, module: ir.Module, view: Any, passed: Sequence[IrValue], view_of: ViewOf) -> None:
+    def __init__(
+        self, module: ir.Module, view: SelectAndScatter, passed: Sequence[IrValue], view_of: ViewOf
+    ) -> None:
         self.view = view
         operand_types = [plain_element_type(view.select.block.arguments[0])]
         result_types = [plain_element_type(view.scatter.block.arguments[0])]

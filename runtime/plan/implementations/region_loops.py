@@ -162,11 +162,11 @@ class _ScatterCode(RegionCode):
         return [self.view.scatter_indices, *updates]
 
     def lower(self) -> LoweredKernel:
-        from ...codegen.regions.scatter import NAME, scatter_module, split_of
+        from ...codegen.regions.scatter import NAME, partition_destinations, scatter_module
 
         seconds = self.seconds()
         min_chunk = division(_MAX_TASKS, seconds).tasks
-        partition = split_of(self.view, min_chunk)
+        partition = partition_destinations(self.view, min_chunk)
         return LoweredKernel(
             lambda: scatter_module(self.view, self.captured_operands, partition, view_of),
             partition.size,
