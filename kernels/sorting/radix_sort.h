@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Arrays of at least so many numbers are sorted by digits: to clear and to add up the counts costs as much as to sort
-   some hundreds of numbers. */
-enum { RADIX_MIN_COUNT = 1 << 11 };
+/* RADIX_MIN_COUNT: arrays of at least so many numbers are sorted by digits: to clear and to add up the counts costs as
+   much as to sort some hundreds of numbers. RADIX_MAX_DIGITS: of a number. */
+enum { RADIX_MIN_COUNT = 1 << 11, RADIX_DIGIT_BITS = 11, RADIX_MAX_DIGITS = 8 };
 
 /* Sorts `count` numbers, with `scratch` of the same size or NULL. Returns nonzero if it lacks memory. */
 typedef int (*SortFunction)(void *numbers, intptr_t count, void *scratch);
@@ -21,39 +21,51 @@ typedef int (*SortFunction)(void *numbers, intptr_t count, void *scratch);
 /* NumPy's functions, which need no scratch, by the binary logarithm of the numbers' bytes. */
 static SortFunction numpy_sorts[4];
 
-/* A `SortFunction` by the `digits * digit_bits` bits from `first_bit` on. Numbers that are equal in these stand in the
-   order of the bits below already. */
-#define RADIX_SORT(name, Number, log2_bytes, first_bit, digit_bits, digits)                                \
-    static int name(void *numbers, intptr_t count, void *scratch) {                                        \
-        enum { DIGIT_VALUES = 1 << digit_bits };                                                           \
-        uint32_t next_positions[digits][DIGIT_VALUES];                                                     \
-        Number *from = numbers, *to = scratch;                                                             \
-        if (!scratch || count < RADIX_MIN_COUNT || count > UINT32_MAX)                                     \
-            return numpy_sorts[log2_bytes](numbers, count, 0);                                             \
-        memset(next_positions, 0, sizeof next_positions);                                                  \
-        for (intptr_t i = 0; i < count; i++)                                                               \
-            for (int digit = 0; digit < digits; digit++)                                                   \
-                next_positions[digit][from[i] >> (first_bit + digit * digit_bits) & (DIGIT_VALUES - 1)]++; \
-        for (int digit = 0; digit < digits; digit++) {                                                     \
-            int shift = first_bit + digit * digit_bits;                                                    \
-            uint32_t *next = next_positions[digit], begin = 0;                                             \
-            if (next[from[0] >> shift & (DIGIT_VALUES - 1)] == count) continue;                            \
-            for (int value = 0; value < DIGIT_VALUES; value++) {                                           \
-                uint32_t equal = next[value];                                                              \
-                next[value] = begin, begin += equal;                                                       \
-            }                                                                                              \
-            for (intptr_t i = 0; i < count; i++)                                                           \
-                to[next[from[i] >> shift & (DIGIT_VALUES - 1)]++] = from[i];                               \
-            Number *other = from;                                                                          \
-            from = to, to = other;                                                                         \
-        }                                                                                                  \
-        if (from != numbers) memcpy(numbers, from, count * sizeof(Number));                                \
-        return 0;                                                                                          \
+/* Sorts numbers by `digits` digits of `digit_bits` bits, at most RADIX_DIGIT_BITS, of their differences from `base`,
+   from bit `first_bit` on. Both arrays are written; returns the one that has the sorted numbers. */
+#define RADIX_DIGITS(name, Number)                                                                                    \
+    static inline Number *name##_by_digits(                                                                           \
+        Number *from, Number *to, intptr_t count, Number base, int first_bit, int digit_bits, const int digits) {     \
+        uint32_t next_positions[RADIX_MAX_DIGITS][1 << RADIX_DIGIT_BITS];                                             \
+        const Number mask = ((Number)1 << digit_bits) - 1;                                                            \
+        memset(next_positions, 0, digits * sizeof *next_positions);                                                   \
+        for (intptr_t i = 0; i < count; i++) {                                                                        \
+            Number above = (Number)(from[i] - base) >> first_bit;                                                     \
+            for (int digit = 0; digit < digits; digit++) next_positions[digit][above >> digit * digit_bits & mask]++; \
+        }                                                                                                             \
+        for (int digit = 0; digit < digits; digit++) {                                                                \
+            int shift = first_bit + digit * digit_bits;                                                               \
+            uint32_t *next = next_positions[digit], begin = 0;                                                        \
+            if (next[(Number)(from[0] - base) >> shift & mask] == count) continue;                                    \
+            for (intptr_t value = 0; value <= (intptr_t)mask; value++) {                                              \
+                uint32_t equal = next[value];                                                                         \
+                next[value] = begin, begin += equal;                                                                  \
+            }                                                                                                         \
+            for (intptr_t i = 0; i < count; i++)                                                                      \
+                to[next[(Number)(from[i] - base) >> shift & mask]++] = from[i];                                       \
+            Number *other = from;                                                                                     \
+            from = to, to = other;                                                                                    \
+        }                                                                                                             \
+        return from;                                                                                                  \
     }
 
-RADIX_SORT(sort_uint16, uint16_t, 1, 0, 8, 2)
-RADIX_SORT(sort_uint32, uint32_t, 2, 0, 11, 3)
-RADIX_SORT(sort_uint64, uint64_t, 3, 0, 11, 6)
-RADIX_SORT(sort_upper_half, uint64_t, 3, 32, 11, 3)
+/* A `SortFunction` by the `digits * digit_bits` bits from `first_bit` on. Numbers that are equal in these stand in the
+   order of the bits below already. */
+#define RADIX_SORT(name, numbers_name, Number, log2_bytes, first_bit, digit_bits, digits)                             \
+    static int name(void *numbers, intptr_t count, void *scratch) {                                                   \
+        if (!scratch || count < RADIX_MIN_COUNT || count > UINT32_MAX)                                                \
+            return numpy_sorts[log2_bytes](numbers, count, 0);                                                        \
+        Number *sorted = numbers_name##_by_digits(numbers, scratch, count, 0, first_bit, digit_bits, digits);         \
+        if (sorted != numbers) memcpy(numbers, sorted, count * sizeof(Number));                                       \
+        return 0;                                                                                                     \
+    }
+
+RADIX_DIGITS(uint16, uint16_t)
+RADIX_DIGITS(uint32, uint32_t)
+RADIX_DIGITS(uint64, uint64_t)
+RADIX_SORT(sort_uint16, uint16, uint16_t, 1, 0, 8, 2)
+RADIX_SORT(sort_uint32, uint32, uint32_t, 2, 0, RADIX_DIGIT_BITS, 3)
+RADIX_SORT(sort_uint64, uint64, uint64_t, 3, 0, RADIX_DIGIT_BITS, 6)
+RADIX_SORT(sort_upper_half, uint64, uint64_t, 3, 32, RADIX_DIGIT_BITS, 3)
 
 #endif

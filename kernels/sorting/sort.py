@@ -22,8 +22,8 @@ import numpy as np
 from ..launch.compilation import flat
 from ..launch.threads import division
 from ..simd.monoids import supports_element
-from .native_sort import sort_address
-from .runs import cut, sorting_bytes
+from .native_sort import MIN_GROUPED_LENGTH, sort_address, sort_grouped
+from .runs import Runs, cut, sorting_bytes
 from .sort_encoding import Encoding, Key, bits_dtype, encoding
 
 __all__ = ["Key", "prepare", "supports"]
@@ -128,6 +128,13 @@ def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | No
 
         (operand,), (result,) = operands, results
         runs = cut(rows, length, threads)
+        is_mixed = None
+        if _uses_groups(rows, length, dtype, runs):
+            is_mixed = sort_grouped(code, operand, result, None, threads)
+        if is_mixed:
+            sort_loops.restore(1, 1, rows, length, code, operand, result, threads=threads)
+        if is_mixed is not None:
+            return
         address = sort_address(bits)
         work_items = rows * runs.run_count
         numbers = result if runs.run_count == 1 else np.empty(rows * length, bits)
@@ -144,6 +151,11 @@ def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | No
                 sort_loops.restore(tasks, size, rows, length, code, operand, result, threads=threads)
 
     return sorter
+
+
+def _uses_groups(rows: int, length: int, dtype: np.dtype, runs: Runs) -> bool:
+    """Whether several threads sort a row of such keys in groups."""
+    return rows == 1 and runs.run_count > 1 and dtype.itemsize >= 4 and length >= MIN_GROUPED_LENGTH
 
 
 def _merged(numbers: RowItems, run: int, length: int, threads: int | None) -> tuple[int, RowItems]:
@@ -236,6 +248,11 @@ def _sort_by(
 
     address, runs = sort_address(np.uint64, by_upper_half=True), cut(rows, length, threads)
     work_items, code = rows * runs.run_count, radix_pass.code.words
+    if _uses_groups(rows, length, operand.dtype, runs) and operand.itemsize == 4 and permutation.size == 0:
+        position_target = positions if positions.size else np.empty(length, np.uint32)
+        value_target = values if values.size else None
+        if sort_grouped(code, operand, value_target, position_target, threads) is not None:
+            return
     tasks, size = division(work_items, sorting_bytes(runs.length, 8))
     packed = np.empty(tasks * length if runs.run_count == 1 else rows * length, np.uint64)
     mixed = np.zeros(work_items, np.uint8)
