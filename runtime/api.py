@@ -29,6 +29,7 @@ from .types import FunctionType, TensorType, Type
 if TYPE_CHECKING:
     from .grid.host import HostQueues
     from .ops.collectives.process_grid import Grid, ProcessId
+    from .ops.custom_calls.user_functions import Registry
     from .profiling import Profile, Trace
     from .sanitizer import Finding, Sanitizer
 
@@ -149,9 +150,7 @@ def execute(
     # A path is no text: what it names may change.
     if not isinstance(module, str) or "\n" not in module:
         return compile(module, entry=entry, options=options)(*inputs)
-    from .ops.custom_calls.user_functions import Registry
-
-    key = (module, entry, options or Options(), Registry.changes)
+    key = (module, entry, options, _registry().changes)
     executable = _executed.get(key)
     if executable is not None:
         return executable(*inputs)
@@ -477,7 +476,15 @@ class GridExecutable(Executable):
         return Program(function, self.options, placement=placement)
 
 
-_executed: LRUCache[tuple[str, str, Options, int], Executable] = LRUCache(MAX_CACHED_EXECUTABLES)
+_executed: LRUCache[tuple[str, str, Options | None, int], Executable] = LRUCache(MAX_CACHED_EXECUTABLES)
+
+
+@functools.cache
+def _registry() -> type[Registry[Any]]:
+    """The class of registries, which few programs need; an import statement takes a microsecond each time."""
+    from .ops.custom_calls.user_functions import Registry
+
+    return Registry
 
 
 def _sanitizer(options: Options, scatters: ScatterGranularity) -> Sanitizer | None:
