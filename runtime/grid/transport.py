@@ -1,6 +1,6 @@
 """Transfers values between processes.
 
-Processes hand over what they have and get a `Pending`, for which they wait where it is not complete. What a
+Processes pass their values and get a `Pending`, for which they wait unless it is complete. What a
 group computes is defined by its operation (`ops.collectives`): a transport only brings operands and results
 where they are needed, and never changes the bits.
 """

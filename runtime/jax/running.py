@@ -1,4 +1,4 @@
-"""Compiles programs that JAX hands over, and runs them under the settings that they come with.
+"""Compiles programs that JAX passes, and runs them under their settings.
 
 Findings of the sanitizer and explorations go to the contexts of the thread that calls a program (`findings`).
 """

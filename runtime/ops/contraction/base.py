@@ -30,7 +30,7 @@ from ..framework import constraints, rules
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result
 from .float_matmul import contracted, contraction_of, have_threads, k_block_of
 from .low_precision_matmul import suits
-from .matmul import Multiply, computed_float, is_narrow
+from .matmul import Multiply, computed_float, is_low_precision
 from .mixed_matmul import MixedProduct
 
 
@@ -176,7 +176,7 @@ class Contraction(MixedProduct):
     @property
     def multiplies_narrow_floats(self) -> bool:
         """Whether instructions for floats narrower than f32 multiply its matrices."""
-        return is_narrow(self) and suits(*self.matrix_sizes)
+        return is_low_precision(self) and suits(*self.matrix_sizes)
 
     @property
     def matrix_sizes(self) -> tuple[int, int, int]:

@@ -19,7 +19,7 @@ from ..numerics.element_types import converter
 from ..reduction.window_geometry import Window
 from .convolution_algorithms import by_loops, grouped, multiplied, scaled, ungrouped
 from .convolution_rules import ConvolutionRules, Padding, one_each
-from .matmul import Multiply, computed_float, is_narrow
+from .matmul import Multiply, computed_float, is_low_precision
 
 Conversions = tuple[Callable[[Array], Any], Callable[[Array], Any], Callable[[Array], Any], ElementType]
 
@@ -132,7 +132,7 @@ class _Convolution(ConvolutionRules):
         """The product of stacks of matrices, on at most `threads` threads; None: all."""
         multiply = self.multiply
         assert multiply is not None
-        if not is_narrow(self):
+        if not is_low_precision(self):
             return multiply
         return lambda a, b: multiply(a, b, threads)  # type: ignore[call-arg]
 

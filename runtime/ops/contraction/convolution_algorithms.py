@@ -21,7 +21,7 @@ from ...kernels.convolution.convolution_tasks import K_BLOCK
 from ...types import Array, DType
 from ..reduction.window_geometry import Window, window_positions
 from .float_matmul import have_threads
-from .matmul import Multiply, is_narrow
+from .matmul import Multiply, is_low_precision
 
 if TYPE_CHECKING:
     from .convolution_rules import ConvolutionRules
@@ -64,7 +64,7 @@ def by_loops(
     is_copied = not all(window.is_trivial for window in windows)
     prefers_matmul = outputs // view.feature_group_count >= _MIN_OUTPUTS_FOR_MATMUL or not is_copied
     multiplications = math.prod(shapes[2]) * math.prod(rhs)
-    if prefers_matmul and multiplications >= _MIN_MULTIPLICATIONS * outputs and is_narrow(view):
+    if prefers_matmul and multiplications >= _MIN_MULTIPLICATIONS * outputs and is_low_precision(view):
         return None
     groups = view.feature_group_count, view.batch_group_count
     enter_lhs, enter_rhs, leave, computed = view.conversions

@@ -40,7 +40,7 @@ class Precision(enum.StrEnum):
 PRECISION_CONFIG: Final = ArrayOf(Enum("precision", Precision))
 
 
-def is_narrow(view: Any) -> bool:
+def is_low_precision(view: Any) -> bool:
     """Whether `low_precision_matmul` may multiply the operands: whether it has the requested precision."""
     precisions = getattr(view, "precision_config", None) or ()
     types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
@@ -53,14 +53,14 @@ def multiplier(
     rhs: ElementType,
     result: ElementType,
     product: Multiply = contracted,
-    is_narrow: bool = False,
+    is_low_precision: bool = False,
 ) -> Multiply | None:
     """The product of stacks of matrices, [..., M, K] with [..., K, N], of these element types.
 
     Args:
         lhs, rhs, result: the element types.
         product: multiplies matrices of f32 or f64, or of complex numbers where the result has such.
-        is_narrow: whether `low_precision_matmul` may multiply what it can.
+        is_low_precision: whether `low_precision_matmul` may be used for the types that it supports.
 
     Returns:
         A function of two arrays, or None if operands of such types have no product in `result`.
@@ -71,7 +71,7 @@ def multiplier(
         return None
     if result.category == FLOAT:
         multiply = _multiply_floats(lhs, rhs, result, product)
-        if is_narrow and are_served(lhs, rhs, result):
+        if is_low_precision and are_served(lhs, rhs, result):
             return narrow_multiplier(lhs, rhs, result, multiply)
         return multiply
     if FLOAT in (lhs.category, rhs.category):

@@ -22,7 +22,7 @@ from ...types import BOOLEAN, COMPLEX, FLOAT, INTEGER, Array, ElementType, Quant
 from ..framework.declaration import Op, Operand, Result
 from ..framework.verify import view_of
 from ..numerics.element_types import converter
-from .matmul import Multiply, is_narrow, multiplier
+from .matmul import Multiply, is_low_precision, multiplier
 
 _KINDS: Final = (BOOLEAN, INTEGER, FLOAT, COMPLEX)
 
@@ -106,7 +106,7 @@ class MixedProduct(Op):
     def multiplier(self) -> Multiply | None:
         """The product of stacks of matrices of these plain element types; None if they have none."""
         lhs, rhs, result = (type.plain_element_type for type in (self.lhs, self.rhs, self.result))
-        return multiplier(lhs, rhs, result, is_narrow=is_narrow(self))
+        return multiplier(lhs, rhs, result, is_low_precision=is_low_precision(self))
 
     def converted_multiplier(self) -> Multiply | None:
         """`multiplier` for the element types between the conversions; None for quantized tensors."""

@@ -19,7 +19,7 @@ import numpy as np
 from ...ops.contraction.base import Contraction
 from ...ops.contraction.float_matmul import complex_product, contraction_of, have_threads
 from ...ops.contraction.low_precision_matmul import bf16_implementation
-from ...ops.contraction.matmul import is_narrow, multiplier
+from ...ops.contraction.matmul import is_low_precision, multiplier
 from ...ops.framework.rules import constant_operand
 from ...ops.numerics.element_types import carrier, rounding
 from ...types import COMPLEX, FLOAT, INTEGER, Array, DType, TensorType
@@ -210,7 +210,7 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
         )
         if direct_convolution is not None:
             return Kernel(lambda: direct_convolution, "windows times rhs", is_compiled_ahead=True)
-        if is_narrow(view):
+        if is_low_precision(view):
             return Kernel(lambda: run, str(bf16_implementation()), is_compiled_ahead=True)
         return "no loops for this processor"
     convert_lhs, convert_rhs, from_accumulator, _ = view.conversions

@@ -25,7 +25,7 @@ def product(
 
 @pytest.fixture(autouse=True)
 def without_narrow_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "is_narrow", lambda view: False)
+    monkeypatch.setattr(base, "is_low_precision", lambda view: False)
 
 
 @pytest.mark.parametrize(
