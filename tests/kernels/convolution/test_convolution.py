@@ -324,6 +324,30 @@ def test_work_items_cover_all_windows_and_columns(windows, columns):
         np.testing.assert_array_equal(got[0], expected)
 
 
+@needs_floats
+@pytest.mark.parametrize("columns", [40, 128, 200])
+@pytest.mark.parametrize("windows", [3, 14, 21])
+def test_division_by_columns_keeps_bits(windows, columns, monkeypatch):
+    """Up to `_MAX_SHARED_RHS_BYTES` of rhs, work items of enough windows have all output features."""
+    generator = np.random.default_rng(columns + windows)
+    lhs = generator.standard_normal((2, windows, windows, 48), np.float32)
+    rhs = generator.standard_normal((3, 3, 48, columns), np.float32)
+    axes, results = (axis(windows, 3, low=1, high=1),) * 2, []
+    for limit in (0, convolution._MAX_SHARED_RHS_BYTES):
+        monkeypatch.setattr(convolution, "_MAX_SHARED_RHS_BYTES", limit)
+        for threads in (1, 2, 8):
+            results += [convolved(lhs, rhs, axes, is_constant=c, threads=threads) for c in (False, True)]
+    assert all(same_bits(result, results[0]) for result in results)
+
+
+def test_small_factors_are_shared_by_threads():
+    """Work items divide columns only if rhs is large or tiles are few."""
+    sizes = {"rhs_size": 9 * 128 * 128, "lhs_size": 28 * 28 * 128, "wanted": 16}
+    assert convolution._item_grid(112, 2, **sizes, is_shared=False) == (8, 2)
+    assert convolution._item_grid(112, 2, **sizes, is_shared=True) == (16, 1)
+    assert convolution._item_grid(7, 4, **sizes, is_shared=True) == (6, 3)
+
+
 @needs_integers
 def test_strips_of_a_few_columns_are_packed_apart():
     """Where vectors run along windows, strips of contiguous output features are narrower than vectors."""
