@@ -34,15 +34,16 @@ cdef object _root(object value):
     return value
 
 
-cdef _add_roots(object value, set roots):
+cdef int _add_roots(object value, set roots) except -1:
     """Add the memory of a value, or of the elements of a tuple, to `roots`."""
     cdef object root
-    if isinstance(value, TupleValue):
+    if type(value) is not cnp.ndarray and isinstance(value, TupleValue):
         for one in value:
             _add_roots(one, roots)
     else:
         root = _root(value)
         roots.add(<size_t><PyObject*>root)
+    return 0
 
 
 def with_donations(tuple inputs, numbers):
@@ -91,8 +92,8 @@ cdef list _owned_all(list results, tuple types, tuple arguments, set constants):
         if _is_alone(PyList_GET_ITEM(results, index)):
             continue
         if shared is None:
-            shared = memory_of(arguments) | constants
-        results[index] = _owned(results[index], types[index], shared)
+            shared = memory_of(arguments)
+        results[index] = _owned(results[index], types[index], shared, constants)
     return results
 
 
@@ -279,19 +280,31 @@ cdef inline bint _is_alone(PyObject *value):
     )
 
 
-cdef object _owned(object value, object value_type, set shared):
+cdef object _owned(object value, object value_type, set shared, set constants):
+    """A result that the caller may keep and write to.
+
+    Args:
+        value: the result as the run returned it.
+        value_type: its type.
+        shared: the memory of the arguments and of the results before it, to which this adds that of the result.
+        constants: the memory of the program's constants.
+    """
     cdef object root
     cdef size_t key
     if type(value) is cnp.ndarray:
+        if not cnp.PyArray_ISCARRAY(<cnp.ndarray>value):
+            return cnp.PyArray_NewCopy(<cnp.ndarray>value, cnp.NPY_CORDER)
         root = _root(value)
         key = <size_t><PyObject*>root
-        is_unshared = cnp.PyArray_ISCARRAY(<cnp.ndarray>value) and key not in shared
+        is_unshared = key not in shared and key not in constants
         if is_unshared and (isinstance(root, cnp.ndarray) or type(root) is Donated):
             shared.add(key)
             return value
-        return np.array(value, order="C")
+        return cnp.PyArray_NewCopy(<cnp.ndarray>value, cnp.NPY_CORDER)
     if isinstance(value_type, TupleType):
-        return tuple([_owned(one, one_type, shared) for one, one_type in zip(value, value_type.types)])
+        return tuple(
+            [_owned(one, one_type, shared, constants) for one, one_type in zip(value, value_type.types)]
+        )
     if isinstance(value_type, TokenType):
         return value
     return np.array(value, order="C")

@@ -57,8 +57,8 @@ cdef class UfuncLoop:
         return False
 
     cdef object call(self, PyObject **operands, PyObject *out):
-        """The result as NumPy computes it; None if the operands are not C-contiguous arrays of few elements and one
-        shape, or have no loop.
+        """The result as NumPy computes it; None if the operands have no loop, or are not arrays of few elements and
+        one shape, each of which is C-contiguous or repeats one element.
 
         Args:
             operands: the operands.
@@ -74,7 +74,11 @@ cdef class UfuncLoop:
             if type(<object>operands[index]) is not cnp.ndarray:
                 return None
             array = <cnp.ndarray>operands[index]
-            if not cnp.PyArray_ISCARRAY_RO(array):
+            if cnp.PyArray_ISCARRAY_RO(array):
+                strides[index] = cnp.PyArray_ITEMSIZE(array)
+            elif _repeats_one_element(array):
+                strides[index] = 0
+            else:
                 return None
             if index == 0:
                 first, rank = array, cnp.PyArray_NDIM(array)
@@ -94,13 +98,22 @@ cdef class UfuncLoop:
             Py_INCREF(self.dtype)
             result = PyArray_Empty(rank, cnp.PyArray_DIMS(first), self.dtype, 0)
         pointers[self.operands] = <char *>cnp.PyArray_DATA(result)
-        # NumPy's strides: loops may compute one element in another way than several.
-        for index in range(self.operands):
-            strides[index] = 0 if count == 1 else cnp.PyArray_ITEMSIZE(<cnp.ndarray>operands[index])
-        strides[self.operands] = 0 if count == 1 else cnp.PyArray_ITEMSIZE(result)
+        strides[self.operands] = cnp.PyArray_ITEMSIZE(result)
+        if count == 1:
+            # NumPy's strides: loops may compute one element in another way than several.
+            memset(strides, 0, sizeof(strides))
         if count:
             self.loop(pointers, &count, strides, self.data)
         return result
+
+
+cdef bint _repeats_one_element(cnp.ndarray array) noexcept:
+    """Whether all strides are 0, as in a broadcast constant."""
+    cdef int axis
+    for axis in range(cnp.PyArray_NDIM(array)):
+        if cnp.PyArray_STRIDE(array, axis) != 0:
+            return False
+    return cnp.PyArray_ISBEHAVED_RO(array)
 
 
 cdef UfuncLoop _ufunc_loop(object function):

@@ -311,7 +311,7 @@ UFUNC_TYPES = [
 
 
 def ufunc_operands(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Iterator[tuple[Any, Any]]:
-    """Pairs of arrays of a shape, which include extremes: contiguous, strided, transposed, broadcast."""
+    """Pairs of arrays with extremes: contiguous, strided, transposed, of another shape, repeated."""
     values = np.arange(np.prod(shape, dtype=int) * 2) % 5
     if dtype.kind in "iu":
         extremes = [np.iinfo(dtype).min, np.iinfo(dtype).max]
@@ -323,6 +323,9 @@ def ufunc_operands(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Iterator[tup
     yield np.moveaxis(a, 0, -1).copy()[..., 0], b[0].copy()
     yield a[0].copy().T, b[1].copy().T
     yield a[0].copy(), b[0][..., :1].copy() if shape else b[0]
+    repeated = np.broadcast_to(b.reshape(-1)[:1] if shape else b[0], shape)
+    yield a[0].copy(), repeated
+    yield repeated, a[1].copy()
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (0,), (2, 3), (500,), (501,)])
