@@ -136,6 +136,11 @@ def has_rsqrt14() -> bool:
     return has("avx512f")
 
 
+def has_range() -> bool:
+    """Whether one instruction selects the greater or lesser of two floats, of zeros by sign (vrangeps)."""
+    return has("avx512dq") and has("avx512vl")
+
+
 def has_fast_memory_operands() -> bool:
     """Whether memory operands are as fast as registers, of which there are only 16."""
     return has("avx2") and not has("avx512f")

@@ -13,7 +13,9 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from ...kernels.launch.processor import has_range
 from ..llvm.values import F32, F64, Value, bits_of, call, float_of, floating, is_nan, magnitude, rarely
+from ..llvm.vector_variants import extreme
 
 Combine = Callable[[ir.Value, ir.Value], ir.Value]
 
@@ -75,13 +77,17 @@ def _extreme(
 
     One instruction selects an operand, and of equal ones the second. In both orders of the operands it
     selects the same value, or both zeros, so `of_equal` combines the two selections; with a constant other
-    than zero one of them is enough. LLVM's own functions test the sign first, which takes longer.
+    than zero one of them is enough. vrangeps does all of this where the processor has it. LLVM's own
+    functions test the sign first, which takes longer.
     """
 
     def select(first: ir.Value, second: ir.Value) -> ir.Value:
         return builder.select(builder.fcmp_ordered(relation, first, second), first, second)
 
-    if _is_nonzero_number(lhs) or _is_nonzero_number(rhs):
+    has_number = _is_nonzero_number(lhs) or _is_nonzero_number(rhs)
+    if has_range() and not has_number:
+        return extreme(builder, relation, lhs, rhs)
+    if has_number:
         chosen = select(lhs, rhs)
     else:
         bits = of_equal(bits_of(builder, select(lhs, rhs)), bits_of(builder, select(rhs, lhs)))

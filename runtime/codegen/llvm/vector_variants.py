@@ -1,4 +1,4 @@
-"""Functions of f64 and 64-bit integers that have variants for vectors.
+"""Functions of floats and 64-bit integers that have variants for vectors.
 
 Code calls such a function for one lane. It is only declared while loops become loops of vectors: there LLVM
 calls its variant for as many lanes, which the function's attribute names. Some are instructions of which LLVM
@@ -18,10 +18,11 @@ from llvmlite import ir
 from ...kernels.launch.processor import (
     has_fast_memory_operands,
     has_full_speed_avx512,
+    has_range,
     has_rsqrt14,
     has_two_register_permute,
 )
-from .values import F64, I8, I32, I64
+from .values import F32, F64, I8, I32, I64, rarely
 
 ENTRIES = 16
 """The number of entries of a table in two registers."""
@@ -32,6 +33,9 @@ _COMPILER_USED = "llvm.compiler.used"
 _PURE = ("nounwind", "willreturn", "memory(none)")
 _LIBRARY = "nimblehlo_f64_"
 """Prefix of the names of the functions of `kernels/math`."""
+
+_CURRENT_ROUNDING = I32(4)
+"""The operand of instructions that take a rounding mode, for that of the thread."""
 
 Emit = Callable[[ir.IRBuilder, Sequence[ir.Value]], ir.Value]
 
@@ -59,6 +63,11 @@ class _Declaration(NamedTuple):
     def variant(self, lanes: int) -> str:
         """The name of the variant for some lanes, of which 1 is the function itself."""
         return self.name if lanes == 1 else f"{self.name}_of_{lanes}_lanes"
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the function and its variants."""
+        return [self.variant(lanes) for lanes in (1, *self.variants)]
 
     def declare(self, module: ir.Module) -> list[ir.Function]:
         """The variants, which the function names."""
@@ -110,6 +119,18 @@ def fma(builder: ir.IRBuilder, value: ir.Value, factor: ir.Value, addend: float)
     The addend is read where it is added: a constant would take a register, or an instruction to get there.
     """
     return _called(builder, "fma", value, factor, _repeated(builder.module, addend))
+
+
+def extreme(builder: ir.IRBuilder, relation: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The operand that is greater (">") or less ("<") than the other; NaN where either is NaN.
+
+    +0 is greater than -0. The processor must have the instruction (`has_range`).
+    """
+    return _called(builder, _extreme_name(relation, lhs.type), lhs, rhs)
+
+
+def _extreme_name(relation: str, type: ir.Type) -> str:
+    return f"{'greater' if relation == '>' else 'lesser'}_{'f32' if type == F32 else 'f64'}"
 
 
 def call_library(builder: ir.IRBuilder, name: str, operands: Sequence[ir.Value]) -> ir.Value:
@@ -189,6 +210,54 @@ def _emit_inverse_root(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> i
     return _narrowed(builder, builder.call(estimate, [wide, wide, I8(-1)]), value.type)
 
 
+_EXTREMES = {"<": 0b0100, ">": 0b0101}
+"""The operand of vrangeps for a relation: which value to select, with the sign that it has."""
+
+
+def _emit_extreme(relation: str) -> Emit:
+    def emit(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+        lhs, rhs = operands
+        if isinstance(lhs.type, ir.VectorType):
+            chosen = _range_of_vectors(builder, _EXTREMES[relation], lhs, rhs)
+        else:
+            lhs, chosen = _after(builder, lhs, _range_of_scalars(builder, _EXTREMES[relation], lhs, rhs))
+        return rarely(builder, builder.fcmp_unordered("uno", lhs, rhs), builder.fadd(lhs, rhs), chosen)
+
+    return emit
+
+
+def _range_of_vectors(builder: ir.IRBuilder, control: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    type = lhs.type
+    bits = type.count * (32 if type.element == F32 else 64)
+    mask = ir.IntType(max(type.count, 8))
+    args = [lhs, rhs, I32(control), lhs, mask(-1)]
+    if bits == 8 * 8 * _LANES:
+        args.append(_CURRENT_ROUNDING)
+    name = f"mask.range.{'ps' if type.element == F32 else 'pd'}.{bits}"
+    return builder.call(_instruction(builder, name, type, *[one.type for one in args]), args)
+
+
+def _range_of_scalars(builder: ir.IRBuilder, control: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    register, name = (ir.VectorType(F32, 4), "ss") if lhs.type == F32 else (ir.VectorType(F64, 2), "sd")
+    undefined = ir.Constant(register, ir.Undefined)
+    first, second = [builder.insert_element(undefined, one, I32(0)) for one in (lhs, rhs)]
+    args = [first, second, first, I8(-1), I32(control), _CURRENT_ROUNDING]
+    range = _instruction(builder, f"mask.range.{name}", register, *[one.type for one in args])
+    return builder.extract_element(builder.call(range, args), I32(0))
+
+
+def _after(builder: ir.IRBuilder, operand: ir.Value, result: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Both values, of which LLVM uses neither before the result is computed.
+
+    What only a branch tests would otherwise come first, and take the execution unit from a result for which
+    the next iteration waits.
+    """
+    pair = ir.LiteralStructType([operand.type, result.type])
+    type = ir.FunctionType(pair, [operand.type, result.type])
+    both = builder.asm(type, "", "=v,=v,0,1", [operand, result], side_effect=True)
+    return builder.extract_value(both, 0), builder.extract_value(both, 1)
+
+
 @functools.cache
 def _instructions() -> tuple[_Instruction, ...]:
     """The vector instructions that this processor supports."""
@@ -200,6 +269,15 @@ def _instructions() -> tuple[_Instruction, ...]:
         _Instruction(
             _Declaration("fma", F64, (F64, F64, _POINTER), (4,)), _emit_fma, has_fast_memory_operands
         ),
+        *[
+            _Instruction(
+                _Declaration(_extreme_name(relation, type), type, (type, type), lanes),
+                _emit_extreme(relation),
+                has_range,
+            )
+            for relation in _EXTREMES
+            for type, lanes in ((F32, (4, 8, 16)), (F64, (2, 4, 8)))
+        ],
     )
     return tuple(one for one in all if one.is_available())
 
@@ -212,13 +290,14 @@ def define(llvm: Any, module: Any, pass_builder: Any) -> None:
         module: optimised.
         pass_builder: by which it was.
     """
-    declarations = [one.declaration for one in _instructions()]
-    names = {one.variant(lanes) for one in declarations for lanes in (1, *one.variants)}
-    if names.isdisjoint(function.name for function in module.functions):
+    functions = {function.name for function in module.functions}
+    called = tuple(one for one in _instructions() if not functions.isdisjoint(one.declaration.names))
+    if not called:
         return
-    module.link_in(llvm.parse_assembly(_definitions()))
-    for name in names:
-        module.get_function(name).linkage = "internal"
+    module.link_in(llvm.parse_assembly(_definitions(called)))
+    for one in called:
+        for name in one.declaration.names:
+            module.get_function(name).linkage = "internal"
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.add_instruction_combine_pass()
@@ -226,10 +305,10 @@ def define(llvm: Any, module: Any, pass_builder: Any) -> None:
 
 
 @functools.cache
-def _definitions() -> str:
-    """The module that defines all functions and their variants."""
+def _definitions(instructions: Sequence[_Instruction]) -> str:
+    """The module that defines functions and their variants."""
     module = ir.Module()
-    for instruction in _instructions():
+    for instruction in instructions:
         instruction.define(module)
     return str(module)
 
@@ -237,8 +316,8 @@ def _definitions() -> str:
 def _called(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> ir.Value:
     module = builder.module
     if name not in module.globals:
-        declarations = [one.declaration for one in _instructions()]
-        _keep(module, [variant for one in declarations for variant in one.declare(module)])
+        (declaration,) = [one.declaration for one in _instructions() if one.declaration.name == name]
+        _keep(module, declaration.declare(module))
     return builder.call(module.globals[name], operands)
 
 

@@ -13,6 +13,7 @@ from nimblehlo.codegen.llvm import machine, vector_variants
 from nimblehlo.codegen.llvm.values import I64
 from nimblehlo.kernels.launch.processor import (
     has_fast_memory_operands,
+    has_range,
     has_rsqrt14,
     has_two_register_permute,
 )
@@ -27,6 +28,7 @@ wide = pytest.mark.skipif(
     not (has_two_register_permute() and has_rsqrt14()),
     reason="this processor has no instructions for it",
 )
+ranging = pytest.mark.skipif(not has_range(), reason="this processor has no range instruction")
 narrow = pytest.mark.skipif(
     not has_fast_memory_operands(), reason="this processor keeps constants in registers"
 )
@@ -103,6 +105,44 @@ def test_modules_without_tables_stay_as_they_are() -> None:
     module = machine._machine().optimised(str(module_of(lambda _, value: [value], [TYPE], [TYPE])))
     assert "entry_of" not in str(module)
     assert "inverse_root" not in str(module)
+
+
+EXTREMES = {
+    ">": lambda a, b: b if b > a or (a == b == 0 and np.signbit(a)) else a,
+    "<": lambda a, b: b if b < a or (a == b == 0 and np.signbit(b)) else a,
+}
+
+
+def emit_extreme(relation: str) -> Any:
+    return lambda builder, lhs, rhs: (vector_variants.extreme(builder, relation, lhs[0], rhs[0]),)
+
+
+@ranging
+@pytest.mark.parametrize("relation", EXTREMES)
+@pytest.mark.parametrize("name", ["f32", "f64"])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 64, 1001])
+def test_extremes_of_zeros_and_nans(relation: str, name: str, count: int) -> None:
+    type = ELEMENT_TYPES[name]
+    signaling = np.array(0x7FA00000, np.uint32).view(np.float32) if name == "f32" else np.nan
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, signaling, 1e-45, -1e-45, 1.0, -1.0, 3e38]
+    lhs, rhs = np.random.default_rng(count).choice(np.array(special, type.dtype), (2, count))
+    if count == 1001:
+        lhs[:144], rhs[:144] = np.repeat(special, 12), np.tile(special, 12)
+    got = looped(emit_extreme(relation), [type, type], type)(lhs, rhs)
+    pairs = zip(lhs, rhs, strict=True)
+    want = [a + b if np.isnan(a + b) and a != -b else EXTREMES[relation](a, b) for a, b in pairs]
+    np.testing.assert_array_equal(got, want)
+    is_number = ~np.isnan(got)
+    assert (np.signbit(got) == np.signbit(want))[is_number].all()
+
+
+@ranging
+def test_a_loop_of_vectors_selects_all_lanes_at_once() -> None:
+    f32 = ELEMENT_TYPES["f32"]
+    text = str(module_of(lambda *arguments: [emit_extreme(">")(*arguments)], [f32, f32], [f32]))
+    loop = str(machine._machine().optimised(text).get_function("loop"))
+    assert "@llvm.x86.avx512.mask.range.ps." in loop
+    assert "@greater" not in loop
 
 
 def emit_fma(builder: ir.IRBuilder, operands: Any) -> tuple[Any, ...]:
