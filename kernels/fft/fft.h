@@ -20,12 +20,13 @@ enum { FOURIER_MAX_RADIX = 31, FOURIER_MAX_PASSES = 24, FOURIER_MAX_WORKSPACES =
 /* The plan by which fibers of `size` elements are transformed: by passes over `length` values, in buffers of `buffer_length`.
    `table` has for each pass the twiddle factors of its butterflies, then the roots of its radix; `real_roots` those
    for pairs. Strides between values are in bytes; `source_gap`, from real to imaginary component, is in items. With
-   `is_full_spectrum` the second half of a real fiber's transform is written as well. */
+   `is_full_spectrum` the second half of a real fiber's transform is written as well; with `is_nontemporal` whole aligned
+   vectors bypass the caches where the code has such stores. */
 typedef struct {
     int64_t kind, size, length, buffer_length, passes;
     int64_t radices[FOURIER_MAX_PASSES];
     const void *table, *real_roots;
-    int64_t source_stride, source_gap, target_stride, is_inverse, is_full_spectrum, has_real_target;
+    int64_t source_stride, source_gap, target_stride, is_inverse, is_full_spectrum, is_nontemporal, has_real_target;
 } Fourier;
 
 /* The arguments of tasks: task `t` does the blocks of fibers from `t * blocks_per_task` on. Fiber `i` begins at `i / inner`
@@ -60,10 +61,14 @@ typedef struct {
 
 #include <immintrin.h>
 
+#define STREAM_32(to, vector) _mm256_stream_si256((__m256i *)(to), (__m256i)(vector))
+#define STREAM_64(to, vector) _mm512_stream_si512((__m512i *)(to), (__m512i)(vector))
+
 #define ITEM float
 #define LANES 16
 #define FOR_LANES FOR_16
 #define CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#define STREAM STREAM_64
 #define NAME(name) fourier_float_16_##name
 #include "fft_passes.h"
 
@@ -71,6 +76,7 @@ typedef struct {
 #define LANES 8
 #define FOR_LANES FOR_8
 #define CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#define STREAM STREAM_64
 #define NAME(name) fourier_double_8_##name
 #include "fft_passes.h"
 
@@ -78,6 +84,7 @@ typedef struct {
 #define LANES 8
 #define FOR_LANES FOR_8
 #define CODE __attribute__((target("avx2")))
+#define STREAM STREAM_32
 #define NAME(name) fourier_float_8_##name
 #include "fft_passes.h"
 
@@ -85,6 +92,7 @@ typedef struct {
 #define LANES 4
 #define FOR_LANES FOR_4
 #define CODE __attribute__((target("avx2")))
+#define STREAM STREAM_32
 #define NAME(name) fourier_double_4_##name
 #include "fft_passes.h"
 
@@ -162,6 +170,9 @@ static void fourier_task(int64_t task, void *closure) {
             for (int64_t lane = 0; lane < count; lane++)
                 fourier_transform_fibers(run->transform, run->itemsize, 1, workspace, from + lane, to + lane);
     }
+#ifdef __x86_64__
+    if (run->transform->is_nontemporal) _mm_sfence();
+#endif
     __atomic_store_n(&run->workspace_busy[slot], 0, __ATOMIC_RELEASE);
 }
 

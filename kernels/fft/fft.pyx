@@ -13,6 +13,7 @@ import numpy as np
 
 from ..launch import threads as _threads
 from ..launch.native import run_in_order
+from ..simd.block_sizes import NONTEMPORAL_BYTES
 
 cnp.import_array()
 
@@ -36,7 +37,7 @@ cdef extern from "fft.h" nogil:
         int64_t radices[24]
         const void *table
         const void *real_roots
-        int64_t source_stride, source_gap, target_stride, is_inverse, is_full_spectrum, has_real_target
+        int64_t source_stride, source_gap, target_stride, is_inverse, is_full_spectrum, is_nontemporal, has_real_target
 
     ctypedef struct FourierRun:
         const Fourier *transform
@@ -58,6 +59,8 @@ cdef enum:
 
 # Estimated time of a byte in one pass on one thread, times the bytes of a vector; shortest task.
 cdef double _SECONDS_PER_BYTE = 5e-9, _MIN_TASK_SECONDS = 2e-5
+
+cdef int64_t _NONTEMPORAL_BYTES = NONTEMPORAL_BYTES
 
 cdef int64_t _vector_bytes = fourier_vector_bytes()
 
@@ -187,13 +190,15 @@ cdef class _FiberTransform:
         self.fourier.has_real_target = kind == FOURIER_TO_REAL and not packs_pairs
 
     cdef int run(
-        self, cnp.ndarray source, cnp.ndarray target, int axis, bint is_spaced, bint is_full_spectrum, threads
+        self, cnp.ndarray source, cnp.ndarray target, int axis, bint is_spaced, bint is_full_spectrum, bint is_last,
+        threads
     ) except -1:
         """Transform all fibers along a dimension of contiguous arrays.
 
         Args:
             is_spaced: whether a real fiber is the real components of complex numbers.
             is_full_spectrum: whether all of a real fiber's transform is written, not only its first half.
+            is_last: whether no other transform reads the target: the stores of a large one bypass the caches.
         """
         cdef Fourier fourier = self.fourier
         cdef FourierRun run
@@ -214,6 +219,7 @@ cdef class _FiberTransform:
         run.source_outer = run.inner * cnp.PyArray_DIM(source, axis) * cnp.PyArray_ITEMSIZE(source)
         run.target_outer = run.inner * cnp.PyArray_DIM(target, axis) * cnp.PyArray_ITEMSIZE(target)
         fourier.source_gap, fourier.is_full_spectrum = 1, is_full_spectrum
+        fourier.is_nontemporal = is_last and cnp.PyArray_NBYTES(target) >= _NONTEMPORAL_BYTES
         fourier.source_stride = fourier.target_stride = 2 * itemsize * run.inner
         if fourier.kind == FOURIER_FROM_REAL:
             fourier.source_gap = 2 if is_spaced else 1
@@ -283,11 +289,12 @@ cdef class Transform:
         cdef cnp.ndarray source = operand if cnp.PyArray_ISCARRAY_RO(operand) else np.array(operand, order="C")
         cdef cnp.ndarray target
         cdef int rank = cnp.PyArray_NDIM(source), last = rank - 1
-        cdef bint is_complex = cnp.PyArray_ISCOMPLEX(source), owns_source = False
+        cdef bint is_complex = cnp.PyArray_ISCOMPLEX(source), owns_source = False, is_last
         cdef _FiberTransform fiber
         if self.accepts_real and (not is_complex or (self.size % 2 == 0 and _is_real(source))):
             target = self.empty(source, self.complex_type, self.size if self.is_full_spectrum else self.half)
-            self.real_transform.run(source, target, last, is_complex, self.is_full_spectrum, self.threads)
+            is_last = self.is_full_spectrum or not self.complex_transforms
+            self.real_transform.run(source, target, last, is_complex, self.is_full_spectrum, is_last, self.threads)
             if self.is_full_spectrum:
                 return target
             source, owns_source = target, True
@@ -295,11 +302,12 @@ cdef class Transform:
             target = source
             if not owns_source:
                 target = self.empty(source, self.complex_type, cnp.PyArray_DIM(source, last))
-            fiber.run(source, target, rank + axis, False, False, self.threads)
+            is_last = not owns_source and len(self.complex_transforms) == 1 and not self.is_to_real
+            fiber.run(source, target, rank + axis, False, False, is_last, self.threads)
             source, owns_source = target, True
         if self.is_to_real:
             target = self.empty(source, self.real_type, self.size)
-            self.real_transform.run(source, target, last, False, False, self.threads)
+            self.real_transform.run(source, target, last, False, False, True, self.threads)
             return target
         return source
 

@@ -222,15 +222,24 @@ static CODE int64_t NAME(load_real_blocks)(VALUE *to, const char *const *fibers,
 }
 
 static inline CODE __attribute__((always_inline)) void NAME(store_rows)(
-    VECTOR *rows, char *const *fibers, int64_t offset) {
+    VECTOR *rows, char *const *fibers, int64_t offset, int64_t is_nontemporal) {
     NAME(transpose)(rows);
+#ifdef STREAM
+    if (is_nontemporal) {
+        UNROLL
+        for (int lane = 0; lane < LANES; lane++) STREAM(fibers[lane] + offset, rows[lane]);
+        return;
+    }
+#else
+    (void)is_nontemporal;
+#endif
     UNROLL
     for (int lane = 0; lane < LANES; lane++) __builtin_memcpy(fibers[lane] + offset, &rows[lane], sizeof(VECTOR));
 }
 
 /* Store contiguous pairs. Returns how many values were stored. */
 static CODE int64_t NAME(store_blocks)(
-    const VALUE *values, int64_t computed, char *const *fibers, int64_t count, int swapped) {
+    const VALUE *values, int64_t computed, char *const *fibers, int64_t count, int swapped, int64_t is_nontemporal) {
     int64_t k = 0;
     for (; k + LANES / 2 <= count; k += LANES / 2) {
         VECTOR rows[LANES];
@@ -241,20 +250,20 @@ static CODE int64_t NAME(store_blocks)(
             rows[i] = swapped ? value.im : value.re;
             rows[i + 1] = swapped ? value.re : index < computed ? value.im : -value.im;
         }
-        NAME(store_rows)(rows, fibers, 2 * k * sizeof(ITEM));
+        NAME(store_rows)(rows, fibers, 2 * k * sizeof(ITEM), is_nontemporal);
     }
     return k;
 }
 
 /* Store contiguous real items. Returns how many values were stored. */
 static CODE int64_t NAME(store_real_blocks)(
-    const VALUE *values, char *const *fibers, int64_t count, int swapped) {
+    const VALUE *values, char *const *fibers, int64_t count, int swapped, int64_t is_nontemporal) {
     int64_t k = 0;
     for (; k + LANES <= count; k += LANES) {
         VECTOR rows[LANES];
         UNROLL
         for (int i = 0; i < LANES; i++) rows[i] = swapped ? values[k + i].im : values[k + i].re;
-        NAME(store_rows)(rows, fibers, k * sizeof(ITEM));
+        NAME(store_rows)(rows, fibers, k * sizeof(ITEM), is_nontemporal);
     }
     return k;
 }
@@ -302,10 +311,12 @@ static CODE void NAME(store)(
     const Fourier *f, const VALUE *values, int64_t computed, char *const *fibers, int64_t count, int swapped) {
     int64_t stored = 0;
 #if LANES > 1
+    int64_t is_nontemporal = f->is_nontemporal;
+    for (int lane = 0; lane < LANES; lane++) is_nontemporal &= (uintptr_t)fibers[lane] % sizeof(VECTOR) == 0;
     if (f->has_real_target && f->target_stride == sizeof(ITEM)) {
-        stored = NAME(store_real_blocks)(values, fibers, count, swapped);
+        stored = NAME(store_real_blocks)(values, fibers, count, swapped, is_nontemporal);
     } else if (f->target_stride == 2 * sizeof(ITEM) && !f->has_real_target) {
-        stored = NAME(store_blocks)(values, computed, fibers, count, swapped);
+        stored = NAME(store_blocks)(values, computed, fibers, count, swapped, is_nontemporal);
     } else if (computed == count && NAME(is_dense)((const char *const *)fibers)) {
         for (; stored < count; stored++) {
             VALUE value = values[stored];
@@ -399,6 +410,7 @@ static CODE void NAME(transform_fibers)(const Fourier *f, char *workspace, const
 }
 
 #undef SHUFFLED
+#undef STREAM
 #undef TRANSPOSE_STEP
 #undef FOR_LANES
 #undef VECTOR

@@ -11,5 +11,5 @@ SCAN_LANES = 16  # slices scanned in parallel, one per lane
 SCAN_PANEL = SCAN_LANES * SCAN_BLOCK  # values of SCAN_LANES slices
 SCAN_CHUNK = 512  # columns per chunk of a scan
 CACHE_LINE = 64  # bytes
-NONTEMPORAL_BYTES = 1 << 22  # scatter results from this size on use nontemporal stores
+NONTEMPORAL_BYTES = 1 << 22  # results from this size on use nontemporal stores
 INTERLEAVED_TABLES = 4  # tables that a scatter task fills in turn, if not one

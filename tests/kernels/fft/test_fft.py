@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nimblehlo import compile as compile_program
 from nimblehlo.kernels.fft import fft
+from nimblehlo.kernels.simd.block_sizes import NONTEMPORAL_BYTES
 
 Array = np.ndarray[Any, Any]
 
@@ -52,6 +54,31 @@ def test_lines(kind: str, item: int) -> None:
             want = expected(kind, values, (size,))
             assert got.shape == want.shape and got.dtype.itemsize == item * (1 if kind == "IRFFT" else 2)
             assert error(got, want) < BOUNDS[item], size
+
+
+@pytest.mark.parametrize("item", [4, 8])
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_results_have_the_bits_of_small_ones(kind: str, item: int) -> None:
+    """Large results bypass the caches where vectors are aligned, as they are in the results of programs."""
+    size, rows = 1024, 1061
+    values = operand(kind, (rows, size), item)
+    result_size = size if kind != "RFFT" else size // 2 + 1
+    assert rows * result_size * item * (1 if kind == "IRFFT" else 2) >= NONTEMPORAL_BYTES
+    real, pairs = f"f{8 * item}", f"complex<f{8 * item}>"
+    types = (
+        f"tensor<{rows}x{values.shape[1]}x{real if kind == 'RFFT' else pairs}>",
+        f"tensor<{rows}x{result_size}x{real if kind == 'IRFFT' else pairs}>",
+    )
+    executable = compile_program(f"""
+        func.func @main(%a: {types[0]}) -> {types[1]} {{
+          %0 = "stablehlo.fft"(%a) {{fft_type = #stablehlo<fft_type {kind}>, fft_length = array<i64: {size}>}}
+            : ({types[0]}) -> {types[1]}
+          return %0 : {types[1]}
+        }}""")
+    (got,) = executable(values)
+    transform = fft.Transform(kind, (size,), item)
+    want = np.concatenate([transform(values[row : row + 16]) for row in range(0, rows, 16)])
+    assert np.asarray(got).tobytes() == want.tobytes()
 
 
 @pytest.mark.parametrize("item", [4, 8])
