@@ -23,7 +23,13 @@ from ...types import PLAIN
 from ..utils.cleanup import remove_dead_code
 from ..utils.effects import CONTROL_FLOW
 from ..utils.rewriter import is_plain, is_plain_value
-from .gather_index_map import MIN_CONTIGUOUS, TRACEABLE_VIEWS, contiguous_length, is_traceable
+from .gather_index_map import (
+    MIN_CONTIGUOUS,
+    TRACEABLE_VIEWS,
+    contiguous_length,
+    gathers_elements,
+    is_traceable,
+)
 from .levels import LevelGrouping
 from .movement_index_map import is_movement_op
 from .scheduling import canonical_order, topological_order
@@ -185,9 +191,9 @@ class _Grouping(LevelGrouping):
         """Whether a gather reads single elements, or contiguous slices and how long ones."""
         if not is_traceable(operation):
             return _OTHER
-        length = contiguous_length(operation)
-        if length == 1:
+        if gathers_elements(operation):
             return _GATHER
+        length = contiguous_length(operation)
         return _CONTIGUOUS_GATHER if length >= MIN_CONTIGUOUS else _SHORT_CONTIGUOUS_GATHER
 
     def fusions(self) -> list[FusionGroup]:

@@ -112,6 +112,11 @@ def contiguous_length(operation: Operation) -> int:
     return 1 if dimension is None else _gather_view(operation).slice_sizes[dimension]
 
 
+def gathers_elements(operation: Operation) -> bool:
+    """Whether an operation is a gather of single elements that `trace_gather` can follow."""
+    return is_traceable(operation) and contiguous_length(operation) == 1
+
+
 def _last_offset(operation: Operation) -> int | None:
     """The operand dimension of the result's last dimension that is not of size 1; None: that is a batch
     dimension.

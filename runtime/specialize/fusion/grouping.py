@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from ...ir import Block, DenseElementsAttribute, Operation, Value
+from ...ir import Block, DenseElementsAttribute, Operation, Value, tensor_type, used_values
 from ...ir.record import Record
 from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
 from ...types import DYNAMIC, TensorType
-from .elementwise import FusionGroup, boundary, fusion_operation, is_splat_constant, replace, users_of
+from ..utils.rewriter import is_plain
+from .elementwise import (
+    FusionGroup,
+    Generates,
+    boundary,
+    fusion_operation,
+    is_splat_constant,
+    replace,
+    users_of,
+)
+from .gather_index_map import gathers_elements
 from .levels import LevelGrouping
 
 if TYPE_CHECKING:
@@ -112,11 +122,21 @@ class _FusionSet:
 
 
 class Grouping(LevelGrouping):
-    """Finds the groups of one block's operations; subclasses tell which operations may be in a group."""
+    """Finds the groups of one block's operations; subclasses tell which operations may be in a group.
 
-    def __init__(self, block: Block) -> None:
+    Args:
+        block: is not changed.
+        shape: of the operands of the groups' reductions.
+        generates: see `Generates`.
+    """
+
+    def __init__(self, block: Block, shape: tuple[int, ...], generates: Generates) -> None:
         super().__init__(block, MAX_MEMBERS)
-        self.members = [self.is_member(operation) for operation in self.operations]
+        self.generates = generates
+        of_gathers = _operations_of_gathers(block, shape, generates)
+        self.members = [
+            operation not in of_gathers and self.is_member(operation) for operation in self.operations
+        ]
 
     def is_member(self, operation: Operation) -> bool:
         """Whether an operation may be in a group."""
@@ -205,3 +225,49 @@ def is_rematerializable(operation: Operation) -> bool:
         return False
     value = operation.attributes["value"]
     return isinstance(value, DenseElementsAttribute) and is_splat_constant(value)
+
+
+def _operations_of_gathers(block: Block, shape: tuple[int, ...], generates: Generates) -> set[Operation]:
+    """Operations that the loop of a gather computes, so that it stores narrower values than it gathers.
+
+    An example is a comparison of gathered elements, and a logical operation on its result. None of their
+    operands depends on a reduction over the shape, which would separate the operations of its group.
+    """
+    gathers = [
+        operation
+        for operation in block.operations
+        if operation.name == "stablehlo.gather"
+        and is_plain(operation)
+        and tensor_type(operation.result).shape == shape
+        and gathers_elements(operation)
+    ]
+    of_gathers: set[Operation] = set()
+    if gathers:
+        users, reduced = users_of(block), _values_after_reductions(block, shape)
+        for gather in gathers:
+            value, width = gather.result, _element_bytes(gather.result)
+            while len(users.get(value, ())) == 1:
+                user = block.operations[users[value][0]]
+                if len(user.results) != 1 or user.regions or not is_plain(user) or not generates(user):
+                    break
+                shapes = {tensor_type(each).shape for each in (*user.operands, user.result)}
+                is_narrower = _element_bytes(user.result) < width
+                if not (shapes <= {shape, ()} and is_narrower and reduced.isdisjoint(user.operands)):
+                    break
+                of_gathers.add(user)
+                value = user.result
+    return of_gathers
+
+
+def _values_after_reductions(block: Block, shape: tuple[int, ...]) -> set[Value]:
+    """The values that depend on a reduction over a shape."""
+    values: set[Value] = set()
+    for operation in block.operations:
+        reduced = reduced_space(operation)
+        if (reduced is not None and reduced.shape == shape) or not values.isdisjoint(used_values(operation)):
+            values.update(operation.results)
+    return values
+
+
+def _element_bytes(value: Value) -> int:
+    return tensor_type(value).dtype.itemsize

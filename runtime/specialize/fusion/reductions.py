@@ -30,9 +30,8 @@ class _ReductionGrouping(Grouping):
 
     def __init__(self, block: Block, space: ReducedSpace, generates: Generates) -> None:
         self.space = space
-        self.generates = generates
         self.finished: set[Value] = set()
-        super().__init__(block)
+        super().__init__(block, space.shape, generates)
 
     def is_member(self, operation: Operation) -> bool:
         if len(operation.results) != 1 or is_rematerializable(operation):

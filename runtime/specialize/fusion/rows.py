@@ -71,9 +71,8 @@ class _RowGrouping(Grouping):
 
     def __init__(self, block: Block, space: Space, generates: Generates) -> None:
         self.space = space
-        self.generates = generates
         self.fits_space: dict[tuple[int, ...], bool] = {}
-        super().__init__(block)
+        super().__init__(block, space.shape, generates)
 
     def pays_alone(self) -> bool:
         columns = math.prod(self.space.shape[self.space.row_rank :])
@@ -105,4 +104,3 @@ class _RowGrouping(Grouping):
         if fits_space is None:
             fits_space = self.fits_space[type.shape] = self.space.holds(type.shape)
         return fits_space
-

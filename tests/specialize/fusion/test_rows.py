@@ -216,3 +216,29 @@ func.func @main(%x: tensor<64x64xf32>, %s: tensor<64xf32>, %w: tensor<64x64xf32>
     x, s, w = (rng.random(shape, dtype=np.float32) for shape in ((64, 64), (64,), (64, 64)))
     rows = run_every_way(text, x, s, w)[1].sum(axis=1)
     np.testing.assert_allclose(rows, 1, rtol=1e-5)
+
+
+def test_the_loop_of_a_gather_compares_its_elements() -> None:
+    indices = np.random.default_rng(1).integers(-2, 40, (32, 1500))
+
+    def is_free(x: Any, indices: Any, mask: Any) -> Any:
+        gathered = jnp.take_along_axis(x, indices, axis=1, mode="promise_in_bounds")
+        return ((gathered > 0) | mask).all(-1)
+
+    inputs = X, np.abs(indices).astype(np.int32), indices < 0
+    text = text_of(is_free, *inputs)
+    run_every_way(text, *inputs)
+    temporaries = nimblehlo.compile(text, options=Options(compile="eager")).memory().temporaries
+    # Neither the gathered floats are stored, nor the result of the comparison.
+    assert temporaries == indices.size
+
+
+def test_operations_of_gathers_stay_with_reductions_that_they_use() -> None:
+    indices = np.random.default_rng(1).integers(0, 40, (32, 40)).astype(np.int32)
+
+    def above_mean(x: Any, indices: Any) -> Any:
+        gathered = jnp.take_along_axis(x, indices, axis=1, mode="promise_in_bounds")
+        return (gathered > x.mean(-1, keepdims=True)).sum(-1)
+
+    (names,) = check(above_mean, X, indices, count=1)
+    assert "compare" in names and names.count("reduce") == 2
