@@ -36,6 +36,18 @@ _REMATERIALIZED: Final = frozenset(
 )
 """Cheap operations, which leave a loop only together with the operations that use them."""
 
+_INDEX_ARITHMETIC: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "add", "and", "compare", "multiply", "or", "select", "shift_left", "shift_right_arithmetic",
+        "shift_right_logical", "subtract", "xor",
+    )
+)  # fmt: skip
+MAX_INDEX_OPERATIONS: Final = 4
+"""Operations on an iota that take less time than to write their result and to read it in each iteration."""
+MIN_INDEX_BYTES: Final = 1 << 17
+"""Bytes of a result from which such operations stay in a loop."""
+
 _KEPT_IN_LOOPS: Final = frozenset(
     {
         "stablehlo.case",
@@ -229,13 +241,14 @@ class _LoopInvariants:
         self.loop_values: set[Value] = set(block.arguments)
         self.definitions: dict[Value, Operation] = {}
         self.hoistable: set[Operation] = set()
+        self.index_operations: dict[Value, int] = {}
         for operation in block.operations[:-1]:
             uses_loop_value = not self.loop_values.isdisjoint(operands_within(operation))
             if uses_loop_value or not _is_speculatable(operation):
                 self.loop_values.update(operation.results)
                 continue
             self.definitions.update(dict.fromkeys(operation.results, operation))
-            if operation.name not in _REMATERIALIZED:
+            if operation.name not in _REMATERIALIZED and not self._is_cheap_index(operation):
                 self._add(operation)
 
     def _add(self, operation: Operation) -> None:
@@ -250,6 +263,30 @@ class _LoopInvariants:
                     for value in operands_within(inner_operation)
                     if value in self.definitions
                 ]
+
+    def _is_cheap_index(self, operation: Operation) -> bool:
+        """Whether an operation computes a large array from iotas and uniform constants, by few operations."""
+        result = tensor_type(operation.result)
+        if operation.name not in _INDEX_ARITHMETIC or result.size * result.dtype.itemsize < MIN_INDEX_BYTES:
+            return False
+        counts = [self._count_of_index_operations(operand) for operand in operation.operands]
+        count = 1 + sum([MAX_INDEX_OPERATIONS if each is None else each for each in counts])
+        if count <= MAX_INDEX_OPERATIONS:
+            self.index_operations[operation.result] = count
+        return count <= MAX_INDEX_OPERATIONS
+
+    def _count_of_index_operations(self, value: Value) -> int | None:
+        """How many operations compute a value from iotas and uniform constants; None: by others."""
+        while value not in self.index_operations:
+            owner = value.owner
+            if not isinstance(owner, Operation) or owner.name not in _REMATERIALIZED:
+                return None
+            if owner.name == "stablehlo.iota" or splat(value) is not None:
+                return 0
+            if len(owner.operands) != 1:
+                return None
+            (value,) = owner.operands
+        return self.index_operations[value]
 
     def contains(self, operation: Operation) -> bool:
         """Whether an operation is hoisted."""

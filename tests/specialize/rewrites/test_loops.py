@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
+from nimblehlo.specialize.rewrites import loops
 from tests.specialize.simplified import assert_becomes, assert_same_bits, function, left, simplified
 
 
@@ -168,6 +169,38 @@ def test_views_alone_stay_in_the_loop() -> None:
     made = simplified(loop("100", body, "%s, %x"))
     assert made.body is not None
     assert "stablehlo.broadcast_in_dim" not in [operation.name for operation in made.body.block.operations]
+
+
+LARGE_SIZE = loops.MIN_INDEX_BYTES // 4
+MANY = loops.MAX_INDEX_OPERATIONS
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "last", "leaves"),
+    [
+        (LARGE_SIZE, MANY, "subtract", False),
+        (LARGE_SIZE - 1, MANY, "subtract", True),
+        (LARGE_SIZE, MANY + 1, "subtract", True),
+        (LARGE_SIZE, 1, "divide", True),
+    ],
+)
+def test_cheap_index_arithmetic_on_large_arrays_stays_in_the_loop(
+    size: int, count: int, last: str, leaves: bool
+) -> None:
+    type = f"tensor<{size}xi32>"
+    products = "\n".join(f"%j{k + 1} = stablehlo.multiply %j{k}, %j0 : {type}" for k in range(count - 1))
+    body = f"""%j0 = stablehlo.iota dim = 0 : {type}
+    %c = stablehlo.constant dense<3> : {type}
+    {products}
+    %d = stablehlo.{last} %j{count - 1}, %c : {type}
+    %f = stablehlo.convert %d : ({type}) -> tensor<{size}xf32>
+    %s = stablehlo.add %x, %f : tensor<{size}xf32>"""
+    text = loop("100", body, "%s, %x").replace("tensor<4xf32>", f"tensor<{size}xf32>")
+    made = simplified(text)
+    assert made.body is not None
+    outer = [operation.name.removeprefix("stablehlo.") for operation in made.body.block.operations]
+    assert (last in outer) == leaves
+    assert_same_bits(text, *[np.ones(size, np.float32)] * 2, np.array(4, np.int32))
 
 
 def test_effects_and_failures_do_not_leave_the_loop() -> None:
