@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The memory pool of arrays that are allocated during a run: large blocks are recycled.
 
-Touching a new page of the system takes longer than max_bytes operations on its elements. So a run installs a memory handler
+Touching a new page of the system takes longer than most operations on its elements. So a run installs a memory handler
 in NumPy (NEP 49), which serves temporaries, results, kernels and NumPy itself. An array keeps a reference to the
 handler that allocated it. It may outlive the run and the program, and any thread may free it.
 
@@ -255,12 +255,12 @@ cdef void _link(Block *block) noexcept nogil:
 
 
 cdef void _trim(size_t max_bytes) noexcept nogil:
-    """Return idle blocks to the system, the oldest first, until at max_bytes `max_bytes` bytes are idle. Needs the lock."""
+    """Return idle blocks to the system, the oldest first, until at most `max_bytes` bytes are idle. Needs the lock."""
     cdef Block *block
     while _idle > max_bytes:
         block = _oldest
         _unlink(block)
-        _give_back(block)
+        _return_to_system(block)
 
 
 cdef void _trim_to_need() noexcept nogil:
@@ -268,8 +268,8 @@ cdef void _trim_to_need() noexcept nogil:
     _trim(max(_max_idle, _peak - _live) if _runs else _max_idle)
 
 
-cdef void _give_back(Block *block) noexcept nogil:
-    """Return a block to the system. Needs the lock if it was cut from a slab."""
+cdef void _return_to_system(Block *block) noexcept nogil:
+    """Free a block, or the pages that only it uses of a slab. Needs the lock for a block of a slab."""
     global _slab
     cdef Slab *slab = block.slab
     cdef size_t first, end

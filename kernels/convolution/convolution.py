@@ -164,17 +164,17 @@ def prepare(
     threads: int | None = None,
     is_rhs_constant: bool = False,
 ) -> Convolution:
-    """Make a function of lhs and rhs that convolves them by matrix products of windows with rhs.
+    """Prepare a convolution by matrix products of windows with rhs, `(lhs, rhs) -> result`.
 
     Args:
         shapes: shapes of lhs, rhs and the result.
         axes: spatial dimensions of lhs.
         numbers: dimension numbers.
-        dtype: element type of all arrays.
+        dtype: NumPy element type of all arrays, which may have any strides.
         feature_group_count, batch_group_count: as in the specification.
         threads: maximum number of threads; None: all.
-        is_rhs_constant: whether rhs has the same elements in all calls. The function then keeps it packed,
-            in as much memory as rhs takes.
+        is_rhs_constant: whether rhs has the same elements in all calls. The function then keeps a packed copy
+            of rhs.
 
     Raises ValueError if no loops exist. Source: the specification's section on convolution.
     """
@@ -465,7 +465,7 @@ def prepare_scaling(
         axes: the window along each spatial dimension.
         numbers: which dimension of lhs, rhs and the result is which.
         dtype: of both operands and the result; elements of rhs are finite.
-        threads: most threads to use; None: all.
+        threads: maximum number of threads; None: all.
 
     Raises:
         ValueError: as `prepare`.

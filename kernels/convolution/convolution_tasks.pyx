@@ -158,7 +158,7 @@ cdef class Products:
         layout: the fields.
         offsets: bytes from the beginning of rhs and of the result to the slices to use.
         seconds: estimated duration of a call on one thread.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
         keeps_panels: whether all calls are given the same rhs. The first call's panels then serve the others.
     """
 

@@ -103,7 +103,7 @@ def apply(
         seed: a non-negative integer; for ``"shuffled"``.
         totals: receives the elements' values, in the order of `elements`.
         result: None, or an array whose contested elements are overwritten.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
         may_be_wide: False: do not use AVX-512.
     """
     cdef Chunks chunks

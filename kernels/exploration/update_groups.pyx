@@ -75,7 +75,7 @@ def group(const integer[::1] destinations, Py_ssize_t size, const real[::1] valu
         destinations: the element for each update; updates outside [0, size) are ignored.
         size: number of elements, at most MAX_COUNT.
         values: the updates, at most MAX_COUNT.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
         scratch: arrays as `scratch_arrays` says, which the results may be views of; None: new ones.
 
     Returns:
@@ -251,7 +251,7 @@ def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1]
         combiner: one of `grouped_updates.COMBINERS`.
         starts, grouped: as `group` returns them; `grouped` is overwritten.
         result: a copy of the scatter's input.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
         scratch: as in `group`; of the results only the values may be a view, of the first array.
 
     Returns:

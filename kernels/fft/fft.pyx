@@ -255,7 +255,7 @@ cdef class Transform:
         kind: "FFT", "IFFT", "RFFT" or "IRFFT".
         sizes: of the dimensions, the real ones if the operand or the result is real; see `serves`.
         itemsize: bytes of a real number.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
 
     An "FFT" over one dimension also takes real arrays. For complex ones whose imaginary components are all +0 it gives
     the bits that it gives for the real components.

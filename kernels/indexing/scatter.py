@@ -253,7 +253,7 @@ def prepare(
             may be lost, and any update of an element may come last.
         schedule: the order in which updates are applied, an int64 permutation of the lexicographic numbers of
             the updates' index space; None: lexicographic order.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
 
     Raises:
         ValueError: shapes that do not fit, a combiner that `supports` denies, or a schedule of another size.

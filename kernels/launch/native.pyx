@@ -105,7 +105,7 @@ cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double second
         closure: its second argument.
         tasks: how many there are.
         seconds: estimated duration of all tasks on one thread.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
     """
     cdef int64_t count = 1
     if tasks > 1 and seconds > MIN_PARALLEL_SECONDS:
@@ -124,7 +124,7 @@ def run_kernel(kernel, Py_ssize_t tasks, list arguments, threads):
         kernel: a `compilation.Kernel`.
         tasks: how many there are.
         arguments: integers, C-contiguous arrays, and tuples of these, which follow the task's number.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
 
     Raises:
         ValueError: the arguments are too many or of another kind.
@@ -340,7 +340,7 @@ cdef class BlockEpilogue:
 
     Args:
         blocks: for each block its launches, which run in order.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
     """
 
     cdef list blocks
@@ -422,7 +422,7 @@ cdef class NativeFunction:
         operands: the bytes that each operand must have.
         results: shape and element type of each result.
         launches: what to run.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
         scratch: shape and element type of temporary arrays; the launches number them after the results.
     """
 

@@ -74,7 +74,7 @@ cdef class LoopShards:
         shard_strides: for each carried value the bytes between the shards' memory: 0 where they share it, None where
             each has a copy of the whole value.
         seconds: estimated duration of an iteration of all shards on one thread.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
     """
 
     cdef int64_t count, rows

@@ -240,7 +240,7 @@ def cholesky(dtype, tuple shape not None, lower, is_blank, threads=None):
         is_blank: whether the other triangle of a result is zeros, and all of a matrix NaN that has no factor. If
             not, the other triangle is the operand's, and a second result of i32 has for each problem the
             order of a part that has no factor, or 0.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
     """
     cdef Decomposition result = Decomposition()
     cdef int64_t order = shape[-1]
@@ -263,7 +263,7 @@ def lu(dtype, tuple shape not None, threads=None):
     Args:
         dtype: of the elements: f32, f64, or complex numbers of these.
         shape: of the operand, none of its sizes 0.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
     """
     cdef Decomposition result = Decomposition()
     cdef int64_t rows = shape[-2], columns = shape[-1]
@@ -285,7 +285,7 @@ def triangular_solve(dtype, tuple shape not None, left_side, lower, transpose, u
         left_side, lower: on which side a is, and which triangle of it is read.
         transpose: "N", "T" or "C", the operation op.
         unit_diagonal: whether the diagonal counts as ones, unread.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
     """
     cdef Decomposition result = Decomposition()
     cdef int64_t rows = shape[-2], columns = shape[-1], order = rows if left_side else columns

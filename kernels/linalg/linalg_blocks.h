@@ -229,9 +229,9 @@ INLINE void NAME(update_panel)(
 /* Factor the panels of the block whose first column is `first`. */
 INLINE int64_t NAME(lu_block)(
     const int components, const Linalg *p, int64_t problem, int64_t first, char *workspace) {
-    int64_t least = p->order < p->columns ? p->order : p->columns, failed = 0, panels = NAME(panel_count)(p);
-    int64_t end = least - first < BLOCK_COLUMNS(p) ? least : first + BLOCK_COLUMNS(p);
-    int32_t *pivots = p->pivots + problem * least;
+    int64_t pivot_count = p->order < p->columns ? p->order : p->columns, failed = 0, panels = NAME(panel_count)(p);
+    int64_t end = pivot_count - first < BLOCK_COLUMNS(p) ? pivot_count : first + BLOCK_COLUMNS(p);
+    int32_t *pivots = p->pivots + problem * pivot_count;
     for (int64_t column = first; column < end; column += WIDTH) {
         int64_t index = column / WIDTH, steps = end - column < WIDTH ? end - column : WIDTH;
         if (column > first) {
@@ -272,8 +272,8 @@ INLINE int64_t NAME(factor_block)(
 /* Bring some panels up to date with a block. */
 INLINE void NAME(update)(
     const int components, const Linalg *p, int64_t first, int64_t first_panel, int64_t end_panel, char *workspace) {
-    int64_t least = p->order < p->columns ? p->order : p->columns;
-    int64_t end = least - first < BLOCK_COLUMNS(p) ? least : first + BLOCK_COLUMNS(p);
+    int64_t pivot_count = p->order < p->columns ? p->order : p->columns;
+    int64_t end = pivot_count - first < BLOCK_COLUMNS(p) ? pivot_count : first + BLOCK_COLUMNS(p);
     const ITEM *divisors = NAME(middle_of)(components, p, workspace);
     const ITEM *strips = NAME(strips_of)(components, p, workspace);
     for (int64_t index = first_panel; index < end_panel; index++)

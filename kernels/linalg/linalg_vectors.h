@@ -20,10 +20,10 @@ INLINE VECTOR NAME(choose)(MASK_VECTOR mask, VECTOR yes, VECTOR no) {
 
 /* Lanes whose reciprocal is a normal number, so that a product with it has the digits of a quotient. */
 INLINE MASK_VECTOR NAME(is_regular)(VECTOR reciprocal) {
-    VECTOR least = BROADCAST((ITEM)(sizeof(ITEM) == 4 ? 0x1p-126 : 0x1p-1022));
-    VECTOR most = BROADCAST((ITEM)(sizeof(ITEM) == 4 ? 0x1p126 : 0x1p1022));
-    VECTOR size = NAME(choose)((MASK_VECTOR)(reciprocal < (VECTOR){0}), -reciprocal, reciprocal);
-    return (MASK_VECTOR)((size >= least) & (size <= most));
+    VECTOR min_normal = BROADCAST((ITEM)(sizeof(ITEM) == 4 ? 0x1p-126 : 0x1p-1022));
+    VECTOR max_invertible = BROADCAST((ITEM)(sizeof(ITEM) == 4 ? 0x1p126 : 0x1p1022));
+    VECTOR magnitude = NAME(choose)((MASK_VECTOR)(reciprocal < (VECTOR){0}), -reciprocal, reciprocal);
+    return (MASK_VECTOR)((magnitude >= min_normal) & (magnitude <= max_invertible));
 }
 
 /* `number / divisor` by its reciprocal, corrected once; infinities and NaN are as of the product. */

@@ -77,7 +77,7 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
         lhs, rhs: arrays of f32, f64 or integers of 32 or 64 bits, of one type and rank, with the same batching sizes;
             the operand that is not the vector may have the bits of bf16, as uint16, beside one of f32. Products of
             integers are exact modulo two to the width.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
 
     Raises:
         ValueError: the operands' types or shapes are others, or this build has no vectors.

@@ -58,14 +58,15 @@ def prepare(
     *,
     threads: int | None = None,
 ) -> Product:
-    """Make a function that multiplies [batch, row, k] by [batch, k, column] arrays of these shapes.
+    """Prepare a product, `(lhs [batch, rows, k], rhs [batch, k, columns]) -> [batch, rows, columns]`.
 
     Args:
         lhs_shape, rhs_shape: shapes without a size of zero.
         lhs_dtype, rhs_dtype, result_dtype: NumPy element types.
         threads: maximum number of threads; None: all.
 
-    Raises ValueError if an element type is no integer or a size is zero.
+    Raises:
+        ValueError: an element type is no integer, or a size is zero.
     """
     lhs_type, rhs_type, result_type = np.dtype(lhs_dtype), np.dtype(rhs_dtype), np.dtype(result_dtype)
     (batch, rows, k), columns = lhs_shape, rhs_shape[2]

@@ -131,7 +131,7 @@ cdef class Product:
         lhs_shape, rhs_shape: without a size of zero.
         lhs_dtype, rhs_dtype, result_dtype: int8, uint8 or int16 and int32, whose sums wrap; or bfloat16, and that or
             float32.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
         implementation: one of `implementations`; None: the first.
 
     Raises:

@@ -109,7 +109,7 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     Args:
         lhs, rhs: arrays of f32, f64 or integers of 32 or 64 bits, of one type and rank, with the same batching sizes.
             Products of integers are exact modulo two to the width.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
 
     Raises:
         ValueError: the operands' types or shapes are others, or this build has no vectors.
@@ -137,7 +137,7 @@ def multiply_complex(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads
 
     Args:
         lhs, rhs: arrays of complex<f32> or of complex<f64>, of one type and rank, with the same batching sizes.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
     """
     cdef cnp.npy_intp shape[MAX_RANK]
     cdef int rank = cnp.PyArray_NDIM(lhs), axis

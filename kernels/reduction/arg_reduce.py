@@ -50,16 +50,16 @@ def prepare_arg(
     *,
     threads: int | None = None,
 ) -> ArgReduction:
-    """Prepare a search for extremes, `(operand, indices, init_value, init_index) -> (value, index)`.
+    """Prepare an arg reduction, `(operand, indices, init_value, init_index) -> (value, index)`.
 
     Args:
-        shape: sizes of the operand and of `indices`. Where a call gives None for `indices`, the index is the
-            position in row-major order of the reduced dimensions, and nothing is read.
+        shape: sizes of the operand and of `indices`. If a call passes None for `indices`, the index of an
+            element is its position in row-major order of the reduced dimensions.
         dtype: the operand's element type.
         index_dtype: the integer type of the indices.
         dimensions: the reduced dimensions.
         direction: "maximum" or "minimum".
-        threads: most threads to use; None: all.
+        threads: maximum number of threads; None: all.
 
     Raises:
         ValueError: no kernel serves.

@@ -117,7 +117,7 @@ def prepare(
         window_strides, base_dilations, window_dilations: for each dimension; None: ones.
         padding: (low, high) for each dimension; None: none.
         accumulate: the type of the sums, as in `monoids.normalized`.
-        threads: most threads to use; None: all.
+        threads: maximum number of threads; None: all.
 
     Raises:
         ValueError: no kernel serves.

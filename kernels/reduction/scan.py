@@ -48,13 +48,16 @@ def _pads(kind: Combination, initial: np.ndarray, size: int, reverse: bool) -> n
 
 
 def prepare(kind: Combination, outer: int, size: int, inner: int, reverse: bool, threads: int | None) -> Scan:
-    """Prepare a scan, `(operand, initial, result)` on flat arrays of `outer * size * inner` elements.
+    """Prepare a scan, `(operand, initial, result) -> None`.
+
+    The operand and the result are flat arrays of `outer * size * inner` elements of the storage type of
+    `kind.element`; `initial` has one element of it.
 
     Args:
         kind: the combining function and the element types.
         outer, size, inner: the scan runs along `size`, the middle of these three sizes in row-major order.
         reverse: whether it begins with the last element.
-        threads: most threads to use; None: all.
+        threads: maximum number of threads; None: all.
     """
     if inner > 1:
         return _columns(kind, outer, size, inner, reverse, threads)

@@ -61,7 +61,7 @@ def prepare(
     accumulate: str = "wide",
     threads: int | None = None,
 ) -> SelectAndScatter:
-    """Prepare `(operand, source, init_value) -> result`.
+    """Prepare a selection and scattering, `(operand, source, init_value) -> result`.
 
     A source value whose window holds no element is dropped.
 
@@ -74,7 +74,7 @@ def prepare(
         window_strides: for each dimension; None: ones.
         padding: (low, high) for each dimension; None: none.
         accumulate: the type of the sums, as in `monoids.normalized`.
-        threads: most threads to use; None: all.
+        threads: maximum number of threads; None: all.
 
     Raises:
         ValueError: no kernel serves.

@@ -120,7 +120,7 @@ def sort_grouped(uint64_t[::1] encoding, cnp.ndarray elements, cnp.ndarray value
         elements: at least MIN_GROUPED_LENGTH elements as uint32 or uint64; uint32 if `positions` is not None.
         values: receives the sorted elements, or None. It may not share memory with `elements`.
         positions: receives the positions of the sorted elements, of 4 or 8 bytes, or None.
-        threads: the most threads to use; None: all.
+        threads: maximum number of threads; None: all.
 
     Returns:
         None if nothing was sorted. Otherwise whether different elements may have one code: `values` have the positive

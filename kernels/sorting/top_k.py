@@ -41,8 +41,8 @@ def prepare(shape: Sequence[int], dtype: Any, k: int, *, threads: int | None = N
     Args:
         shape: sizes of the operand; both results have `k` as the last size instead. Indices are int32.
         dtype: the operand's element type.
-        k: how many elements of each row are wanted.
-        threads: most threads to use; None: all.
+        k: number of elements of each row in the results.
+        threads: maximum number of threads; None: all.
 
     Raises:
         ValueError: no kernel serves, or rows have fewer than `k` elements.

@@ -76,7 +76,7 @@ OLDEST, VERSION = (0, 1), (FFI_MAJOR, FFI_MINOR)
 
 cdef enum:
     ALIGNMENT = 64
-"""Bytes at whose multiples XLA's buffers begin, which handlers may rely on."""
+"""Alignment of XLA's buffers in bytes, on which handlers may rely."""
 
 cdef object _runs = itertools.count(1)
 cdef dict _DELETERS = {}
@@ -106,7 +106,7 @@ def version_of(size_t handler):
 
 
 def add_type(size_t type_id, size_t type_info):
-    """Note how states of a type are deleted, by the addresses of its number and of what is known of it."""
+    """Record how states of a type are deleted, by the addresses of its number and its type information."""
     # The function stands behind the structure's size and extensions.
     _DELETERS[(<int64_t *>type_id)[0]] = (<size_t *>type_info)[2]
 
@@ -121,7 +121,7 @@ cdef int _raise(FfiError *error) except -1:
 
 
 cdef void _delete(FfiState *state) noexcept:
-    """Delete what a handler has left, by the function that its type was registered with."""
+    """Delete a handler's state by the function that its type was registered with."""
     cdef void (*deleter)(void *) noexcept nogil
     cdef size_t address = _DELETERS.get(state.type, 0) if state.value != NULL else 0
     if address:
@@ -191,7 +191,7 @@ cdef class Attributes:
 
 
 cdef object _aligned(object array):
-    """An array that is C-contiguous and begins where XLA's buffers do; a copy if it does not."""
+    """The array if it is C-contiguous and aligned like XLA's buffers; otherwise such a copy."""
     if cnp.PyArray_IS_C_CONTIGUOUS(array) and not <size_t>cnp.PyArray_DATA(array) % ALIGNMENT:
         return array
     copy = _empty(array.shape, array.dtype)
@@ -200,7 +200,7 @@ cdef object _aligned(object array):
 
 
 cdef object _empty(object shape, object dtype):
-    """An array without values that begins where XLA's buffers do, at a cache line."""
+    """An uninitialized array that is aligned like XLA's buffers."""
     return aligned_bytes(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
 
 

@@ -161,7 +161,7 @@ cdef object _host_array(
 cdef int hold_host_memory(
     cnp.ndarray array, const void *data, Event *done, void (*on_delete)(void *, void *) noexcept nogil, void *user
 ) except -1:
-    """Tell the caller when the array is freed: by the event, or the function."""
+    """Notify the caller that the array is freed: by the event, or the function."""
     cdef HostMemory *host = <HostMemory *>allocate(sizeof(HostMemory))
     host.done, host.data, host.on_delete, host.user = done, <void *>data, on_delete, user
     if done != NULL:
@@ -428,7 +428,7 @@ cdef Error *buffer_pointer(PointerArgs *args) noexcept nogil:
 
 
 cdef Error *buffer_hold(HandleArgs *args) noexcept nogil:
-    """Keep the elements where they are for a caller who has their address, whatever happens to the buffer."""
+    """Keep the array alive for a caller who has its address, even if the buffer is deleted."""
     cdef Buffer *buffer = <Buffer *>args.handle
     if lacks(args, &args.handle):
         return short_structure()
@@ -508,7 +508,7 @@ cdef Error *_copy_in_layout(ToHostArgs *args) noexcept with gil:
 
 
 cdef Error *_copy_transposed(ToHostArgs *args) noexcept nogil:
-    """Copy a buffer into the layout that the caller asks for."""
+    """Copy a buffer into the layout that the caller requests."""
     cdef Error *error = NULL
     cdef Event *done
     wait_for_event(args.buffer.ready)

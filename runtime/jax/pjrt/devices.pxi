@@ -126,7 +126,7 @@ cdef void free_client(Client *client) noexcept nogil:
 
 
 cdef inline Error *_say(StringArgs *args, const char *text) noexcept nogil:
-    """Answer a question for a text that lives as long as its subject."""
+    """Return a text that lives as long as the object that it describes."""
     if lacks(args, &args.size):
         return short_structure()
     args.text = text

@@ -90,7 +90,7 @@ cdef void complete_event(Event *event, int code, const char *message, size_t siz
 
 
 cdef void call_when_complete(Event *event, EventCallback callback, void *user) noexcept nogil:
-    """Run a callback when the event completes, in the order in which callbacks came; at once if it has."""
+    """Run a callback when the event completes, in order of registration; immediately if it is complete."""
     cdef Waiter *waiter, **last
     if not is_complete(event):
         waiter = <Waiter *>malloc(sizeof(Waiter))

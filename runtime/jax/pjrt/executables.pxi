@@ -278,7 +278,7 @@ cdef Error *executable_result_count(SizeArgs *args) noexcept nogil:
 
 
 cdef Error *_answer_text(StringArgs *args, const char *name) noexcept nogil:
-    """Answer with an attribute of the program that is bytes, which the program keeps."""
+    """Return an attribute of type bytes, which the program owns."""
     if lacks(args, &args.size):
         return short_structure()
     if not begin_call():
@@ -340,7 +340,7 @@ cdef Error *executable_result_types(ListArgs *args) noexcept nogil:
 
 
 cdef Error *_answer_bytes(SerializeArgs *args, const char *name) noexcept nogil:
-    """Answer with a copy of what a method of the program returns."""
+    """Return a copy of the bytes that a method of the program returns."""
     if lacks(args, &args.delete):
         return short_structure()
     if not begin_call():

@@ -34,7 +34,7 @@ cdef bint _is_excluded_from_donation(ExecuteOptions *options, Py_ssize_t index) 
 
 
 cdef Error *_check_donations(Executable *executable, ExecuteOptions *options, Buffer **arguments) noexcept nogil:
-    """Refuse a donated buffer that is an argument twice: one of them would read what the call overwrites."""
+    """Reject a donated buffer that is an argument twice: one argument would read what the call overwrites."""
     cdef Py_ssize_t index, other
     for index in range(executable.argument_count):
         if not executable.donated[index] or _is_excluded_from_donation(options, index):
@@ -150,7 +150,7 @@ cdef Error *_run_here(ExecuteArgs *args, Device *device) noexcept with gil:
 # ---- results that are to come, or do not come
 
 cdef Buffer *_promise(Executable *executable, Py_ssize_t index, int64_t *dims, Memory *memory, Event *event) noexcept nogil:
-    """A buffer for a result whose array comes when the event completes."""
+    """A buffer for a result whose array is set when the event completes."""
     cdef Buffer *buffer = new_buffer(memory, executable.result_kinds[index], executable.result_ranks[index])
     memcpy(buffer.dims, dims, buffer.rank * sizeof(int64_t))
     set_layout(buffer, executable.result_layouts[index])
@@ -159,7 +159,7 @@ cdef Buffer *_promise(Executable *executable, Py_ssize_t index, int64_t *dims, M
 
 
 cdef void _promise_results(ExecuteArgs *args, Device *device, Event *event) noexcept nogil:
-    """Fill the caller's lists with promises."""
+    """Fill the caller's lists with buffers whose arrays are still computed."""
     cdef Executable *executable = args.executable
     cdef Py_ssize_t index, number
     cdef Memory *memory
@@ -177,7 +177,7 @@ cdef void _promise_results(ExecuteArgs *args, Device *device, Event *event) noex
 
 
 cdef Error *_give_failure(ExecuteArgs *args, Device *device, Error *error) noexcept nogil:
-    """Results that have failed; the error is freed."""
+    """Buffers of failed results; frees the error."""
     cdef Event *event = new_event()
     complete_event(event, error.code, error.message, error.size)
     free(error)

@@ -6,7 +6,7 @@ cdef LayoutsExtension LAYOUTS
 
 
 cdef int fill_texts(Texts *texts, list values) except -1:
-    """Point to bytes, which the list keeps."""
+    """A pointer to bytes that the list owns."""
     cdef Py_ssize_t index
     cdef bytes value
     texts.count = len(values)
@@ -20,7 +20,7 @@ cdef int fill_texts(Texts *texts, list values) except -1:
 
 
 cdef void fill_memory_kinds(Texts *texts, int *kinds, Py_ssize_t count) noexcept nogil:
-    """Name kinds of memory by their numbers."""
+    """The names of memory kinds, by their numbers."""
     cdef Py_ssize_t index
     texts.count = count
     texts.items = <const char **>allocate(count * sizeof(char *))
@@ -36,7 +36,7 @@ cdef void free_texts(Texts *texts) noexcept nogil:
 
 
 cdef Error *answer_texts(SizedListsArgs *args, Texts *texts, Py_ssize_t count) noexcept nogil:
-    """Answer with texts; with null pointers where there are none."""
+    """Return texts; null pointers if there are none."""
     cdef bint has_texts = 0 < count == texts.count
     args.count = count
     args.items = texts.items if has_texts else NULL

@@ -26,7 +26,7 @@ cdef bint _is_row_major(const int64_t *minor_to_major, size_t rank) noexcept nog
 
 
 cdef Error *read_layout(Layout *layout, size_t rank, const int64_t **minor_to_major) noexcept nogil:
-    """The layout that a caller asks for. Without one, and with strides, arrays lie in C order."""
+    """The layout that a caller requests; C order by default, and for strides."""
     cdef TiledLayout *tiled
     cdef size_t index
     cdef unsigned long long seen = 0
@@ -47,14 +47,14 @@ cdef Error *read_layout(Layout *layout, size_t rank, const int64_t **minor_to_ma
 
 
 cdef void set_layout(Buffer *buffer, const int64_t *minor_to_major) noexcept nogil:
-    """Note in which layout a buffer's array lies."""
+    """Record the layout of a buffer's array."""
     if minor_to_major != NULL:
         buffer.minor_to_major = &buffer.dims[buffer.rank]
         memcpy(buffer.minor_to_major, minor_to_major, buffer.rank * sizeof(int64_t))
 
 
 cdef bint has_layout(Buffer *buffer, const int64_t *minor_to_major) noexcept nogil:
-    """Whether a buffer's array lies in a layout."""
+    """Whether a buffer's array has a layout."""
     cdef int index
     if buffer.minor_to_major == NULL or minor_to_major == NULL:
         return buffer.minor_to_major == NULL and minor_to_major == NULL
@@ -75,7 +75,7 @@ cdef void fill_strides(
 
 
 cdef object laid_out(cnp.ndarray array, const int64_t *minor_to_major):
-    """A copy of an array whose elements lie in a layout."""
+    """A copy of an array in a layout."""
     cdef Py_ssize_t index, rank = cnp.PyArray_NDIM(array)
     cdef list major_to_minor = [minor_to_major[rank - 1 - index] for index in range(rank)]
     return copy_array(array.transpose(major_to_minor)).transpose(np.argsort(major_to_minor))
@@ -104,7 +104,7 @@ cdef enum:
 
 
 cdef MemoryLayout *new_memory_layout(const int64_t *minor_to_major, size_t rank) noexcept nogil:
-    """A layout that the caller frees; NULL stands for the order of C."""
+    """A layout that the caller frees; NULL for C order."""
     cdef MemoryLayout *layout = <MemoryLayout *>allocate(sizeof(MemoryLayout) + LAYOUT_TEXT_BYTES)
     cdef char *text = <char *>(layout + 1)
     cdef size_t index

@@ -123,7 +123,7 @@ cdef void abort_for_lack_of_memory() noexcept nogil:
 
 
 cdef void *allocate(size_t size) noexcept nogil:
-    """Memory that is cleared."""
+    """Zeroed memory."""
     cdef void *memory = calloc(1, size if size else 1)
     if memory == NULL:
         abort_for_lack_of_memory()
@@ -131,7 +131,7 @@ cdef void *allocate(size_t size) noexcept nogil:
 
 
 cdef void free_holder(void *holder) noexcept nogil:
-    """Free what backs an answer, for a caller who has read it."""
+    """Free the memory of a returned value, after the caller has read it."""
     free(holder)
 
 
@@ -148,7 +148,7 @@ cdef object dtype_of(int kind):
 
 
 cdef object empty_array(int kind, const int64_t *dims, size_t rank):
-    """An array that nothing has been written to."""
+    """An uninitialized array."""
     return np.empty([dims[axis] for axis in range(rank)], dtype_of(kind))
 
 

@@ -43,7 +43,7 @@ cdef Error *shutting_down() noexcept nogil:
 
 
 cdef void drop(PyObject *value) noexcept nogil:
-    """Give up a reference: at once if the thread holds Python's lock, else as soon as one does that runs Python."""
+    """Release a reference: now if the thread holds Python's lock, otherwise in the next thread that does."""
     _drop(value, MAX_WAITING_BYTES)
 
 

@@ -66,7 +66,7 @@ cdef void watch_results(Waits *waits, Buffer **results, Py_ssize_t count) noexce
 
 
 cdef void note_wait(Buffer *buffer) noexcept nogil:
-    """Note that somebody asks for the elements of a buffer, or when they are there."""
+    """Record that a caller reads a buffer, or waits for it."""
     cdef Waits *waits = buffer.waits
     cdef int64_t now
     if waits == NULL or waits.open_call != buffer.call:

@@ -49,7 +49,7 @@ cdef Py_ssize_t _count_of_tasks() noexcept nogil:
 
 
 cdef void count_task() noexcept nogil:
-    """Note a new task; wait before while there are too many."""
+    """Count a new task, after waiting while there are too many."""
     global _task_count
     cdef PyThread_type_lock held
     cdef PyThreadState *state = NULL
