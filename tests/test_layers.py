@@ -80,7 +80,7 @@ FOLDERS: dict[str, dict[str, set[str]]] = {
         "simd": {"launch"},
         "convolution": {"launch"},
         "exploration": {"launch"},
-        "fft": {"launch"},
+        "fft": {"launch", "simd"},
         "indexing": {"launch", "simd"},
         "linalg": {"launch", "simd"},
         "matmul": {"launch", "simd"},
