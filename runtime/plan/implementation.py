@@ -80,7 +80,7 @@ class Implementation:
         return Cost()
 
     def enter(self, enclosing: Implementation) -> None:
-        """Note that this implementation runs within the regions of another one. Called at most once."""
+        """Note that this implementation runs within the regions of `enclosing`. Called once for each such."""
 
     @property
     def key(self) -> Hashable:

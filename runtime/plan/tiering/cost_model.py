@@ -36,7 +36,8 @@ THRESHOLDS = {
     "kernel": Thresholds(1 / 30, 2.0),
     "loop": Thresholds(0.05, 1.0),
     "program": Thresholds(0.5, 2.0),
-    "steps": Thresholds(0.05, 1.0),
+    "steps": Thresholds(0.01, 0.05),
+    "steps in regions": Thresholds(0.05, 1.0),
 }
 """The thresholds by the kind of native code and what it replaces.
 
@@ -45,9 +46,11 @@ THRESHOLDS = {
 - ``loop``: a `while`, which continues in native code once that is ready.
 - ``program``: generated code, which replaces a ufunc program. That uses all threads, so compiling in the
   background slows it down.
-- ``steps``: small steps. Their calls hold Python's lock, so calls and the background thread slow each other
-  down; a call that waits has the code in half the time. It waits only for steps that have already taken as
-  long as compiling them: a first call with few iterations of a loop would wait longer than it runs.
+- ``steps``: small steps of a function. Their calls hold Python's lock, so calls and the background thread
+  slow each other down; a call that waits has the code in half the time. A function's steps run once a call,
+  so these have run in many calls, and more calls are likely.
+- ``steps in regions``: small steps of the body of a loop or a branch. A first call with few iterations would
+  wait longer than it runs, so it waits only for steps that have taken as long as compiling them.
 """
 
 MIN_SAVED_SECONDS = 5e-6

@@ -173,6 +173,11 @@ class Tiering(Replaceable):
         self.job: Job | None = None
         self.is_abandoned = False
 
+    def enter(self, enclosing: Implementation) -> None:
+        """Wait longer for small steps within regions: all of their calls may belong to one call of a loop."""
+        if self._pace == "steps":
+            self._pace = "steps in regions"
+
     @property
     def is_shared_by_code(self) -> bool:
         """Whether steps share the code by the key of the code."""

@@ -236,13 +236,16 @@ def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.
     assert code.made == 1
 
 
-def test_calls_wait_for_small_steps_only_once_these_took_as_long_as_their_compilation() -> None:
+@pytest.mark.parametrize(("in_region", "references"), [(False, 1), (True, 4)])
+def test_calls_wait_longer_for_small_steps_within_regions(in_region: bool, references: int) -> None:
     code = _Code(kept=False)
     code.pace = "steps"
     step = _generated(code, expected=0.0, compiling=0.1, pause=0.03)
+    if in_region:
+        step.enter(code)
     with BACKGROUND.held():
         ways = [step.run(value)[0] for value in range(6)]
-    assert step.job is not None and ways == ["reference"] * 4 + ["native"] * 2
+    assert step.job is not None and ways == ["reference"] * references + ["native"] * (6 - references)
     assert code.made == 1
 
 
