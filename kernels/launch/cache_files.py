@@ -11,6 +11,7 @@ import contextlib
 import os
 import pathlib
 import sys
+import threading
 from typing import NamedTuple
 
 from .cache_limit import KINDS, UNFINISHED_PREFIX, entries, limit, note_written, remove
@@ -34,9 +35,18 @@ def root() -> pathlib.Path:
     return pathlib.Path(base) / "nimblehlo"
 
 
+_import_lock = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    # A child would wait for ever for a module that another thread was importing.
+    os.register_at_fork(
+        before=_import_lock.acquire, after_in_parent=_import_lock.release, after_in_child=_import_lock.release
+    )
+
+
 def digest(*chunks: bytes) -> bytes:
     """The SHA-256 digest of the concatenated chunks."""
-    import hashlib  # loads OpenSSL
+    with _import_lock:
+        import hashlib  # loads OpenSSL
 
     hasher = hashlib.sha256()
     for chunk in chunks:

@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+import textwrap
 import threading
 from pathlib import Path
 
@@ -196,3 +197,28 @@ def test_many_threads_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         if thread.name == "nimblehlo-cache":
             thread.join()
     assert sum(size for _, size in cache_files.usage().kinds.values()) <= 20 << 10
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork")
+def test_a_fork_waits_for_a_thread_that_imports_the_digest() -> None:
+    code = """
+        import importlib.util, os, sys, threading, time
+        from nimblehlo.kernels.launch.cache_files import digest
+        assert "hashlib" not in sys.modules
+        importing = threading.Event()
+        class SlowFinder:
+            def find_spec(self, name, path=None, target=None):
+                if name == "hashlib":
+                    importing.set()
+                    time.sleep(0.5)
+        sys.meta_path.insert(0, SlowFinder())
+        threading.Thread(target=digest).start()
+        importing.wait()
+        child = os.fork()
+        if child == 0:
+            os._exit(len(digest(b"any")))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(code)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ended.stdout.strip() == "32", ended.stderr
