@@ -51,14 +51,14 @@ class Statements:
         sizes: the bytes of each array in the workspace.
         returned: the arrays that the block returns.
         arrays: maps the value that owns an array's memory to the array's number.
-        returned_roots: the owners of the returned memory, which the caller allocates.
+        result_roots: the owners of the memory of results, which the caller allocates.
         captured: the captured values that each statement reads.
     """
 
     def __init__(self, emitter: BlockEmitter, block: Block, operations: list[Operation]) -> None:
         self.emitter, self.block = emitter, block
         self.liveness = Liveness(block, operations, emitter.values_read, emitter.updates_in_place)
-        self.returned_roots = {self.liveness.root(value) for value in block.terminator.operands}
+        self.result_roots = {self.liveness.root(value) for value in block.terminator.operands}
         self.statements: list[Statement] = []
         self.sizes: list[int] = []
         self.arrays: dict[Value, int] = {}
@@ -102,7 +102,7 @@ class Statements:
             if is_new and operation.name not in CONSTANTS and self.emitter.allocates(result.type):
                 self.arrays[root] = len(self.sizes)
                 defines.append(len(self.sizes))
-                self.sizes.append(0 if root in self.returned_roots else _bytes(result))
+                self.sizes.append(0 if root in self.result_roots else _bytes(result))
         overwritable = self.emitter.overwritable(operation, self.liveness) if defines else ()
         return Statement(
             reads=frozenset(self._numbers(values)),

@@ -114,13 +114,13 @@ class ManualRegions:
                 uses.setdefault(value, []).append(operation)
         level_of = dict(zip(operations, levels, strict=True))
         outside: set[Operation] = set()
-        returned_values = set(returned)
+        result_values = set(returned)
         for operation, level in zip(reversed(operations), reversed(levels), strict=True):
             users = [user for result in operation.results for user in uses.get(result, ())]
             is_used = any(
                 user in outside or (target_of(user) == FULL_TO_SHARD and level_of[user] == 1)
                 for user in users
-            ) or not returned_values.isdisjoint(operation.results)
+            ) or not result_values.isdisjoint(operation.results)
             if level == 0 or (level == _ANY_LEVEL and (is_used or not users)):
                 outside.add(operation)
         return outside

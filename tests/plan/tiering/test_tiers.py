@@ -68,8 +68,8 @@ def test_a_call_waits_for_the_kernel_of_a_hot_step(monkeypatch: pytest.MonkeyPat
     _set_thresholds(monkeypatch, "kernel", early=0.0, patience=0.02)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: False)
     step = _Step(0.03, 0.001)
-    ways = [step.step.run(ONE, body=None) for _ in range(10)]
-    assert ways[:2] == ["reference", "kernel"] and ways[-1] == "kernel"
+    chosen = [step.step.run(ONE, body=None) for _ in range(10)]
+    assert chosen[:2] == ["reference", "kernel"] and chosen[-1] == "kernel"
     assert step.calls.count("prepare") == 1 and step.step.native is not None
 
 
@@ -91,11 +91,11 @@ def test_a_kernel_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
     monkeypatch.setattr(tiers, "PAUSES", (7, 8))
     step = _Step(0.001, 0.01)
-    ways = []
+    chosen = []
     for _ in range(3 * tiers.MAX_ATTEMPTS + 7 + 8 + 12):
-        ways.append(step.step.run(ONE))
+        chosen.append(step.step.run(ONE))
         BACKGROUND.wait()
-    assert ways.count("kernel") == 3 * tiers.MAX_ATTEMPTS and ways[-1] == "reference"
+    assert chosen.count("kernel") == 3 * tiers.MAX_ATTEMPTS and chosen[-1] == "reference"
     assert step.step.is_abandoned and step.step.native is None
 
 
@@ -103,9 +103,9 @@ def test_a_kernel_that_was_slow_at_first_is_tried_again(monkeypatch: pytest.Monk
     _set_thresholds(monkeypatch, "kernel", early=1e-3)
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
     step = _Step(0.001, 0.02)
-    ways = []
-    while ways.count("kernel") < tiers.MAX_ATTEMPTS:
-        ways.append(step.step.run(ONE))
+    chosen = []
+    while chosen.count("kernel") < tiers.MAX_ATTEMPTS:
+        chosen.append(step.step.run(ONE))
         BACKGROUND.wait()
     # The reference becomes slower than it ever was, and the kernel as quick as the reference had been.
     step.seconds = {"reference": 0.01, "kernel": 0.004}
@@ -220,19 +220,19 @@ def test_a_call_that_takes_longer_than_compiling_waits_for_the_compiler() -> Non
 def test_code_is_generated_beside_the_calls_of_a_cheap_step() -> None:
     code = _Code(kept=False)
     step = _generated(code, expected=1e-6, compiling=0.02, pause=0.006)
-    ways = [step.run(0)[0]]
+    chosen = [step.run(0)[0]]
     for _ in range(3):
-        ways.append(step.run(0)[0])
+        chosen.append(step.run(0)[0])
         BACKGROUND.wait()
-    assert ways[:2] == ["reference"] * 2 and ways[3:] == ["native"] and code.made == 1
+    assert chosen[:2] == ["reference"] * 2 and chosen[3:] == ["native"] and code.made == 1
 
 
 def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
     _set_thresholds(monkeypatch, "code", early=1e9, patience=2.0)
     code = _Code(kept=False)
     step = _generated(code, expected=0.001, compiling=0.05, pause=0.03)
-    ways = [step.run(value)[0] for value in range(8)]
-    assert ways[:3] == ["reference"] * 3 and ways[5:] == ["native"] * 3
+    chosen = [step.run(value)[0] for value in range(8)]
+    assert chosen[:3] == ["reference"] * 3 and chosen[5:] == ["native"] * 3
     assert code.made == 1
 
 
@@ -244,8 +244,8 @@ def test_calls_wait_longer_for_small_steps_within_regions(in_region: bool, refer
     if in_region:
         step.enter(code)
     with BACKGROUND.held():
-        ways = [step.run(value)[0] for value in range(6)]
-    assert step.job is not None and ways == ["reference"] * references + ["native"] * (6 - references)
+        chosen = [step.run(value)[0] for value in range(6)]
+    assert step.job is not None and chosen == ["reference"] * references + ["native"] * (6 - references)
     assert code.made == 1
 
 
@@ -268,8 +268,8 @@ def test_an_empty_cache_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_compiler_is_not_loaded_for_a_look_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.06)
     step = _generated(_Code(kept=True), expected=0.005, compiling=10.0, pause=0.02)
-    ways = [step.run(value)[0] for value in range(8)]
-    assert ways[0] == "reference" and ways[-1] == "native"
+    chosen = [step.run(value)[0] for value in range(8)]
+    assert chosen[0] == "reference" and chosen[-1] == "native"
 
 
 def test_code_that_another_step_has_compiled_meanwhile_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,8 +282,8 @@ def test_code_that_another_step_has_compiled_meanwhile_is_used(monkeypatch: pyte
     load_seconds[0] = 0.0
     assert [step.run(value)[0] for value in range(5)] == ["reference"] * 5
     code.kept = True
-    ways = [step.run(value)[0] for value in range(100)]
-    assert ways[0] == "reference" and ways[-1] == "native" and ways.count("reference") < 40
+    chosen = [step.run(value)[0] for value in range(100)]
+    assert chosen[0] == "reference" and chosen[-1] == "native" and chosen.count("reference") < 40
 
 
 def test_where_there_can_be_no_code_the_reference_stays() -> None:
