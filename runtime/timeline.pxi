@@ -110,7 +110,7 @@ cdef class Timeline(Limits):
     cdef StepTotal *totals
     cdef Py_ssize_t totals_capacity
     cdef Instant origin
-    cdef long long last_end
+    cdef long long last_end, last_reading
     cdef dict numbers
     cdef list entries, stored
 
@@ -126,11 +126,17 @@ cdef class Timeline(Limits):
         memset(self.intervals, 0, self.capacity * sizeof(Interval))
         self.numbers, self.entries, self.stored = {}, [], []
         self.origin = present_instant()
+        self.last_reading = self.origin.ticks
 
     def __dealloc__(self):
         PyMem_Free(self.intervals)
         PyMem_Free(self.open_steps)
         PyMem_Free(self.totals)
+
+    cdef long long read_ticks(self) noexcept:
+        """The counter, or its last reading if that is greater: the counters of two processors may differ."""
+        self.last_reading = max(self.last_reading, timeline_ticks())
+        return self.last_reading
 
     cdef int begin(self, _Step step) except -1:
         cdef OpenStep *grown
@@ -145,7 +151,7 @@ cdef class Timeline(Limits):
         self.open_steps[self.depth].nested = 0
         self.open_steps[self.depth].step = <PyObject *>step
         # A step begins where the one before it has ended, which saves a reading of the counter.
-        self.open_steps[self.depth].start = self.last_end if self.last_end else timeline_ticks()
+        self.open_steps[self.depth].start = self.last_end if self.last_end else self.read_ticks()
         self.last_end = 0
         self.depth += 1
         return 0
@@ -155,7 +161,7 @@ cdef class Timeline(Limits):
         return Limits.count(self, step, steps)
 
     cdef int end(self, _Step step, Py_ssize_t index) except -1:
-        cdef long long now = timeline_ticks()
+        cdef long long now = self.read_ticks()
         cdef Interval *interval
         if self.recorded == self.capacity:
             self.add_up()

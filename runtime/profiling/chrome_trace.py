@@ -8,7 +8,7 @@ Source: "Trace Event Format", the JSON that Chrome's tracing and Perfetto read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from ..ir.record import Record
@@ -47,36 +47,66 @@ def events(
         thread: identifier of the calling thread.
     """
     origin = min([call.start for call in calls] + [span.start for span in spans])
-    tracks = {thread: (1, "calls")}
+    names = {thread: "calls"}
+    tracks: dict[int, list[Interval]] = {thread: [*calls, *steps]}
     for span in spans:
-        tracks.setdefault(span.thread, (len(tracks) + 1, span.thread_name))
+        names.setdefault(span.thread, span.thread_name)
+        tracks.setdefault(span.thread, []).append(_interval(span))
     events = [_name("process_name", 0, "nimblehlo")]
-    events += [_name("thread_name", number, name) for number, name in tracks.values()]
-    events += [_event(interval, 1, origin) for interval in (*calls, *steps)]
-    events += [_event(interval, tracks[one][0], origin) for one, interval in _intervals(spans)]
+    events += [_name("thread_name", number, names[one]) for number, one in enumerate(tracks, 1)]
+    for number, intervals in enumerate(tracks.values(), 1):
+        events += [_event(placed, number) for placed in _nested(intervals, origin)]
     return events
 
 
-def _intervals(spans: Iterable[Span]) -> Iterator[tuple[int, Interval]]:
-    for span in spans:
-        yield span.thread, Interval(span.kind, f"{span.kind} {span.name}", span.start, span.seconds, {})
+class _Placed:
+    """An interval on its track.
+
+    Attributes:
+        interval: what is shown.
+        start, end: in nanoseconds from the origin of the file.
+    """
+
+    def __init__(self, interval: Interval, origin: float) -> None:
+        self.interval = interval
+        self.start = round((interval.start - origin) * _NANOSECONDS_PER_SECOND)
+        self.end = round((interval.start + interval.seconds - origin) * _NANOSECONDS_PER_SECOND)
+
+
+def _nested(intervals: Iterable[Interval], origin: float) -> list[_Placed]:
+    """A track's intervals by their start, each one within the interval that holds it or after it.
+
+    Calls and spans are timed by another clock than steps, and clocks differ by some hundred nanoseconds.
+    Perfetto drops an event that crosses the end of another by a nanosecond. Such an interval therefore begins
+    at that end, if less than half of it comes before, or else ends there.
+    """
+    placed = sorted((_Placed(one, origin) for one in intervals), key=lambda one: (one.start, -one.end))
+    open_intervals: list[_Placed] = []
+    for one in placed:
+        while open_intervals and 2 * open_intervals[-1].end <= one.start + one.end:
+            one.start = max(one.start, open_intervals.pop().end)
+        if open_intervals:
+            one.end = min(one.end, open_intervals[-1].end)
+        open_intervals.append(one)
+    return placed
+
+
+def _interval(span: Span) -> Interval:
+    return Interval(span.kind, f"{span.kind} {span.name}", span.start, span.seconds, {})
 
 
 def _name(kind: str, track: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "name": kind, "pid": _PROCESS, "tid": track, "args": {"name": name}}
 
 
-def _event(interval: Interval, track: int, origin: float) -> dict[str, Any]:
-    # Perfetto drops an event that begins before the one before it has ended, by however little.
-    start = round((interval.start - origin) * _NANOSECONDS_PER_SECOND)
-    end = round((interval.start + interval.seconds - origin) * _NANOSECONDS_PER_SECOND)
+def _event(placed: _Placed, track: int) -> dict[str, Any]:
     return {
         "ph": "X",
-        "cat": interval.category,
-        "name": interval.name,
+        "cat": placed.interval.category,
+        "name": placed.interval.name,
         "pid": _PROCESS,
         "tid": track,
-        "ts": start / 1000,
-        "dur": (end - start) / 1000,
-        "args": interval.details,
+        "ts": placed.start / 1000,
+        "dur": (placed.end - placed.start) / 1000,
+        "args": placed.interval.details,
     }

@@ -16,6 +16,7 @@ from nimblehlo import Options
 from nimblehlo.kernels.launch.spans import Span, observed, span
 from nimblehlo.plan import all_steps
 from nimblehlo.profiling import work
+from nimblehlo.profiling.chrome_trace import Interval, events
 from tests.profiling import trace_processor
 
 LOOP = """
@@ -136,6 +137,30 @@ def test_perfetto_finds_the_slowest_step(project_root: Path, tmp_path: Path) -> 
         tmp_path / "trace.json", "select name, value from stats where severity != 'info' and value", tmp_path
     )
     assert not stats
+
+
+def test_intervals_that_cross_are_nested_in_perfetto(tmp_path: Path) -> None:
+    """Spans are timed by another clock than steps, so a span may seem to outlast its step."""
+    microsecond = 1e-6
+    call = Interval("call", "call 0", 0.0, 100 * microsecond, {})
+    starts_and_ends = {"a": (10, 50), "b": (50, 90), "c": (90, 100.2)}
+    steps = [
+        Interval("step", name, start * microsecond, (end - start) * microsecond, {})
+        for name, (start, end) in starts_and_ends.items()
+    ]
+    wait = Span("wait", "of a", 1, "calls", 30 * microsecond, 20.4 * microsecond)
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": events([call], steps, [wait], 1)}))
+    query = """
+    select slice.name, slice.ts, slice.ts + slice.dur as end, outer.name as outer
+    from slice left join slice as outer on outer.id = slice.parent_id order by slice.ts"""
+    found = [tuple(row.values()) for row in trace_processor.rows(tmp_path / "trace.json", query, tmp_path)]
+    assert found == [
+        ("call 0", 0, 100_000, None),
+        ("a", 10_000, 50_000, "call 0"),
+        ("wait of a", 30_000, 50_000, "a"),
+        ("b", 50_000, 90_000, "call 0"),
+        ("c", 90_000, 100_000, "call 0"),
+    ]
 
 
 def test_work_of_products() -> None:
