@@ -107,7 +107,7 @@ STRATEGIES: dict[str, tuple[Without, tuple[str, ...]]] = {
         ("squared_error", "batch_statistics"),
     ),
     "small tensors in registers": (
-        _without("_scalar_problem", lambda *_: "", native_loop),
+        _without("_check_scalar_loop", lambda *_: "", native_loop),
         ("lorenz", "newton"),
     ),
     "chains": (_without("fused_into_users", lambda *_: set(), emitter), ("heat", "averages")),

@@ -178,12 +178,12 @@ def element_types(operation: Operation) -> list[ElementType] | None:
     if len(operation.results) != 1 or not operation.operands:
         return None
     types = [value.type for value in (*operation.operands, *operation.results)]
-    problems = [
+    elements = [
         type.element_type
         for type in types
         if isinstance(type, TensorType) and isinstance(type.element_type, ElementType)
     ]
-    return problems if len(problems) == len(types) else None
+    return elements if len(elements) == len(types) else None
 
 
 def covers(name: str, type: ElementType) -> bool:

@@ -24,21 +24,21 @@ from .arrays import (
     MAX_OPERATIONS,
     ArrayEmitter,
     Workspace,
+    check_while,
     computed_bytes,
     multiplication_count,
     updated_in_place,
-    while_problem,
 )
 from .blocks import (
     Elements,
     Emitter,
     Interruption,
     Storage,
+    check_in_place_updates,
+    check_interruption,
+    check_loop,
     emit_while,
-    in_place_problem,
-    interruption_problem,
     is_plain,
-    loop_problem,
     store_elements,
 )
 from .coverage import ViewOf
@@ -50,7 +50,7 @@ WORKSPACE_BYTES_TYPE = ir.FunctionType(I64, [])
 WORKSPACE_BYTES = "workspace_bytes"
 
 
-def native_loop_problem(
+def check_native_loop(
     operation: Operation, captured: Sequence[IrValue], view_of: ViewOf, max_work: int | None = None
 ) -> str | None:
     """Why a `while` does not become a native loop; None if it does.
@@ -63,17 +63,17 @@ def native_loop_problem(
     for value in captured:
         if not is_plain(value.type):
             return f"uses {value.type}"
-    reason = _scalar_problem(operation, view_of)
-    return reason if reason is None else while_problem(operation, view_of, max_work)
+    reason = _check_scalar_loop(operation, view_of)
+    return reason if reason is None else check_while(operation, view_of, max_work)
 
 
-def _scalar_problem(operation: Operation, view_of: ViewOf) -> str | None:
+def _check_scalar_loop(operation: Operation, view_of: ViewOf) -> str | None:
     """Why a `while` is not a loop of scalar work, whose small tensors stay in registers."""
-    reason = loop_problem(operation, view_of)
+    reason = check_loop(operation, view_of)
     if reason is not None:
         return reason
     cond, body = (region.block for region in operation.regions)
-    return in_place_problem(cond, ()) or in_place_problem(body, body.arguments)
+    return check_in_place_updates(cond, ()) or check_in_place_updates(body, body.arguments)
 
 
 def operations_within(operation: Operation) -> int:
@@ -83,7 +83,7 @@ def operations_within(operation: Operation) -> int:
 
 def runs_uninterrupted(operation: Operation) -> bool:
     """Whether an iteration of a `while` is always short, so that it needs no check for interruption."""
-    return interruption_problem(_blocks_operations(operation)) is None
+    return check_interruption(_blocks_operations(operation)) is None
 
 
 def _blocks_operations(operation: Operation) -> list[Operation]:
@@ -104,13 +104,13 @@ def updates_in_place_type(operation: Operation, type: IrType) -> bool:
 
 def iteration_work(operation: Operation, view_of: ViewOf) -> tuple[int, int]:
     """The approximate bytes of arrays that an iteration of a `while` computes, and its multiplications."""
-    if _scalar_problem(operation, view_of) is None:
+    if _check_scalar_loop(operation, view_of) is None:
         return 0, 0
     return computed_bytes(operation), multiplication_count(operation.regions[1].block, view_of)
 
 
 def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> ir.Module:
-    """The module with the native functions of a `while` that has no `native_loop_problem`."""
+    """The module with the native functions of a `while` that `check_native_loop` accepts."""
     module, workspace_bytes = _generated(operation, captured, view_of)
     function = ir.Function(module, WORKSPACE_BYTES_TYPE, WORKSPACE_BYTES)
     ir.IRBuilder(function.append_basic_block()).ret(I64(workspace_bytes))
@@ -135,7 +135,7 @@ def _generated(operation: Operation, captured: Sequence[IrValue], view_of: ViewO
     homes = [_storage(builder, state, k, operand) for k, operand in enumerate(operation.operands)]
     around = [_storage(builder, outside, k, value) for k, value in enumerate(captured)]
     workspace = None
-    if _scalar_problem(operation, view_of) is None:
+    if _check_scalar_loop(operation, view_of) is None:
         emitter = Emitter(builder, view_of)
     else:
         with builder.goto_entry_block():

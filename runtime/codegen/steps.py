@@ -10,9 +10,9 @@ from typing import Any
 from llvmlite import ir
 
 from ..ir import Block, Operation, Value
-from .arrays import ArrayEmitter, Workspace, block_problem
+from .arrays import ArrayEmitter, Workspace, check_block
 from .arrays.emitter import is_array
-from .blocks import Storage, interruption_problem
+from .blocks import Storage, check_interruption
 from .blocks.boxes import copy_all
 from .coverage import ViewOf
 from .llvm.tasks import define_task
@@ -21,13 +21,13 @@ from .regions.region_function import LoopFunction
 NAME = "steps"
 
 
-def steps_problem(block: Block, view_of: ViewOf) -> str | None:
+def check_steps(block: Block, view_of: ViewOf) -> str | None:
     """Why a block of small steps cannot be generated, or None if it can."""
-    return interruption_problem(block.operations) or block_problem(block, view_of)
+    return check_interruption(block.operations) or check_block(block, view_of)
 
 
 def steps_module(block: Block, view_of: ViewOf) -> ir.Module:
-    """The module with the task `NAME` of a block that has no `steps_problem`."""
+    """The module with the task `NAME` of a block that `check_steps` accepts."""
     module = ir.Module(NAME)
     results = block.terminator.operands
     function = LoopFunction(module, "all", 1, len(block.arguments) + len(results))

@@ -11,7 +11,7 @@ from nimblehlo.kernels.launch import threads
 from nimblehlo.plan.implementations.native_loops import LoopToCompile
 from tests.running import run_every_way
 
-from .test_native_loop import check, counted, loop_to_compile_of, problem_of
+from .test_native_loop import check, counted, loop_to_compile_of, reason_of
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(5)
@@ -109,7 +109,7 @@ def test_products_of_many_terms_keep_their_plans(
     carried = {"a": ("a0", type), "v0": ("v", "tensor<8xf32>")}
     text = counted(10, "\n".join(lines), carried, f"%r, %v{operations}")
     monkeypatch.setattr(threads, "chosen_threads", lambda most: most or 2)
-    assert "has many multiplications" in str(problem_of(text))
+    assert "has many multiplications" in str(reason_of(text))
     assert isinstance(loop_to_compile_of(text, threads=1), LoopToCompile)
     run_every_way(text, floats(size, size), floats(8))
 
@@ -231,7 +231,7 @@ def test_arrays_are_not_updated_while_another_name_of_theirs_is_read(size: int) 
       %t = stablehlo.reshape %r : (tensor<2x{size // 2}xf32>) -> tensor<{size}xf32>
       %z = stablehlo.add %y, %t : tensor<{size}xf32>"""
     text = counted(10, body, {"a": ("a0", f"tensor<{size}xf32>")}, "%z")
-    assert ("used after its update" in str(problem_of(text))) == (size > 4096)
+    assert ("used after its update" in str(reason_of(text))) == (size > 4096)
     run_every_way(text, floats(size))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.running import run_every_way
 
-from .test_native_loop import counted, problem_of
+from .test_native_loop import counted, reason_of
 
 RNG = np.random.default_rng(11)
 
@@ -64,7 +64,7 @@ def test_solutions_by_factors(prefix: str, element: str, dtype: Any, batch: tupl
         "n": ("n0", type_of(batch, "i32")),
     }
     text = counted(30, body, carried, "%a, %d, %s, %lu#1, %i0")
-    assert problem_of(text) is None
+    assert reason_of(text) is None
     # Matrices with large diagonals keep the solutions of solutions finite.
     matrices = RNG.standard_normal(square) + 4 * np.eye(4)
     inputs = [matrices, matrices @ np.swapaxes(matrices, -1, -2), RNG.standard_normal(tall)]
@@ -92,7 +92,7 @@ def test_routines_with_workspaces(prefix: str, element: str, dtype: Any, batch: 
         "v": ("v0", type_of(line, element)),
     }
     text = counted(10, body, carried, "%c, %q, %t, %e#1")
-    assert problem_of(text) is None
+    assert reason_of(text) is None
     inputs = [RNG.standard_normal(tall), RNG.standard_normal(tall), RNG.standard_normal(square)]
     results = run_every_way(text, *[array.astype(dtype) for array in inputs], np.zeros(line, dtype))
     assert all(np.isfinite(array).all() for array in results)
@@ -102,4 +102,4 @@ def test_large_problems_keep_their_plan() -> None:
     a = ((40, 40), "f64", True)
     body = f"%lu:3 = {call('dgetrf', '%a', '', [a], [a, ((40,), 'i32', False), ((), 'i32', False)])}"
     text = counted(30, body, {"a": ("a0", "tensor<40x40xf64>")}, "%lu#0")
-    assert "custom_call: is not generated" in str(problem_of(text))
+    assert "custom_call: is not generated" in str(reason_of(text))

@@ -73,15 +73,15 @@ def loop_to_compile_of(text: str, threads: int | None = None) -> native_loops.Lo
     return native_loops.loop_to_compile(view, threads)
 
 
-def problem_of(text: str) -> str | None:
+def reason_of(text: str) -> str | None:
     """Why the only loop of a program does not become native."""
-    form = loop_to_compile_of(text)
-    return form if isinstance(form, str) else None
+    loop = loop_to_compile_of(text)
+    return loop if isinstance(loop, str) else None
 
 
 def check(text: str, *inputs: Any) -> list[Any]:
     """The program's loop becomes native and gives the same bits in every way of running."""
-    assert problem_of(text) is None
+    assert reason_of(text) is None
     return run_every_way(text, *inputs)
 
 
@@ -266,7 +266,7 @@ def test_other_loops_keep_their_plans(
     body: str, carried: dict[str, tuple[str, str]], handed_on: str, told: str
 ) -> None:
     text = counted(30, body, carried, handed_on)
-    assert told in str(problem_of(text))
+    assert told in str(reason_of(text))
     (size,) = {int(type[len("tensor<") : -len("xi32>")]) for _, type in carried.values()}
     inputs = [np.arange(size, dtype=np.int32) * (k + 1) for k in range(len(carried))]
     run_every_way(text, *inputs)
@@ -346,7 +346,7 @@ def test_an_array_that_dies_is_updated_in_place_unless_it_is_captured(source: st
         3500, FROM_BEFORE.format(source=source), {"x": ("initial", "tensor<4000xf32>")}, "%y", NEGATED
     )
     text = text.replace("@main(%initial", "@main(%x0")
-    assert problem_of(text) is None
+    assert reason_of(text) is None
     operand = np.arange(4000, dtype=np.float32)
     operand.flags.writeable = False
     expected = -operand
@@ -387,8 +387,8 @@ def test_more_values_than_fit_the_stack() -> None:
 def test_a_loop_of_very_much_code_keeps_its_plan() -> None:
     body = "\n      ".join(f"%x{k + 1} = stablehlo.tanh %x{k} : tensor<16xf32>" for k in range(1, 4020))
     carried = {"x1": ("a", "tensor<16xf32>")}
-    assert "too much code" in str(problem_of(counted(30, body, carried, "%x4020")))
-    assert problem_of(counted(30, "\n".join(body.splitlines()[:3]), carried, "%x4")) is None
+    assert "too much code" in str(reason_of(counted(30, body, carried, "%x4020")))
+    assert reason_of(counted(30, "\n".join(body.splitlines()[:3]), carried, "%x4")) is None
 
 
 REDUCED = """
@@ -461,7 +461,7 @@ def test_a_loop_that_reduces_by_another_tree_keeps_its_plan(tree: Any) -> None:
 
 def test_a_loop_that_accumulates_in_a_wider_type_keeps_its_plan() -> None:
     text = REDUCED.format(type="bf16", name="add", dimensions="[1]", shape="3x")
-    assert "accumulates in a wider type" in str(problem_of(text))
+    assert "accumulates in a wider type" in str(reason_of(text))
 
 
 def test_positions_of_extremes_are_found_in_loops() -> None:
@@ -556,7 +556,7 @@ INNER = """
 @pytest.mark.parametrize("size", [3, 40])
 def test_inner_loops_of_unknown_length(size: int) -> None:
     text = INNER.format(size=size)
-    assert problem_of(text) is None
+    assert reason_of(text) is None
     values = np.linspace(-2, 2, size, dtype=np.float32)
     for count in (0, 1, 300):
         (_, total) = run_every_way(text, values, np.int32(count))
@@ -582,7 +582,7 @@ def test_a_signal_or_a_limit_stops_an_endless_inner_loop(size: int) -> None:
 def test_a_loop_of_more_code_than_llvm_unrolls() -> None:
     body = "\n      ".join(f"%x{k + 1} = stablehlo.negate %x{k} : tensor<20xf32>" for k in range(1, 421))
     text = counted(30, body, {"x1": ("a", "tensor<20xf32>")}, "%x421")
-    assert problem_of(text) is None
+    assert reason_of(text) is None
     values = np.linspace(-1, 1, 20, dtype=np.float32)
     (result,) = nimblehlo.compile(text, options=Options(compile="eager"))(values)
     assert result.tobytes() == values.tobytes()

@@ -8,8 +8,8 @@ import pytest
 
 from nimblehlo.codegen.arrays import ArrayEmitter
 from nimblehlo.codegen.blocks.emitter import EMIT_RULES
-from nimblehlo.codegen.native_loop import native_loop, native_loop_problem
-from nimblehlo.codegen.steps import steps_module, steps_problem
+from nimblehlo.codegen.native_loop import check_native_loop, native_loop
+from nimblehlo.codegen.steps import check_steps, steps_module
 from nimblehlo.frontend import parse
 from nimblehlo.ir import Block, captured_values
 from nimblehlo.ops.framework.verify import verify, view_of
@@ -63,7 +63,7 @@ def block_of(text: str) -> Block:
 
 def generate_steps() -> None:
     block = block_of(STEPS)
-    assert steps_problem(block, view_of) is None
+    assert check_steps(block, view_of) is None
     with watching_storage():
         steps_module(block, view_of)
 
@@ -72,7 +72,7 @@ def generate_loop() -> None:
     block = block_of(LOOP)
     (operation,) = [one for one in block.operations if one.name == "stablehlo.while"]
     captured = captured_values(operation.regions)
-    assert native_loop_problem(operation, captured, view_of) is None
+    assert check_native_loop(operation, captured, view_of) is None
     with watching_storage():
         native_loop(operation, captured, view_of)
 

@@ -1,18 +1,18 @@
 """Generates LLVM code for blocks of operations on small arrays: bodies of loops, and runs of small steps.
 
 Scalars are LLVM values. Small arrays are in memory, and each operation writes its result to new memory. Large
-arrays are only read, or updated in place if a loop carries them. `block_problem` returns the reason why a
+arrays are only read, or updated in place if a loop carries them. `check_block` returns the reason why a
 block cannot be generated; an `ArrayEmitter` generates it.
 """
 
 from . import products, scans, selection, sorting
-from .control import computed_bytes, updated_in_place, while_problem
+from .control import check_while, computed_bytes, updated_in_place
 from .emitter import (
     MAX_OPERATIONS,
     ArrayEmitter,
-    block_problem,
+    check_block,
+    check_step,
     multiplication_count,
-    step_problem,
 )
 from .library_calls import library_symbols
 from .workspace import Workspace
@@ -21,7 +21,9 @@ __all__ = [
     "MAX_OPERATIONS",
     "ArrayEmitter",
     "Workspace",
-    "block_problem",
+    "check_block",
+    "check_step",
+    "check_while",
     "computed_bytes",
     "library_symbols",
     "multiplication_count",
@@ -29,7 +31,5 @@ __all__ = [
     "scans",
     "selection",
     "sorting",
-    "step_problem",
     "updated_in_place",
-    "while_problem",
 ]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ...ir import Operation
-from ..blocks import IsArray, in_place_problem
-from ..blocks.emitter import types_problem
+from ..blocks import IsArray, check_in_place_updates
+from ..blocks.emitter import check_types
 from ..coverage import ViewOf
 from .emitter import (
     IN_PLACE,
     array_bytes,
-    block_problem,
+    check_block,
     is_array,
     large_array_work,
     must_update_in_place,
@@ -27,13 +27,13 @@ MAX_LARGE_ELEMENTS_PER_OPERATION = 1 << 12
 """Maximum elements of large arrays that an iteration computes, per operation, for the same reason."""
 
 
-def while_problem(operation: Operation, view_of: ViewOf, max_work: int | None = None) -> str | None:
+def check_while(operation: Operation, view_of: ViewOf, max_work: int | None = None) -> str | None:
     """Why a `while` cannot be generated, or None if it can.
 
     Args:
         max_work: maximum multiplications of an iteration; None: few enough for one thread.
     """
-    reason = types_problem(operation, frozenset({operation.name}))
+    reason = check_types(operation, frozenset({operation.name}))
     if reason is not None:
         return reason
     cond, body = (region.block for region in operation.regions)
@@ -42,22 +42,22 @@ def while_problem(operation: Operation, view_of: ViewOf, max_work: int | None = 
     if large_array_work(body) > MAX_LARGE_ELEMENTS_PER_OPERATION * operation_count(body):
         return "computes large arrays"
     return (
-        block_problem(cond, view_of)
-        or block_problem(body, view_of, IN_PLACE, MAX_BYTES, max_work)
-        or _loop_in_place_problem(operation, must_update_in_place)
+        check_block(cond, view_of)
+        or check_block(body, view_of, IN_PLACE, MAX_BYTES, max_work)
+        or _check_loop_in_place(operation, must_update_in_place)
     )
 
 
-def _loop_in_place_problem(operation: Operation, is_in_place: IsArray) -> str | None:
+def _check_loop_in_place(operation: Operation, is_in_place: IsArray) -> str | None:
     """Why a loop cannot update all arrays for which `is_in_place` holds in place; None if it can."""
     cond, body = (region.block for region in operation.regions)
-    reason = in_place_problem(cond, (), is_in_place)
-    return reason or in_place_problem(body, body.arguments, is_in_place, True)
+    reason = check_in_place_updates(cond, (), is_in_place)
+    return reason or check_in_place_updates(body, body.arguments, is_in_place, True)
 
 
 def updated_in_place(operation: Operation) -> IsArray:
     """The types that a native `while` updates in place: all arrays if possible, otherwise the large ones."""
-    return is_array if _loop_in_place_problem(operation, is_array) is None else must_update_in_place
+    return is_array if _check_loop_in_place(operation, is_array) is None else must_update_in_place
 
 
 def computed_bytes(operation: Operation) -> int:

@@ -10,7 +10,7 @@ from ...ir import Block, Operation, captured_values, tensor_type
 from ...ir import Value as IrValue
 from ...types import TensorType, Type
 from .. import blocks
-from ..blocks import Bound, Emitter, Mode, Storage, interruption_problem, is_plain
+from ..blocks import Bound, Emitter, Mode, Storage, check_interruption, is_plain
 from ..blocks.boxes import copy_all
 from ..blocks.elements import element_count, flat, is_large
 from ..blocks.elementwise import VIEWS
@@ -19,8 +19,8 @@ from ..blocks.emitter import (
     EMIT_RULES,
     MATHEMATICAL,
     Target,
+    check_operation,
     emit_rule_of,
-    operation_problem,
 )
 from ..blocks.in_place_updates import BRANCHES, CONSTANTS
 from ..blocks.movement import is_splat
@@ -78,7 +78,7 @@ def is_array(type: Type) -> bool:
     return is_plain(type) and element_count(type) > 1
 
 
-def block_problem(
+def check_block(
     block: Block,
     view_of: ViewOf,
     in_place: frozenset[str] = frozenset(),
@@ -95,7 +95,7 @@ def block_problem(
         return "is too much code"
     if array_bytes(block) > max_bytes:
         return "needs too much memory"
-    reason = blocks.block_problem(block, view_of, Mode.ARRAYS, in_place)
+    reason = blocks.check_block(block, view_of, Mode.ARRAYS, in_place)
     if reason is None and multiplication_count(block, view_of) > max_work:
         return "has many multiplications"
     return reason
@@ -107,7 +107,7 @@ def operation_count(block: Block) -> int:
 
 
 def multiplication_count(block: Block, view_of: ViewOf) -> int:
-    """The approximate number of multiplications of a block that has no `block_problem`."""
+    """The approximate number of multiplications of a block that `check_block` accepts."""
     return sum(emit_rule_of(operation).work(operation, view_of) for operation in _walk(block))
 
 
@@ -127,9 +127,9 @@ def large_array_work(block: Block) -> int:
     )
 
 
-def step_problem(operation: Operation, view_of: ViewOf) -> str | None:
+def check_step(operation: Operation, view_of: ViewOf) -> str | None:
     """Why an operation cannot be generated in a block of several steps; None if it can."""
-    reason = interruption_problem([operation]) or operation_problem(operation, view_of, Mode.ARRAYS)
+    reason = check_interruption([operation]) or check_operation(operation, view_of, Mode.ARRAYS)
     if reason is not None:
         return reason
     if any(element_count(result.type) > MAX_STEP_ELEMENTS for result in operation.results):

@@ -48,7 +48,7 @@ def _symbols(operation: Operation) -> tuple[str, str]:
     return f"call_{name}", f"solve_{name}"
 
 
-def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     return None if view_of(operation).native_call() is not None else "is not generated"
 
 
@@ -76,4 +76,4 @@ def _pointers(builder: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
     return opaque(builder.gep(array, [I64(0), I64(0)], inbounds=True))
 
 
-EMIT_RULES.update(dict.fromkeys(_NAMES, EmitRule(_problem, _emit)))
+EMIT_RULES.update(dict.fromkeys(_NAMES, EmitRule(_check, _emit)))

@@ -41,7 +41,7 @@ class _Sizes(NamedTuple):
     columns: int
 
 
-def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     view = view_of(operation)
     types = {type.element_type for type in (view.lhs, view.rhs, view.result)}
     (type,) = types if len(types) == 1 else (None,)
@@ -249,7 +249,7 @@ def _tiles(count: int, sizes: Sequence[int]) -> list[tuple[int, int, int]]:
     return results
 
 
-EMIT_RULES["stablehlo.dot_general"] = EmitRule(_problem, _emit, work=_work)
+EMIT_RULES["stablehlo.dot_general"] = EmitRule(_check, _emit, work=_work)
 
 
 def _splat(builder: ir.IRBuilder, value: ir.Value, count: int) -> ir.Value:

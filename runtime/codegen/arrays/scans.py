@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from ...ir import Operation
 from ..blocks import Bound, Mode
 from ..blocks.emitter import EMIT_RULES, EmitRule
-from ..blocks.reductions import order_problem
+from ..blocks.reductions import check_order
 from ..coverage import ViewOf
 from ..llvm.values import I64
 from ..regions.cumulative import ScanFunctions
-from ..regions.region_function import passed_values, region_problem
+from ..regions.region_function import check_region, passed_values
 from .emitter import ArrayEmitter
 
 
-def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     view = view_of(operation)
     if view.scan_layout is None:
         return "is not generated"
     if passed_values([view.body]):
         return "its body uses values from outside"
-    return order_problem(view) or region_problem(view.body, view_of)
+    return check_order(view) or check_region(view.body, view_of)
 
 
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
@@ -39,4 +39,4 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     return [emitter.result(target) for target in targets]
 
 
-EMIT_RULES["stablehlo.reduce_window"] = EmitRule(_problem, _emit)
+EMIT_RULES["stablehlo.reduce_window"] = EmitRule(_check, _emit)

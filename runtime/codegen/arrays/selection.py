@@ -21,7 +21,7 @@ MAX_COMPARISONS = 1 << 15
 """Elements times k."""
 
 
-def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     view = view_of(operation)
     type = view.operand.element_type
     if type.category == FLOAT and type.name not in ("f32", "f64", "bf16"):
@@ -103,4 +103,4 @@ class _Selection:
         self.emitter.put(self.indices, self.builder.add(self.first, slot), index)
 
 
-EMIT_RULES["chlo.top_k"] = EmitRule(_problem, _emit)
+EMIT_RULES["chlo.top_k"] = EmitRule(_check, _emit)

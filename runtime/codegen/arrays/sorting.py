@@ -16,7 +16,7 @@ from ..blocks.boxes import Side, copy
 from ..blocks.emitter import EMIT_RULES, EmitRule, Index
 from ..coverage import ViewOf
 from ..llvm.values import I64
-from ..regions.region_function import passed_values, region_problem
+from ..regions.region_function import check_region, passed_values
 from ..regions.sort import MergeSort, SortPlan
 from .emitter import ArrayEmitter
 
@@ -24,7 +24,7 @@ _OPERATIONS_PER_PROBE = 4
 """Cost of comparing two elements, in multiplications."""
 
 
-def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     view = view_of(operation)
     if not view.follows_comparator:
         return "sorts NaN behind all numbers"
@@ -32,7 +32,7 @@ def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
         return "has nothing to sort"
     if passed_values([view.comparator]):
         return "its comparator uses values from outside"
-    return region_problem(view.comparator, view_of)
+    return check_region(view.comparator, view_of)
 
 
 def _work(operation: Operation, view_of: ViewOf) -> int:
@@ -81,4 +81,4 @@ class _Rows:
             copy(emitter, Side(target, first, (stride,)), Side(row, 0, (1,)), sizes)
 
 
-EMIT_RULES["stablehlo.sort"] = EmitRule(_problem, _emit, work=_work)
+EMIT_RULES["stablehlo.sort"] = EmitRule(_check, _emit, work=_work)

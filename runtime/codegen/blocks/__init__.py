@@ -1,17 +1,17 @@
 """Generates LLVM code for blocks of operations on scalars: bodies of loops, reducers and comparators.
 
 Small tensors are LLVM values, one for each element; larger ones are arrays in memory, which are read by index
-and updated in place. `block_problem` and `in_place_problem` return the reason why a block cannot be
+and updated in place. `check_block` and `check_in_place_updates` return the reason why a block cannot be
 generated; an `Emitter` generates it.
 """
 
 from . import control, elementwise, indexing, movement, reductions
-from .control import emit_while, loop_problem
+from .control import check_loop, emit_while
 from .counting import count_limit
 from .elements import Elements, Storage, all_elements, is_plain, is_small, store_elements
-from .emitter import Bound, Emitter, Mode, block_problem
-from .in_place_updates import IsArray, in_place_problem
-from .interruption import Interruption, interruption_problem
+from .emitter import Bound, Emitter, Mode, check_block
+from .in_place_updates import IsArray, check_in_place_updates
+from .interruption import Interruption, check_interruption
 
 __all__ = [
     "Bound",
@@ -22,17 +22,17 @@ __all__ = [
     "Mode",
     "Storage",
     "all_elements",
-    "block_problem",
+    "check_block",
+    "check_in_place_updates",
+    "check_interruption",
+    "check_loop",
     "control",
     "count_limit",
     "elementwise",
     "emit_while",
-    "in_place_problem",
     "indexing",
-    "interruption_problem",
     "is_plain",
     "is_small",
-    "loop_problem",
     "movement",
     "reductions",
     "store_elements",

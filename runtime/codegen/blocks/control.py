@@ -22,18 +22,18 @@ from .emitter import (
     Emitter,
     Mode,
     Target,
-    block_problem,
+    check_block,
+    check_regions,
     instructions,
-    regions_problem,
 )
 from .in_place_updates import FUSIONS
-from .interruption import interruption_problem, is_checked
+from .interruption import check_interruption, is_checked
 
 MAX_INSTRUCTIONS = 4000
 """Maximum instructions of a loop of scalar work; more take seconds to compile."""
 
 
-def body_problem(region: Region, view_of: ViewOf, mode: Mode) -> str | None:
+def check_body(region: Region, view_of: ViewOf, mode: Mode) -> str | None:
     """Why the body of a reduction or an update of single elements cannot be generated.
 
     In blocks on arrays it may be part of an outlined function.
@@ -45,7 +45,7 @@ def body_problem(region: Region, view_of: ViewOf, mode: Mode) -> str | None:
                 return f"its body has {value.type}"
         if captured_values([region]):
             return "its body uses values from outside"
-    return interruption_problem(block.operations) or block_problem(block, view_of)
+    return check_interruption(block.operations) or check_block(block, view_of)
 
 
 def _emit_if(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
@@ -122,27 +122,27 @@ def _joined(builder: ir.IRBuilder, column: Sequence[Bound], blocks: Sequence[ir.
     return Elements(tuple(values))
 
 
-def loop_problem(operation: Operation, view_of: ViewOf) -> str | None:
+def check_loop(operation: Operation, view_of: ViewOf) -> str | None:
     """Why a `while` cannot be generated on scalars; None if it can, except for updates of arrays."""
     for operand in operation.operands:
         if not is_plain(operand.type):
             return f"carries {operand.type}"
-    reason = regions_problem(operation, view_of, Mode.SCALARS)
+    reason = check_regions(operation, view_of, Mode.SCALARS)
     if reason is None and sum(instructions(region.block) for region in operation.regions) > MAX_INSTRUCTIONS:
         return "is too much code"
     return reason
 
 
-def _inner_loop_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def _check_inner_loop(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     if mode is Mode.SCALARS:
-        return loop_problem(operation, view_of)
-    return regions_problem(operation, view_of, mode)
+        return check_loop(operation, view_of)
+    return check_regions(operation, view_of, mode)
 
 
 def emit_while(
     emitter: Emitter, operation: Operation, initial: Sequence[Bound], budget: ir.Value | None = None
 ) -> tuple[list[Bound], ir.Value]:
-    """Generate a `while` that has no problem.
+    """Generate a `while` that `check_while` accepts.
 
     Args:
         initial: the bindings of its operands; carried arrays overwrite those in memory.
@@ -295,8 +295,8 @@ def _no_values(operation: Operation) -> Sequence[IrValue]:
     return ()
 
 
-EMIT_RULES.update(dict.fromkeys(FUSIONS, EmitRule(regions_problem, _emit_fusion, is_outlined=False)))
-EMIT_RULES["nimblehlo.fusion"] = EmitRule(regions_problem, _emit_fusion, _no_values, is_outlined=False)
-EMIT_RULES["stablehlo.while"] = EmitRule(_inner_loop_problem, _emit_inner_loop, _no_values, is_outlined=False)
-EMIT_RULES["stablehlo.if"] = EmitRule(regions_problem, _emit_if, _predicate, is_outlined=False)
-EMIT_RULES["stablehlo.case"] = EmitRule(regions_problem, _emit_case, _predicate, is_outlined=False)
+EMIT_RULES.update(dict.fromkeys(FUSIONS, EmitRule(check_regions, _emit_fusion, is_outlined=False)))
+EMIT_RULES["nimblehlo.fusion"] = EmitRule(check_regions, _emit_fusion, _no_values, is_outlined=False)
+EMIT_RULES["stablehlo.while"] = EmitRule(_check_inner_loop, _emit_inner_loop, _no_values, is_outlined=False)
+EMIT_RULES["stablehlo.if"] = EmitRule(check_regions, _emit_if, _predicate, is_outlined=False)
+EMIT_RULES["stablehlo.case"] = EmitRule(check_regions, _emit_case, _predicate, is_outlined=False)

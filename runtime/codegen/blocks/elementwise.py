@@ -32,7 +32,7 @@ TILE_ELEMENTS = 64
 """Elements of shorter rows that become one loop."""
 
 
-def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     if len(operation.results) != 1 or operation.regions or not emits(operation):
         return "is not generated"
     shape = tensor_type(operation.result).shape
@@ -165,4 +165,4 @@ class _Chain:
         return elements[self.result]
 
 
-EMIT_RULES[ELEMENTWISE] = EmitRule(_problem, _emit, all_values)
+EMIT_RULES[ELEMENTWISE] = EmitRule(_check, _emit, all_values)

@@ -66,7 +66,7 @@ class EmitRule(Record):
     """How operations of one name are generated.
 
     Attributes:
-        problem: returns the reason why an operation of supported types cannot be generated, or None.
+        check: returns the reason why an operation of supported types cannot be generated, or None.
         emit: emits the operation; returns the bindings of its results.
         small_values: returns the operands and results that must be small in blocks of scalar work; None: the
             operation is only generated in blocks on arrays.
@@ -77,7 +77,7 @@ class EmitRule(Record):
             blocks on arrays.
     """
 
-    problem: Callable[[Operation, ViewOf, Mode], str | None]
+    check: Callable[[Operation, ViewOf, Mode], str | None]
     emit: Callable[[Any, Operation], Sequence[Bound]]
     small_values: Callable[[Operation], Iterable[IrValue]] | None = None
     is_outlined: bool = True
@@ -333,12 +333,12 @@ def as_value(index: Index) -> ir.Value:
     return I64(index) if isinstance(index, int) else index
 
 
-def no_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    """The problem of operations that are always generated."""
+def accept_always(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+    """Accept every operation."""
     return None
 
 
-def block_problem(
+def check_block(
     block: Block, view_of: ViewOf, mode: Mode = Mode.SCALARS, in_place: frozenset[str] = frozenset()
 ) -> str | None:
     """Why a block of operations cannot be generated; None if it can.
@@ -347,29 +347,29 @@ def block_problem(
         in_place: names of operations that may update large operands and return them, in blocks on arrays.
     """
     for operation in block.operations[:-1]:
-        reason = operation_problem(operation, view_of, mode, in_place)
+        reason = check_operation(operation, view_of, mode, in_place)
         if reason is not None:
             return f"{operation.name}: {reason}"
     return None
 
 
-def operation_problem(
+def check_operation(
     operation: Operation, view_of: ViewOf, mode: Mode, in_place: frozenset[str] = frozenset()
 ) -> str | None:
-    """Why an operation cannot be generated within a block; see `block_problem`."""
+    """Why an operation cannot be generated within a block; see `check_block`."""
     rule = emit_rule_of(operation)
     is_scalar = mode is Mode.SCALARS
-    reason = _scalars_problem(operation, rule) if is_scalar else types_problem(operation, in_place)
-    return reason or rule.problem(operation, view_of, mode)
+    reason = _check_scalars(operation, rule) if is_scalar else check_types(operation, in_place)
+    return reason or rule.check(operation, view_of, mode)
 
 
-def regions_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def check_regions(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     """Why the blocks of an operation's regions cannot be generated within another block."""
-    reasons = (block_problem(region.block, view_of, mode) for region in operation.regions)
+    reasons = (check_block(region.block, view_of, mode) for region in operation.regions)
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def _scalars_problem(operation: Operation, rule: EmitRule) -> str | None:
+def _check_scalars(operation: Operation, rule: EmitRule) -> str | None:
     """Why an operation's types are not supported in blocks of scalar work."""
     if rule.small_values is None:
         return "is not generated"
@@ -382,7 +382,7 @@ def _scalars_problem(operation: Operation, rule: EmitRule) -> str | None:
     return None
 
 
-def types_problem(operation: Operation, in_place: frozenset[str] = frozenset()) -> str | None:
+def check_types(operation: Operation, in_place: frozenset[str] = frozenset()) -> str | None:
     """Why an operation's types are not supported in blocks on arrays."""
     for value in (*operation.operands, *operation.results):
         if not is_plain(value.type) or not tensors.element_count(value.type):

@@ -26,7 +26,7 @@ def _is_array(type: Type) -> bool:
     return not is_small(type)
 
 
-def in_place_problem(
+def check_in_place_updates(
     block: Block, own: Sequence[Value], is_array: IsArray = _is_array, are_copied: bool = False
 ) -> str | None:
     """Why the arrays that a block uses cannot be updated in place; None if they can.
@@ -39,7 +39,7 @@ def in_place_problem(
         are_copied: whether the block may return arrays in other memory, which are copied.
     """
     checker = _AliasChecker({value: value for value in own if is_array(value.type)}, set(own), is_array)
-    reason = checker.block_problem(block)
+    reason = checker.check_block(block)
     if reason is not None:
         return reason
     for value, expected in zip(block.terminator.operands, own, strict=bool(own)):
@@ -68,18 +68,18 @@ class _AliasChecker:
         """The value that owns the memory of an array; a captured array owns its own."""
         return self.homes.setdefault(value, value)
 
-    def block_problem(self, block: Block) -> str | None:
+    def check_block(self, block: Block) -> str | None:
         """Visit a block's operations and its terminator."""
         for operation in block.operations:
             for operand in operation.operands:
                 if operand in self.stale:
                     return "an array is used after its update"
-            reason = self.operation_problem(operation)
+            reason = self.check_operation(operation)
             if reason is not None:
                 return reason
         return None
 
-    def operation_problem(self, operation: Operation) -> str | None:
+    def check_operation(self, operation: Operation) -> str | None:
         if operation.name in _UPDATES:
             return self.update(operation)
         if operation.name == "stablehlo.while":
@@ -113,7 +113,7 @@ class _AliasChecker:
         block = operation.regions[0].block
         for operand, argument in zip(operation.operands, block.arguments, strict=True):
             self.homes[argument] = self.home_of(operand)
-        reason = self.block_problem(block)
+        reason = self.check_block(block)
         for value, result in zip(block.terminator.operands, operation.results, strict=True):
             self.homes[result] = self.home_of(value)
         return reason
@@ -124,7 +124,7 @@ class _AliasChecker:
         homes: list[list[Value | None]] = []
         for region in operation.regions:
             self.stale = set(before)
-            reason = self.block_problem(region.block)
+            reason = self.check_block(region.block)
             if reason is not None:
                 return reason
             returned = region.block.terminator.operands
@@ -148,7 +148,7 @@ class _AliasChecker:
                 if home is not None:
                     self.homes[argument] = home
             self.writable = may_write
-            reason = self.block_problem(block)
+            reason = self.check_block(block)
             self.writable = writable
             if reason is not None:
                 return reason

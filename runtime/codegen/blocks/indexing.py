@@ -14,9 +14,9 @@ from ...types import TensorType
 from ..coverage import ViewOf
 from ..llvm.values import I64
 from .boxes import Side, copy, window
-from .control import body_problem
+from .control import check_body
 from .elements import Storage, as_int64, clamped, element_count, element_pointer
-from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Index, Mode, as_value, no_problem
+from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Index, Mode, accept_always, as_value
 
 
 def _window_start(
@@ -86,14 +86,14 @@ def _index_vector(
     }
 
 
-def _one_vector_problem(indices: TensorType, components: Sequence[int], mode: Mode) -> str | None:
+def _check_single_index_vector(indices: TensorType, components: Sequence[int], mode: Mode) -> str | None:
     is_one = len(components) == element_count(indices)
     return None if is_one or mode is Mode.ARRAYS else "has several index vectors"
 
 
-def _gather_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def _check_gather(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     view = view_of(operation)
-    return _one_vector_problem(view.start_indices, view.start_index_map, mode)
+    return _check_single_index_vector(view.start_indices, view.start_index_map, mode)
 
 
 def _emit_gather(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
@@ -119,21 +119,21 @@ def _emit_gather(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     return [emitter.result(target)]
 
 
-def _scatter_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+def _check_scatter(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     view = view_of(operation)
     if len(view.inputs) != 1:
         return "has several inputs"
-    reason = _one_vector_problem(view.scatter_indices, view.scatter_dims_to_operand_dims, mode)
+    reason = _check_single_index_vector(view.scatter_indices, view.scatter_dims_to_operand_dims, mode)
     if reason is not None:
         return reason
     if view.ordering.scatter_schedule != "lexicographic" or view.combine is not None:
         return "combines in another order or type"
     if not view.keeps_order:
         return "its windows move along a dimension before those of the indices"
-    return _body_type_problem(view) or body_problem(view.update_computation, view_of, mode)
+    return _check_body_type(view) or check_body(view.update_computation, view_of, mode)
 
 
-def _body_type_problem(view: Any) -> str | None:
+def _check_body_type(view: Any) -> str | None:
     """Why a scatter of one input does not combine elements in its own type, or None if it does."""
     values = [*view.update_computation.block.arguments, *view.update_computation.block.terminator.operands]
     types = [view.updates[0], *[value.type for value in values]]
@@ -189,10 +189,10 @@ def _update_values(operation: Operation) -> Sequence[IrValue]:
 
 
 EMIT_RULES["stablehlo.dynamic_slice"] = EmitRule(
-    no_problem, _emit_dynamic_slice, _window_values, alias=_window_in_place
+    accept_always, _emit_dynamic_slice, _window_values, alias=_window_in_place
 )
 EMIT_RULES["stablehlo.dynamic_update_slice"] = EmitRule(
-    no_problem, _emit_dynamic_update_slice, _update_values
+    accept_always, _emit_dynamic_update_slice, _update_values
 )
-EMIT_RULES["stablehlo.gather"] = EmitRule(_gather_problem, _emit_gather, _window_values)
-EMIT_RULES["stablehlo.scatter"] = EmitRule(_scatter_problem, _emit_scatter, _update_values)
+EMIT_RULES["stablehlo.gather"] = EmitRule(_check_gather, _emit_gather, _window_values)
+EMIT_RULES["stablehlo.scatter"] = EmitRule(_check_scatter, _emit_scatter, _update_values)

@@ -29,7 +29,7 @@ def is_checked(loop: Operation) -> bool:
     return limit is None or limit > MAX_UNCHECKED_ITERATIONS
 
 
-def interruption_problem(operations: Sequence[Operation]) -> str | None:
+def check_interruption(operations: Sequence[Operation]) -> str | None:
     """Why operations cannot be generated where nothing interrupts them, or None if they can."""
     loops = [one for operation in operations for one in operation.walk() if one.name == "stablehlo.while"]
     return "an inner loop may run long" if any(map(is_checked, loops)) else None

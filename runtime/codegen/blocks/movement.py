@@ -15,7 +15,7 @@ from ..llvm.functions import opaque
 from ..llvm.values import I64, constant
 from .boxes import Side, copy
 from .elements import Elements, Storage
-from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Registers, no_problem
+from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Registers, accept_always
 
 _MOVES = frozenset(
     f"stablehlo.{name}"
@@ -87,8 +87,8 @@ def _results(operation: Operation) -> Sequence[IrValue]:
     return operation.results
 
 
-EMIT_RULES["stablehlo.constant"] = EmitRule(no_problem, _emit_constant, _results, is_outlined=False)
-EMIT_RULES["stablehlo.iota"] = EmitRule(no_problem, _emit_iota, _results, is_outlined=False)
-EMIT_RULES["stablehlo.reshape"] = EmitRule(no_problem, _emit_alias, _results, is_outlined=False)
-EMIT_RULES["stablehlo.optimization_barrier"] = EmitRule(no_problem, _emit_alias, is_outlined=False)
-EMIT_RULES.update(dict.fromkeys(_MOVES, EmitRule(no_problem, _emit_move, _results)))
+EMIT_RULES["stablehlo.constant"] = EmitRule(accept_always, _emit_constant, _results, is_outlined=False)
+EMIT_RULES["stablehlo.iota"] = EmitRule(accept_always, _emit_iota, _results, is_outlined=False)
+EMIT_RULES["stablehlo.reshape"] = EmitRule(accept_always, _emit_alias, _results, is_outlined=False)
+EMIT_RULES["stablehlo.optimization_barrier"] = EmitRule(accept_always, _emit_alias, is_outlined=False)
+EMIT_RULES.update(dict.fromkeys(_MOVES, EmitRule(accept_always, _emit_move, _results)))

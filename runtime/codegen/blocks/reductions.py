@@ -11,7 +11,7 @@ from ...types import TensorType
 from ..coverage import ViewOf
 from ..llvm.values import Value
 from .boxes import Side, copy, window
-from .control import body_problem
+from .control import check_body
 from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Index, Mode, Target, all_values
 from .movement import constant_tensor
 
@@ -19,20 +19,20 @@ MAX_REDUCED_BYTES = 1 << 16
 """Bytes of operands: their levels lie on the stack."""
 
 
-def _problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    return _reduction_problem(view_of(operation), view_of, mode)
+def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+    return _check_reduction(view_of(operation), view_of, mode)
 
 
-def _reduction_problem(view: Any, view_of: ViewOf, mode: Mode) -> str | None:
+def _check_reduction(view: Any, view_of: ViewOf, mode: Mode) -> str | None:
     if sum(type.size * type.dtype.itemsize for type in view.inputs) > MAX_REDUCED_BYTES:
         return "reduces a large tensor"
-    reason = order_problem(view)
+    reason = check_order(view)
     if reason is None and view.analysis.wider_reducer(view.ordering.accumulate, view.results) is not None:
         reason = "accumulates in a wider type"
-    return reason or body_problem(view.body, view_of, mode)
+    return reason or check_body(view.body, view_of, mode)
 
 
-def order_problem(view: Any) -> str | None:
+def check_order(view: Any) -> str | None:
     """Why a reduction, or a scan, is not made in its own types in the blocked order, or None if it is."""
     if view.ordering.reduction_tree != "blocked":
         return f"reduces by the tree {view.ordering.reduction_tree!r}"
@@ -48,8 +48,8 @@ def _emit(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     return _reduced(emitter, operation, emitter.view_of(operation), inputs)
 
 
-def _position_problem(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
-    return _reduction_problem(_with_positions(operation, view_of), view_of, mode)
+def _check_positions(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
+    return _check_reduction(_with_positions(operation, view_of), view_of, mode)
 
 
 def _with_positions(operation: Operation, view_of: ViewOf) -> Any:
@@ -131,5 +131,5 @@ class _Tree:
             self.emitter.put(target, offset, value)
 
 
-EMIT_RULES["stablehlo.reduce"] = EmitRule(_problem, _emit, all_values)
-EMIT_RULES["nimblehlo.position_reduce"] = EmitRule(_position_problem, _emit_position)
+EMIT_RULES["stablehlo.reduce"] = EmitRule(_check, _emit, all_values)
+EMIT_RULES["nimblehlo.position_reduce"] = EmitRule(_check_positions, _emit_position)

@@ -56,7 +56,7 @@ def collapsed_stride(sizes: Sequence[int], strides: Sequence[int]) -> int | None
     return significant[-1][1]
 
 
-def reduction_problem(operation: Operation, view_of: ViewOf) -> str | None:
+def check_reduction(operation: Operation, view_of: ViewOf) -> str | None:
     """Why a reduction cannot be part of a fusion, or None if it can."""
     if len(operation.operands) != 2:
         return "has several inputs"
@@ -69,9 +69,9 @@ def reduction_problem(operation: Operation, view_of: ViewOf) -> str | None:
         return "its body has other element types"
     if reducer_name(body.block) is not None and emits(body.block.operations[0]):
         return None
-    from ..blocks import block_problem, interruption_problem
+    from ..blocks import check_block, check_interruption
 
-    return interruption_problem(body.block.operations) or block_problem(body.block, view_of)
+    return check_interruption(body.block.operations) or check_block(body.block, view_of)
 
 
 def reducer_name(body: Block) -> str | None:

@@ -17,9 +17,9 @@ from ..coverage import ViewOf
 from .iteration_space import (
     IndexMap,
     IterationSpace,
+    check_reduction,
     collapsed_stride,
     is_computed,
-    reduction_problem,
     shape_of,
     strides_of,
 )
@@ -145,7 +145,7 @@ def plan_reduction_tiling(block: Block, view_of: ViewOf) -> ReductionTilePlan | 
     """
     reductions = reductions_of(block)
     space = _space(reductions, view_of)
-    if space is None or any(reduction_problem(operation, view_of) for operation in reductions):
+    if space is None or any(check_reduction(operation, view_of) for operation in reductions):
         return None
     shape, first, last = space
     finished = _finished(block)

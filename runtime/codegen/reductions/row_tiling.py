@@ -16,9 +16,9 @@ from ..coverage import ViewOf
 from .iteration_space import (
     IndexMap,
     IterationSpace,
+    check_reduction,
     collapsed_stride,
     is_computed,
-    reduction_problem,
     shape_of,
     strides_of,
 )
@@ -94,7 +94,7 @@ def plan_row_tiling(block: Block, view_of: ViewOf) -> RowTilePlan | None:
     """
     reductions = [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
     space = _space(reductions, view_of)
-    if space is None or any(reduction_problem(operation, view_of) for operation in reductions):
+    if space is None or any(check_reduction(operation, view_of) for operation in reductions):
         return None
     index_maps = IterationSpace(space[0], range(space[1]), view_of).of(block)
     if index_maps is None:

@@ -20,9 +20,9 @@ from ..blocks import (
     Mode,
     Storage,
     all_elements,
-    block_problem,
-    in_place_problem,
-    interruption_problem,
+    check_block,
+    check_in_place_updates,
+    check_interruption,
     is_plain,
     is_small,
 )
@@ -38,7 +38,7 @@ MAX_INLINED_INSTRUCTIONS = 200
 """Maximum instructions of a region that is inlined."""
 
 
-def region_problem(region: Region, view_of: ViewOf) -> str | None:
+def check_region(region: Region, view_of: ViewOf) -> str | None:
     """Why a region cannot become a native function; None if it can."""
     block = region.block
     for value in (*block.arguments, *block.terminator.operands):
@@ -50,7 +50,9 @@ def region_problem(region: Region, view_of: ViewOf) -> str | None:
     if instructions(block) > MAX_INSTRUCTIONS:
         return "its body is too much code"
     reason = (
-        interruption_problem(block.operations) or block_problem(block, view_of) or in_place_problem(block, ())
+        check_interruption(block.operations)
+        or check_block(block, view_of)
+        or check_in_place_updates(block, ())
     )
     return None if reason is None else f"its body: {reason}"
 
@@ -74,7 +76,7 @@ class RegionFunction:
 
     Args:
         module: where to define it.
-        region: one without a `region_problem`.
+        region: one that `check_region` accepts.
         passed: the captured values that it takes as arguments (`passed_values`).
         view_of: gives an operation's view.
     """

@@ -78,7 +78,7 @@ class MergeSort:
 
     Args:
         module: where to define them.
-        comparator: one without a `region_problem`.
+        comparator: one that `check_region` accepts.
         passed: the captured values that it takes as arguments (`passed_values`).
         plan: what is sorted.
         view_of: gives an operation's view.

@@ -93,9 +93,9 @@ def generates(operation: Operation) -> bool:
 
 def is_small_step(operation: Operation) -> bool:
     """Whether native code on small arrays can be generated for an operation of a step fusion."""
-    from ...codegen.arrays import step_problem
+    from ...codegen.arrays import check_step
 
-    return step_problem(operation, view_of) is None
+    return check_step(operation, view_of) is None
 
 
 def is_generated(view: Op) -> bool:

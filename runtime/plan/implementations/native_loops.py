@@ -90,7 +90,7 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
         return loop
     max_work = MAX_WORK if count == 1 else None
     return (
-        native_loop.native_loop_problem(unsharded.operation, unsharded.captured, views, max_work) or unsharded
+        native_loop.check_native_loop(unsharded.operation, unsharded.captured, views, max_work) or unsharded
     )
 
 
@@ -114,8 +114,8 @@ def _sharded(unsharded: LoopToCompile, views: ViewOf, max_shards: int, max_work:
         return None
     loop = LoopToCompile(shard.operation, shard)
     is_worth_sharding = shard.count * _iteration_work(loop, views) <= _MAX_REDUNDANT_WORK * work
-    problem = native_loop.native_loop_problem(loop.operation, loop.captured, views, max_work)
-    return loop if is_worth_sharding and problem is None else None
+    reason = native_loop.check_native_loop(loop.operation, loop.captured, views, max_work)
+    return loop if is_worth_sharding and reason is None else None
 
 
 def _writes_only_own_windows(shard: LoopShard) -> bool:
@@ -162,7 +162,7 @@ def patience(view: While) -> float:
 
 
 class NativeLoop(Replaceable):
-    """A `while` without a `native_loop_problem`.
+    """A `while` that `check_native_loop` accepts.
 
     Its regions run by their plans until that has taken, over all calls, as long as compiling the loop. From
     that iteration on, it runs in native code. It changes earlier if the code is cached on the disk or was

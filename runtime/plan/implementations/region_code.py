@@ -54,16 +54,16 @@ class RegionCode(NativeCode):
         self.threads = threads
         self.reason = f"one loop around {names_of(view.operation.regions[0].block)}"
 
-    def problem(self) -> str | None:
+    def check(self) -> str | None:
         """Why there is no native loop, as far as can be decided without loading the code generator."""
         raise NotImplementedError
 
-    def loop_problem(self) -> str | None:
+    def check_loop(self) -> str | None:
         """Any other reason why there is no native loop; None if there is one."""
-        from ...codegen.regions.region_function import region_problem
+        from ...codegen.regions.region_function import check_region
 
         for region in self.view.operation.regions:
-            reason = region_problem(region, views_under(self.view.ordering))
+            reason = check_region(region, views_under(self.view.ordering))
             if reason is not None:
                 return reason
         return None
@@ -148,7 +148,7 @@ class RegionCode(NativeCode):
 
     @functools.cached_property
     def key(self) -> str:
-        reason = self.loop_problem()
+        reason = self.check_loop()
         if reason is not None:
             raise NoCode(reason)
         from ...codegen.description import (
@@ -203,7 +203,7 @@ class RegionCode(NativeCode):
         return seconds_of(work, (*self.operands, *self.results))
 
 
-def reduce_problem(analysis: Body, accumulate: str, results: Sequence[TensorType]) -> str | None:
+def check_reducer(analysis: Body, accumulate: str, results: Sequence[TensorType]) -> str | None:
     """Why a body does not reduce in the results' types, or None if it does."""
     is_wider = analysis.wider_reducer(accumulate, results) is not None
     return "its body accumulates in a wider type" if is_wider else None

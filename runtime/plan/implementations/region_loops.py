@@ -14,7 +14,7 @@ from ...ops.framework.verify import view_of
 from ...ops.reduction.reduce import Layout, layout
 from ...types import COMPLEX, QUANTIZED, TensorType
 from .native_code import LoweredKernel, division, tensor
-from .region_code import RegionCode, converters, reduce_problem
+from .region_code import RegionCode, check_reducer, converters
 
 if TYPE_CHECKING:
     from ...ops.chlo.scan import Scan
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def region_loop_code(view: Op, threads: int | None, has_kernel: bool) -> RegionCode | str:
     """The native loops of an operation with regions, or why there are none, "" where it never has any.
 
-    They may still turn out not to be possible (`RegionCode.loop_problem`).
+    They may still turn out not to be possible (`RegionCode.check_loop`).
 
     Args:
         view: the operation; its sizes are known.
@@ -46,7 +46,7 @@ def region_loop_code(view: Op, threads: int | None, has_kernel: bool) -> RegionC
     code = code_class(view, threads)
     if has_kernel and not code.is_small:
         return ""
-    return code.problem() or code
+    return code.check() or code
 
 
 def has_few_updates(view: Op) -> bool:
@@ -59,14 +59,14 @@ class _ReduceCode(RegionCode):
 
     view: Reduce
 
-    def problem(self) -> str | None:
+    def check(self) -> str | None:
         view, ordering = self.view, self.view.ordering
         is_any_order = view.analysis.is_exact and not isinstance(ordering.reduction_tree, tuple)
         if ordering.reduction_tree != "blocked" and not is_any_order:
             return f"no native loops for the tree {ordering.reduction_tree!r}"
         is_complex = any(result.element_type.category & COMPLEX for result in view.results)
         if ordering.accumulate == "float64" and is_complex:
-            return reduce_problem(view.analysis, ordering.accumulate, view.results)
+            return check_reducer(view.analysis, ordering.accumulate, view.results)
         return None
 
     @functools.cached_property
@@ -147,7 +147,7 @@ class _ScatterCode(RegionCode):
         super().__init__(view, threads)
         self.may_overwrite = tuple([(k, k) for k in range(len(view.inputs))])
 
-    def problem(self) -> str | None:
+    def check(self) -> str | None:
         view = self.view
         if view.ordering.scatter_schedule != "lexicographic":
             return f"no native loops for the schedule {view.ordering.scatter_schedule!r}"
@@ -225,7 +225,7 @@ class _SortCode(RegionCode):
 
     max_small_calls = 1 << 13
 
-    def problem(self) -> str | None:
+    def check(self) -> str | None:
         if self.view.keys is not None and not (self.is_small and self.view.follows_comparator):
             return "a kernel sorts by these keys"
         return None if 1 < self.count < 1 << 31 else "there is nothing to sort"
@@ -306,7 +306,7 @@ class _ScanCode(RegionCode):
 
     applies_per_element = True
 
-    def problem(self) -> str | None:
+    def check(self) -> str | None:
         return None
 
     @property

@@ -11,7 +11,7 @@ from ...ops.framework.verify import view_of
 from ...ops.reduction.cumulative import ScanLayout
 from ...types import TensorType
 from .native_code import LoweredKernel, division
-from .region_code import RegionCode, as_result_types, reduce_problem, with_converted_operands
+from .region_code import RegionCode, as_result_types, check_reducer, with_converted_operands
 
 if TYPE_CHECKING:
     from ...ops.reduction.reduce_window import ReduceWindow, SelectAndScatter
@@ -28,12 +28,12 @@ def window_code(view: ReduceWindow | SelectAndScatter, threads: int | None) -> R
 class _WindowOperationCode(RegionCode):
     view: ReduceWindow | SelectAndScatter
 
-    def order_problem(self, accumulate: str) -> str | None:
+    def check_order(self, accumulate: str) -> str | None:
         """Why the windows are not reduced from the left in the results' types; None if they are."""
         tree = self.view.ordering.reduction_tree
         if tree != "blocked":
             return f"no native loops for the tree {tree!r}"
-        return reduce_problem(self.view.analysis, accumulate, self.results)
+        return check_reducer(self.view.analysis, accumulate, self.results)
 
     def operations_on_elements(self) -> float:
         return self.native_calls()
@@ -47,11 +47,11 @@ class _ReduceWindowCode(_WindowOperationCode):
 
     view: ReduceWindow
 
-    def problem(self) -> str | None:
+    def check(self) -> str | None:
         view = self.view
         if not view.inputs[0].shape:
             return "it has no dimensions"
-        return self.order_problem(view.accumulate)
+        return self.check_order(view.accumulate)
 
     @property
     def operands(self) -> list[TensorType]:
@@ -112,8 +112,8 @@ class _SelectAndScatterCode(_WindowOperationCode):
 
     view: SelectAndScatter
 
-    def problem(self) -> str | None:
-        return self.order_problem(self.view.ordering.accumulate)
+    def check(self) -> str | None:
+        return self.check_order(self.view.ordering.accumulate)
 
     @property
     def operands(self) -> list[TensorType]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.codegen.test_native_loop import check, counted, problem_of
+from tests.codegen.test_native_loop import check, counted, reason_of
 
 RNG = np.random.default_rng(5)
 
@@ -69,4 +69,4 @@ def test_integers(element: str, dtype: Any) -> None:
 
 def test_numbers_leave_nan_behind() -> None:
     """References sort NaN behind all numbers, which a comparator of numbers does not say."""
-    assert "sorts NaN behind all numbers" in str(problem_of(sorting((30,), 0, "f32", INTEGERS)))
+    assert "sorts NaN behind all numbers" in str(reason_of(sorting((30,), 0, "f32", INTEGERS)))
