@@ -202,7 +202,7 @@ def accuracy(
         entry: the function to run.
         draws: the number of random runs, at least 2.
         seed: of the random errors.
-        options: of the plain run.
+        options: of the run without random errors.
 
     Raises:
         NimbleError: what `nimblehlo.execute` raises.

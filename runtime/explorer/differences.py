@@ -38,7 +38,7 @@ class Extremes(Protocol):
     @property
     def first(self) -> int: ...
     @property
-    def greatest(self) -> int: ...
+    def largest(self) -> int: ...
     @property
     def distance(self) -> int: ...
     def element(self, position: int) -> int: ...
@@ -52,7 +52,7 @@ class Comparison(IdentityRecord):
         values: the two arrays, flattened.
         positions: where they differ, in order; None: in many positions.
         first: the position of the first element that differs.
-        greatest: the position of the first of those that differ most; NaN and a number differ most.
+        largest: the position of the first of those that differ most; NaN and a number differ most.
         distance: of these, as in `Difference`, but NO_DISTANCE for NaN.
         elements: the number of the element at each position; None: the position.
     """
@@ -60,7 +60,7 @@ class Comparison(IdentityRecord):
     values: tuple[Array, Array]
     positions: Array | None
     first: int
-    greatest: int
+    largest: int
     distance: int
     elements: Array | None = None
 
@@ -70,14 +70,14 @@ class Comparison(IdentityRecord):
     def values_at(self, position: int) -> tuple[Any, Any]:
         return self.values[0][position], self.values[1][position]
 
-    def over_all_elements(self, plain: Array) -> Comparison:
-        """The comparison of all elements; those that were not compared have the values of `plain`."""
+    def over_all_elements(self, baseline: Array) -> Comparison:
+        """The comparison of all elements; those that were not compared have the values of `baseline`."""
         if self.elements is None:
             return self
-        values = [with_values(plain, self.elements, one) for one in self.values]
+        values = [with_values(baseline, self.elements, array) for array in self.values]
         positions = None if self.positions is None else self.elements[self.positions].astype(np.int64)
-        first, greatest = self.element(self.first), self.element(self.greatest)
-        return Comparison((values[0], values[1]), positions, first, greatest, self.distance)
+        first, largest = self.element(self.first), self.element(self.largest)
+        return Comparison((values[0], values[1]), positions, first, largest, self.distance)
 
 
 NO_DISTANCE: Final = 2**64 - 1
@@ -91,14 +91,14 @@ def compare(
     Args:
         first, second: of one shape.
         type: their type, for its element type.
-        elements: of arrays of f32 or f64 the number of the element at each place; None: the place.
+        elements: of arrays of f32 or f64 the number of the element at each position; None: the position.
     """
-    one, other = flat(first), flat(second)
-    if array_differences.supports(one.dtype):
-        extremes = array_differences.compare(one, other, elements)
-        return None if extremes is None else Comparison((one, other), *extremes, elements)
-    positions = np.flatnonzero(_differing_bits(one, other))
-    a, b = one[positions], other[positions]
+    values, other_values = flat(first), flat(second)
+    if array_differences.supports(values.dtype):
+        extremes = array_differences.compare(values, other_values, elements)
+        return None if extremes is None else Comparison((values, other_values), *extremes, elements)
+    positions = np.flatnonzero(_differing_bits(values, other_values))
+    a, b = values[positions], other_values[positions]
     nan_a, nan_b = _is_nan(a, type), _is_nan(b, type)
     different = ~(nan_a & nan_b)
     positions = positions[different]
@@ -106,9 +106,9 @@ def compare(
         return None
     distances = _distances(a[different], b[different], type)
     distances[(nan_a | nan_b)[different]] = NO_DISTANCE
-    greatest = int(np.argmax(distances))
+    largest = int(np.argmax(distances))
     return Comparison(
-        (one, other), positions, int(positions[0]), int(positions[greatest]), int(distances[greatest])
+        (values, other_values), positions, int(positions[0]), int(positions[largest]), int(distances[largest])
     )
 
 
@@ -117,9 +117,9 @@ def flat(array: Array) -> Array:
     return np.ascontiguousarray(array).reshape(-1)
 
 
-def with_values(plain: Array, elements: Array, values: Array) -> Array:
-    """The flattened elements of `plain`, with some values replaced."""
-    result = flat(plain).astype(values.dtype)
+def with_values(baseline: Array, elements: Array, values: Array) -> Array:
+    """The flattened elements of `baseline`, with some values replaced."""
+    result = flat(baseline).astype(values.dtype)
     result[elements] = values
     return result
 
@@ -178,7 +178,7 @@ def _bits(values: Array) -> Array:
 def difference_at(
     position: int, comparison: Extremes, type: TensorType, schedules: tuple[Schedule, Schedule]
 ) -> Difference:
-    """The difference at a place of a comparison of two arrays of this type."""
+    """The difference at a position of a comparison of two arrays of this type."""
     index = tuple([int(i) for i in np.unravel_index(comparison.element(position), type.shape)])
     values = comparison.values_at(position)
     value_comparison = compare(np.asarray(values[0]), np.asarray(values[1]), type)
@@ -190,8 +190,8 @@ def difference_at(
 class Range:
     """The values that each element of a result has under all schedules."""
 
-    def __init__(self, plain: Array, type: TensorType) -> None:
-        self._plain = plain
+    def __init__(self, baseline: Array, type: TensorType) -> None:
+        self._baseline = baseline
         self._is_complex = bool(type.category & COMPLEX)
         self._differs: Array | None = None
         self._elements: Array | None = None
@@ -204,20 +204,20 @@ class Range:
         return 0 if self._differs is None else int(np.count_nonzero(self._differs))
 
     @property
-    def least(self) -> Array | None:
+    def minimum(self) -> Array | None:
         """The smallest value of each element except NaN, in the result's type or f64; None as long as nothing
         differs, and for complex numbers."""
         return self._of_all(self._minimum)
 
     @property
-    def most(self) -> Array | None:
+    def maximum(self) -> Array | None:
         """The largest value of each element, likewise."""
         return self._of_all(self._maximum)
 
     def _of_all(self, bound: Array | None) -> Array | None:
         if bound is None or self._elements is None:
             return bound
-        return with_values(self._plain, self._elements, bound)
+        return with_values(self._baseline, self._elements, bound)
 
     def add(self, comparison: Comparison) -> None:
         """Add another array of values, compared with the unexplored one."""
@@ -225,36 +225,36 @@ class Range:
             self._begin(comparison)
         elif self._elements is not comparison.elements:
             self._widen_to_all()
-            comparison = comparison.over_all_elements(self._plain)
+            comparison = comparison.over_all_elements(self._baseline)
         assert self._differs is not None
         if self._minimum is None or self._maximum is None:
             self._differs[comparison.positions] = 1
             return
         values = comparison.values[1].astype(self._minimum.dtype, copy=False)
-        plain = values if comparison.positions is not None else comparison.values[0]
+        baseline = values if comparison.positions is not None else comparison.values[0]
         array_differences.widen(
-            plain, values, comparison.positions, self._differs, self._minimum, self._maximum
+            baseline, values, comparison.positions, self._differs, self._minimum, self._maximum
         )
 
-    def take(self, elements: Array, differs: Array, least: Array, most: Array) -> None:
+    def take(self, elements: Array, differs: Array, minimum: Array, maximum: Array) -> None:
         """Begin with the ranges of some elements, the only ones that may differ."""
-        self._elements, self._differs, self._minimum, self._maximum = elements, differs, least, most
+        self._elements, self._differs, self._minimum, self._maximum = elements, differs, minimum, maximum
 
     def _begin(self, comparison: Comparison) -> None:
         """Track the range of each compared element."""
-        plain = comparison.values[0]
+        baseline = comparison.values[0]
         self._elements = comparison.elements
-        self._differs = np.zeros(plain.size, np.uint8)
+        self._differs = np.zeros(baseline.size, np.uint8)
         if not self._is_complex:
             # f32 and f64 are compared directly, other types as f64.
-            is_compared_as_is = array_differences.supports(plain.dtype)
-            self._minimum = plain.copy() if is_compared_as_is else plain.astype(np.float64)
+            is_compared_as_is = array_differences.supports(baseline.dtype)
+            self._minimum = baseline.copy() if is_compared_as_is else baseline.astype(np.float64)
             self._maximum = self._minimum.copy()
 
     def _widen_to_all(self) -> None:
         """Track the ranges of all elements from here on."""
         if self._elements is not None and self._differs is not None:
-            differs = np.zeros(self._plain.size, np.uint8)
+            differs = np.zeros(self._baseline.size, np.uint8)
             differs[self._elements] = self._differs
-            self._minimum, self._maximum = self.least, self.most
+            self._minimum, self._maximum = self.minimum, self.maximum
             self._differs, self._elements = differs, None

@@ -30,20 +30,20 @@ class ResultReport(IdentityRecord):
     Attributes:
         name: its number; ``"0.1"`` is element 1 of the tuple 0.
         type: its type.
-        plain: its value in the plain run.
-        first, greatest: the first element that differs in some schedule, with the two schedules, and the
+        baseline: its value in the baseline run.
+        first, largest: the first element that differs in some schedule, with the two schedules, and the
             element with the largest difference; None if the result is the same in all schedules.
         elements: the number of elements that differ in some schedule.
-        schedules: the number of schedules whose results differ from the plain run.
+        schedules: the number of schedules whose results differ from the baseline run.
         operations: the indices of the responsible operations in `Exploration.operations`.
-        range: the least and greatest values.
+        range: the minimum and maximum of each element.
     """
 
     name: str
     type: TensorType
-    plain: Array
+    baseline: Array
     first: Difference | None
-    greatest: Difference | None
+    largest: Difference | None
     elements: int
     schedules: int
     operations: tuple[int, ...]
@@ -55,15 +55,15 @@ class ResultReport(IdentityRecord):
         return self.first is not None
 
     @property
-    def least(self) -> Array | None:
+    def minimum(self) -> Array | None:
         """The smallest value of each element of the flattened result in all schedules, except for NaN, in the
         result's type or f64; None if the result does not differ or is complex."""
-        return self.range.least
+        return self.range.minimum
 
     @property
-    def most(self) -> Array | None:
+    def maximum(self) -> Array | None:
         """The largest value of each element, likewise."""
-        return self.range.most
+        return self.range.maximum
 
 
 class OperationReport(IdentityRecord):
@@ -73,9 +73,9 @@ class OperationReport(IdentityRecord):
         name: for example ``"stablehlo.scatter"``.
         location: its source location.
         option: the option that determines its order.
-        calls: the number of its calls in the plain run whose results depend on the schedule.
+        calls: the number of its calls in the baseline run whose results depend on the schedule.
         result: the index of its own result that differs.
-        first, greatest: the first and the largest difference in that result, in the first such call.
+        first, largest: the first and the largest difference in that result, in the first such call.
         results: the names of the program's results that change if only this operation changes its order.
         fails: whether runs fail if only this operation changes its order.
         module: a program that consists of this operation.
@@ -90,7 +90,7 @@ class OperationReport(IdentityRecord):
     calls: int
     result: int
     first: Difference
-    greatest: Difference
+    largest: Difference
     results: tuple[str, ...]
     fails: bool
     module: Module
@@ -102,7 +102,7 @@ class OperationReport(IdentityRecord):
 
 
 class Failure(Record):
-    """A run that failed although the plain run did not, because of a check in the program or a limit."""
+    """A run that failed although the baseline run did not, because of a check in the program or a limit."""
 
     schedule: Schedule
     message: str
@@ -144,14 +144,14 @@ class Exploration(IdentityRecord):
         """Everything except arrays and modules, in the form of JSON."""
         return {
             "depends": self.depends,
-            "results": [_result_dict(one, self.schedules) for one in self.results],
-            "operations": [_operation_dict(one, self.schedules) for one in self.operations],
+            "results": [_result_dict(result, self.schedules) for result in self.results],
+            "operations": [_operation_dict(operation, self.schedules) for operation in self.operations],
             "explored": self.explored,
             "unexplored": self.unexplored,
-            "schedules": [_schedule_dict(one) for one in self.schedules],
+            "schedules": [_schedule_dict(schedule) for schedule in self.schedules],
             "failures": [
-                {"schedule": list(self.schedules).index(one.schedule), "message": one.message}
-                for one in self.failures
+                {"schedule": list(self.schedules).index(failure.schedule), "message": failure.message}
+                for failure in self.failures
             ],
             "seconds": self.seconds,
             "workers": self.workers,
@@ -183,7 +183,7 @@ class Exploration(IdentityRecord):
             raise UnsupportedError(
                 "drawing needs matplotlib: install the extra, 'nimblehlo[plot]'"
             ) from None
-        drawn = [one for one in self.results if one.least is not None]
+        drawn = [result for result in self.results if result.minimum is not None]
         figure = Figure(figsize=(8, 1 + 2.4 * max(1, len(drawn))), layout="constrained")
         for number, result in enumerate(drawn):
             axes = figure.add_subplot(len(drawn), 1, number + 1)
@@ -196,11 +196,11 @@ class Exploration(IdentityRecord):
 
 
 def _draw(axes: Any, result: ResultReport, schedules: int) -> None:
-    """Draw the range of each element relative to its value in the plain run."""
-    assert result.least is not None and result.most is not None
-    plain = result.plain.reshape(-1).astype(np.float64)
+    """Draw the range of each element relative to its value in the baseline run."""
+    assert result.minimum is not None and result.maximum is not None
+    baseline = result.baseline.reshape(-1).astype(np.float64)
     with np.errstate(all="ignore"):
-        below, above = result.least - plain, result.most - plain
+        below, above = result.minimum - baseline, result.maximum - baseline
         gaps = np.nan_to_num(above - below, nan=0.0, posinf=np.inf)
     shown = np.flatnonzero(gaps > 0)
     if shown.size > MAX_DRAWN_ELEMENTS:
@@ -209,10 +209,10 @@ def _draw(axes: Any, result: ResultReport, schedules: int) -> None:
     axes.plot(shown, np.zeros(shown.size), ".", ms=2, color="black")
     axes.set_title(f"result {result.name}: {result.type}, {schedules} schedules", fontsize="small")
     axes.set_xlabel("element", fontsize="small")
-    axes.set_ylabel("value - plain", fontsize="small")
+    axes.set_ylabel("value - baseline", fontsize="small")
 
 
-_HEADINGS: Final = ("result", "type", "depends", "elements", "first", "values", "distance", "greatest")
+_HEADINGS: Final = ("result", "type", "depends", "elements", "first", "values", "distance", "largest")
 
 
 def _lines(exploration: Exploration) -> Iterator[str]:
@@ -256,18 +256,18 @@ def _distance_unit_of(type: TensorType) -> str:
 
 
 def _row(result: ResultReport) -> Sequence[str]:
-    if result.first is None or result.greatest is None:
+    if result.first is None or result.largest is None:
         return result.name, str(result.type), "no", "", "", "", "", ""
     unit = _distance_unit_of(result.type)
     return (
         result.name,
         str(result.type),
         "yes",
-        f"{result.elements} of {result.plain.size}",
+        f"{result.elements} of {result.baseline.size}",
         _index_text(result.first),
         _values_text(result.first),
         _distance_text(result.first, unit),
-        f"{_distance_text(result.greatest, unit)} at {_index_text(result.greatest)}",
+        f"{_distance_text(result.largest, unit)} at {_index_text(result.largest)}",
     )
 
 
@@ -317,7 +317,7 @@ def _result_dict(result: ResultReport, schedules: Sequence[Schedule]) -> dict[st
         "schedules": result.schedules,
         "operations": list(result.operations),
         "first": _difference_dict(result.first, schedules),
-        "greatest": _difference_dict(result.greatest, schedules),
+        "largest": _difference_dict(result.largest, schedules),
     }
 
 
@@ -331,6 +331,6 @@ def _operation_dict(operation: OperationReport, schedules: Sequence[Schedule]) -
         "results": list(operation.results),
         "fails": operation.fails,
         "first": _difference_dict(operation.first, schedules),
-        "greatest": _difference_dict(operation.greatest, schedules),
+        "largest": _difference_dict(operation.largest, schedules),
         "module": str(operation.module),
     }

@@ -28,7 +28,7 @@ from .responsibility import (
     Recording,
     find_affected_results,
     find_local_differences,
-    leaves,
+    flatten_results,
     shrink,
 )
 from .runs import ExploredExecutable, Run
@@ -64,7 +64,7 @@ def explore(
 
     The program runs under several schedules. A schedule sets the order in which `scatter` applies its
     updates, and the tree by which `reduce`, `reduce_window` and `select_and_scatter` reduce. The first run is
-    called the plain run. Operations whose order cannot matter, such as sums of integers, are not varied.
+    called the baseline run. Operations whose order cannot matter, such as sums of integers, are not varied.
     Source: specification, sections "scatter", "reduce", "reduce_window" and "select_and_scatter", which do
     not define these orders.
 
@@ -75,7 +75,7 @@ def explore(
         seed: the seed of the schedules, at least 0; the first n schedules of a seed do not depend on their
             number.
         entry: the name of the function to run.
-        options: the options of all runs; `scatter_schedule` and `reduction_tree` apply to the plain run.
+        options: the options of all runs; `scatter_schedule` and `reduction_tree` apply to the baseline run.
             Nothing is donated or sanitized.
 
     Returns:
@@ -83,7 +83,7 @@ def explore(
 
     Raises:
         ValueError: `schedules` or `seed` is too small or not an integer.
-        NimbleError: as by `execute`, in the plain run. Failures of other runs are reported.
+        NimbleError: as by `execute`, in the baseline run. Failures of other runs are reported.
     """
     # Pause garbage collection first: importing modules has created many objects.
     explorer = _start_exploration(module, inputs, schedules, seed, entry, options)
@@ -94,7 +94,7 @@ def explore(
 def _start_exploration(
     module: object, inputs: Sequence[Any], schedules: int, seed: int, entry: str, options: Options | None
 ) -> _Explorer | Exploration:
-    """An explorer after the plain run, or the finished exploration if no more runs are needed."""
+    """An explorer after the baseline run, or the finished exploration if no more runs are needed."""
     if not isinstance(schedules, int) or schedules < 2:
         raise ValueError(f"schedules is {schedules!r}, but must be an integer from 2 on")
     if not isinstance(seed, int) or seed < 0:
@@ -115,12 +115,12 @@ class _Explorer:
 
     Attributes:
         start: when it began.
-        seconds: duration of the plain run.
-        schedules: those to run, the first one being the plain run's.
+        seconds: duration of the baseline run.
+        schedules: those to run, the first one being the baseline run's.
         results_seen: the differences and ranges of each result.
         failures: runs that failed.
-        recorded_calls: the calls of explored steps in the plain run; None if they take too much memory.
-        grouped_results: results of the plain run, as in `Run`.
+        recorded_calls: the calls of explored steps in the baseline run; None if they take too much memory.
+        grouped_results: results of the baseline run, as in `Run`.
         replayed: the result's differences under schedules for which only the explored step was repeated.
         is_probed: whether each run stores values of probes.
         workers: the number of concurrent runs.
@@ -150,10 +150,10 @@ class _Explorer:
         results = self.executable.run(run, self.inputs)
         self.recorded_calls = recording.calls
         self.seconds = time.perf_counter() - start
-        plain, types = leaves(results), list(_types(self.executable.output_types))
+        baseline, types = flatten_results(results), list(_types(self.executable.output_types))
         tensors = [
             (name, type.with_shape(array.shape), array)
-            for (name, type), array in zip(types, plain, strict=True)
+            for (name, type), array in zip(types, baseline, strict=True)
             if isinstance(type, TensorType)
         ]
         self.tensor_positions = [
@@ -171,7 +171,9 @@ class _Explorer:
     @property
     def has_runs(self) -> bool:
         """Whether the program must be run under further schedules."""
-        return bool(self.executable.steps) and any(one not in self.replayed for one in self.schedules[1:])
+        return bool(self.executable.steps) and any(
+            schedule not in self.replayed for schedule in self.schedules[1:]
+        )
 
     def finish(self) -> Exploration:
         """Run all schedules and return the exploration."""
@@ -179,7 +181,7 @@ class _Explorer:
             self._run_all()
         operations, responsible = self.responsible()
         return Exploration(
-            [one.report(responsible[number]) for number, one in enumerate(self.results_seen)],
+            [result.report(responsible[number]) for number, result in enumerate(self.results_seen)],
             operations,
             len(self.executable.steps),
             self.executable.unexplored,
@@ -236,7 +238,7 @@ class _Explorer:
         return memory.results + memory.temporaries
 
     def _compared(self, schedule: Schedule) -> Sequence[Extremes | None] | NimbleError:
-        """The differences of each result from the plain run under a schedule, or the reason why the run
+        """The differences of each result from the baseline run under a schedule, or the reason why the run
         fails.
         """
         if schedule in self.replayed:
@@ -257,11 +259,11 @@ class _Explorer:
     def _difference(
         self, result: _ResultDifferences, array: Array, grouped: GroupedResult | None
     ) -> Comparison | None:
-        """Compare a result with that of the plain run, by groups of updates if both share them."""
-        plain = self.grouped_results.get(id(result.plain))
-        if plain is not None and grouped is not None and plain.groups is grouped.groups:
-            return compare_grouped_results(plain, grouped, result.type)
-        return compare(result.plain, array, result.type)
+        """Compare a result with that of the baseline run, by groups of updates if both share them."""
+        baseline = self.grouped_results.get(id(result.baseline))
+        if baseline is not None and grouped is not None and baseline.groups is grouped.groups:
+            return compare_grouped_results(baseline, grouped, result.type)
+        return compare(result.baseline, array, result.type)
 
     def _compare_replays(self) -> None:
         """Replay the scatter alone under the schedules for which its updates are grouped, if the program only
@@ -271,9 +273,9 @@ class _Explorer:
             or self.is_probed
         ):
             return
-        (call,), (plain,) = self.recorded_calls, self.grouped_results.values()
+        (call,), (baseline,) = self.recorded_calls, self.grouped_results.values()
         schedules = [schedule for schedule in dict.fromkeys(self.schedules[1:]) if call.step.groups(schedule)]
-        comparisons = call.step.compare(plain, schedules)
+        comparisons = call.step.compare(baseline, schedules)
         self.replayed = dict(zip(schedules, comparisons.extremes, strict=True))
         if any(extremes is not None for extremes in comparisons.extremes):
             for result in filter(self._is_grouped_scatter, self.results_seen):
@@ -281,10 +283,10 @@ class _Explorer:
 
     def _is_grouped_scatter(self, result: _ResultDifferences) -> bool:
         """Whether a scatter that groups its updates computed a result."""
-        return id(result.plain) in self.grouped_results
+        return id(result.baseline) in self.grouped_results
 
     def _run(self, run: Run) -> list[Array]:
-        results = leaves(self.executable.run(run, self.inputs))
+        results = flatten_results(self.executable.run(run, self.inputs))
         return [results[position] for position in self.tensor_positions]
 
     def responsible(self) -> tuple[list[OperationReport], list[tuple[int, ...]]]:
@@ -329,7 +331,7 @@ class _Explorer:
     def _witnesses(self) -> list[Schedule]:
         """Schedules under which results differ, those of the reported differences first."""
         differences = [result.first for result in self.results_seen] + [
-            result.greatest for result in self.results_seen
+            result.largest for result in self.results_seen
         ]
         witnesses = [difference.schedules[1] for difference in differences if difference is not None]
         witnesses += [failure.schedule for failure in self.failures[:1]]
@@ -337,8 +339,8 @@ class _Explorer:
 
     def _affected_results(self, local: LocalDifference, max_schedules: int, changed: set[int]) -> set[int]:
         """The results that one operation changes by itself under at most `max_schedules` schedules."""
-        plain = [(result.plain, result.type) for result in self.results_seen]
-        return find_affected_results(self._run, local, local.schedules[:max_schedules], plain, changed)
+        baseline = [(result.baseline, result.type) for result in self.results_seen]
+        return find_affected_results(self._run, local, local.schedules[:max_schedules], baseline, changed)
 
     def _report(self, locals: list[LocalDifference], affected_results: set[int]) -> OperationReport:
         """The report of an operation, which may occur several times in the specialized program."""
@@ -352,7 +354,7 @@ class _Explorer:
             sum(difference.calls for difference in locals),
             local.result,
             local.first,
-            local.greatest,
+            local.largest,
             tuple([self.results_seen[number].name for number in sorted(affected_results - {FAILURE})]),
             FAILURE in affected_results,
             module,
@@ -364,16 +366,16 @@ class _Explorer:
 class _ResultDifferences:
     """The differences of one result between schedules."""
 
-    def __init__(self, name: str, type: TensorType, plain: Array) -> None:
+    def __init__(self, name: str, type: TensorType, baseline: Array) -> None:
         self.name = name
         self.type = type
-        self.plain = plain
+        self.baseline = baseline
         self.first: Difference | None = None
-        self.greatest: Difference | None = None
+        self.largest: Difference | None = None
         self.schedules = 0
-        self._first_element = plain.size
-        self._greatest_distance = -1
-        self._range = Range(plain, type)
+        self._first_element = baseline.size
+        self._largest_distance = -1
+        self._range = Range(baseline, type)
 
     def take(self, comparisons: GroupedComparisons) -> None:
         """Start with the value range over some schedules, whose differences are to be added too."""
@@ -386,9 +388,9 @@ class _ResultDifferences:
         if element < self._first_element:
             self._first_element = element
             self.first = difference_at(comparison.first, comparison, self.type, schedules)
-        if comparison.distance > self._greatest_distance:
-            self._greatest_distance = comparison.distance
-            self.greatest = difference_at(comparison.greatest, comparison, self.type, schedules)
+        if comparison.distance > self._largest_distance:
+            self._largest_distance = comparison.distance
+            self.largest = difference_at(comparison.largest, comparison, self.type, schedules)
         if isinstance(comparison, Comparison):
             self._range.add(comparison)
 
@@ -396,9 +398,9 @@ class _ResultDifferences:
         return ResultReport(
             self.name,
             self.type,
-            self.plain,
+            self.baseline,
             self.first,
-            self.greatest,
+            self.largest,
             self._range.elements,
             self.schedules,
             operations,

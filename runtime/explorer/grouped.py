@@ -56,29 +56,29 @@ class GroupedExtremes(IdentityRecord):
     """The first and the largest difference of results under two schedules, as in `Comparison`.
 
     Attributes:
-        plain_result: one of the results.
+        baseline_result: one of the results.
         combiner: of the scatter.
         order: the schedule of the other result, whose totals are not stored.
-        first, greatest, distance: as in `Comparison`, where positions number the contested elements.
+        first, largest, distance: as in `Comparison`, where positions number the contested elements.
     """
 
-    plain_result: GroupedResult
+    baseline_result: GroupedResult
     combiner: str
     order: tuple[str, int]
     first: int
-    greatest: int
+    largest: int
     distance: int
 
     def element(self, position: int) -> int:
-        return int(self.plain_result.groups.contested[position])
+        return int(self.baseline_result.groups.contested[position])
 
     def values_at(self, position: int) -> tuple[Any, Any]:
-        """The two values at a place."""
-        groups, own = self.plain_result.groups, slice(position, position + 1)
+        """The two values at a position."""
+        groups, own = self.baseline_result.groups, slice(position, position + 1)
         bounds, total = groups.bounds[position : position + 2], np.empty(1, groups.settled.dtype)
         group_arrays = (groups.contested[own], groups.initials[own], bounds, groups.values)
         grouped_updates.apply(self.combiner, *group_arrays, *self.order, total)
-        return self.plain_result.totals[position], total[0]
+        return self.baseline_result.totals[position], total[0]
 
 
 class GroupedComparisons(NamedTuple):
@@ -88,14 +88,14 @@ class GroupedComparisons(NamedTuple):
         extremes: for each schedule; None if nothing differs.
         contested: the elements of which the others tell.
         differs: whether they differ under some schedule.
-        least, most: the range of each of them under all of these schedules.
+        minimum, maximum: the range of each of them under all of these schedules.
     """
 
     extremes: list[GroupedExtremes | None]
     contested: Array
     differs: Array
-    least: Array
-    most: Array
+    minimum: Array
+    maximum: Array
 
 
 def compare_grouped_results(one: GroupedResult, other: GroupedResult, type: TensorType) -> Comparison | None:
@@ -108,7 +108,7 @@ class GroupedScatter:
 
     Args:
         view: the scatter.
-        threads: most threads that group its updates; None: all.
+        threads: maximum number of threads that group its updates; None: all.
     """
 
     def __init__(self, view: Scatter, threads: int | None) -> None:
@@ -151,22 +151,31 @@ class GroupedScatter:
         )
         return GroupedResult(groups, totals, result)
 
-    def compare(self, plain: GroupedResult, scatter_schedules: Sequence[ScatterOrder]) -> GroupedComparisons:
+    def compare(
+        self, baseline: GroupedResult, scatter_schedules: Sequence[ScatterOrder]
+    ) -> GroupedComparisons:
         """The differences of its results under the supported schedules from one of them."""
-        groups, max_schedules = plain.groups, grouped_updates.MAX_SCHEDULES
+        groups, max_schedules = baseline.groups, grouped_updates.MAX_SCHEDULES
         group_arrays = _group_arrays(groups)
         differs = np.zeros(groups.contested.size, np.uint8)
-        low, high = plain.totals.copy(), plain.totals.copy()
+        low, high = baseline.totals.copy(), baseline.totals.copy()
         all_extremes: list[GroupedExtremes | None] = []
         for begin in range(0, len(scatter_schedules) if groups.contested.size else 0, max_schedules):
             orders = [_order(schedule) for schedule in scatter_schedules[begin : begin + max_schedules]]
             extremes = grouped_updates.compare_schedules(
-                self._combiner, *group_arrays, plain.totals, orders, differs, low, high, threads=self._threads
+                self._combiner,
+                *group_arrays,
+                baseline.totals,
+                orders,
+                differs,
+                low,
+                high,
+                threads=self._threads,
             )
             for order, *where in zip(orders, *[schedule.tolist() for schedule in extremes], strict=True):
                 is_same = where[0] < 0
                 all_extremes.append(
-                    None if is_same else GroupedExtremes(plain, self._combiner, order, *where)
+                    None if is_same else GroupedExtremes(baseline, self._combiner, order, *where)
                 )
         all_extremes += [None] * (len(scatter_schedules) - len(all_extremes))
         return GroupedComparisons(all_extremes, groups.contested, differs, low, high)
@@ -192,7 +201,7 @@ class GroupedScatter:
     def _contested(
         self, destinations: Array, updates: Array, settled: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """The values and updates of contested elements; other elements are computed in place."""
+        """The values and updates of contested elements; it computes the other elements into `settled`."""
         first, *others = update_groups.scratch_arrays(updates.size, self._size, updates.dtype)
         with borrow_scratch(*others) as borrowed_arrays:
             # The values stay in the first array: touching new memory would take longer.

@@ -1,8 +1,8 @@
 """Finds the operations that make results depend on the schedule.
 
 An operation is *responsible* for a result if it has other values under another schedule for the operands of
-the first run, which is called the plain run, and if running only this operation under that schedule changes
-the result.
+the first run, called the baseline run, and if running only this operation under that schedule changes the
+result.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ FAILURE: Final = -1
 """Represents a failing run among the numbers of results."""
 
 MAX_RECORDED_CALLS: Final = 1000
-"""Maximum number of calls of the plain run that are recorded."""
+"""Maximum number of calls of the baseline run that are recorded."""
 
 
 @dataclass(eq=False, repr=False)
 class LocalDifference:
-    """The differences of one operation between schedules, for its operands in the plain run.
+    """The differences of one operation between schedules, for its operands in the baseline run.
 
     Attributes:
         step: the operation's step.
         calls: how many of its calls differed.
         result: which of its results differs first.
-        first, greatest: differences in that result, of the first such call.
+        first, largest: differences in that result, of the first such call.
         operands, captures: what that call was given.
         schedules: those under which it differs.
     """
@@ -47,14 +47,14 @@ class LocalDifference:
     calls: int
     result: int
     first: Difference
-    greatest: Difference
+    largest: Difference
     operands: tuple[Array, ...]
     captures: tuple[Array, ...]
     schedules: list[Schedule] = field(default_factory=list)
 
 
 class Call(IdentityRecord):
-    """One call of an explored step in the plain run."""
+    """One call of an explored step in the baseline run."""
 
     step: ExploredStep
     operands: tuple[Array, ...]
@@ -92,18 +92,18 @@ def find_local_differences(
     """The operations that differ by themselves under one of the schedules, in the order of their first call.
 
     Args:
-        schedules: the first one is the plain run's.
-        recorded_calls: the calls of the plain run; None: the program is run again.
-        grouped: results of the plain run that scatters of grouped updates computed, as in `Run`.
+        schedules: the first one is the baseline run's.
+        recorded_calls: the calls of the baseline run; None: the program is run again.
+        grouped: results of the baseline run that scatters of grouped updates computed, as in `Run`.
         replayed: the differences of the only recorded call under the schedules for which it was repeated.
     """
     differences: dict[int, LocalDifference] = {}
 
-    def look(*call: Any) -> None:
+    def observe(*call: Any) -> None:
         _record_differences(Call(*call), schedules, grouped, replayed, differences)
 
     if recorded_calls is None:
-        executable.run(Run(schedules[0], observer=look), inputs)
+        executable.run(Run(schedules[0], observer=observe), inputs)
     with np.errstate(all="ignore"):
         for call in recorded_calls or ():
             _record_differences(call, schedules, grouped, replayed, differences)
@@ -131,7 +131,7 @@ def _record_differences(
                 continue
             differs = True
             if step.number not in differences:
-                differences[step.number] = _local(call, result, extremes, (schedules[0], schedule))
+                differences[step.number] = _local_difference(call, result, extremes, (schedules[0], schedule))
             if schedule not in differences[step.number].schedules:
                 differences[step.number].schedules.append(schedule)
             break
@@ -141,11 +141,11 @@ def _record_differences(
 
 def _compared(call: Call, schedule: Schedule, grouped: dict[int, GroupedResult]) -> list[Extremes | None]:
     """The differences of each of a call's results under another schedule."""
-    plain = grouped.get(id(call.results[0]))
-    if plain is not None:
+    baseline = grouped.get(id(call.results[0]))
+    if baseline is not None:
         grouped_result = call.step.grouped_result(schedule, call.operands, with_result=False)
-        if grouped_result is not None and grouped_result.groups is plain.groups:
-            return [compare_grouped_results(plain, grouped_result, _type(call, 0))]
+        if grouped_result is not None and grouped_result.groups is baseline.groups:
+            return [compare_grouped_results(baseline, grouped_result, _type(call, 0))]
     results = call.step.results(schedule, call.operands, call.regions)
     return [
         compare(*arrays, _type(call, number))
@@ -160,13 +160,13 @@ def _type(call: Call, number: int) -> TensorType:
     return type.with_shape(call.results[number].shape)
 
 
-def _local(
+def _local_difference(
     call: Call, result: int, extremes: Extremes, schedules: tuple[Schedule, Schedule]
 ) -> LocalDifference:
     """The difference of an operation, from a call whose result differs."""
     first, largest = [
         difference_at(position, extremes, _type(call, result), schedules)
-        for position in (extremes.first, extremes.greatest)
+        for position in (extremes.first, extremes.largest)
     ]
     captures = next((region.captures for region in call.regions.values()), ())
     return LocalDifference(call.step, 0, result, first, largest, call.operands, captures)
@@ -176,8 +176,8 @@ def find_affected_results(
     run: Callable[[Run], Sequence[Array]],
     local: LocalDifference,
     schedules: Sequence[Schedule],
-    plain: Sequence[tuple[Array, TensorType]],
-    sought: set[int],
+    baseline: Sequence[tuple[Array, TensorType]],
+    candidates: set[int],
 ) -> set[int]:
     """The results, among the wanted ones, that change if only one operation follows another schedule.
 
@@ -185,8 +185,8 @@ def find_affected_results(
         run: gives the results of a run.
         local: what the operation does by itself.
         schedules: those that it follows, in sequence.
-        plain: the results of the plain run and their types.
-        sought: numbers of results, and FAILURE where runs fail.
+        baseline: the results of the baseline run and their types.
+        candidates: numbers of results, and FAILURE where runs fail.
     """
     affected_results: set[int] = set()
     for schedule in schedules:
@@ -195,20 +195,20 @@ def find_affected_results(
         except NimbleError:
             affected_results.add(FAILURE)
             continue
-        for number in sought - affected_results - {FAILURE}:
-            array, type = plain[number]
+        for number in candidates - affected_results - {FAILURE}:
+            array, type = baseline[number]
             if compare(array, results[number], type) is not None:
                 affected_results.add(number)
-        if affected_results >= sought:
+        if affected_results >= candidates:
             break
-    return affected_results & sought
+    return affected_results & candidates
 
 
-def leaves(values: Sequence[Any]) -> list[Array]:
+def flatten_results(values: Sequence[Any]) -> list[Array]:
     """The arrays among results, those in tuples too."""
     arrays: list[Array] = []
     for value in values:
-        arrays += leaves(value) if isinstance(value, tuple) else [value]
+        arrays += flatten_results(value) if isinstance(value, tuple) else [value]
     return arrays
 
 
@@ -217,7 +217,7 @@ def shrink(local: LocalDifference) -> tuple[Module, list[Array]]:
     operation = local.step.view.operation
     captured = captured_values(operation.regions)
     if len(captured) != len(local.captures):
-        raise NimbleError("captures values that are not known", operation=operation.name)
+        raise NimbleError("captures unknown values", operation=operation.name)
     values = [*operation.operands, *captured]
     arrays = [*local.operands, *local.captures]
     types = [_static_type(value, array) for value, array in zip(values, arrays, strict=True)]

@@ -76,7 +76,7 @@ class ExploredStep:
         number: its position among the explored steps of the program.
         view: the operation.
         order_option: the option that decides its order.
-        base: the schedule of a plain run.
+        base: the schedule of a baseline run.
     """
 
     def __init__(self, number: int, view: Op, order_option: OrderOption, options: Options) -> None:
@@ -127,10 +127,10 @@ class ExploredStep:
         """Whether the operation is a scatter that groups its updates under a schedule."""
         return self._grouped is not None and self._grouped.supports(schedule.scatter_schedule)
 
-    def compare(self, plain: GroupedResult, schedules: Sequence[Schedule]) -> GroupedComparisons:
+    def compare(self, baseline: GroupedResult, schedules: Sequence[Schedule]) -> GroupedComparisons:
         """The differences of a grouped scatter's results under some schedules from the unexplored result."""
         assert self._grouped is not None
-        return self._grouped.compare(plain, [schedule.scatter_schedule for schedule in schedules])
+        return self._grouped.compare(baseline, [schedule.scatter_schedule for schedule in schedules])
 
     def _function(self, option: Any) -> tuple[Callable[..., Any], bool]:
         """The function that runs the operation for a value of its option, and whether it takes regions."""
@@ -208,5 +208,5 @@ def _is_only_returned(function: Function, operation: Operation) -> bool:
     if function.body is None or len(operation.results) != 1:
         return False
     *operations, last = function.body.block.operations
-    users = [user for user in function.body.walk() for one in user.operands if one.owner is operation]
+    users = [user for user in function.body.walk() for operand in user.operands if operand.owner is operation]
     return users == [last] and all(map(has_no_effect, operations))

@@ -114,7 +114,7 @@ def sanitize(
 def explore(*, schedules: int = 32, seed: int = 0, **settings: Any) -> Iterator[list[ProgramExploration]]:
     """A context manager that repeats each call that this thread makes through JAX under many schedules.
 
-    docs/explore.md says what is varied. A call returns what its plain run does. Callbacks are called in
+    docs/explore.md says what is varied. A call returns what its baseline run does. Callbacks are called in
     each run.
 
     Args:

@@ -30,15 +30,15 @@ Filter = str | Callable[[Operation], bool]
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of an array, without NaN and infinity in least, greatest and mean.
+    """Statistics of an array, whose minimum, maximum and mean leave out NaN and infinity.
 
     Attributes:
-        least, greatest, mean: of the finite elements; None if there are none, or they have no order.
+        minimum, maximum, mean: of the finite elements; None if there are none, or they have no order.
         nan_count, infinity_count, zero_count: the numbers of elements that are NaN, infinite, zero.
     """
 
-    least: float | None
-    greatest: float | None
+    minimum: float | None
+    maximum: float | None
     mean: float | None
     nan_count: int
     infinity_count: int
@@ -46,7 +46,9 @@ class Statistics:
 
     def __str__(self) -> str:
         parts = (
-            [] if self.least is None else [f"{self.least:.6g} to {self.greatest:.6g}, mean {self.mean:.6g}"]
+            []
+            if self.minimum is None
+            else [f"{self.minimum:.6g} to {self.maximum:.6g}, mean {self.mean:.6g}"]
         )
         counts = (("NaN", self.nan_count), ("infinite", self.infinity_count), ("zero", self.zero_count))
         return ", ".join(parts + [f"{count} {name}" for name, count in counts if count])
@@ -167,7 +169,7 @@ def trace(
         options: those of the program.
         only: which operations are traced; None: all.
         max_elements: elements of an array that is recorded itself.
-        max_records: most runs of operations that are recorded.
+        max_records: maximum number of runs of operations that are recorded.
         run: makes a program from a function, options and `choose`: `nimblehlo.program.Program`.
 
     Raises:
@@ -256,5 +258,5 @@ def statistics_of(array: Any) -> Statistics | None:
     infinity_count = values.size - finite.size - nan_count
     if not finite.size:
         return Statistics(None, None, None, nan_count, infinity_count, zero_count)
-    least, greatest, mean = float(finite.min()), float(finite.max()), float(finite.mean())
-    return Statistics(least, greatest, mean, nan_count, infinity_count, zero_count)
+    minimum, maximum, mean = float(finite.min()), float(finite.max()), float(finite.mean())
+    return Statistics(minimum, maximum, mean, nan_count, infinity_count, zero_count)

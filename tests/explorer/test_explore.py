@@ -62,7 +62,7 @@ def assert_shown(
 ) -> None:
     """What is reported is what the program, and each operation alone, gives under the two schedules."""
     for number, result in enumerate(exploration.results):
-        for difference in (result.first, result.greatest):
+        for difference in (result.first, result.largest):
             if difference is not None:
                 for schedule, value in zip(difference.schedules, difference.values, strict=True):
                     run = nimblehlo.execute(text, inputs, options=schedule.options(options))[number]
@@ -120,9 +120,9 @@ def test_overwriting_duplicates() -> None:
     text, inputs = scatter_text("i32", body), scatter_inputs(np.int32)
     exploration = nimblehlo.explore(text, inputs)
     assert exploration.depends
-    greatest = exploration.results[0].greatest
-    assert greatest is not None
-    assert greatest.distance == abs(int(greatest.values[0]) - int(greatest.values[1]))
+    largest = exploration.results[0].largest
+    assert largest is not None
+    assert largest.distance == abs(int(largest.values[0]) - int(largest.values[1]))
     assert_shown(text, inputs, exploration)
 
 
@@ -137,8 +137,8 @@ def test_nans_are_equal_whatever_their_bits_and_differ_from_numbers() -> None:
     assert exploration.depends
     inputs[2][:3] = [3e38, 3e38, -np.inf]
     exploration = nimblehlo.explore(text, inputs)
-    greatest = exploration.results[0].greatest
-    assert greatest is not None and greatest.distance is None and "NaN at [2]" in str(exploration)
+    largest = exploration.results[0].largest
+    assert largest is not None and largest.distance is None and "NaN at [2]" in str(exploration)
     assert_shown(text, inputs, exploration)
 
 
@@ -396,7 +396,7 @@ def test_runs_are_those_of_the_options(compile: Any, kind: str) -> None:
             assert all(same_bits(one, other) for one, other in zip(found, wanted, strict=True)), schedule
 
 
-def test_other_plain_schedules_and_accumulation() -> None:
+def test_other_baseline_schedules_and_accumulation() -> None:
     text, inputs = scatter_text("f32", combining("add", "f32")), scatter_inputs(np.float32)
     options = Options(scatter_schedule="reverse", accumulate="float64")
     exploration = nimblehlo.explore(text, inputs, options=options, schedules=8)
@@ -421,11 +421,11 @@ def test_many_updates_run_at_the_same_time() -> None:
     exploration = nimblehlo.explore(text, inputs, schedules=6, seed=4)
     again = nimblehlo.explore(text, inputs, schedules=6, seed=4)
     first, other = exploration.results[0], again.results[0]
-    assert first.first == other.first and first.greatest == other.greatest
+    assert first.first == other.first and first.largest == other.largest
     assert first.elements == other.elements > 200
-    assert first.least is not None and first.most is not None
+    assert first.minimum is not None and first.maximum is not None
     runs = [nimblehlo.execute(text, inputs, options=one.options())[0] for one in exploration.schedules]
-    assert same_bits(first.least, np.min(runs, axis=0)) and same_bits(first.most, np.max(runs, axis=0))
+    assert same_bits(first.minimum, np.min(runs, axis=0)) and same_bits(first.maximum, np.max(runs, axis=0))
     assert_shown(text, inputs, exploration)
 
 
@@ -504,8 +504,8 @@ def test_a_million_updates_take_no_more_than_forty_runs(rows: int) -> None:
     # The machine may be busy with other work: one quiet moment is enough.
     for _ in range(5):
         # Of a thread that goes on running, the time of the last milliseconds may not be counted yet.
-        plain = seconds(lambda: run(20)) / 20
+        baseline = seconds(lambda: run(20)) / 20
         whole = seconds(lambda: nimblehlo.explore(text, inputs, options=options))
-        if whole <= 40 * plain:
+        if whole <= 40 * baseline:
             return
-    pytest.fail(f"32 schedules take {whole / plain:.0f} times one run")
+    pytest.fail(f"32 schedules take {whole / baseline:.0f} times one run")

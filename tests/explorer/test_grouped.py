@@ -93,11 +93,11 @@ def test_what_is_found_is_what_whole_results_show(name: str, operation: str) -> 
         explored, whole = runs_and_comparisons(inputs, name, operation)
         for one, other in zip(explored.results, whole.results, strict=True):
             assert (one.first, one.elements, one.schedules) == (other.first, other.elements, other.schedules)
-            assert str(one.greatest) == str(other.greatest)
-            assert same_bits(one.plain, other.plain)
-            assert one.least is not None and other.least is not None
-            assert one.most is not None and other.most is not None
-            assert same_bits(one.least, other.least) and same_bits(one.most, other.most)
+            assert str(one.largest) == str(other.largest)
+            assert same_bits(one.baseline, other.baseline)
+            assert one.minimum is not None and other.minimum is not None
+            assert one.maximum is not None and other.maximum is not None
+            assert same_bits(one.minimum, other.minimum) and same_bits(one.maximum, other.maximum)
 
 
 def test_two_updates_that_commute_are_settled() -> None:
@@ -151,7 +151,7 @@ def test_the_program_runs_once_where_a_scatter_is_all_that_varies(returned: str,
             whole = nimblehlo.explore(text, inputs)
     finally:
         unregister_custom_call("counted")
-    assert [str(one.greatest) for one in explored.results] == [str(one.greatest) for one in whole.results]
+    assert [str(one.largest) for one in explored.results] == [str(one.largest) for one in whole.results]
     assert explored.as_dict() == {**whole.as_dict(), "seconds": explored.seconds, "workers": explored.workers}
     assert explored.results[0].depends
 
