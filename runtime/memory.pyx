@@ -480,7 +480,10 @@ cdef void _forget(object capsule) noexcept:
 
 
 def limited(max_bytes):
-    """A handler for one run, whose arrays may have at max_bytes `max_bytes` bytes at the same time."""
+    """A memory handler for one run.
+
+    Allocation fails if the run's live arrays would exceed `max_bytes` bytes.
+    """
     cdef LimitedHandler *limited_handler = <LimitedHandler *>calloc(1, sizeof(LimitedHandler))
     if limited_handler == NULL:
         raise MemoryError

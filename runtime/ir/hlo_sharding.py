@@ -240,14 +240,14 @@ class _Reader:
 def _hlo_sharding(
     kind: str, sizes: list[int], devices: tuple[int, ...], subgroup_kinds: list[str]
 ) -> HloSharding:
-    """The sharding of what was read."""
+    """The sharding with the parsed components."""
     if kind == "maximal" and not devices:
         raise ValueError("is maximal, but names no device")
     if not kind:
-        raise ValueError("says nothing")
+        raise ValueError("states no sharding")
     if kind != TILED:
         if subgroup_kinds:
-            raise ValueError(f"is {kind}, but has subgroups")
+            raise ValueError(f"is {kind}, which cannot have subgroups")
         return HloSharding(kind, devices=devices)
     if len(subgroup_kinds) > len(sizes):
         raise ValueError(f"has {len(sizes)} dimensions, but {len(subgroup_kinds)} subgroups")

@@ -49,8 +49,8 @@ def require_one_device(operation: Operation, module: Module, scope: Scope) -> No
     if mesh is None or math.prod([axis.size(mesh) for axis in axes]) > 1:
         devices = "" if mesh is None else f"{mesh.total_size} "
         raise view.unsupported(
-            f"needs the {devices}devices of {text}, since {what} {AxisList(tuple(axes)).body()}; until a "
-            "later version brings several devices, programs run on one"
+            f"needs the {devices}devices of {text}, since {what} {AxisList(tuple(axes)).body()}; only "
+            "the body of a sdy.manual_computation on a mesh of the module runs on several devices"
         )
 
 

@@ -63,7 +63,7 @@ def test_a_tuple_has_a_sharding_for_each_element() -> None:
     ("text", "reason"),
     [
         ("{", "no part of a sharding"),
-        ("{}", "says nothing"),
+        ("{}", "states no sharding"),
         ("{replicated", "no part of a sharding"),
         ("{replicated} x", "after its end"),
         ("{replicated manual}", "both replicated and manual"),
@@ -83,7 +83,7 @@ def test_a_tuple_has_a_sharding_for_each_element() -> None:
         (f"{{devices=[2]<=[{'1,' * 40}2]}}", "to 41 dimensions"),
         ("{devices=[2]<=[2] last_tile_dims={maximal}}", "subgroup of the kind"),
         ("{devices=[2]<=[2] last_tile_dims={manual, manual}}", "2 subgroups"),
-        ("{replicated last_tile_dim_replicate}", "has subgroups"),
+        ("{replicated last_tile_dim_replicate}", "cannot have subgroups"),
         ("{devices=[2]0,1 metadata={}", "no part of a sharding"),
         ("{devices=[2]0,1 metadata={", "brace that does not end"),
         ("{{replicated}", "',' is expected"),

@@ -210,10 +210,16 @@ class _Converter:
             self.copy(operation, builder, values)
             return
         if len(operation.operands) != 1 or len(operation.results) != 1:
-            raise self.error(operation, f"is on @{target}, which must have one operand and one result")
+            raise self.error(
+                operation, f"is on a call of @{target}, which must have one operand and one result"
+            )
         (operand,), result = operation.operands, operation.result
         if operand.type != result.type:
-            raise self.error(operation, f"is of one device, but @{target} changes the type of a value")
+            raise self.error(
+                operation,
+                f"is on a call of @{target} outside of a manual computation: its operand and result must "
+                f"have the same type, but have {operand.type} and {result.type}",
+            )
         sharding = self.one_sharding(operation)
         constrained = self.tensor_sharding(
             sharding, operand.type, operation, open_dimensions=_open_dimensions(operation)
@@ -369,10 +375,15 @@ class _RegionShardings:
                 inner = converter.sharding_of(boundary.operands[0]) or HloSharding("manual")
             assert inner is not None
             if not inner.is_manual:
-                raise converter.error(boundary, "is of a call on a value of a device, which must be manual")
+                raise converter.error(
+                    boundary,
+                    "is on a call whose value within the manual computation must be sharded as manual",
+                )
             names.add(meshes.manual_axes(inner, self.mesh) - meshes.manual_axes(outer, self.mesh))
         if len(names) != 1:
-            raise converter.error(boundaries[0], "gives a computation several sets of manual axes")
+            raise converter.error(
+                boundaries[0], "gives the values of one manual computation different sets of manual axes"
+            )
         return tuple([axis.name for axis in meshes.meshes[self.mesh].axes if axis.name in next(iter(names))])
 
     def attributes(self) -> dict[str, Attribute]:

@@ -1,9 +1,9 @@
-"""Finds the layers of a model: operations that repeat except for their operands.
+"""Finds repeated subgraphs: runs of operations that differ only in their operands, such as a model's layers.
 
-They become calls of one function (`outlined_calls`), so that rewrites, fusion and the plan look at one layer
-instead of all of them. A layer begins at a large product of matrices or a convolution, which no fusion joins
-with what stands before it, and where little passes from each layer to the next: it becomes the same steps as
-among the others.
+They become calls of one function (`outlined_calls`), so that rewrites, fusion and the plan process one of
+them instead of all. A subgraph begins at a large matrix product or convolution, which is never fused with the
+operations before it, and where the fewest live elements cross from one subgraph to the next. So outlining
+hardly changes how operations are fused, and a subgraph has the same steps as without it.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def repeated_subgraphs(operations: Sequence[Operation]) -> list[RepeatedSubgraph
     if len(products) < MIN_REPEATS:
         return []
     numbers: dict[Hashable, int] = {}
-    of = OperationKeys().key_of
-    kinds = [numbers.setdefault(of(operation), len(numbers)) for operation in operations]
+    key_of = OperationKeys().key_of
+    kinds = [numbers.setdefault(key_of(operation), len(numbers)) for operation in operations]
     sources = _sources(operations)
     for run in _runs(kinds, products):
         start = _best_start(operations, sources, run, products)
@@ -97,12 +97,12 @@ def repeated_subgraphs(operations: Sequence[Operation]) -> list[RepeatedSubgraph
 
 def _runs(kinds: Sequence[int], products: Sequence[int]) -> Iterator[_RepeatedRun]:
     """The ranges, beginning at a product, in which kinds of operations repeat."""
-    equal_subgraphs = defaultdict(list)
+    products_by_kind = defaultdict(list)
     for number in products:
-        equal_subgraphs[kinds[number]].append(number)
+        products_by_kind[kinds[number]].append(number)
     followers = {
         number: numbers[index + 1 : index + 1 + MAX_PERIODS]
-        for numbers in equal_subgraphs.values()
+        for numbers in products_by_kind.values()
         for index, number in enumerate(numbers)
     }
     resume_at = comparisons = 0

@@ -52,11 +52,11 @@ def reshape_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | No
     if result_dims is None:
         return None
     source, to = tensor_type(operand), viewed(inner, BroadcastInDim).broadcast_dimensions
-    result_only = [d for d in range(source.rank) if to[d] in result_dims]
-    if len(result_only) < source.rank:
-        narrow = source.with_shape([source.shape[d] for d in result_only])
+    surviving_dims = [d for d in range(source.rank) if to[d] in result_dims]
+    if len(surviving_dims) < source.rank:
+        narrow = source.with_shape([source.shape[d] for d in surviving_dims])
         operand = rewriter.create("stablehlo.reshape", [operand], narrow)
-    return broadcast(operand, [result_dims[to[d]] for d in result_only], type, rewriter)
+    return broadcast(operand, [result_dims[to[d]] for d in surviving_dims], type, rewriter)
 
 
 def broadcast(value: Value, to: Sequence[int], type: TensorType, rewriter: Rewriter) -> Value:

@@ -45,7 +45,7 @@ class _Cleaner:
         """Clean a region; `visible` has the earlier operations around it, and is unchanged afterwards."""
         added: list[Hashable] = []
         key: Hashable
-        referenced: list[Operation] = []
+        remaining: list[Operation] = []
         values = self.values
         for operation in region.block.operations:
             if not values.keys().isdisjoint(operation.operands):
@@ -61,10 +61,10 @@ class _Cleaner:
                     added.append(key)
             for inner in operation.regions:
                 self.visit(inner, visible)
-            referenced.append(operation)
+            remaining.append(operation)
         for key in added:
             del visible[key]
-        region.block.operations = referenced
+        region.block.operations = remaining
 
 
 class OperationKeys:
@@ -145,7 +145,7 @@ def remove_dead_code(region: Region) -> None:
 
 def _remove_unused(region: Region, used: set[Value]) -> None:
     """Walk a region backwards; `used` collects the values that are used, including captured ones."""
-    referenced: list[Operation] = []
+    remaining: list[Operation] = []
     for operation in reversed(region.block.operations):
         is_needed = operation.name in TERMINATORS or not used.isdisjoint(operation.results)
         if not is_needed and has_no_effect(operation):
@@ -154,6 +154,6 @@ def _remove_unused(region: Region, used: set[Value]) -> None:
         used.update(operation.operands)
         for inner in operation.regions:
             _remove_unused(inner, used)
-        referenced.append(operation)
-    referenced.reverse()
-    region.block.operations = referenced
+        remaining.append(operation)
+    remaining.reverse()
+    region.block.operations = remaining

@@ -40,7 +40,7 @@ _FOLDED_DIALECTS = ("stablehlo.", "arith.", "tensor.", "shape.")
 _PRODUCTS = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general", "stablehlo.einsum"})
 """Operations that may combine each element of one operand with each of another."""
 
-Known = Mapping[Value, DenseElementsAttribute]
+ConstantMap = Mapping[Value, DenseElementsAttribute]
 Evaluate = Callable[[Operation, Sequence[Array]], Any]
 
 
@@ -69,7 +69,7 @@ class Budget:
         return True
 
 
-def fold(operation: Operation, known_constants: Known, budget: Budget) -> DenseElementsAttribute | None:
+def fold(operation: Operation, known_constants: ConstantMap, budget: Budget) -> DenseElementsAttribute | None:
     """The constant that the operation computes, or None.
 
     Args:
@@ -78,8 +78,8 @@ def fold(operation: Operation, known_constants: Known, budget: Budget) -> DenseE
         budget: bounds the work; an operation that needs more stays.
     """
     declaration = lookup(operation.name)
-    sizes = declaration if declaration is not None and declaration.reads_sizes else None
-    if sizes is None:
+    size_reader = declaration if declaration is not None and declaration.reads_sizes else None
+    if size_reader is None:
         for operand in operation.operands:
             if operand not in known_constants:
                 return None
@@ -90,8 +90,8 @@ def fold(operation: Operation, known_constants: Known, budget: Budget) -> DenseE
     type = as_tensor(operation.result.type)
     if not isinstance(type, TensorType) or not type.is_static or not type.category & PLAIN:
         return None
-    if sizes is not None:
-        return _sizes(sizes(operation), type)
+    if size_reader is not None:
+        return _constant_from_types(size_reader(operation), type)
     operands = [known_constants[operand] for operand in operation.operands]
     if operation.regions:
         return _computed(operation, type, operands, budget)
@@ -134,7 +134,7 @@ def _work(name: str, type: TensorType, constants: list[DenseElementsAttribute]) 
     return 1 + type.size + (math.prod(sizes) if name in _PRODUCTS else sum(sizes))
 
 
-def _sizes(view: Op, type: TensorType) -> DenseElementsAttribute | None:
+def _constant_from_types(view: Op, type: TensorType) -> DenseElementsAttribute | None:
     """The result if the operands' types determine it, so that the operands need not be constants."""
     value = view.value_of_types()
     return None if value is None else DenseElementsAttribute(type, value.astype(type.dtype))

@@ -156,8 +156,8 @@ class Rewriter:
         outer, self._current = self._current, operation
         self._nested += 1
         try:
-            known_constants = self._folded(operation) or self._without_elements(operation)
-            return known_constants or self._rewritten(operation, rewrites)
+            replacements = self._folded(operation) or self._without_elements(operation)
+            return replacements or self._rewritten(operation, rewrites)
         finally:
             self._current = outer
             self._nested -= 1
@@ -265,11 +265,11 @@ def splat(value: Value) -> Any:
 
 def is_splat_of(value: Value, number: float) -> bool:
     """Whether a value is a splat of a number; 0.0 and -0.0 differ."""
-    element = splat(value)
-    if element is None or element.dtype.kind == "c":
+    scalar = splat(value)
+    if scalar is None or scalar.dtype.kind == "c":
         return False
-    replacement = float(element)
-    return replacement == number and np.signbit(replacement) == np.signbit(number)
+    element = float(scalar)
+    return element == number and np.signbit(element) == np.signbit(number)
 
 
 def dimensions(**values: Sequence[int]) -> dict[str, Attribute]:

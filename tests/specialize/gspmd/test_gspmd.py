@@ -301,7 +301,7 @@ HOSTILE: list[tuple[str, type[NimbleError], str]] = [
             + left("%s")
         ),
         VerifyError,
-        "must be manual",
+        "must be sharded as manual",
     ),
     (
         main(
@@ -318,7 +318,7 @@ HOSTILE: list[tuple[str, type[NimbleError], str]] = [
     (
         main(call("SPMDFullToShardShape", "%r", "%v", "{replicated}", T, SHARD), SHARD).replace("= 8", "= 1"),
         VerifyError,
-        "changes the type",
+        "must have the same type",
     ),
 ]
 
