@@ -158,7 +158,7 @@ def execute(
     results = executable(*inputs)
     needed = executable.memory_of_values()
     if needed.constants + needed.results + needed.temporaries <= MAX_CACHED_EXECUTABLE_BYTES:
-        _executed.keep(key, executable)
+        _executed.put(key, executable)
     return results
 
 
@@ -238,7 +238,7 @@ class Executable(DirectCall):
             program = self._programs.get(key)
             if program is None:
                 program = self._specialize(key)
-                self._programs.keep(key, program)
+                self._programs.put(key, program)
             return program
 
     def _types_of(self, arguments: tuple[Any, ...]) -> tuple[Type, ...]:

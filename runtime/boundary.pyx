@@ -132,7 +132,7 @@ cdef class ProgramCall:
         self.is_direct = type(runner) is Runner and not self.donated and new_limits is None
         self.is_plain = self.is_direct and wake is None and new_state is None and handler is None and max_bytes is None
 
-    def under(self, new_limits):
+    def with_limits(self, new_limits):
         """The same call with other limits."""
         return ProgramCall(
             self.runner, self.types, self.constants, donated=self.donated, wake=self.wake, handler=self.handler,

@@ -31,7 +31,7 @@ class LRUCache(Generic[Key, Cached]):
                 self._values.move_to_end(key)
             return value
 
-    def keep(self, key: Key, value: Cached) -> None:
+    def put(self, key: Key, value: Cached) -> None:
         """Store a value; the least recently used one is dropped from a full cache."""
         with self._lock:
             self._values[key] = value

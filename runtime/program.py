@@ -150,10 +150,10 @@ class Program:
         """The results, which belong to the caller, for arguments that fit."""
         return self.call.results(arguments)
 
-    def under(self, new_limits: Callable[[], Limits]) -> Program:
+    def with_limits(self, new_limits: Callable[[], Limits]) -> Program:
         """The program, whose runs are under the limits that `new_limits` makes, such as a `Timeline`."""
         program = copy(self)
-        program.call = self.call.under(new_limits)
+        program.call = self.call.with_limits(new_limits)
         return program
 
     @property

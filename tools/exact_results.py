@@ -97,7 +97,7 @@ def _broadcast(view: Any, operand: Array) -> Array:
 
 
 def _convolution(view: Any, lhs: Array, rhs: Array) -> Array:
-    windows = view.windows(rhs.shape, view.known_padding())
+    windows = view.windows(rhs.shape, view.static_padding())
     lhs, rhs = lhs.transpose(view.input_dimensions), rhs.transpose(view.kernel_dimensions)
     counts = [window.count(size) for window, size in zip(windows, lhs.shape[1:-1], strict=True)]
     axes = tuple([axis for axis, is_reversed in enumerate(view.window_reversal) if is_reversed])

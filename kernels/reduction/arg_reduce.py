@@ -35,10 +35,10 @@ def supports_arg(shape: Sequence[int], dtype: Any, index_dtype: Any, dimensions:
 def _rows(shape: Sequence[int], dimensions: Sequence[int]) -> tuple[int, int]:
     """The number of contiguous rows that are reduced, and their length; (0, 0) if rows are not contiguous."""
     large = [d for d, size in enumerate(shape) if size != 1]
-    kept_count = sum(d not in dimensions for d in large)
-    if any(d in dimensions for d in large[:kept_count]):
+    unreduced_count = sum(d not in dimensions for d in large)
+    if any(d in dimensions for d in large[:unreduced_count]):
         return 0, 0
-    return prod(shape[d] for d in large[:kept_count]), prod(shape[d] for d in large[kept_count:])
+    return prod(shape[d] for d in large[:unreduced_count]), prod(shape[d] for d in large[unreduced_count:])
 
 
 def prepare_arg(

@@ -76,8 +76,8 @@ def round_to_bfloat16(builder: ir.IRBuilder, value: ir.Value, may_be_nan: bool =
     """
     words = type_like(I32, value.type)
     bits = builder.bitcast(value, words)
-    last_kept = builder.and_(builder.lshr(bits, constant_like(words, 16)), constant_like(words, 1))
-    nearest = builder.add(bits, builder.add(last_kept, constant_like(words, 0x7FFF)))
+    lsb = builder.and_(builder.lshr(bits, constant_like(words, 16)), constant_like(words, 1))
+    nearest = builder.add(bits, builder.add(lsb, constant_like(words, 0x7FFF)))
     if not may_be_nan:
         return nearest
     quiet = builder.or_(bits, constant_like(words, _QUIET_BIT))
@@ -132,9 +132,9 @@ def _narrow_float16_by_arithmetic(builder: ir.IRBuilder, value: ir.Value) -> ir.
     # The unit in the last place of 0.5 is the smallest float16: this sum rounds there.
     aligned = builder.fadd(builder.bitcast(size, value.type), constant_like(value.type, 0.5))
     subnormal = builder.sub(builder.bitcast(aligned, words), constant_like(words, 0x3F000000))
-    last_kept = builder.and_(builder.lshr(size, constant_like(words, 13)), constant_like(words, 1))
+    lsb = builder.and_(builder.lshr(size, constant_like(words, 13)), constant_like(words, 1))
     rebiased = builder.sub(size, constant_like(words, 112 << 23))
-    rounded = builder.add(rebiased, builder.add(last_kept, constant_like(words, 0xFFF)))
+    rounded = builder.add(rebiased, builder.add(lsb, constant_like(words, 0xFFF)))
     normal = builder.lshr(rounded, constant_like(words, 13))
     payload = builder.and_(builder.lshr(size, constant_like(words, 13)), constant_like(words, 0x3FF))
     nan = builder.or_(payload, constant_like(words, 0x7E00))

@@ -43,7 +43,7 @@ class PjrtBackend(Backend):
             executable = self._programs.get(text)
             if executable is None:
                 executable = self._compiled(text)
-                self._programs.keep(text, executable)
+                self._programs.put(text, executable)
             with jax.enable_x64(True):
                 buffers = [jax.device_put(np.array(value), self._device) for value in inputs]
                 outputs = executable.execute_sharded(buffers)

@@ -224,7 +224,7 @@ def _missing_infinities(view: Op) -> OpenRule | None:
     if not any(lacking):
         return None
 
-    largest = _largest_kept(view)
+    largest = _largest_finite(view)
 
     def rule(operands: Sequence[Array], results: Sequence[Array]) -> Marks:
         masks: Marks = [_extreme(one) if lacks else None for one, lacks in zip(results, lacking, strict=True)]
@@ -235,7 +235,7 @@ def _missing_infinities(view: Op) -> OpenRule | None:
     return rule
 
 
-def _largest_kept(view: Op) -> float | None:
+def _largest_finite(view: Op) -> float | None:
     """The largest number of the format that `reduce_precision` rounds to; None for other operations."""
     if view.operation.name != "stablehlo.reduce_precision":
         return None

@@ -99,7 +99,7 @@ class DenseParser(LocationParser):
         if not isinstance(type, TensorType) or not type.is_static:
             self.fail("a tensor type with static sizes", position)
         if not is_addressable(type):
-            self.fail_with(f"{type} has more elements than memory can have", position)
+            self.fail_with(f"{type} has more elements than can be addressed", position)
         return type
 
     def _elements(self, text: str, start: int, type: TensorType) -> Array:

@@ -21,7 +21,7 @@ from ..ir import Module
 from ..minimizer import reduce
 from ..options import Options
 from ..types import BOOLEAN, COMPLEX, FLOAT, Array, TensorType
-from .accepted_parts import ENDED, accepted_part
+from .accepted_programs import ENDED, accepted_program
 from .crashes import crash_explanation
 from .function_causes import operation_of
 from .journal import Journal
@@ -133,7 +133,7 @@ class Fuzzer:
             if ENDED in message:
                 return self._crash(seed, module, inputs, message)
         try:
-            part = accepted_part(module, inputs, self.backend, text)
+            part = accepted_program(module, inputs, self.backend, text)
         except BackendError:
             part = None
         if part is None:

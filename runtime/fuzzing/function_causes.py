@@ -16,7 +16,7 @@ from ..ir import Operation
 from ..options import Options
 from ..types import FLOAT, INTEGER, Array, TensorType
 
-TERMS_OF_ZETA: Final = 2000
+ZETA_TERMS: Final = 2000
 """Terms that zeta is compared with."""
 CUT_ERROR: Final = 1e-5
 """Relative distance of two values that count as the same where they lie on two sides of a branch cut."""
@@ -106,7 +106,7 @@ def _is_on_other_side_of_cut(first: Difference) -> bool:
     return is_on_axis and any(abs(other - one) <= CUT_ERROR * abs(mine) for one in sides)
 
 
-def _leaves_out_terms_of_zeta(first: Difference) -> bool:
+def _omits_zeta_terms(first: Difference) -> bool:
     """Whether zeta at a negative number is not the sum of its terms, which ours is."""
     if first.operation != "chlo.zeta" or first.departure.index is None:
         return False
@@ -114,7 +114,7 @@ def _leaves_out_terms_of_zeta(first: Difference) -> bool:
     if not q < 0:
         return False
     with np.errstate(all="ignore"):
-        total = float(np.sum((q + np.arange(TERMS_OF_ZETA)) ** -x))
+        total = float(np.sum((q + np.arange(ZETA_TERMS)) ** -x))
         ours = float(first.ours[0][first.departure.index])
         return bool(ours == total or abs(ours - total) <= 0.05 * abs(total))
 
@@ -178,7 +178,7 @@ def _loses_digits_of_logarithms(first: Difference) -> bool:
     return bool(np.abs(first.ours[0][index] - exact) <= unit < np.abs(first.theirs[0][index] - exact))
 
 
-def _steps_the_other_way(first: Difference) -> bool:
+def _steps_in_wrong_direction(first: Difference) -> bool:
     """Whether next_after is applied to numbers of f8E8M0FNU, which have no sign."""
     names = ("chlo.next_after", "chlo.broadcast_next_after")
     return first.operation in names and first.ours[0].dtype.name == "float8_e8m0fnu"
@@ -248,7 +248,7 @@ FUNCTION_CAUSES: Final = (
         "The Hurwitz zeta function is the sum of (q + k) ** -x. The other implementation adds the terms of"
         " small k and an estimate of the others that is valid only for positive numbers; for negative q the"
         " largest terms are those near k = -q. NimbleHLO's result is the sum of all terms.",
-        _leaves_out_terms_of_zeta,
+        _omits_zeta_terms,
     ),
     KnownCause(
         "power of integers is wrong for large exponents",
@@ -260,7 +260,7 @@ FUNCTION_CAUSES: Final = (
         "next_after of f8E8M0FNU goes the wrong way",
         "f8E8M0FNU has powers of two, and no sign: the number after 1 towards 2 is 2. The other"
         " implementation takes the highest bit of the exponent for a sign, and returns 0.5.",
-        _steps_the_other_way,
+        _steps_in_wrong_direction,
     ),
     KnownCause(
         "is_inf takes -0 for infinite in types without infinities",

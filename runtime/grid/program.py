@@ -16,13 +16,13 @@ import numpy as np
 from ..errors import ExecutionError, NimbleError, UnsupportedError, failure
 from ..executor import Runner
 from ..ops.collectives.asynchronous import AsyncDone, AsyncStart
-from ..ops.collectives.base import Collective, Communicating, zeros
+from ..ops.collectives.base import Collective, CommunicatingOp, zeros
 from ..ops.collectives.channels import Infeed, Outfeed, Recv, Send
 from ..ops.collectives.manual import ManualComputation
 from ..ops.collectives.movement import CollectivePermute
 from ..ops.collectives.parallel import RunParallel
 from ..ops.collectives.process_grid import Grid, ProcessGroup, ProcessId
-from ..ops.framework.rules import judge_unknown_sizes, with_actual_shapes
+from ..ops.framework.rules import check_actual_sizes, with_actual_shapes
 from ..plan import Plan, Step
 from ..plan.implementations.communication import Communication
 from ..types import TOKEN_VALUE, TensorType
@@ -77,7 +77,7 @@ def communicates(step: Step) -> bool:
     )
 
 
-def communications(plan: Plan) -> Iterator[Communicating]:
+def communications(plan: Plan) -> Iterator[CommunicatingOp]:
     """The operations of a plan that communicate, except for those in programs that it runs in parallel."""
     for step in plan.steps:
         view = step.implementation.view if isinstance(step.implementation, Communication) else None
@@ -188,19 +188,19 @@ class _Communication(_Action):
         """
         if self.is_static:
             return self.view
-        judge_unknown_sizes(self.view, *operands)
+        check_actual_sizes(self.view, *operands)
         return with_actual_shapes(self.view, operands)
 
     def failed(self, reason: str) -> ExecutionError:
         return ExecutionError(reason, operation=self.view.name, location=self.step.location)
 
 
-class _Meeting(_Communication):
+class _CollectiveAction(_Communication):
     def __init__(self, step: Step) -> None:
         super().__init__(step)
         for plan in _plans(step):
             for inner in filter(communicates, plan.steps):
-                raise _unsupported_place(inner)
+                raise _unsupported_region_error(inner)
         self.regions = {name: Runner(plan) for name, plan in step.regions.items() if isinstance(plan, Plan)}
         self._groups: tuple[Grid, dict[ProcessId, ProcessGroup]] | None = None
 
@@ -215,7 +215,7 @@ class _Meeting(_Communication):
             name: lambda *arguments, runner=runner: tuple(runner.run([*arguments, *captures], limits))
             for name, runner in self.regions.items()
         }
-        pending = process.transport.meet(process.id, group, view, operands, regions)
+        pending = process.transport.execute_together(process.id, group, view, operands, regions)
         if not pending.is_complete:
             yield pending
         return list(pending.values)
@@ -226,7 +226,7 @@ class _Meeting(_Communication):
         return self._groups[1].get(process)
 
 
-class _Routed(_Communication):
+class _PointToPointAction(_Communication):
     """Base of the actions that send values from source to target processes."""
 
     def __init__(self, step: Step) -> None:
@@ -246,7 +246,7 @@ class _Routed(_Communication):
         return kind, self.view.channel, source, target
 
 
-class _Permute(_Routed):
+class _Permute(_PointToPointAction):
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         operands = self.operands(frame)
         view = self.view_of(operands)
@@ -263,7 +263,7 @@ class _Permute(_Routed):
         return list(pending.values)
 
 
-class _Send(_Routed):
+class _Send(_PointToPointAction):
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         *values, _ = self.operands(frame)
         queue = process.host.send.get(self.view.channel) if self.view.is_host_transfer else None
@@ -282,7 +282,7 @@ class _Send(_Routed):
         return [TOKEN_VALUE]
 
 
-class _Recv(_Routed):
+class _Recv(_PointToPointAction):
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         operation, channel = self.view.operation, self.view.channel
         queue = process.host.recv.get(channel) if self.view.is_host_transfer else None
@@ -345,12 +345,13 @@ def _with_actual_sizes(declared: Sequence[int], actual: Sequence[int]) -> tuple[
     return tuple([size if size >= 0 else actual_size for size, actual_size in sizes])
 
 
-class Started:
+class PendingOperation:
     """The value of a future: an operation in progress.
 
     Attributes:
-        coroutine: what runs it, started.
-        pending: what it waits for; None once `results` are there.
+        coroutine: what runs it; it has been started.
+        pending: what it waits for; None once it has completed.
+        results: the results, once it has completed.
     """
 
     def __init__(self, coroutine: Coroutine) -> None:
@@ -375,17 +376,17 @@ class _AsyncStart(_Communication):
     def run(self, frame: list[Any], process: Process) -> Coroutine:
         arguments = self.operands(frame) if self.view.body.block.arguments else ()
         yield from ()
-        return [Started(self.body.run([*arguments, *self.captures(frame)], process))]
+        return [PendingOperation(self.body.run([*arguments, *self.captures(frame)], process))]
 
 
 class _AsyncDone(_Communication):
     def run(self, frame: list[Any], process: Process) -> Coroutine:
-        (started,) = self.operands(frame)
-        while started.pending is not None:
-            if not started.pending.is_complete:
-                yield started.pending
-            started.resume()
-        return list(started.results)
+        (operation,) = self.operands(frame)
+        while operation.pending is not None:
+            if not operation.pending.is_complete:
+                yield operation.pending
+            operation.resume()
+        return list(operation.results)
 
 
 class _RunParallel(_Communication):
@@ -446,7 +447,7 @@ class _Manual(_Communication):
         if view.are_replicated():
             return results
         group = view.group_of(process.id)
-        pending = process.transport.meet(process.id, group, view, tuple(results), {})
+        pending = process.transport.execute_together(process.id, group, view, tuple(results), {})
         if not pending.is_complete:
             yield pending
         return list(pending.values)
@@ -481,15 +482,15 @@ def _action(step: Step) -> _Action:
     """The action that runs a communicating step."""
     if isinstance(step.implementation, Communication):
         view = step.implementation.view
-        return _ACTIONS.get(type(view), _Meeting)(step)
+        return _ACTIONS.get(type(view), _CollectiveAction)(step)
     if step.control == "while":
         return _While(step)
     if step.control in ("if", "case"):
         return _Branch(step)
-    raise _unsupported_place(step)
+    raise _unsupported_region_error(step)
 
 
-def _unsupported_place(step: Step) -> UnsupportedError:
+def _unsupported_region_error(step: Step) -> UnsupportedError:
     """The error for an operation that communicates in a region that computes elements."""
     return UnsupportedError(
         "communicates in a region that is no part of control flow",

@@ -15,7 +15,7 @@ from ..errors import ExecutionError, NimbleError
 from ..executor import Limits
 from ..ir import Operation
 from ..ops.collectives.process_grid import Grid, ProcessId
-from ..ops.framework.call_state import for_process
+from ..ops.framework.call_state import begin_process
 from .host import NO_QUEUES, HostQueues, Queue
 from .process import Feeds, Process, Run
 from .program import Coroutine, ProcessProgram
@@ -48,7 +48,7 @@ class _Process(Process):
 
     def start(self, program: ProcessProgram, arguments: list[Any]) -> None:
         """Prepare to run a program."""
-        self._context.run(for_process)
+        self._context.run(begin_process)
         self._coroutine = program.run(arguments, self)
 
     def resume(self) -> None:

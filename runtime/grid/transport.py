@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import ExecutionError, NimbleError
 from ..ir import Operation
-from ..ops.collectives.base import Joint
+from ..ops.collectives.base import GroupOperation
 from ..ops.collectives.process_grid import Grid, ProcessGroup, ProcessId
 
 Values = tuple[Any, ...]
@@ -65,14 +65,16 @@ class Rendezvous:
 
     def __init__(self, group: ProcessGroup) -> None:
         self.group = group
-        self.members: dict[ProcessId, tuple[Joint, Values, Pending]] = {}
+        self.members: dict[ProcessId, tuple[GroupOperation, Values, Pending]] = {}
         self.regions: Mapping[str, Any] = {}
 
     def missing(self) -> str:
         """The processes that have not arrived."""
         return named_processes([process for process in self.group if process not in self.members])
 
-    def join(self, process: ProcessId, view: Joint, operands: Values, regions: Mapping[str, Any]) -> Pending:
+    def join(
+        self, process: ProcessId, view: GroupOperation, operands: Values, regions: Mapping[str, Any]
+    ) -> Pending:
         """Enter a process's operands.
 
         Raises:
@@ -89,7 +91,7 @@ class Rendezvous:
         return pending
 
     def _require_same(
-        self, view: Joint, operands: Values, other: Joint, values: Values, first: ProcessId
+        self, view: GroupOperation, operands: Values, other: GroupOperation, values: Values, first: ProcessId
     ) -> None:
         described, expected = description_of(view, operands), description_of(other, values)
         for name, value in described.items():
@@ -110,7 +112,7 @@ def _differ(value: Any, other: Any) -> bool:
     return bool(value.shape != other.shape or value.dtype != other.dtype)
 
 
-def description_of(view: Joint, operands: Values) -> dict[str, Any]:
+def description_of(view: GroupOperation, operands: Values) -> dict[str, Any]:
     """The properties that all members of a group must share."""
     attributes = {
         field.name: getattr(view, field.name)
@@ -155,11 +157,11 @@ class Transport:
         self._sent: dict[Hashable, deque[tuple[ProcessId, Operation, Values]]] = {}
         self._receivers: dict[Hashable, deque[Pending]] = {}
 
-    def meet(
+    def execute_together(
         self,
         process: ProcessId,
         group: ProcessGroup,
-        view: Joint,
+        view: GroupOperation,
         operands: Values,
         regions: Mapping[str, Any],
     ) -> Pending:

@@ -25,7 +25,7 @@ from .. import errors
 from ..errors import ExecutionError, NimbleError
 from ..grid.transport import Rendezvous, Transport, Values, deadlock_text, description_of
 from ..ir import NameLocation, Operation
-from ..ops.collectives.base import Joint, Member
+from ..ops.collectives.base import GroupOperation, Member
 from ..ops.collectives.process_grid import Grid, ProcessId
 from ..ops.collectives.reduction import AllReduce, Node, own_nodes
 from ..types import Array
@@ -47,7 +47,7 @@ _LAST_MESSAGE_SECONDS: Final = 0.25
 _SPINS: Final = 100
 """Polls without a pause before a rank yields the processor."""
 
-_LOOKS_BETWEEN_CHECKS: Final = 50
+_POLLS_BETWEEN_CHECKS: Final = 50
 """Polls between two checks whether a rank has died: at most 0.05 s."""
 
 
@@ -85,7 +85,7 @@ class _Exchange:
         self.payloads: list[dict[int, Values]] = [{}, {}]
         self.ranges = {rank: index for index, rank in enumerate(sorted(positions))}
         self.results: list[Array] = []
-        self.view: Joint = next(iter(rendezvous.members.values()))[0]
+        self.view: GroupOperation = next(iter(rendezvous.members.values()))[0]
 
     def range_of(self, rank: int, array: Array) -> Array:
         """A rank's range of the elements of an array."""
@@ -385,7 +385,7 @@ class MPITransport(Transport):
             if self._has_finished and not self.messages.has_outgoing:
                 return
             looks += 1
-            if looks % _LOOKS_BETWEEN_CHECKS == 0 and self._check_liveness():
+            if looks % _POLLS_BETWEEN_CHECKS == 0 and self._check_liveness():
                 return
             if self.messages.is_transferring:
                 time.sleep(_TRANSFER_SLEEP_SECONDS)

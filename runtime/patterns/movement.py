@@ -22,8 +22,8 @@ def reshape(value: Any, shape: Any, name: str = "numpy.reshape") -> Value:
     sizes = list(integers(shape if _is_list(shape) else (shape,), "shape", name))
     total = math.prod(value.shape)
     if sizes.count(-1) == 1:
-        known_size = -math.prod(sizes)
-        sizes[sizes.index(-1)] = total // known_size if known_size else 0
+        other_sizes_product = -math.prod(sizes)
+        sizes[sizes.index(-1)] = total // other_sizes_product if other_sizes_product else 0
     if min(sizes, default=0) < 0 or math.prod(sizes) != total:
         raise broken(name, f"shape is {shape}, but the operand has shape {value.shape}")
     return ops.reshape(value, tuple(sizes))

@@ -140,7 +140,7 @@ def _decided(
         if not key or len(captured) > len(arrays):
             return program, captured
         program = program._replace(snapshot=decided)
-        _of_snapshots.keep(key, program)
+        _of_snapshots.put(key, program)
     if len(arrays) == len(arguments):
         _of_calls.keep(settings, arrays, options, program, globals_of, KNOWN)
     return program, arrays
@@ -189,7 +189,7 @@ def _traced(
     executable = _of_tapes.get(key)
     if executable is None:
         executable = Executable(module_of(tape.nodes, results), "main", options or _DEFAULT)
-        _of_tapes.keep(key, executable)
+        _of_tapes.put(key, executable)
     return Program(executable, isinstance(returned, (tuple, list))), tape.arrays
 
 

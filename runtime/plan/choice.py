@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 def choose(view: Op, options: Options) -> Implementation:
     """The implementation of one operation under the given options."""
     if view.name in COMMUNICATING:
-        from ..ops.collectives.base import Communicating
+        from ..ops.collectives.base import CommunicatingOp
         from .implementations.communication import Communication
 
-        assert isinstance(view, Communicating)
+        assert isinstance(view, CommunicatingOp)
         return Communication(view)
     if has_unknown_sizes(view) and not _takes_unknown_sizes(view):
         return Prepared(RunTimeTyped(view, reference_for), reason="sizes are known at run time only")

@@ -21,7 +21,7 @@ class Program(Protocol):
     """The interface of the profiled program, `nimblehlo.program.Program`."""
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]: ...
-    def under(self, new_limits: Callable[[], Limits]) -> Program: ...
+    def with_limits(self, new_limits: Callable[[], Limits]) -> Program: ...
 
 
 def profile(
@@ -47,7 +47,7 @@ def profile(
     for _ in range(warm_up):
         program.run(_lent(arguments, options))
     timeline = Timeline(options.max_steps, None, options.max_bytes)
-    recorded = program.under(timeline.start)
+    recorded = program.with_limits(timeline.start)
     starts, seconds = [], []
     spans: list[Span] = []
     with observed(spans.append), numba_compilations(spans.append):

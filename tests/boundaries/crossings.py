@@ -249,7 +249,7 @@ INDEXING: dict[str, Cases] = {
     "runtime/ops/chlo/elementwise.py:_MIN_LONG_ROW": lambda n, t, o: [
         op.top_k(t, o, (2, k), 5) for k in around(n)
     ],
-    "runtime/ops/chlo/elementwise.py:_BLOCKS": lambda n, t, o: [
+    "runtime/ops/chlo/elementwise.py:_BLOCKS_PER_ROW": lambda n, t, o: [
         op.top_k(t, o, (2, 5000), k) for k in around(n // 4)
     ],
     "runtime/specialize/fusion/small_steps.py:MAX_SLOW_ELEMENTS": lambda n, t, o: [

@@ -49,7 +49,7 @@ runtime/ops/testing/array_files.py:_NUMPY_OWN
 runtime/ops/custom_calls/custom_call.py:TYPED_FFI
 runtime/ops/numerics/result_accuracy.py:*
 runtime/ops/numerics/special_functions.py:_SPLIT
-runtime/ops/internal/partial_windows.py:FAR_AWAY
+runtime/ops/internal/partial_windows.py:OUT_OF_BOUNDS_START
 runtime/ops/numerics/element_types.py:_MIN_SCALE
 runtime/plan/implementations/ufunc_programs.py:_ALIGNMENT
 runtime/profiling/chrome_trace.py:*
@@ -109,7 +109,7 @@ runtime/ops/custom_calls/targets.py:*
 runtime/ops/contraction/float_matmul.py:K_BLOCK
 runtime/ops/contraction/low_precision_matmul.py:*
 runtime/ops/reduction/reduction_tree.py:MAX_INIT_VALUES
-runtime/ops/numerics/special_functions.py:_GREAT_EXPONENT
+runtime/ops/numerics/special_functions.py:_MAX_ZETA_EXPONENT
 runtime/ops/reduction/reduce_window.py:MAX_WINDOW_POSITIONS
 runtime/plan/implementations/ufunc_recorder.py:MAX_OPERANDS
 runtime/patterns/operations.py:_SMALL

@@ -19,7 +19,7 @@ from nimblehlo.differences import find_difference
 from nimblehlo.differences.extraction import static_program
 from nimblehlo.error_bounds import Departure, accuracy
 from nimblehlo.errors import NimbleError
-from nimblehlo.fuzzing.accepted_parts import ENDED, accepted_part
+from nimblehlo.fuzzing.accepted_programs import ENDED, accepted_program
 from nimblehlo.fuzzing.campaign import random_module
 from nimblehlo.fuzzing.known_causes import cause_of_result, known_cause
 from nimblehlo.ir import Module
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 departures = outside(module, inputs, other)
             except BackendError as error:
                 # What remains without the operations that the backend rejects is judged.
-                part = None if ENDED in str(error) else accepted_part(module, inputs, other, str(error))
+                part = None if ENDED in str(error) else accepted_program(module, inputs, other, str(error))
                 if part is None:
                     raise
                 parts, module, inputs = parts + 1, part.module, list(part.inputs)

@@ -9,7 +9,7 @@ import nimblehlo
 from nimblehlo.backends import BackendError, CallableBackend
 from nimblehlo.cli import main
 from nimblehlo.fuzzing import campaign
-from nimblehlo.fuzzing.accepted_parts import accepted_part
+from nimblehlo.fuzzing.accepted_programs import accepted_program
 from nimblehlo.fuzzing.campaign import fuzz, random_module
 from nimblehlo.fuzzing.report import FuzzReport, Outcome
 from nimblehlo.ir import Module
@@ -79,7 +79,7 @@ def test_a_program_is_compared_without_an_operation_that_is_rejected(
     fuzzer = campaign.Fuzzer(CallableBackend(rejecting_popcnt), minimizes=False)
     outcome = fuzzer.outcome(0)
     assert (outcome.kind, outcome.rejected) == (kind, "popcnt is not supported")
-    part = accepted_part(module, inputs, fuzzer.backend)
+    part = accepted_program(module, inputs, fuzzer.backend)
     assert part is not None
     assert [one.name for one in part.module.walk()] == ["stablehlo.add", f"stablehlo.{name}", "func.return"]
     assert len(part.inputs) == 2

@@ -227,8 +227,8 @@ def with_precision(
 def _with_fewer_bits(builder: ir.IRBuilder, size: ir.Value, dropped: int) -> ir.Value:
     """The code without its lowest bits, rounded to nearest, ties to even."""
     work = size.type
-    last_kept = builder.and_(builder.lshr(size, integer(work, dropped)), integer(work, 1))
-    up = builder.add(integer(work, (1 << (dropped - 1)) - 1), last_kept)
+    lsb = builder.and_(builder.lshr(size, integer(work, dropped)), integer(work, 1))
+    up = builder.add(integer(work, (1 << (dropped - 1)) - 1), lsb)
     return builder.and_(builder.add(size, up), integer(work, -(1 << dropped)))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ...ir import FunctionAttribute, Module, StringAttribute
-from ...ops.custom_calls.custom_call import is_known
+from ...ops.custom_calls.custom_call import has_target
 from ...ops.custom_calls.targets import HANDLER
 from ..compatibility import CALL_HANDLER, CPU_CALLS, CPU_TYPES, TYPE_HANDLER
 
@@ -80,7 +80,7 @@ def attach(module: Module) -> None:
         target = operation.attributes.get("call_target_name")
         if operation.name != "stablehlo.custom_call" or not isinstance(target, StringAttribute):
             continue
-        if is_known(target.value):
+        if has_target(target.value):
             continue
         registry = next((one for one in (_OF_PLATFORM, _OF_CPU) if target.value in one), None)
         if registry is not None:

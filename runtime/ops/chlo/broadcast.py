@@ -24,7 +24,7 @@ from . import elementwise as chlo
 def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...] | None:
     """The shape to which shapes broadcast, their last dimensions aligned; None if they do not broadcast.
 
-    A size that is not known gives way to a known one other than 1.
+    An unknown size takes a known size other than 1.
     """
     rank = max(map(len, shapes))
     result = []
@@ -67,14 +67,14 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
 
     @constraint
     def C2(self) -> str | None:
-        """broadcast_dimensions: for each dimension of the lesser operand one of the other, ascending"""
+        """broadcast_dimensions maps the dimensions of the operand of lower rank to the other's, ascending"""
         dimensions = self.broadcast_dimensions
         if dimensions is None:
             return None
         ranks = sorted((self.lhs.rank, self.rhs.rank))
         return rules.first(
-            rules.length_is("broadcast_dimensions", len(dimensions), ranks[0], "the lesser rank"),
-            rules.in_range("broadcast_dimensions", dimensions, 0, ranks[1], "the greater rank"),
+            rules.length_is("broadcast_dimensions", len(dimensions), ranks[0], "the lower rank"),
+            rules.in_range("broadcast_dimensions", dimensions, 0, ranks[1], "the higher rank"),
             rules.unique("broadcast_dimensions", dimensions),
             rules.is_sorted("broadcast_dimensions", dimensions),
         )

@@ -1,4 +1,4 @@
-"""The CHLO operations that compute elementwise, create or pick.
+"""The CHLO operations that compute elementwise, create tensors or select elements.
 
 Source: the public definition of the CHLO dialect; specification, section "Dialect Interop".
 """
@@ -256,7 +256,7 @@ class TopK(
 ):
     """The k greatest elements along the last dimension, in descending order, and their indices.
 
-    Equal elements keep their order. Floats stand in IEEE-754's total order, so that NaN is the largest.
+    Equal elements keep their order. Floats are ordered by IEEE-754's total order, so that NaN is the largest.
     """
 
     operand = Operand(BOOLEAN | INTEGER | FLOAT)
@@ -301,10 +301,12 @@ class TopK(
         size, count = operand.shape[-1], math.prod(operand.shape[:-1])
         rows, order = operand.reshape(count, size), np.empty((count, self.k), np.intp)
         # In blocks of rows, whose temporary arrays stay in caches and are reused for the next block.
-        rows_per_chunk = max(1, _ELEMENTS_TOGETHER // max(1, size))
+        rows_per_chunk = max(1, _ELEMENTS_PER_CHUNK // max(1, size))
         for first in range(0, count, rows_per_chunk):
             sort_keys = self.keys_of(rows[first : first + rows_per_chunk])
-            order[first : first + rows_per_chunk] = _first_of(np.invert(sort_keys, out=sort_keys), self.k)
+            order[first : first + rows_per_chunk] = _smallest_keys(
+                np.invert(sort_keys, out=sort_keys), self.k
+            )
         shape = (*operand.shape[:-1], self.k)
         values = np.take_along_axis(rows, order, axis=-1).reshape(shape)
         return values, order.astype(np.int32).reshape(shape)
@@ -320,29 +322,29 @@ class TopK(
 
 _MIN_LONG_ROW = 1 << 12
 """Number of elements of a row that is worth a call of its own."""
-_BLOCKS = 64
-"""Blocks of a long row: their minima bound the elements that `_first_of_row` selects."""
+_BLOCKS_PER_ROW = 64
+"""Blocks of a long row: their minima bound the elements that `_smallest_of_row` selects."""
 
 
-def _first_of_row(sort_keys: Array, count: int) -> Array:
-    """`_first_of` one long row: few elements are at most the largest of the `count` smallest block minima."""
-    blocks = sort_keys[: len(sort_keys) // _BLOCKS * _BLOCKS].reshape(_BLOCKS, -1)
+def _smallest_of_row(sort_keys: Array, count: int) -> Array:
+    """`_smallest_keys` of one long row: few elements are at most the `count`-th smallest block minimum."""
+    blocks = sort_keys[: len(sort_keys) // _BLOCKS_PER_ROW * _BLOCKS_PER_ROW].reshape(_BLOCKS_PER_ROW, -1)
     bound = np.partition(blocks.min(axis=1), count - 1)[count - 1]
     candidates = np.flatnonzero(sort_keys <= bound)
     return candidates[np.argsort(sort_keys[candidates], kind="stable")[:count]]
 
 
-_ELEMENTS_TOGETHER = 1 << 17
-"""Number of elements that are searched at a time."""
+_ELEMENTS_PER_CHUNK = 1 << 17
+"""Maximum number of elements that are searched at a time."""
 
 
-def _first_of(sort_keys: Array, count: int) -> Array:
-    """The indices of the least keys of each row, in ascending order; equal keys keep their order."""
+def _smallest_keys(sort_keys: Array, count: int) -> Array:
+    """The indices of the smallest keys of each row, in ascending order; equal keys keep their order."""
     size = sort_keys.shape[-1]
     if not 0 < 8 * count < size:
         return np.argsort(sort_keys, axis=-1, kind="stable")[..., :count]
-    if size >= _MIN_LONG_ROW and count <= _BLOCKS // 4:
-        return np.stack([_first_of_row(row, count) for row in sort_keys])
+    if size >= _MIN_LONG_ROW and count <= _BLOCKS_PER_ROW // 4:
+        return np.stack([_smallest_of_row(row, count) for row in sort_keys])
     last = np.partition(sort_keys, count - 1, axis=-1)[..., count - 1 : count]
     chosen = sort_keys <= last
     if np.count_nonzero(chosen) > chosen.size // size * count:

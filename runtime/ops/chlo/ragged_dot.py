@@ -18,7 +18,7 @@ from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Operand, Result, constraint
 
-_NUMBERS = "ragged_dot_dimension_numbers"
+_DIMENSION_NUMBERS = "ragged_dot_dimension_numbers"
 
 
 class Mode(enum.Enum):
@@ -29,7 +29,7 @@ class Mode(enum.Enum):
     CONTRACTING = enum.auto()
     """Each group of columns gives a product of its own: [b,m,k] with [b,k,n] gives [g,b,m,n]."""
     BATCHING = enum.auto()
-    """Groups of matrices, which makes no difference: [b,m,k] with [b,k,n] gives [b,m,n]."""
+    """Groups of matrices; the groups do not change the result: [b,m,k] with [b,k,n] gives [b,m,n]."""
 
 
 class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
@@ -42,12 +42,12 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
     lhs = Operand(PLAIN)
     rhs = Operand(PLAIN)
     group_sizes = Operand(INTEGER)
-    lhs_batching_dimensions = Attribute(DIMENSIONS, (), of=_NUMBERS)
-    rhs_batching_dimensions = Attribute(DIMENSIONS, (), of=_NUMBERS)
-    lhs_contracting_dimensions = Attribute(DIMENSIONS, (), of=_NUMBERS)
-    rhs_contracting_dimensions = Attribute(DIMENSIONS, (), of=_NUMBERS)
-    lhs_ragged_dimensions = Attribute(DIMENSIONS, (), of=_NUMBERS)
-    rhs_group_dimensions = Attribute(DIMENSIONS, (), of=_NUMBERS)
+    lhs_batching_dimensions = Attribute(DIMENSIONS, (), of=_DIMENSION_NUMBERS)
+    rhs_batching_dimensions = Attribute(DIMENSIONS, (), of=_DIMENSION_NUMBERS)
+    lhs_contracting_dimensions = Attribute(DIMENSIONS, (), of=_DIMENSION_NUMBERS)
+    rhs_contracting_dimensions = Attribute(DIMENSIONS, (), of=_DIMENSION_NUMBERS)
+    lhs_ragged_dimensions = Attribute(DIMENSIONS, (), of=_DIMENSION_NUMBERS)
+    rhs_group_dimensions = Attribute(DIMENSIONS, (), of=_DIMENSION_NUMBERS)
     precision_config = Attribute(PRECISION_CONFIG, None)
     result = Result(PLAIN)
 
@@ -142,30 +142,30 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
         ends = np.cumsum(group_sizes, axis=-1, dtype=np.int64)
         groups = Groups(ends - group_sizes.astype(np.int64), ends, lhs.shape[self.ragged])
         if self.mode is Mode.CONTRACTING:
-            return self._by_columns(lhs, rhs, groups)
-        return self._by_rows(lhs, rhs, groups)
+            return self._multiply_column_groups(lhs, rhs, groups)
+        return self._multiply_row_groups(lhs, rhs, groups)
 
-    def _by_rows(self, lhs: Array, rhs: Array, groups: Groups) -> Array:
+    def _multiply_row_groups(self, lhs: Array, rhs: Array, groups: Groups) -> Array:
         """Each group of rows times its own matrix; the rows are a dimension of the product too."""
         row_dimension = len(self._prefix())
         result = np.zeros(self.result_shape(), self.result.dtype)
         for group in range(groups.count):
             if groups.are_the_same:
                 rows = groups.positions(group)
-                product = self._by_matrix(_along(lhs, self.ragged, rows), rhs, group)
-                _along(result, row_dimension, rows)[...] = product
+                product = self._multiply_by_matrix(_take_positions(lhs, self.ragged, rows), rhs, group)
+                _take_positions(result, row_dimension, rows)[...] = product
             else:
                 inside = groups.holds(group)
                 inside = inside.reshape(*inside.shape, *(1,) * (result.ndim - inside.ndim))
-                np.copyto(result, self._by_matrix(lhs, rhs, group), where=inside)
+                np.copyto(result, self._multiply_by_matrix(lhs, rhs, group), where=inside)
         return result
 
-    def _by_matrix(self, lhs: Array, rhs: Array, group: int) -> Array:
+    def _multiply_by_matrix(self, lhs: Array, rhs: Array, group: int) -> Array:
         """The product with the matrix of a group."""
-        matrix = _along(rhs, self.rhs_group_dimensions[0], slice(group, group + 1))
+        matrix = _take_positions(rhs, self.rhs_group_dimensions[0], slice(group, group + 1))
         return super().reference(lhs, matrix).squeeze(self._group_position)
 
-    def _by_columns(self, lhs: Array, rhs: Array, groups: Groups) -> Array:
+    def _multiply_column_groups(self, lhs: Array, rhs: Array, groups: Groups) -> Array:
         """For each group the product of its columns of lhs with its rows of rhs."""
         position = self.lhs_contracting_dimensions.index(self.ragged)
         rhs_dimensions = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions[: position + 1])
@@ -174,7 +174,10 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
         for group in range(groups.count):
             if groups.are_the_same:
                 positions = groups.positions(group)
-                pair = _along(lhs, self.ragged, positions), _along(rhs, rhs_dimensions[-1], positions)
+                pair = (
+                    _take_positions(lhs, self.ragged, positions),
+                    _take_positions(rhs, rhs_dimensions[-1], positions),
+                )
             else:
                 inside = groups.holds(group)
                 pair = _masked(lhs, inside, lhs_dimensions), _masked(rhs, inside, rhs_dimensions)
@@ -209,7 +212,7 @@ class Groups:
         return inside
 
 
-def _along(array: Array, dimension: int, positions: slice) -> Array:
+def _take_positions(array: Array, dimension: int, positions: slice) -> Array:
     """A view of some positions along a dimension."""
     return array[(slice(None),) * dimension + (positions,)]
 

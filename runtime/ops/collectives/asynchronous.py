@@ -10,7 +10,7 @@ from typing import Any, Final
 from ...types import FUTURE, TENSOR, FutureType, Type
 from ..framework import rules
 from ..framework.declaration import Evaluate, Operand, Region, Result, constraint
-from .base import Communicating
+from .base import CommunicatingOp
 from .movement import types_are
 
 _MAY_BE_ASYNCHRONOUS: Final = frozenset(
@@ -28,7 +28,7 @@ _MAY_BE_ASYNCHRONOUS: Final = frozenset(
 )
 
 
-class AsyncStart(Communicating, name="stablehlo.async_start"):
+class AsyncStart(CommunicatingOp, name="stablehlo.async_start"):
     """Starts an operation; its results come with `async_done`."""
 
     operands = Operand(TENSOR, variadic=True)
@@ -70,7 +70,7 @@ class AsyncStart(Communicating, name="stablehlo.async_start"):
         return Future(body(*operands) if self.body.block.arguments else body())
 
 
-class AsyncDone(Communicating, name="stablehlo.async_done"):
+class AsyncDone(CommunicatingOp, name="stablehlo.async_done"):
     """Waits for an operation that `async_start` started, and returns its results."""
 
     operand: Operand[FutureType] = Operand(FUTURE)  # type: ignore[assignment]
@@ -90,7 +90,7 @@ class AsyncDone(Communicating, name="stablehlo.async_done"):
 
 
 class Future:
-    """The value of a future whose results are there."""
+    """The value of a future whose results are available."""
 
     def __init__(self, results: tuple[Any, ...]) -> None:
         self.results = results

@@ -28,8 +28,8 @@ class Member(NamedTuple):
     group_size: int
 
 
-class Communicating(Op):
-    """Base of operations by which a process meets other processes or the host.
+class CommunicatingOp(Op):
+    """Base of operations that communicate with other processes or the host.
 
     The grid runs them (`nimblehlo.grid`). Such an operation has effects: it is never removed, folded,
     repeated or moved past another one.
@@ -46,7 +46,7 @@ class Communicating(Op):
         """
 
 
-class Joint(Communicating):
+class GroupOperation(CommunicatingOp):
     """Base of operations that the processes of a group execute together."""
 
     channel_id: int | None = None
@@ -91,8 +91,8 @@ class Joint(Communicating):
         return self.combine(payloads, positions, **regions)
 
 
-class Collective(Joint):
-    """Base of operations that the processes of a group execute together.
+class Collective(GroupOperation):
+    """Base of operations whose groups of processes are given by `replica_groups`.
 
     Class attributes:
         size_label, range_label: labels of the rules about the number of ids and about their range.

@@ -15,8 +15,8 @@ from ...errors import ExecutionError
 from ...types import ELEMENT_TYPES, TENSOR, TOKEN, UNSIGNED, Array, TensorType, TokenType, Type
 from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64, PADDING, STRING
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
-from .base import Communicating
-from .movement import Pairs
+from .base import CommunicatingOp
+from .movement import PairwiseOperation
 from .process_grid import Grid
 
 
@@ -50,7 +50,7 @@ class PartitionId(ReplicaId, name="stablehlo.partition_id"):
     result = Result(UNSIGNED, rank=0)
 
 
-class Channel(Pairs):
+class Channel(PairwiseOperation):
     """Base of `send` and `recv`."""
 
     channel_type: int | None
@@ -98,7 +98,7 @@ class Send(Channel, name="stablehlo.send"):
         return [TokenType()]
 
     def reference(self, *operands: Any) -> Any:
-        raise no_other_end(self)
+        raise no_peer_error(self)
 
 
 class Recv(Channel, name="stablehlo.recv"):
@@ -128,10 +128,10 @@ class Recv(Channel, name="stablehlo.recv"):
             raise self.error(reason)
 
     def reference(self, token: Any) -> Any:
-        raise no_other_end(self)
+        raise no_peer_error(self)
 
 
-class Infeed(Communicating, name="stablehlo.infeed"):
+class Infeed(CommunicatingOp, name="stablehlo.infeed"):
     """Reads values from the infeed."""
 
     token = Operand(TOKEN)
@@ -155,10 +155,10 @@ class Infeed(Communicating, name="stablehlo.infeed"):
         return token_comes_last(self.results)
 
     def reference(self, token: Any) -> Any:
-        raise no_other_end(self)
+        raise no_peer_error(self)
 
 
-class Outfeed(Communicating, name="stablehlo.outfeed"):
+class Outfeed(CommunicatingOp, name="stablehlo.outfeed"):
     """Writes values to the outfeed."""
 
     inputs = Operand(TENSOR, variadic=True)
@@ -170,7 +170,7 @@ class Outfeed(Communicating, name="stablehlo.outfeed"):
         return [TokenType()]
 
     def reference(self, *operands: Any) -> Any:
-        raise no_other_end(self)
+        raise no_peer_error(self)
 
 
 def payload_is_tensors(results: Sequence[Type]) -> str | None:
@@ -190,6 +190,8 @@ def token_comes_last(results: Sequence[Type]) -> str | None:
     return payload_is_tensors(results)
 
 
-def no_other_end(op: Op) -> ExecutionError:
+def no_peer_error(op: Op) -> ExecutionError:
     """The error for communication of a process that runs outside of a grid."""
-    return ExecutionError("has no other end here", operation=op.name, location=op.operation.location)
+    return ExecutionError(
+        "has no peer: the program does not run on a grid", operation=op.name, location=op.operation.location
+    )

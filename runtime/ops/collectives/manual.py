@@ -25,7 +25,7 @@ from ...ir.sharding import AxisRef, ManualAxes, Mesh, ShardingPerValue, TensorSh
 from ...types import ANY, Array, DType
 from ..framework.attribute_kinds import BOOL, DialectData
 from ..framework.declaration import Attribute, Operand, Region, Result
-from .base import Joint, Results
+from .base import GroupOperation, Results
 from .process_grid import Grid, ProcessGroup, ProcessId
 
 _COMBINE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
@@ -38,7 +38,7 @@ Coordinates = Mapping[str, int]
 """The position of a device on each axis of a mesh."""
 
 
-class ManualComputation(Joint, name="nimblehlo.manual_computation"):
+class ManualComputation(GroupOperation, name="nimblehlo.manual_computation"):
     """Runs a body on the devices of a mesh, on shards of its operands."""
 
     tensors = Operand(ANY, variadic=True)

@@ -17,7 +17,7 @@ from ..framework.declaration import Attribute, Operand, Result, constraint
 from .base import (
     TENSORS,
     Collective,
-    Communicating,
+    CommunicatingOp,
     Member,
     Results,
     Rooted,
@@ -109,7 +109,7 @@ class AllGather(WithGlobalIds, name="stablehlo.all_gather"):
 
 
 class AllToAll(Collective, name="stablehlo.all_to_all"):
-    """Scatters the parts of each process's value to the processes of the group, which concatenate them."""
+    """Scatters blocks of each process's value to the processes of the group, which concatenate them."""
 
     size_label: ClassVar[str] = "C6"
     range_label: ClassVar[str] = "C7"
@@ -169,7 +169,7 @@ class AllToAll(Collective, name="stablehlo.all_to_all"):
         return resized(type, {split: divided, concat: scaled(type.shape[concat], self.split_count)})
 
     def payload(self, member: Member, operands: Results, receivers: Sequence[int]) -> Results:
-        """For each operand, in sequence, the part of each receiver."""
+        """For each operand, in sequence, the block of each receiver."""
         split = [np.split(value, self.split_count, self.split_dimension) for value in operands]
         return tuple(blocks[receiver] for blocks in split for receiver in receivers)
 
@@ -251,7 +251,7 @@ class CollectiveBroadcast(Rooted, name="stablehlo.collective_broadcast"):
         return tuple(map(zeros, self.data_operands))
 
 
-class Pairs(Communicating):
+class PairwiseOperation(CommunicatingOp):
     """Base of operations whose processes send along pairs of a source and a target."""
 
     source_target_pairs: Attribute[Any]
@@ -311,7 +311,7 @@ class Pairs(Communicating):
         return rules.unique(f"source_target_pairs[:, {column}]", ids)
 
 
-class CollectivePermute(Pairs, name="stablehlo.collective_permute"):
+class CollectivePermute(PairwiseOperation, name="stablehlo.collective_permute"):
     """Sends the value of each source process to its target process."""
 
     operand = Operand(TENSORS)

@@ -10,11 +10,11 @@ from typing import Any
 from ...types import TENSOR, TOKEN
 from ..framework.attribute_kinds import SYMBOL, ArrayOf
 from ..framework.declaration import Attribute, Operand, Region, Result, constraint
-from .base import Communicating
+from .base import CommunicatingOp
 from .process_grid import Grid
 
 
-class RunParallel(Communicating, name="interpreter.run_parallel"):
+class RunParallel(CommunicatingOp, name="interpreter.run_parallel"):
     """Runs `programs[replica][partition]` as process (replica, partition) of a grid.
 
     Its inputs and results are the concatenated inputs and results of all processes. The infeed hands out what

@@ -3,8 +3,8 @@
 The four vectors have an element for each slice that a process sends, as many for each receiver, in the order
 of the group. Slice i is ``operand[input_offsets[i]:][:send_sizes[i]]``; its receiver writes it to
 ``output[output_offsets[i]:]``, where the offset is the sender's. `recv_sizes` says what sizes come in, in the
-order of the senders. Elements that nobody writes are those of `output`. Where slices overlap, that of the
-later sender, and of one sender the later slice, is kept.
+order of the senders. Elements that no sender writes keep the values of `output`. Where slices overlap, that
+of the later sender, and of one sender the later slice, is kept.
 
 Source: JAX, `jax.lax.ragged_all_to_all`; XLA's operation of that name.
 """

@@ -48,7 +48,7 @@ Node = tuple[int, int]
 
 
 def own_nodes(count: int, positions: Sequence[int]) -> dict[Node, list[int]]:
-    """The highest nodes of the tree all of whose values stand at some positions, and these values' positions.
+    """The highest nodes of the tree whose values are all at given positions, and those positions.
 
     Args:
         count: the number of values in the tree.
@@ -226,7 +226,7 @@ def shapes_are(results: Sequence[TensorType], operands: Sequence[TensorType]) ->
 
 
 class ReduceScatter(Reducing, WithGlobalIds, name="stablehlo.reduce_scatter"):
-    """Combines the values of each process of a group; each of its processes gets one part of the result."""
+    """Combines the values of each process of a group; each of its processes gets one slice of the result."""
 
     size_label: ClassVar[str] = "C4"
     range_label: ClassVar[str] = "C5"

@@ -90,7 +90,7 @@ def resolved_groups(attribute: StructAttribute, mesh: Mesh) -> DenseElementsAttr
 
 
 def _groups_of_axes(fields: Mapping[str, Any]) -> ReplicaGroups:
-    """The groups that axes make; ValueError where the fields are not as they must be."""
+    """The groups that axes make; ValueError if the fields are malformed."""
     axes, mesh = _axes(fields), fields.get("mesh")
     if isinstance(mesh, SymbolAttribute):
         return ReplicaGroups(None, mesh_name=str(mesh))

@@ -146,11 +146,11 @@ class Convolution(
 ):
     """Multiplies and sums windows of lhs with rhs. Source: specification, section "convolution"."""
 
-    def known_padding(self) -> Padding:
+    def static_padding(self) -> Padding:
         return self.padding if self.padding is not None else ((0, 0),) * self.spatial_rank
 
     def reference(self, lhs: Array, rhs: Array) -> Array:
-        return self.convolve(lhs, rhs, self.known_padding())
+        return self.convolve(lhs, rhs, self.static_padding())
 
 
 _one_stride_each = one_each("window_strides")
@@ -169,7 +169,7 @@ class DynamicConv(_Convolution, _DynamicPadding, name="stablehlo.dynamic_conv"):
         """shape(padding) = [N - 2, 2]"""
         return rules.same_shape("padding", self.padding, "[N - 2, 2]", [self.spatial_rank, 2])
 
-    def known_padding(self) -> Padding | None:
+    def static_padding(self) -> Padding | None:
         if len(self.window_strides) != self.spatial_rank:
             return None
         constant = rules.constant_operand(self.operation, 2)

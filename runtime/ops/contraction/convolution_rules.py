@@ -101,7 +101,7 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
         """Number of spatial dimensions."""
         return max(int(self.lhs.rank) - 2, 0)
 
-    def known_padding(self) -> Padding | None:
+    def static_padding(self) -> Padding | None:
         """The padding as (low, high) pairs; None if it is not known yet."""
         raise NotImplementedError
 
@@ -137,7 +137,7 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
     @constraint
     def C4(self) -> str | None:
         """shape(padding) = [N - 2, 2]"""
-        padding = self.known_padding()
+        padding = self.static_padding()
         return None if padding is None else padding_shape(padding, self.spatial_rank, "N - 2")
 
     C5 = one_each("lhs_dilation")
@@ -191,7 +191,7 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
     @constraint
     def C25(self) -> str | None:
         """dim(result) = batches / batch_group_count, num_windows and output features"""
-        shape = self.result_shape(self.lhs.shape, self.rhs.shape, self.known_padding())
+        shape = self.result_shape(self.lhs.shape, self.rhs.shape, self.static_padding())
         return rules.same_shape("result", self.result, "the shape of the convolution", shape)
 
     @constraint
@@ -242,5 +242,5 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
         return tuple(shape)
 
     def infer(self) -> list[Type]:
-        shape = self.result_shape(self.lhs.shape, self.rhs.shape, self.known_padding())
+        shape = self.result_shape(self.lhs.shape, self.rhs.shape, self.static_padding())
         return [TensorType(shape, self.result.element_type)]

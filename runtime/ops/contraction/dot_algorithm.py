@@ -61,12 +61,12 @@ class DotAlgorithm(NamedTuple):
         if self.num_primitive_operations == 1:
             if lhs.startswith("f8") and rhs.startswith("f8"):
                 return 1 if accumulation == "f32" and counts == (1, 1) else None
-            is_known = lhs == rhs and accumulation in _ACCUMULATION.get(lhs, ())
-            return 1 if is_known and counts == (1, 1) and not self.allow_imprecise_accumulation else None
+            is_supported = lhs == rhs and accumulation in _ACCUMULATION.get(lhs, ())
+            return 1 if is_supported and counts == (1, 1) and not self.allow_imprecise_accumulation else None
         components = _COMPONENTS.get((lhs, self.num_primitive_operations))
-        is_known = lhs == rhs and accumulation == "f32" and not self.allow_imprecise_accumulation
+        is_supported = lhs == rhs and accumulation == "f32" and not self.allow_imprecise_accumulation
         # Exporters write 1 for the counts of these algorithms.
-        return components if is_known and counts in ((1, 1), (components, components)) else None
+        return components if is_supported and counts in ((1, 1), (components, components)) else None
 
     @property
     def pairs(self) -> list[tuple[int, int]]:

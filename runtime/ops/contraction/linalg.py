@@ -20,7 +20,14 @@ from ..framework.rules import first, shape_text, shapes_agree, sizes_agree
 from ..numerics.decompositions import PreparedCall, native_call_by_kernel, uses_kernels
 from ..numerics.element_types import carrier
 from ..numerics.fortran import Call, Procedure
-from ..numerics.lapack_library import Argument, Library, factors, library_of, native_call_of, solutions
+from ..numerics.lapack_library import (
+    Argument,
+    Library,
+    library_of,
+    native_call_of,
+    potrf_arguments,
+    trsm_arguments,
+)
 
 
 class Transpose(enum.StrEnum):
@@ -79,7 +86,7 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
 
             return run_kernel
         library, results = library_of(working), [(shape, working), (batch, np.int32)]
-        count, arguments = math.prod(batch), factors(order, self.lower)
+        count, arguments = math.prod(batch), potrf_arguments(order, self.lower)
         factor = Procedure(lambda: library.call("potrf", arguments, count, results, threads))
         zeros = ~np.tri(order, dtype=bool) if self.lower else np.tri(order, k=-1, dtype=bool)
 
@@ -204,7 +211,7 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         return library.call("trsm", self._arguments(library, shape), batch, [(shape, working)], threads)
 
     def _arguments(self, library: Library, shape: tuple[int, ...]) -> list[Argument]:
-        return solutions(
+        return trsm_arguments(
             library,
             (shape[-2], shape[-1]),
             left_side=self.left_side,

@@ -162,7 +162,7 @@ def _returns(name: str, actual: FunctionType, outputs: Sequence[Type], other: st
 
 
 class Call(Op, name="func.call", assembly="custom(call)"):
-    """A call of a function of the module; specialization puts the function's body in its place."""
+    """A call of a function of the module; specialization inlines the function's body."""
 
     operands = Operand(VALUE, variadic=True)
     callee = Attribute(SYMBOL)
@@ -190,7 +190,7 @@ class FunctionReturn(Op, name="func.return", assembly="attr-dict ( $operands : t
 class OptimizationBarrier(
     Op, name="stablehlo.optimization_barrier", assembly="attr-dict ( $operand : pairwise-types )?"
 ):
-    """Hands its operands on after all of them have been computed."""
+    """Returns its operands after all of them have been computed."""
 
     takes_stored_values = True
     operand = Operand(TENSOR | TOKEN, variadic=True)

@@ -55,7 +55,7 @@ def tensor_of(type: TensorType | BufferType) -> TensorType:
 
 
 def aliases_violation(view: CustomCallView) -> str | None:
-    """Why the aliases, which name parts that exist, are not right for the buffers among the parts."""
+    """Why the aliases, whose indices are valid, break a rule on buffers; None if they do not."""
     if view.call_target_name in TARGETS:
         return None
     operands = set(_buffers(view.inputs))

@@ -18,7 +18,7 @@ from ..numerics.fortran import Call
 from .buffers import aliases_violation
 from .shape_custom_calls import shape_operands, sized
 from .targets import BUILT_IN, Target, attached_target
-from .unserved import OTHER_PLATFORMS, why_unserved
+from .unsupported_targets import OTHER_PLATFORMS, unsupported_reason
 from .user_functions import Registry, call_user
 from .view import CustomCallView
 
@@ -53,7 +53,7 @@ def unregister_custom_call(target: str) -> None:
     _REGISTERED.unregister(target)
 
 
-def is_known(target: str) -> bool:
+def has_target(target: str) -> bool:
     """Whether the runtime has a target of that name, or a user has registered one."""
     return target in BUILT_IN or _REGISTERED.find(target) is not None
 
@@ -143,7 +143,7 @@ class CustomCall(
         super().verify()
         if self.target is None:
             # The specializer reports calls of other platforms that can be reached.
-            if why_unserved(self.call_target_name) not in OTHER_PLATFORMS:
+            if unsupported_reason(self.call_target_name) not in OTHER_PLATFORMS:
                 self.require_target()
         elif self.target.verify is not None:
             self.target.verify(self)
@@ -155,7 +155,7 @@ class CustomCall(
             UnsupportedError: there is none.
         """
         if self.target is None:
-            reason = why_unserved(self.call_target_name)
+            reason = unsupported_reason(self.call_target_name)
             because = f": {reason}" if reason is not None else ""
             raise self.unsupported(f"there is no target @{self.call_target_name}{because}")
 

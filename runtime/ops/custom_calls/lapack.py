@@ -27,10 +27,10 @@ from ..numerics.lapack_library import (
     Buffer,
     Library,
     Workspace,
-    factors,
     information,
     native_call_of,
-    solutions,
+    potrf_arguments,
+    trsm_arguments,
 )
 from .view import CustomCallView
 
@@ -42,7 +42,7 @@ Problem = tuple[str, list[Argument]]
 Results that the parameters do not ask for have unspecified values, and are no arguments."""
 Describe = Callable[..., Problem]
 """A function of a Library, the parameters, and the sizes of a problem for each operand."""
-Reread = Callable[[Array], Array]
+ConvertLayout = Callable[[Array], Array]
 Prepare = Callable[..., PreparedCall]
 """Called with the element type, the parameters, the most threads to use (None: all), and the shape of each
 operand."""
@@ -128,7 +128,10 @@ class Routine:
         return first(
             same_element_type(where, type, "the routine", expected),
             same_shape(
-                f"the last part of {where}", type.with_shape(last), "the shape of the problem", expected_shape
+                f"the trailing dimensions of {where}",
+                type.with_shape(last),
+                "the shape of the problem",
+                expected_shape,
             ),
         )
 
@@ -155,15 +158,15 @@ class Routine:
             return lambda *operands: tuple([np.zeros(shape, dtype) for shape, dtype in declared])
         kernel = self._kernel(view, threads)
         procedure = kernel() if kernel else Procedure(lambda: self._call(view, declared, threads))
-        enter, leave = self._rereadings(view)
+        enter, leave = self._layout_conversions(view)
         if self.check is None and not any([*enter, *leave]):
             return procedure
 
         def run(*operands: Array) -> tuple[Any, ...]:
             if self.check is not None:
                 self.check(*operands)
-            solved = procedure(*map(_reread, enter, operands))
-            return tuple(map(_reread, leave, solved))
+            solved = procedure(*map(_convert_layout, enter, operands))
+            return tuple(map(_convert_layout, leave, solved))
 
         return run
 
@@ -183,7 +186,7 @@ class Routine:
             return None
         _, arguments = self._problem(view)
         item = max(type.dtype.itemsize for type in view.inputs)
-        enter, leave = self._rereadings(view)
+        enter, leave = self._layout_conversions(view)
         if any([*enter, *leave]):
             return None
         kernel = self._kernel(view)
@@ -199,14 +202,20 @@ class Routine:
         dtypes = [ELEMENT_TYPES[names[shape.elements]].dtype for shape in self.results]
         return list(zip([type.shape for type in view.results], dtypes, strict=True))
 
-    def _rereadings(self, view: CustomCallView) -> tuple[list[Reread | None], list[Reread | None]]:
+    def _layout_conversions(
+        self, view: CustomCallView
+    ) -> tuple[list[ConvertLayout | None], list[ConvertLayout | None]]:
         """The functions that convert the layouts of the operands and of the results."""
         enter = [
-            _rereading(_layout(view.operand_layouts, position, type.rank), _columns(type.rank, shape))
+            _layout_conversion(
+                _layout(view.operand_layouts, position, type.rank), _column_major_layout(type.rank, shape)
+            )
             for position, (type, shape) in enumerate(zip(view.inputs, self.operands, strict=True))
         ]
         leave = [
-            _rereading(_columns(type.rank, shape), _layout(view.result_layouts, position, type.rank))
+            _layout_conversion(
+                _column_major_layout(type.rank, shape), _layout(view.result_layouts, position, type.rank)
+            )
             for position, (type, shape) in enumerate(zip(view.results, self.results, strict=True))
         ]
         return enter, leave
@@ -239,11 +248,11 @@ class Routine:
 
 
 def _layout(layouts: Sequence[Sequence[int]] | None, position: int, rank: int) -> Sequence[int]:
-    """An array's dimensions, the one whose elements are neighbours first; by default the last dimension."""
+    """An array's dimensions in minor-to-major order; by default row-major order."""
     return range(rank)[::-1] if layouts is None else layouts[position]
 
 
-def _columns(rank: int, shape: Shape) -> Sequence[int]:
+def _column_major_layout(rank: int, shape: Shape) -> Sequence[int]:
     """The layout of a batch of matrices or vectors in LAPACK."""
     order = list(range(rank))[::-1]
     if len(shape.letters) == 2:
@@ -251,25 +260,25 @@ def _columns(rank: int, shape: Shape) -> Sequence[int]:
     return order
 
 
-def _rereading(written: Sequence[int], read: Sequence[int]) -> Reread | None:
+def _layout_conversion(written: Sequence[int], read: Sequence[int]) -> ConvertLayout | None:
     """A function to reinterpret an array's buffer from layout `written` to layout `read`; None if equal."""
     if list(written) == list(read):
         return None
     order, read_order = written[::-1], np.argsort(read[::-1])
 
-    def reread(array: Array) -> Array:
+    def convert(array: Array) -> Array:
         buffer = array.transpose(order).ravel()
         return buffer.reshape([array.shape[dimension] for dimension in read[::-1]]).transpose(read_order)
 
-    return reread
+    return convert
 
 
-def _reread(reread: Reread | None, array: Array) -> Array:
-    return array if reread is None else reread(array)
+def _convert_layout(convert: ConvertLayout | None, array: Array) -> Array:
+    return array if convert is None else convert(array)
 
 
 def _potrf(library: Library, parameters: Parameters, x: Sizes) -> Problem:
-    return "potrf", factors(x[0], parameters["uplo"] == "L")
+    return "potrf", potrf_arguments(x[0], parameters["uplo"] == "L")
 
 
 def _geqrf(library: Library, parameters: Parameters, x: Sizes) -> Problem:
@@ -305,9 +314,9 @@ def _geqp3(library: Library, parameters: Parameters, x: Sizes, pivots: Sizes) ->
     return "geqp3", [m, n, *results, Workspace(), *real_work, information()]
 
 
-def _no_column_first(x: Array, pivots: Array) -> None:
+def _require_free_columns(x: Array, pivots: Array) -> None:
     if pivots.any():
-        raise ValueError("columns that are to come first are not supported")
+        raise ValueError("leading columns (nonzero pivots) are not supported")
 
 
 def _syevd(library: Library, parameters: Parameters, x: Sizes) -> Problem:
@@ -349,7 +358,7 @@ def _getrf(library: Library, parameters: Parameters, x: Sizes) -> Problem:
 
 
 def _trsm(library: Library, parameters: Parameters, x: Sizes, y: Sizes) -> Problem:
-    return "trsm", solutions(
+    return "trsm", trsm_arguments(
         library,
         (y[0], y[1]),
         left_side=parameters["side"] == "L",
@@ -390,7 +399,7 @@ def _gees(library: Library, parameters: Parameters, x: Sizes) -> Problem:
 def _gehrd(library: Library, parameters: Parameters, x: Sizes) -> Problem:
     n, low, high = x[0], parameters["low"], parameters["high"]
     if not 1 <= low <= high <= n:
-        raise ValueError(f"low {low} and high {high} bound no part of a matrix of order {n}")
+        raise ValueError(f"low {low} and high {high} do not bound a block of a matrix of order {n}")
     results = [Buffer(x, 0, 0), n, Buffer((n - 1,), None, 1)]
     return "gehrd", [n, low, high, *results, Workspace(), information(2)]
 
@@ -477,7 +486,7 @@ def _routines() -> Iterator[tuple[str, Routine]]:
                 # For real matrices two results hold the real and imaginary parts of eigenvalues.
                 signature = signature.replace(" T:n ", " T:n T:n ")
             operands, results = map(_shapes, signature.split("->"))
-            check = _no_column_first if name == "geqp3" else None
+            check = _require_free_columns if name == "geqp3" else None
             prepare = _KERNELS.get(name)
             if prefix in "cz":
                 name = _COMPLEX_NAMES.get(name, name)

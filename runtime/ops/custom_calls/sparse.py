@@ -70,7 +70,7 @@ def run(view: CustomCallView, data: Array, pointers: Array, columns: Array, rhs:
         rhs: a vector or a matrix.
 
     Raises:
-        UndefinedBehaviorError: row pointers descend or leave the entries, or a column is none of the matrix.
+        UndefinedBehaviorError: row pointers descend or leave the entries, or a column index is out of range.
     """
     reason = _undefined(pointers, columns, rhs.shape[0])
     if reason is not None:

@@ -126,7 +126,7 @@ def _eq(view: CustomCallView, actual: Array, expected: Array) -> tuple[Any, ...]
 def _verify_identity(view: CustomCallView) -> None:
     """Results must have the types of the inputs, as annotations do nothing on one device.
 
-    A call with a sharding of GSPMD that makes shards of a value, or a value of shards, becomes a part of a
+    A call with a sharding of GSPMD that makes shards of a value, or a value of shards, becomes part of a
     manual computation (`specialize.gspmd`).
     """
     if view.call_target_name in SHARD_BOUNDARIES and "mhlo.sharding" in view.operation.attributes:

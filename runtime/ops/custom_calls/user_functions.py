@@ -19,7 +19,7 @@ class Registry(Generic[Entry]):
     """Registered functions by name. Threads may use it concurrently; the last registration counts.
 
     Attributes:
-        changes: how often any registry has changed: what programs were made of before may be otherwise now.
+        changes: how often any registry has changed: programs compiled before the last change may be stale.
     """
 
     changes: ClassVar[int] = 0

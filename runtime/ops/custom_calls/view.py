@@ -1,4 +1,4 @@
-"""`custom_call` as its targets see it: operands, attributes and results.
+"""The view of `custom_call` that its targets get: operands, attributes and results.
 
 Source: specification, section "custom_call"; attributes that it lacks are those of the StableHLO dialect.
 """
@@ -47,7 +47,7 @@ class _BackendConfig(AttributeKind[BackendConfig]):
 
 
 class _Layout(AttributeKind[tuple[int, ...]]):
-    """A tuple of dimensions, the one of neighbouring elements first: ``dense<[0, 1]> : tensor<2xindex>``."""
+    """A tuple of dimensions in minor-to-major order: ``dense<[0, 1]> : tensor<2xindex>``."""
 
     description = "a one-dimensional constant of index"
 
@@ -83,7 +83,7 @@ class _Alias(AttributeKind[Alias]):
 
 
 class CustomCallView(Op):
-    """A custom call as its targets see it.
+    """The view of a custom call that its target gets.
 
     Attributes:
         inputs: those that the target takes; not those that say the results' shapes.

@@ -32,7 +32,7 @@ from ..numerics.element_types import Function
 from .base import COMPUTED, Arithmetic, Binary, Elementwise, Transcendental, Unary
 
 
-def real_component_type(view: Abs | Part) -> str | None:
+def real_component_type(view: Abs | ComplexComponent) -> str | None:
     """baseline_element_type(result) = baseline_element_type(operand), real for complex elements"""
     operand: TensorType = view.operand
     if isinstance(operand.element_type, ElementType):
@@ -58,7 +58,7 @@ class Abs(
         return element_types.real_type(element_type)
 
 
-def _quantized_alike(what: str) -> Constraint:
+def _same_quantized_type(what: str) -> Constraint:
     """Quantized operands and results must have the same storage or expressed type."""
 
     def check(view: Add) -> str | None:
@@ -107,8 +107,8 @@ class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
             return None
         return f"lhs is {self.lhs}, rhs {self.rhs}, result {self.result}: all or none must be quantized"
 
-    C3 = _quantized_alike("storage")
-    C4 = _quantized_alike("expressed")
+    C3 = _same_quantized_type("storage")
+    C4 = _same_quantized_type("expressed")
 
     @constraint
     def C5(self) -> str | None:
@@ -193,12 +193,12 @@ class Divide(
     functions={INTEGER: special.divide_integers, FLOAT: np.divide, COMPLEX: special.divide_complex},
     wide=COMPLEX,
 ):
-    """The quotient, for integers without its fraction."""
+    """The quotient; of integers rounded towards zero."""
 
     single_complex = staticmethod(single_complex.divide)
 
 
-class Part(Unary):
+class ComplexComponent(Unary):
     """Base of operations that return a component of complex numbers."""
 
     operand = Operand(FLOAT | COMPLEX)
@@ -212,7 +212,7 @@ class Part(Unary):
         return element_types.real_type(element_type)
 
 
-class Imag(Part, name="stablehlo.imag"):
+class Imag(ComplexComponent, name="stablehlo.imag"):
     """The imaginary part; zero for real elements."""
 
     @classmethod
@@ -224,7 +224,7 @@ class Imag(Part, name="stablehlo.imag"):
         return lambda operand: np.full_like(operand, zero)
 
 
-class Real(Part, name="stablehlo.real"):
+class Real(ComplexComponent, name="stablehlo.real"):
     """The real part; real elements themselves."""
 
     @classmethod

@@ -28,7 +28,7 @@ from ..framework.declaration import Attribute, Op, Operand, Result
 from ..numerics import element_types
 from ..numerics.element_types import Function
 from ..numerics.real_functions import NativeFunction, RealFunction
-from ..numerics.result_accuracy import RESULT_ACCURACY, ResultAccuracy, unreachable
+from ..numerics.result_accuracy import RESULT_ACCURACY, ResultAccuracy, tolerance_violation
 
 COMPUTED = FLOAT | COMPLEX | QUANTIZED_PER_TENSOR
 """The element types of most mathematical functions."""
@@ -150,7 +150,7 @@ class Transcendental(Unary, wide=FLOAT | COMPLEX):
 
     def verify(self) -> None:
         super().verify()
-        reason = unreachable(self.result_accuracy, self.name, self.computed_type)
+        reason = tolerance_violation(self.result_accuracy, self.name, self.computed_type)
         if reason is not None:
             raise self.unsupported(reason)
 

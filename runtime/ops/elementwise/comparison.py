@@ -134,7 +134,7 @@ class IsFinite(
 
 
 class Maximum(Binary, name="stablehlo.maximum"):
-    """The greater element; NaN where either is NaN."""
+    """The larger element; NaN where either is NaN."""
 
     @classmethod
     @functools.cache
@@ -143,7 +143,7 @@ class Maximum(Binary, name="stablehlo.maximum"):
 
 
 class Minimum(Binary, name="stablehlo.minimum"):
-    """The lesser element; NaN where either is NaN."""
+    """The smaller element; NaN where either is NaN."""
 
     @classmethod
     @functools.cache

@@ -1,4 +1,4 @@
-"""Operations that convert elements: to other types, to other readings of their bits, to fewer digits.
+"""Operations that convert elements: to other types, by reinterpreting their bits, or to a lower precision.
 
 Source: specification, section "Ops".
 """
@@ -33,7 +33,7 @@ from ..framework.attribute_kinds import I32
 from ..framework.declaration import Attribute, Constraint, Op, Operand, Result, constraint
 from ..numerics import element_types
 from ..numerics.element_types import Function
-from ..numerics.quantization import by_table, dequantizer, quantizer
+from ..numerics.quantization import dequantizer, quantizer, with_lookup_table
 from .base import Elementwise
 
 
@@ -77,7 +77,7 @@ class UniformQuantize(
         to_floats, from_floats = dequantizer(self.operand), quantizer(self.result)
         if rules.quantization_dimension(self.result) is not None:
             return lambda operand: from_floats(to_floats(operand))
-        return by_table(self.operand, lambda operand: from_floats(to_floats(operand)))
+        return with_lookup_table(self.operand, lambda operand: from_floats(to_floats(operand)))
 
 
 class UniformDequantize(
@@ -95,7 +95,7 @@ class UniformDequantize(
 
     @functools.cached_property
     def function(self) -> Function:
-        return by_table(self.operand, dequantizer(self.operand))
+        return with_lookup_table(self.operand, dequantizer(self.operand))
 
 
 class ReducePrecision(
@@ -121,8 +121,8 @@ class ReducePrecision(
 def _precision_reducer(element_type: ElementType, exponent_bits: int, mantissa_bits: int) -> Function:
     """The function that rounds arrays of `element_type` to a format.
 
-    Mantissas are rounded to nearest, ties to even; then what is too great for the exponent bits becomes
-    infinite and what is too small zero, with its sign. NaN stays where there are mantissa bits to tell it.
+    Mantissas are rounded to nearest, ties to even; then values above the exponent range become
+    infinite and values below it zero, with their sign. NaN stays NaN if the format has mantissa bits.
     """
     dtype = element_type.dtype
     import ml_dtypes
@@ -163,8 +163,8 @@ def _code(value: Any, dtype: DType) -> int:
 def _round_bits(magnitude: Array, dropped: int) -> Array:
     """Clear the lowest `dropped` bits, rounding to nearest, ties to even."""
     work = magnitude.dtype.type
-    last_kept = (magnitude >> work(dropped)) & work(1)
-    rounded = magnitude + (work((1 << (dropped - 1)) - 1) + last_kept)
+    lsb = (magnitude >> work(dropped)) & work(1)
+    rounded = magnitude + (work((1 << (dropped - 1)) - 1) + lsb)
     result: Array = (rounded >> work(dropped)) << work(dropped)
     return result
 
@@ -189,8 +189,8 @@ class BitcastConvert(Op, name="stablehlo.bitcast_convert", assembly="operands at
         if operand_bits == result_bits:
             return rules.same_shape("result", result, "operand", operand.shape)
         if operand_bits > result_bits:
-            return _splits("result", result, result_bits, "operand", operand, operand_bits)
-        return _splits("operand", operand, operand_bits, "result", result, result_bits)
+            return _split_mismatch("result", result, result_bits, "operand", operand, operand_bits)
+        return _split_mismatch("operand", operand, operand_bits, "result", result, result_bits)
 
     @constraint
     def C2(self) -> str | None:
@@ -212,7 +212,7 @@ class BitcastConvert(Op, name="stablehlo.bitcast_convert", assembly="operands at
         return _bitcaster(source, target)
 
 
-def _splits(
+def _split_mismatch(
     name: str, narrow: TensorType, narrow_bits: int, other: str, wide: TensorType, wide_bits: int
 ) -> str | None:
     """An element of the wider type is split over an additional last dimension of the narrower type."""
@@ -237,10 +237,10 @@ def _bitcaster(source: ElementType, target: ElementType) -> Function:
         return lambda operand: np.ascontiguousarray(np.asarray(operand)[..., np.newaxis]).view(target.dtype)
     if target.width > source.width >= 8:
         return lambda operand: np.ascontiguousarray(operand).view(target.dtype)[..., 0]
-    return _bit_by_bit(source, target)
+    return _bitcast_sub_byte(source, target)
 
 
-def _bit_by_bit(source: ElementType, target: ElementType) -> Function:
+def _bitcast_sub_byte(source: ElementType, target: ElementType) -> Function:
     """A bitcast between element types narrower than the byte in which NumPy stores an element."""
 
     def convert(operand: Array) -> Array:

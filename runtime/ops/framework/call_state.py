@@ -58,7 +58,7 @@ def new_call(options: Options) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
-def for_process() -> None:
+def begin_process() -> None:
     """Give the process of a grid in the present context a separate state.
 
     It counts its own draws, while the probes of all processes are numbered together.

@@ -40,8 +40,8 @@ def _declared_value(view: Op, name: str) -> Any:
     return getattr(view, variadic)[0] if first else getattr(view, name)
 
 
-def _alike(quality: str, compare: Compare) -> Callable[..., Constraint]:
-    """The constraints that types agree in a quality, which the specification has a function for."""
+def _agreement(quality: str, compare: Compare) -> Callable[..., Constraint]:
+    """The constraints that types agree in a quality for which the specification has a function."""
 
     def constraint_of(*names: str) -> Constraint:
         def check(view: Op) -> str | None:
@@ -54,7 +54,7 @@ def _alike(quality: str, compare: Compare) -> Callable[..., Constraint]:
     return constraint_of
 
 
-def _alike_each(quality: str, compare: Compare) -> Callable[[str, str], Constraint]:
+def _pairwise_agreement(quality: str, compare: Compare) -> Callable[[str, str], Constraint]:
     """The constraints that two variadic operands or results agree in a quality, type by type."""
 
     def constraint_of(name: str, other: str) -> Constraint:
@@ -71,13 +71,13 @@ def _same_shape(name: str, type: TensorType, other: str, other_type: TensorType)
     return rules.same_shape(name, type, f"shape({other})", other_type.shape)
 
 
-same_type: Final = _alike("type", rules.same_type)
-same_shape: Final = _alike("shape", _same_shape)
-same_element_type: Final = _alike("element_type", rules.same_element_type)
-same_baseline_element_type: Final = _alike("baseline_element_type", rules.same_baseline_element_type)
-same_baseline_type: Final = _alike("baseline_type", rules.same_baseline_type)
-same_shape_each: Final = _alike_each("shape", _same_shape)
-same_element_type_each: Final = _alike_each("element_type", rules.same_element_type)
+same_type: Final = _agreement("type", rules.same_type)
+same_shape: Final = _agreement("shape", _same_shape)
+same_element_type: Final = _agreement("element_type", rules.same_element_type)
+same_baseline_element_type: Final = _agreement("baseline_element_type", rules.same_baseline_element_type)
+same_baseline_type: Final = _agreement("baseline_type", rules.same_baseline_type)
+same_shape_each: Final = _pairwise_agreement("shape", _same_shape)
+same_element_type_each: Final = _pairwise_agreement("element_type", rules.same_element_type)
 
 
 def all_of(*constraints: Constraint, rule: str | None = None) -> Constraint:
@@ -189,10 +189,10 @@ def not_negative(name: str) -> Constraint:
     return at_least(0, name, f"0 <= {name}")
 
 
-def at_least(least: int, name: str, rule: str | None = None) -> Constraint:
-    """Each value of an attribute must be at least `least`, if it is present."""
+def at_least(minimum: int, name: str, rule: str | None = None) -> Constraint:
+    """Each value of an attribute must be at least `minimum`, if it is present."""
     return Constraint(
-        lambda view: rules.at_least(least, name, view.integers(name) or ()), rule or f"{least} <= {name}"
+        lambda view: rules.at_least(minimum, name, view.integers(name) or ()), rule or f"{minimum} <= {name}"
     )
 
 

@@ -56,7 +56,7 @@ MAX_CACHED_VIEWS: Final = 1024
 """Maximum number of operations whose decoded fields are cached."""
 
 
-def _parts(declaration: type[Op]) -> tuple[AnyField | Constraint, ...]:
+def _declared_fields(declaration: type[Op]) -> tuple[AnyField | Constraint, ...]:
     """The declared fields of a class and its bases, without names that a derived class redefines."""
     fields: dict[str, AnyField | Constraint] = {}
     for base in reversed(declaration.__mro__):
@@ -68,18 +68,18 @@ def _parts(declaration: type[Op]) -> tuple[AnyField | Constraint, ...]:
     return tuple(fields.values())
 
 
-class _Derived:
+class _DerivedAttribute:
     """A class attribute computed from the declared fields of a class at its first use.
 
     The computation is lazy because a program uses few of the classes that are defined.
     """
 
-    def __init__(self, name: str, find: Callable[[type[Op]], Any]) -> None:
+    def __init__(self, name: str, compute: Callable[[type[Op]], Any]) -> None:
         self.name = name
-        self._find = find
+        self._compute = compute
 
     def __get__(self, view: Op | None, declaration: type[Op]) -> Any:
-        value = self._find(declaration)
+        value = self._compute(declaration)
         setattr(declaration, self.name, value)
         return value
 
@@ -112,15 +112,15 @@ def _variadic_kinds(declaration: type[Op]) -> frozenset[str]:
 
 
 _DERIVED: Final = (
-    _Derived("declared_fields", _parts),
-    _Derived("declared_operands", _of_kind(Operand)),
-    _Derived("declared_results", _of_kind(Result)),
-    _Derived("declared_attributes", _of_kind(Attribute)),
-    _Derived("declared_regions", _of_kind(Region)),
-    _Derived("declared_constraints", _of_kind(Constraint)),
-    _Derived("input_labels", _input_labels),
-    _Derived("struct_fields", _struct_fields),
-    _Derived("variadic_kinds", _variadic_kinds),
+    _DerivedAttribute("declared_fields", _declared_fields),
+    _DerivedAttribute("declared_operands", _of_kind(Operand)),
+    _DerivedAttribute("declared_results", _of_kind(Result)),
+    _DerivedAttribute("declared_attributes", _of_kind(Attribute)),
+    _DerivedAttribute("declared_regions", _of_kind(Region)),
+    _DerivedAttribute("declared_constraints", _of_kind(Constraint)),
+    _DerivedAttribute("input_labels", _input_labels),
+    _DerivedAttribute("struct_fields", _struct_fields),
+    _DerivedAttribute("variadic_kinds", _variadic_kinds),
 )
 
 

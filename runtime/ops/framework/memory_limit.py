@@ -25,8 +25,8 @@ def _machine_bytes() -> int:
 PHYSICAL_MEMORY_BYTES: Final = _machine_bytes()
 """Maximum size of a tensor in bytes."""
 MAX_ELEMENTS: Final = 2**57
-"""Bytes that an address of any processor reaches. Up to here, a count of elements times the
-bytes of the widest element fits into 64 bits."""
+"""The largest address space of any processor in bytes; this many of the widest elements still have a size in
+bytes that fits into 64 bits."""
 
 
 def bytes_of(type: Type) -> int:
@@ -54,7 +54,7 @@ def require_addressable(operation: Operation, types: Iterable[Type]) -> None:
     for type in types:
         if not is_addressable(type):
             raise ExecutionError(
-                f"the result {type} has more elements than memory can have",
+                f"the result {type} has more elements than can be addressed",
                 operation=operation.name,
                 location=operation.location,
             )

@@ -137,7 +137,7 @@ PROGRAM_PER_PROCESS: Final = PROCESS_IDS | {RUN_PARALLEL, MANUAL_COMPUTATION}
 COMMUNICATING: Final = frozenset(
     name for name, family in MODULE_OF_OPERATION.items() if family.startswith("collectives.")
 ) - PROCESS_IDS
-"""Operations by which a process meets other processes or the host: they run on a grid."""
+"""Operations that communicate with other processes or the host: they run on a grid."""
 
 VERIFY_SHARDINGS: Final = "sharding.verify"
 """The module whose `verify_shardings` checks the sharding annotations of a program."""

@@ -1,6 +1,6 @@
 """Conditions of constraints: each returns None, or the reason why the condition is violated with the values.
 
-Sizes that are not known yet (DYNAMIC) agree with every size: the constraint is judged again once they are.
+Sizes that are not known yet (DYNAMIC) agree with every size: the constraint is checked again once they are.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def constant_operand(operation: Operation, position: int) -> Array | None:
 
 
 def require(op: Op, reason: str | None, label: str | None = None) -> None:
-    """Judge a rule while running.
+    """Check a rule at run time.
 
     Raises:
         ExecutionError: there is a reason why the rule does not hold.
@@ -328,8 +328,8 @@ def with_actual_shapes(op: AnyOp, operands: Sequence[Array]) -> AnyOp:
     return view
 
 
-def judge(op: Op) -> None:
-    """Judge all constraints of a view made while running.
+def check_constraints(op: Op) -> None:
+    """Check all constraints of a view at run time.
 
     Raises:
         ExecutionError: one does not hold; the specification leaves the behaviour undefined.
@@ -338,8 +338,8 @@ def judge(op: Op) -> None:
         require(op, reason, label)
 
 
-def judge_unknown_sizes(op: Op, *operands: Array) -> None:
-    """Judge all constraints with the operands' actual sizes where verification did not know them all.
+def check_actual_sizes(op: Op, *operands: Array) -> None:
+    """Check all constraints with the operands' actual sizes where verification did not know them all.
 
     Raises:
         ExecutionError: one does not hold.
@@ -349,7 +349,7 @@ def judge_unknown_sizes(op: Op, *operands: Array) -> None:
         all_static = all(type.is_static for type in types if isinstance(type, TensorType))
         op.__dict__["sizes_are_known"] = all_static
     if not op.__dict__["sizes_are_known"]:
-        judge(with_actual_shapes(op, operands))
+        check_constraints(with_actual_shapes(op, operands))
 
 
 def function_type_is(

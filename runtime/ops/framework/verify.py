@@ -130,7 +130,7 @@ class _Verifier:
         self.verify_block(block, set(), function)
 
     def verify_block(self, block: Block, visible: set[Value], function: Function) -> None:
-        """Operations of a block; `visible` are the values defined around it (it is left as it was)."""
+        """Operations of a block; `visible` are the values defined around it (unchanged on return)."""
         own: list[Value] = [*block.arguments]
         visible.update(own)
         last = len(block.operations) - 1
@@ -153,7 +153,7 @@ class _Verifier:
         """One operation: its regions from the inside out, then its own constraints."""
         if not SHARDING_ATTRIBUTES.isdisjoint(operation.attributes) or operation.name.startswith("sdy."):
             self.has_shardings = True
-        key = _key(operation)
+        key = _verification_key(operation)
         if key is not None and key in self.verified:
             return
         for region in operation.regions:
@@ -165,7 +165,7 @@ class _Verifier:
             _verify_type(result.type, operation.name, operation.location)
         view = view_of(operation)
         if operation.name == MESH:
-            raise view.error("must stand in a module, not in a function")
+            raise view.error("must be in a module, not in a function")
         verify_view(view)
         for symbol in _called_functions(operation):
             self.calls[function.name].add(symbol)
@@ -304,7 +304,7 @@ def verify_inferred(view: Op) -> None:
         raise view.error(reason)
 
 
-def _key(operation: Operation) -> Hashable | None:
+def _verification_key(operation: Operation) -> Hashable | None:
     """A key that is equal only for operations with equal verification results; None if the constraints read
     more than a key can hold.
     """
@@ -381,7 +381,7 @@ def _verify_type(type: Type, operation: str, location: object) -> None:
     """A value's type must be supported and must satisfy the constraints on types."""
     if isinstance(type, TensorType) and type.bounds is None and type.element_type in _PLAIN_ELEMENTS:
         return
-    for nested in _parts(type):
+    for nested in _leaf_types(type):
         if isinstance(nested, UnrankedTensorType):
             reason = f"unranked types such as {nested} are not supported"
             raise UnsupportedError(reason, operation=operation, location=location)
@@ -390,11 +390,11 @@ def _verify_type(type: Type, operation: str, location: object) -> None:
         raise VerifyError(problem.reason, label=problem.label, operation=operation, location=location)
 
 
-def _parts(type: Type) -> Iterator[Type]:
+def _leaf_types(type: Type) -> Iterator[Type]:
     """The type, or the types in a tuple."""
     if isinstance(type, TupleType):
         for nested in type.types:
-            yield from _parts(nested)
+            yield from _leaf_types(nested)
     else:
         yield type
 

@@ -59,7 +59,7 @@ class DynamicSlice(
         return [self.operand.with_shape(self.slice_sizes)]
 
     def reference(self, operand: Array, *start_indices: Array) -> Array:
-        rules.judge_unknown_sizes(self, operand, *start_indices)
+        rules.check_actual_sizes(self, operand, *start_indices)
         return operand[_window(self.slice_sizes, operand.shape)(start_indices)]
 
     def bind(self) -> Callable[..., Any]:
@@ -98,7 +98,7 @@ class DynamicUpdateSlice(
         return [self.operand]
 
     def reference(self, operand: Array, update: Array, *start_indices: Array) -> Array:
-        rules.judge_unknown_sizes(self, operand, update, *start_indices)
+        rules.check_actual_sizes(self, operand, update, *start_indices)
         result = np.array(operand)
         result[_window(update.shape, operand.shape)(start_indices)] = update
         return result
@@ -138,10 +138,11 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
     @constraint
     def C3(self) -> str | None:
         """0 <= batch_dims <= min(dim, rank(index))"""
-        most = min(self.dim, self.index.rank)
-        if 0 <= self.batch_dims <= most:
+        max_dims = min(self.dim, self.index.rank)
+        if 0 <= self.batch_dims <= max_dims:
             return None
-        return f"batch_dims is {self.batch_dims}, but must be in [0, {most}], up to dim and the rank of index"
+        bounds = f"[0, {max_dims}], up to dim and the rank of index"
+        return f"batch_dims is {self.batch_dims}, but must be in {bounds}"
 
     @constraint
     def C4(self) -> str | None:
@@ -162,7 +163,7 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
         return [self.operand.with_shape(self.selected_shape())]
 
     def reference(self, operand: Array, index: Array) -> Array:
-        rules.judge_unknown_sizes(self, operand, index)
+        rules.check_actual_sizes(self, operand, index)
         shape, batch_dims, dim = operand.shape, self.batch_dims, self.dim
         batch, size = math.prod(shape[:batch_dims]), shape[dim]
         before, after = math.prod(shape[batch_dims:dim]), math.prod(shape[dim + 1 :])

@@ -57,7 +57,7 @@ class GatherRules(Op):
         dropped = (self.collapsed_slice_dims, self.operand_batching_dims)
         return index_space.combine(
             index_space.batch_sizes(self.start_indices.shape, self.index_vector_dim),
-            index_space.kept_sizes(slice_sizes, *dropped),
+            index_space.remaining_sizes(slice_sizes, *dropped),
             self.offset_dims,
         )
 
@@ -186,7 +186,7 @@ class Gather(GatherRules, name="stablehlo.gather"):
     C23 = constraints.same_element_type("operand", "result")
 
     def reference(self, operand: Array, start_indices: Array) -> Array:
-        rules.judge_unknown_sizes(self, operand, start_indices)
+        rules.check_actual_sizes(self, operand, start_indices)
         return self.gather_of(operand.shape, start_indices.shape, self.slice_sizes)(operand, start_indices)
 
     def bind(self) -> Callable[..., Any]:

@@ -68,7 +68,7 @@ def batch_sizes(indices: Sequence[int], index_vector_dim: int) -> list[int]:
     return [size for d, size in enumerate(indices) if d != index_vector_dim]
 
 
-def kept_sizes(sizes: Sequence[int], *dropped: Sequence[int]) -> list[int]:
+def remaining_sizes(sizes: Sequence[int], *dropped: Sequence[int]) -> list[int]:
     """The sizes of the dimensions that are in none of the lists `dropped`."""
     return [size for d, size in enumerate(sizes) if not any(d in dimensions for dimensions in dropped)]
 

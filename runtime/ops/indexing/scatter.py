@@ -55,7 +55,7 @@ class Scatter(ScatterRules, name="stablehlo.scatter"):
     def C4(self) -> str | None:
         """shape(updates[0]) = combine(update_scatter_dim_sizes, update_window_dim_sizes)"""
         shape, window_dims = self.updates[0].shape, self.update_window_dims
-        scatter_sizes = index_space.kept_sizes(shape, window_dims)
+        scatter_sizes = index_space.remaining_sizes(shape, window_dims)
         expected = index_space.batch_sizes(self.scatter_indices.shape, self.index_vector_dim)
         if not rules.shapes_agree(tuple(scatter_sizes), tuple(expected)):
             return (
@@ -63,7 +63,7 @@ class Scatter(ScatterRules, name="stablehlo.scatter"):
                 f"scatter_indices have {rules.shape_text(expected)} outside index_vector_dim"
             )
         window_sizes = [shape[d] for d in window_dims if 0 <= d < len(shape)]
-        limits = index_space.kept_sizes(
+        limits = index_space.remaining_sizes(
             self.inputs[0].shape, self.inserted_window_dims, self.input_batching_dims
         )
         return rules.at_most("update_window_dim_sizes", window_sizes, "the window's part of inputs", limits)
@@ -99,7 +99,7 @@ class Scatter(ScatterRules, name="stablehlo.scatter"):
     C25 = constraints.results_of("update_computation", "inputs", "results")
 
     def reference(self, *operands: Array, update_computation: Evaluate) -> Any:
-        rules.judge_unknown_sizes(self, *operands)
+        rules.check_actual_sizes(self, *operands)
         count = len(operands) // 2
         shapes = operands[0].shape, operands[count].shape, operands[-1].shape
         return self.scatter_of(*shapes)(*operands, update_computation=update_computation)

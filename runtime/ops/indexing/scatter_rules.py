@@ -94,7 +94,7 @@ class ScatterRules(Op):
         updates.
         """
         dropped = (self.inserted_window_dims, self.input_batching_dims)
-        window_dims = index_space.kept_sizes(range(self.inputs[0].rank), *dropped)
+        window_dims = index_space.remaining_sizes(range(self.inputs[0].rank), *dropped)
         return dict(zip(window_dims, self.update_window_dims, strict=True))
 
     @property

@@ -16,7 +16,7 @@ REDUCTION_FUSION: Final = "nimblehlo.reduction_fusion"
 STEP_FUSION: Final = "nimblehlo.step_fusion"
 
 
-class _Group(Op):
+class _FusionBase(Op):
     """Runs `body` on its operands."""
 
     is_internal = True
@@ -29,17 +29,17 @@ class _Group(Op):
         return body(*operands)
 
 
-class Fusion(_Group, name=FUSION):
+class Fusion(_FusionBase, name=FUSION):
     """Runs `body`, which has elementwise and data-movement operations."""
 
 
-class RowFusion(_Group, name=ROW_FUSION):
+class RowFusion(_FusionBase, name=ROW_FUSION):
     """Runs `body`, which computes rows of a tensor, with reductions along the trailing dimensions."""
 
 
-class ReductionFusion(_Group, name=REDUCTION_FUSION):
+class ReductionFusion(_FusionBase, name=REDUCTION_FUSION):
     """Runs `body`, whose results are reductions or are computed elementwise from reductions."""
 
 
-class StepFusion(_Group, name=STEP_FUSION):
+class StepFusion(_FusionBase, name=STEP_FUSION):
     """Runs `body`, whose operations are small steps."""

@@ -20,12 +20,12 @@ from ..shape.dynamic_shapes import RunTimeShaped
 
 EXCLUDE_PARTIAL_WINDOWS: Final = "nimblehlo.exclude_partial_windows"
 
-FAR_AWAY: Final = -(1 << 48)
-"""A start index from which no window reaches any tensor."""
+OUT_OF_BOUNDS_START: Final = -(1 << 48)
+"""A start index so far out of bounds that no window overlaps any tensor."""
 
 
 class ExcludePartialWindows(RunTimeShaped, name=EXCLUDE_PARTIAL_WINDOWS):
-    """The scatter_indices of a scatter, with FAR_AWAY as the indices of windows that are not in bounds.
+    """The scatter_indices of a scatter, OUT_OF_BOUNDS_START for windows that are not in bounds.
 
     It occurs only in specialized programs. Its attributes are those of the scatter.
     """
@@ -95,7 +95,7 @@ def multi_element_components(view: ScatterNumbers, rank: int, updates_shape: Seq
 def window_extents(view: ScatterNumbers, rank: int, updates_shape: Sequence[int]) -> dict[int, int]:
     """The sizes of windows along the dimensions of an input that they have."""
     dropped = (view.inserted_window_dims, view.input_batching_dims)
-    window_dims = index_space.kept_sizes(range(rank), *dropped)
+    window_dims = index_space.remaining_sizes(range(rank), *dropped)
     return {
         d: updates_shape[update_dim]
         for d, update_dim in zip(window_dims, view.update_window_dims, strict=True)
@@ -124,7 +124,7 @@ def out_of_bounds_components(
 def indices_without_partial_windows(
     view: ScatterNumbers, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
 ) -> Array:
-    """The indices as int64, with FAR_AWAY in place of the indices of windows that are not in bounds."""
+    """The indices as int64, replaced by OUT_OF_BOUNDS_START for windows that are not in bounds."""
     _, outside = out_of_bounds_components(view, shape, scatter_indices, updates_shape)
     indices = index_space.as_indices(scatter_indices)
     is_outside = outside.any(axis=0)
@@ -134,4 +134,4 @@ def indices_without_partial_windows(
     mask = is_outside.reshape(batch)
     if view.index_vector_dim < indices.ndim:
         mask = np.expand_dims(mask, view.index_vector_dim)
-    return np.where(mask, np.int64(FAR_AWAY), indices)
+    return np.where(mask, np.int64(OUT_OF_BOUNDS_START), indices)

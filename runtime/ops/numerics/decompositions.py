@@ -16,7 +16,7 @@ from ...ir import Operation, StringAttribute, UnitAttribute
 MAX_NATIVE_ELEMENTS: Final = 1 << 10
 """Maximum elements of a matrix that native code decomposes itself; larger decompositions use threads."""
 
-_MARK: Final = "by_library"
+_LIBRARY_ATTRIBUTE: Final = "by_library"
 """The attribute of operations that LAPACK computes even if there is a kernel."""
 _LAPACK_PREFIX: Final = "lapack_"
 """Prefix of the custom-call targets that are LAPACK routines."""
@@ -44,7 +44,7 @@ def has_kernels() -> bool:
 
 def uses_kernels(operation: Operation) -> bool:
     """Whether a kernel computes an operation, rather than LAPACK."""
-    return has_kernels() and _MARK not in operation.attributes
+    return has_kernels() and _LIBRARY_ATTRIBUTE not in operation.attributes
 
 
 def use_library(operations: Iterable[Operation]) -> None:
@@ -55,7 +55,7 @@ def use_library(operations: Iterable[Operation]) -> None:
     """
     for operation in operations:
         if operation.name in ("stablehlo.cholesky", "stablehlo.triangular_solve") or _is_routine(operation):
-            operation.attributes = {**operation.attributes, _MARK: UnitAttribute()}
+            operation.attributes = {**operation.attributes, _LIBRARY_ATTRIBUTE: UnitAttribute()}
 
 
 def _is_routine(operation: Operation) -> bool:

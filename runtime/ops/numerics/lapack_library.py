@@ -29,14 +29,14 @@ ELEMENTS: Final = {
 }
 """For each prefix of a routine's name the types called T (element), R (real), C (complex), I (integer)."""
 
-_ON_ONE_THREAD: Final = 1 << 18
+_MAX_SINGLE_THREAD_ELEMENTS: Final = 1 << 18
 """Maximum number of elements of a matrix for which only the calling thread is used: more threads gain little,
 and they wait for each other for milliseconds while other processes use the processors."""
 
 _MAX_STACK_BYTES: Final = 1 << 14
 """Bytes up to which the arrays of a problem are on the stack; see `fortran.Call`."""
 
-_ALONE: Final = 1 << 10
+_MAX_SERIAL_CALL_ELEMENTS: Final = 1 << 10
 """Maximum number of elements of a problem for which the library itself uses only the calling thread."""
 
 
@@ -99,7 +99,7 @@ def native_call_of(
     # Each array begins at a cache line.
     fits_stack = sum(size * item + 64 for size in sizes) <= _MAX_STACK_BYTES
     are_made = {*range(results)} <= {buffer.result for buffer in buffers}
-    if not (are_made and fits_stack and 0 < max(sizes) <= _ALONE):
+    if not (are_made and fits_stack and 0 < max(sizes) <= _MAX_SERIAL_CALL_ELEMENTS):
         return None
     if any(isinstance(argument, Workspace) for argument in arguments) and make().solver is None:
         return None
@@ -182,7 +182,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_thread_limits.leave_in_child)
 
 
-class _Limited:
+class _ThreadLimit:
     """A context in which the library below NumPy uses no more than some threads."""
 
     def __init__(self, limit: int) -> None:
@@ -235,8 +235,8 @@ class Library:
                     largest = max(largest, math.prod(argument.shape))
             else:
                 passed.append(argument)
-        limit = 1 if largest <= _ON_ONE_THREAD else threads
-        context = None if largest <= _ALONE or limit is None else _Limited(limit)
+        limit = 1 if largest <= _MAX_SINGLE_THREAD_ELEMENTS else threads
+        context = None if largest <= _MAX_SERIAL_CALL_ELEMENTS or limit is None else _ThreadLimit(limit)
         return Call(address, integer is np.int64, count, passed, results, context)
 
     def _workspaces(self, address: int, integer: Any, arguments: Sequence[Argument]) -> Iterator[int]:
@@ -273,12 +273,12 @@ def library_of(dtype: Any) -> Library:
     return LIBRARIES[{"f4": "s", "f8": "d", "c8": "c", "c16": "z"}[np.dtype(dtype).str[1:]]]
 
 
-def factors(order: int, lower: bool) -> list[Argument]:
-    """The arguments of POTRF for triangular factors; the result `info` is 0, or the order of a part that has
-    no factor.
+def potrf_arguments(order: int, lower: bool) -> list[Argument]:
+    """The arguments of POTRF for triangular factors; the result `info` is 0, or the order of a leading
+    block that has no factor.
 
     Args:
-        order: of the matrices; only the triangle that `lower` names is read, and the other is kept.
+        order: of the matrices; only the triangle that `lower` names is read, and the other is not written.
         lower: whether L of a = L L^H is wanted, or U of a = U^H U.
     """
     # In column-major order memory holds the transpose, whose upper factor is the transpose of the lower one.
@@ -286,7 +286,7 @@ def factors(order: int, lower: bool) -> list[Argument]:
     return ["LU"[lower], order, a, order, information(1)]
 
 
-def solutions(
+def trsm_arguments(
     library: Library,
     shape: tuple[int, int],
     *,

@@ -62,7 +62,7 @@ def quantizer(type: TensorType) -> Function:
     return quantize
 
 
-def by_table(type: TensorType, function: Function) -> Function:
+def with_lookup_table(type: TensorType, function: Function) -> Function:
     """The same function of stored values of `type`, by table lookup for types with few values.
 
     Args:
@@ -76,11 +76,11 @@ def by_table(type: TensorType, function: Function) -> Function:
     codes = np.arange(256, dtype=np.uint8).view(type.dtype)
     table = functools.cache(lambda: np.asarray(function(codes)))
     return lambda array: (
-        function(array) if array.size < _WORTH_A_TABLE else np.take(table(), array.view(np.uint8))
+        function(array) if array.size < _MIN_TABLE_ELEMENTS else np.take(table(), array.view(np.uint8))
     )
 
 
-_WORTH_A_TABLE = 1024
+_MIN_TABLE_ELEMENTS = 1024
 """Minimum number of elements for which a table lookup is faster."""
 
 

@@ -35,7 +35,7 @@ MAX_ERROR: Final = {
 }
 """In ulps, of f64 and of complex<f64>; all other types are computed in these and rounded once.
 
-What docs/numerics.md has measured and about one more: NumPy has other instructions on other machines."""
+The errors in docs/numerics.md plus about one ulp: NumPy uses other instructions on other machines."""
 
 ROUNDED_ONCE: Final = 0.51
 """Largest error of narrower floats, in ulps."""
@@ -100,7 +100,7 @@ class _ResultAccuracyKind(AttributeKind[ResultAccuracy]):
 RESULT_ACCURACY: Final = _ResultAccuracyKind()
 
 
-def unreachable(requested: ResultAccuracy, function: str, element_type: ElementType) -> str | None:
+def tolerance_violation(requested: ResultAccuracy, function: str, element_type: ElementType) -> str | None:
     """The reason why results of a function may exceed the requested TOLERANCE; None if they cannot."""
     if requested.mode != ResultAccuracyMode.TOLERANCE:
         return None

@@ -20,7 +20,7 @@ from ...types import Array, DType
 from . import complex_functions, real_functions
 from .broadcast_shapes import broadcast_shape
 
-_GREAT_EXPONENT = 1e12
+_MAX_ZETA_EXPONENT = 1e12
 """The exponent from which zeta equals its first term; SciPy returns NaN for much larger ones."""
 
 _SPLIT_EXPONENTS = 700.0
@@ -166,9 +166,9 @@ def atan2_complex(lhs: Array, rhs: Array) -> Array:
     smaller = np.where(difference > 0, modulus(plus), modulus(minus))
     size = real_functions.log_plus_one(4 * np.abs(difference) / (smaller * smaller)) / 4
     imaginary = np.where(difference == 0, -0.0, np.copysign(size, difference))
-    is_known = np.isfinite(logarithm) & np.isfinite(imaginary)
+    is_finite = np.isfinite(logarithm) & np.isfinite(imaginary)
     return complex_of(
-        np.where(is_known, angle, logarithm.imag), np.where(is_known, imaginary, -logarithm.real)
+        np.where(is_finite, angle, logarithm.imag), np.where(is_finite, imaginary, -logarithm.real)
     )
 
 
@@ -322,7 +322,7 @@ _MAX_SMALL_SERIES = 1 << 8
 def _lgamma_above_two(distance: Array) -> Array:
     """lgamma(2 + z) for -0.65 <= z <= 0.5.
 
-    It is z * (1 - euler) + the sum for k >= 2 of (-z)^k * (zeta(k) - 1) / k, the least terms first.
+    It is z * (1 - euler) + the sum for k >= 2 of (-z)^k * (zeta(k) - 1) / k, the smallest terms first.
     """
     if distance.size > _SERIES_BLOCK:
         starts = range(0, distance.size, _SERIES_BLOCK)
@@ -392,7 +392,7 @@ def zeta(x: Array, q: Array) -> Array:
     # Where SciPy's result is missing or wrong, it is not finite.
     if np.count_nonzero(np.isfinite(value)) == value.size:
         return value
-    value = np.where((x >= _GREAT_EXPONENT) & (q > 0), np.power(np.abs(q), -x), value)
+    value = np.where((x >= _MAX_ZETA_EXPONENT) & (q > 0), np.power(np.abs(q), -x), value)
     pole = (q <= 0) & (q == np.floor(q))
     # At a pole the terms of odd exponents have opposite signs on the two sides.
     value = np.where(pole & (np.fmod(x, 2) != 0), np.nan, value)

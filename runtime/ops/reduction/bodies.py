@@ -1,7 +1,7 @@
 """Analyses of the bodies of reductions, scatters and sorts by value numbering.
 
 Equal expressions of a body get equal numbers (value numbering), so a body is compared with a known form by
-building that form's number: the order of commutative operands, swapped comparisons and the places of
+building that form's number: the order of commutative operands, swapped comparisons and the positions of
 constants do not matter.
 """
 
@@ -140,7 +140,7 @@ def monoid(region: Region) -> str | None:
 
 
 def arg_reducer(region: Region) -> str | None:
-    """Whether a region of (value, index) pairs computes the largest or least value and its index.
+    """Whether a region of (value, index) pairs computes the maximum or minimum and its index.
 
     It must be the form in which the first NaN wins, and the lowest index among equal values.
 

@@ -82,7 +82,7 @@ class _Windows(Op):
         size = math.prod(self.window_dimensions)
         if size > MAX_WINDOW_POSITIONS and cumulative_axis(self.windows, self.windowed_type.shape) is None:
             raise self.unsupported(
-                f"a window of {size} elements is not supported; the most are {MAX_WINDOW_POSITIONS}"
+                f"a window of {size} elements is not supported; the maximum is {MAX_WINDOW_POSITIONS}"
             )
 
     def padding_shape(self) -> str | None:

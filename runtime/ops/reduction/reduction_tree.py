@@ -106,7 +106,7 @@ def _balanced(count: int) -> Array:
 
 
 def _contract(values: Arrays, ranks: Array, reducer: Reducer) -> Arrays:
-    """Combine neighbours along the middle axis across one gap after the other, least rank first.
+    """Combine neighbours along the middle axis across one gap after the other, lowest rank first.
 
     All gaps that come before both of their neighbours are taken at once, which gives the same tree.
     """

@@ -71,7 +71,7 @@ def ordered_integers(array: Array, element_type: AnyElementType, key: SortKey) -
     return np.asarray(integers)
 
 
-def sorted_alone(array: Array, element_type: AnyElementType, key: SortKey, axis: int) -> Array | None:
+def sort_single_input(array: Array, element_type: AnyElementType, key: SortKey, axis: int) -> Array | None:
     """The sorted values of a single input whose equal elements have equal bits; None for any other."""
     if key.component != "value" or array.dtype.kind not in "biuf":
         return None
@@ -220,7 +220,7 @@ class Sort(Op, name="stablehlo.sort"):
         if keys is None:
             return self._sorted_by_comparator(inputs, comparator, axis)
         if len(inputs) == len(keys) == 1:
-            sorted_by_values = sorted_alone(inputs[0], self.inputs[0].element_type, keys[0], axis)
+            sorted_by_values = sort_single_input(inputs[0], self.inputs[0].element_type, keys[0], axis)
             if sorted_by_values is not None:
                 return (sorted_by_values,)
         order = sorted_positions(inputs, [type.element_type for type in self.inputs], keys, axis)

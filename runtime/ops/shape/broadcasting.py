@@ -18,8 +18,8 @@ from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
 from .movement import MovementMap, MovementOp
 
-COPIED_ELEMENTS = 4096
-"""A broadcast of at most this many elements is a copy (1 µs); a larger one is a view."""
+MAX_COPIED_ELEMENTS = 4096
+"""Maximum number of elements of a broadcast that is copied (1 µs); a larger broadcast is a view."""
 
 
 class BroadcastRules(Op):
@@ -94,7 +94,7 @@ class BroadcastInDim(
         return self.element_map([zero if size == 1 else identity[d] for size, d in pairs])
 
     def reference(self, operand: Array) -> Array:
-        rules.judge_unknown_sizes(self, operand)
+        rules.check_actual_sizes(self, operand)
         return broadcast_in_dim(operand, self.broadcast_dimensions, self.result_shape(operand))
 
     def bind(self) -> Callable[..., Any]:
@@ -128,7 +128,7 @@ def bind_broadcast(
 ) -> Callable[[Array], Array]:
     """`broadcast_in_dim` for one type of operand and shape of result, with little work a call."""
     dtype, empty = operand.dtype, np.empty
-    if operand.rank == 0 and math.prod(shape) <= COPIED_ELEMENTS:
+    if operand.rank == 0 and math.prod(shape) <= MAX_COPIED_ELEMENTS:
 
         def fill(value: Array) -> Array:
             result = empty(shape, dtype)
@@ -136,7 +136,7 @@ def bind_broadcast(
             return result
 
         return fill
-    if math.prod(shape) > COPIED_ELEMENTS:
+    if math.prod(shape) > MAX_COPIED_ELEMENTS:
         return lambda value: broadcast_in_dim(value, broadcast_dimensions, shape)
     order = tuple(sorted(range(operand.rank), key=broadcast_dimensions.__getitem__))
     aligned = [1] * len(shape)

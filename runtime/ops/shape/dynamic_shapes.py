@@ -34,7 +34,7 @@ from .creation import iota
 from .layout import ReshapeRules
 from .slicing import AMOUNTS, RANGES, PadRules, SliceRules, pad_of, sliced_shape
 
-_LARGEST: Final = int(np.iinfo(np.int32).max)
+_MAX_I32: Final = int(np.iinfo(np.int32).max)
 """The largest size that `get_dimension_size`, whose result is an i32, can return."""
 
 
@@ -78,7 +78,7 @@ class RunTimeShaped(Op):
             for field, array in zip(self.declared_operands, operands, strict=True)
             if field.rank == 1
         }
-        rules.judge(view)
+        rules.check_constraints(view)
         require_memory(self.operation, *(view.infer() or ()))
         return view
 
@@ -278,11 +278,11 @@ class GetDimensionSize(
 
     def value_of_types(self) -> Array | None:
         size = self.operand.shape[self.dimension]
-        return None if size == DYNAMIC or size > _LARGEST else np.array(size, np.int32)
+        return None if size == DYNAMIC or size > _MAX_I32 else np.array(size, np.int32)
 
     def reference(self, operand: Array) -> Array:
         size = operand.shape[self.dimension]
-        if size > _LARGEST:
+        if size > _MAX_I32:
             rules.require(self, f"operand has size {size} there, which i32 cannot hold")
         return np.array(size, np.int32)
 

@@ -95,7 +95,7 @@ class Concatenate(
         return maps
 
     def reference(self, *inputs: Array) -> Array:
-        rules.judge_unknown_sizes(self, *inputs)
+        rules.check_actual_sizes(self, *inputs)
         return np.concatenate(inputs, self.dimension)
 
     def bind(self) -> Callable[..., Any]:
@@ -180,11 +180,11 @@ class Reshape(
     def reference(self, operand: Array) -> Array:
         shape = self.result.shape
         unknown = shape.count(DYNAMIC)
-        known_size = math.prod([size for size in shape if size != DYNAMIC])
+        static_size = math.prod([size for size in shape if size != DYNAMIC])
         follows = (
-            operand.size == known_size
+            operand.size == static_size
             if unknown == 0
-            else unknown == 1 and known_size and operand.size % known_size == 0
+            else unknown == 1 and static_size and operand.size % static_size == 0
         )
         if not follows:
             actual = rules.shape_text(operand.shape)

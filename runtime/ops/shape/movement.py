@@ -53,8 +53,8 @@ class MovementMap(Record):
         return [d for d, index in enumerate(self.indices) if index.strides[dimension]]
 
 
-def whole_map(operand: int, indices: Sequence[AffineExpr], result: TensorType) -> MovementMap:
-    """The map of an operand whose elements are all of a result's."""
+def full_result_map(operand: int, indices: Sequence[AffineExpr], result: TensorType) -> MovementMap:
+    """The map of an operand that fills the whole result."""
     return MovementMap(operand, tuple(indices), result.shape, (0,) * result.rank, (1,) * result.rank)
 
 
@@ -70,7 +70,7 @@ class MovementOp(Op):
 
     def element_map(self, indices: Sequence[AffineExpr]) -> list[MovementMap]:
         """The one map of an operation whose result copies its first operand's elements at `indices`."""
-        return [whole_map(0, indices, self.result)]  # type: ignore[attr-defined]
+        return [full_result_map(0, indices, self.result)]  # type: ignore[attr-defined]
 
 
 def reshape_groups(

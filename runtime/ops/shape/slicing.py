@@ -16,7 +16,7 @@ from ...types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, Array, TensorType, Ty
 from ..framework import constraints, rules
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Attribute, Op, Operand, Result, constraint
-from .movement import MovementMap, MovementOp, whole_map
+from .movement import MovementMap, MovementOp, full_result_map
 
 AMOUNTS = ("edge_padding_low", "edge_padding_high", "interior_padding")
 RANGES = ("start_indices", "limit_indices", "strides")
@@ -26,7 +26,7 @@ Lists = tuple[Sequence[int], Sequence[int], Sequence[int]]
 """The values of AMOUNTS or of RANGES, one for each dimension of the operand."""
 
 
-def _known_lists(view: Op, names: tuple[str, str, str]) -> Lists | None:
+def _static_lists(view: Op, names: tuple[str, str, str]) -> Lists | None:
     """The values under three names, or None if one is unknown."""
     first, second, third = map(view.integers, names)
     return None if first is None or second is None or third is None else (first, second, third)
@@ -41,7 +41,7 @@ class PadRules(Op):
 
     def amounts(self) -> Lists | None:
         """edge_padding_low, edge_padding_high and interior_padding, or None if one is unknown."""
-        return _known_lists(self, AMOUNTS)
+        return _static_lists(self, AMOUNTS)
 
     C1 = constraints.same_element_type("operand", "padding_value", "result")
     C2 = constraints.size_is_rank(*AMOUNTS, of="operand")
@@ -105,11 +105,11 @@ class Pad(
                 tuple([target.start for _, target in pairs]),
                 tuple([target.step for _, target in pairs]),
             ),
-            whole_map(1, (), self.result),
+            full_result_map(1, (), self.result),
         ]
 
     def reference(self, operand: Array, padding_value: Array) -> Array:
-        rules.judge_unknown_sizes(self, operand, padding_value)
+        rules.check_actual_sizes(self, operand, padding_value)
         return pad_of(operand.shape, *self.amounts())(operand, padding_value)
 
     def bind(self) -> Callable[..., Any]:
@@ -156,7 +156,7 @@ class SliceRules(Op):
 
     def ranges(self) -> Lists | None:
         """start_indices, limit_indices and strides, or None if one is unknown."""
-        return _known_lists(self, RANGES)
+        return _static_lists(self, RANGES)
 
     C1 = constraints.same_element_type("operand", "result")
     C2 = constraints.size_is_rank(*RANGES, of="operand")
@@ -222,7 +222,7 @@ class Slice(
         return tuple(map(slice, *self.ranges())) if self.start_indices else ()
 
     def reference(self, operand: Array) -> Array:
-        rules.judge_unknown_sizes(self, operand)
+        rules.check_actual_sizes(self, operand)
         return operand[self.slices()]
 
     def bind(self) -> Callable[..., Any]:

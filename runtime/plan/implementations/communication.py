@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ops.collectives.base import Communicating
+from ...ops.collectives.base import CommunicatingOp
 from ..implementation import Implementation, Runnable
 
 
@@ -18,7 +18,7 @@ class Communication(Implementation):
     kind = "communication"
     reason = "the grid runs it"
 
-    def __init__(self, view: Communicating) -> None:
+    def __init__(self, view: CommunicatingOp) -> None:
         self.view = view
 
     def prepare(self) -> Runnable:

@@ -175,7 +175,7 @@ def _bound(view: Contraction, multiply_stacks: Callable[[Array, Array], Array]) 
 
 def convolution(view: Convolution, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.convolution.convolution`: products of windows with rhs, and scaled elements."""
-    padding = view.known_padding()
+    padding = view.static_padding()
     windows = view.windows(view.rhs.shape, padding)
     types = [type.element_type for type in (view.lhs, view.rhs, view.result)]
     if all(type.category & INTEGER for type in types):
@@ -189,7 +189,7 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
     """Match a float convolution with the reference's kernel, on threads; or with a kernel that scales
     elements.
     """
-    padding = view.known_padding()
+    padding = view.static_padding()
 
     def run(lhs: Array, rhs: Array) -> Array:
         return view.convolve(lhs, rhs, padding, threads=threads)
@@ -306,5 +306,5 @@ def _integer_convolution_on_matrix_unit(
         return leave(multiply_stacks(a, b))
 
     return lambda lhs, rhs: view.convolve(
-        convert_lhs(lhs), convert_rhs(rhs), view.known_padding(), multiply
+        convert_lhs(lhs), convert_rhs(rhs), view.static_padding(), multiply
     )

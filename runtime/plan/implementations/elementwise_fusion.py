@@ -206,7 +206,7 @@ class NestCode(NativeCode):
         if cached is None:
             nests = tuple([schedule_loops(nest) for nest in nests_of(self.block, self.box)])
             cached = nests, tuple([key_of(description(nest)) for nest in nests]), referenced
-            _nest_cache.keep((identity, self.box), cached)
+            _nest_cache.put((identity, self.box), cached)
         return cached[:2]
 
     @property

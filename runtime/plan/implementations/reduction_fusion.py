@@ -67,7 +67,7 @@ class LoopCode(NativeCode):
         cached = _by_structural_key.get((type(self).__name__, identity))
         if cached is None:
             cached = self._of_equal_text(), referenced
-            _by_structural_key.keep((type(self).__name__, identity), cached)
+            _by_structural_key.put((type(self).__name__, identity), cached)
         return cached[0]
 
     def _of_equal_text(self) -> _Shared:
@@ -77,7 +77,7 @@ class LoopCode(NativeCode):
         shared = _by_description.get(text)
         if shared is None:
             shared = _Shared(text, self.lower())
-            _by_description.keep(text, shared)
+            _by_description.put(text, shared)
         return shared
 
     @property

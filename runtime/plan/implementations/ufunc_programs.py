@@ -54,7 +54,7 @@ def ufunc_program_of(block: Block, threads: int | None, reference_seconds: float
     if cached is None:
         program = _prepared(block, threads, reference_seconds * _SHARE, identity)
         cached = program, referenced
-        _program_cache.keep(key, cached)
+        _program_cache.put(key, cached)
     return cached[0]
 
 

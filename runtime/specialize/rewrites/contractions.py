@@ -60,7 +60,7 @@ def pointwise_convolution(operation: Operation, rewriter: Rewriter) -> Value | N
 
     view = viewed(operation, Convolution)
     lhs, rhs, result = [tensor_type(value) for value in (*operation.operands, operation.result)]
-    if not is_matmul(view, view.windows(rhs.shape, view.known_padding()), lhs.shape, rhs.shape):
+    if not is_matmul(view, view.windows(rhs.shape, view.static_padding()), lhs.shape, rhs.shape):
         return None
     matrix_type = TensorType((lhs.shape[-1], result.shape[-1]), rhs.element_type)
     matrix = rewriter.create("stablehlo.reshape", [operation.operands[1]], matrix_type)

@@ -48,7 +48,7 @@ MAX_INDEX_OPERATIONS: Final = 4
 MIN_INDEX_BYTES: Final = 1 << 17
 """Bytes of a result from which such operations stay in a loop."""
 
-_KEPT_IN_LOOPS: Final = frozenset(
+_NOT_HOISTED: Final = frozenset(
     {
         "stablehlo.case",
         "stablehlo.composite",
@@ -297,7 +297,7 @@ def _is_speculatable(operation: Operation) -> bool:
     """Whether an operation may run even if the loop has no iterations."""
     return (
         operation.name.startswith("stablehlo.")
-        and operation.name not in _KEPT_IN_LOOPS
+        and operation.name not in _NOT_HOISTED
         and is_plain(operation)
         and all(tensor_type(value).size for value in operation.operands)
         and has_no_effect(operation)

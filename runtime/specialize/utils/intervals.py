@@ -103,10 +103,10 @@ class Intervals:
         if any(operand.type.rank == 0 for operand in operands if isinstance(operand.type, TensorType)):
             return None
         intervals = [self.along(operand, dimension, index, depth + 1) for operand in operands]
-        known_intervals = [interval for interval in intervals if interval is not None]
-        if len(known_intervals) < len(intervals):
+        defined_intervals = [interval for interval in intervals if interval is not None]
+        if len(defined_intervals) < len(intervals):
             return None
-        return _union(known_intervals) if rule is None else rule(known_intervals)
+        return _union(defined_intervals) if rule is None else rule(defined_intervals)
 
     def _derived(self, operation: Operation, element_type: ElementType, depth: int) -> Interval | None:
         """The interval that the operation implies, before wrap-around."""
@@ -124,10 +124,10 @@ class Intervals:
             return None
         operands = operation.operands[1:] if name == "stablehlo.select" else operation.operands
         intervals = [self.of(operand, depth + 1) for operand in operands]
-        known_intervals = [interval for interval in intervals if interval is not None]
-        if len(known_intervals) < len(intervals):
+        defined_intervals = [interval for interval in intervals if interval is not None]
+        if len(defined_intervals) < len(intervals):
             return None
-        return _union(known_intervals) if rule is None else rule(known_intervals)
+        return _union(defined_intervals) if rule is None else rule(defined_intervals)
 
 
 def _integer_type(value: Value) -> ElementType | None:

@@ -20,7 +20,7 @@ from jax.experimental.buffer_callback import buffer_callback
 import nimblehlo
 from nimblehlo import UnsupportedError, VerifyError
 from nimblehlo.ops.custom_calls.targets import BUILT_IN
-from nimblehlo.ops.custom_calls.unserved import UNSERVED, why_unserved
+from nimblehlo.ops.custom_calls.unsupported_targets import UNSUPPORTED, unsupported_reason
 from tests.ops.rejections import parse_and_verify, program
 from tests.running import assert_close, run_every_way, same_bits
 
@@ -94,11 +94,11 @@ def guaranteed_targets() -> set[str]:
 
 def is_known(target: str) -> bool:
     """Whether a target, or a pattern of JAX's, is served, or listed as one that is not."""
-    if target in BUILT_IN or why_unserved(target) is not None:
+    if target in BUILT_IN or unsupported_reason(target) is not None:
         return True
     # Of a pattern such as "*solver_potrf_ffi" each platform's name must be known.
     names = [target.replace("*", platform, 1) for platform in ("cu", "hip")] if "*" in target else []
-    return bool(names) and all(why_unserved(name) is not None for name in names)
+    return bool(names) and all(unsupported_reason(name) is not None for name in names)
 
 
 def test_every_target_of_xla_on_a_cpu_is_served() -> None:
@@ -114,7 +114,7 @@ def test_every_target_of_jax_is_served_or_listed() -> None:
 
 
 def test_nothing_is_served_and_listed() -> None:
-    assert not [target for target in BUILT_IN for pattern in UNSERVED if fnmatchcase(target, pattern)]
+    assert not [target for target in BUILT_IN for pattern in UNSUPPORTED if fnmatchcase(target, pattern)]
 
 
 @pytest.mark.parametrize(

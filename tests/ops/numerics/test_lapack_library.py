@@ -11,7 +11,7 @@ import pytest
 from nimblehlo.ops.custom_calls import lapack
 from nimblehlo.ops.numerics import lapack_library
 from nimblehlo.ops.numerics.fortran import Call, Procedure
-from nimblehlo.ops.numerics.lapack_library import LIBRARIES, factors, library_of
+from nimblehlo.ops.numerics.lapack_library import LIBRARIES, library_of, potrf_arguments
 
 Array = np.ndarray[Any, Any]
 
@@ -47,7 +47,7 @@ def precision(dtype: Any) -> float:
 def factored(a: Array, lower: bool) -> tuple[Array, Array]:
     order, results = a.shape[-1], [(a.shape, a.dtype), (a.shape[:1], np.int32)]
     factor, info = Procedure(
-        lambda: library_of(a.dtype).call("potrf", factors(order, lower), len(a), results)
+        lambda: library_of(a.dtype).call("potrf", potrf_arguments(order, lower), len(a), results)
     )(a)
     return factor, info
 
@@ -154,7 +154,7 @@ def test_routines_with_workspaces(source: str, dtype: str, shape: tuple[int, ...
 
 def test_batches_of_several_dimensions_that_are_views() -> None:
     batch = definite((6, 4, 4), "f4").reshape(2, 3, 4, 4)
-    call = LIBRARIES["s"].call("potrf", factors(4, True), 6, [((3, 2, 4, 4), "f4"), ((3, 2), "i4")])
+    call = LIBRARIES["s"].call("potrf", potrf_arguments(4, True), 6, [((3, 2, 4, 4), "f4"), ((3, 2), "i4")])
     got, _ = Procedure(lambda: call)(batch.swapaxes(0, 1))
     want, _ = factored(batch.reshape(6, 4, 4), True)
     np.testing.assert_array_equal(got, want.reshape(batch.shape).swapaxes(0, 1))
@@ -211,16 +211,16 @@ def test_small_problems_take_one_thread() -> None:
     """The library's own number of threads is as before afterwards, also from within another limit."""
     get, _ = lapack_library._thread_limits.functions
     before = get()
-    with lapack_library._Limited(1):
+    with lapack_library._ThreadLimit(1):
         assert get() in (0, 1)
         factored(definite((1, 3, 3), "f4"), True)
         assert get() in (0, 1)
-        with lapack_library._Limited(before + 1):
+        with lapack_library._ThreadLimit(before + 1):
             assert get() in (0, 1)
     assert get() == before
-    with lapack_library._Limited(before + 1):
+    with lapack_library._ThreadLimit(before + 1):
         assert get() == before
-    with pytest.raises(ZeroDivisionError), lapack_library._Limited(1):
+    with pytest.raises(ZeroDivisionError), lapack_library._ThreadLimit(1):
         raise ZeroDivisionError
     assert get() == before
 
@@ -231,8 +231,9 @@ def test_large_problems_take_the_threads_that_are_allowed(monkeypatch: pytest.Mo
     monkeypatch.setattr(lapack_library._thread_limits, "leave", lambda limit: None)
     a = definite((1, 520, 520), "f4")
     results = [(a.shape, a.dtype), ((1,), np.int32)]
+    arguments = potrf_arguments(520, True)
     for threads in (None, 1, 3):
-        Procedure(lambda: library_of(a.dtype).call("potrf", factors(520, True), 1, results, threads))(a)  # noqa: B023
+        Procedure(lambda: library_of(a.dtype).call("potrf", arguments, 1, results, threads))(a)  # noqa: B023
     assert limits == [1, 3]
 
 

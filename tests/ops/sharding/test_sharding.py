@@ -526,7 +526,7 @@ def test_meshes_stand_in_modules_under_names_of_their_own() -> None:
         parse_and_verify(declared + declared)
     with pytest.raises(VerifyError, match="the symbol @mesh is defined twice"):
         parse_and_verify(declared + "func.func @mesh() { return }")
-    with pytest.raises(VerifyError, match="must stand in a module"):
+    with pytest.raises(VerifyError, match="must be in a module"):
         parse_and_verify(body(declared))
     with pytest.raises(UnsupportedError, match="is not supported outside of functions"):
         parse_and_verify("%0 = sdy.constant dense<1> : tensor<i32>")

@@ -22,7 +22,7 @@ ENDED: Final = "ended its process"
 
 
 @dataclass(frozen=True)
-class AcceptedPart:
+class AcceptedProgram:
     """A part of a program.
 
     Attributes:
@@ -36,9 +36,9 @@ class AcceptedPart:
     results: Sequence[Array]
 
 
-def accepted_part(
+def accepted_program(
     module: Module, inputs: Sequence[Array], backend: Backend, message: str = ""
-) -> AcceptedPart | None:
+) -> AcceptedProgram | None:
     """The operations of a rejected program that the backend accepts; None if no operation is left.
 
     Operations that the message names are tried first. Otherwise bisection finds the shortest beginning of the
@@ -82,13 +82,13 @@ def _named_operations(operations: Sequence[Operation], message: str) -> list[Ope
 
 def _run(
     block: Block, operations: Sequence[Operation], inputs: Sequence[Array], backend: Backend
-) -> tuple[AcceptedPart | None, str]:
+) -> tuple[AcceptedProgram | None, str]:
     """The results of some operations; or None, and why the backend rejects them."""
     if all(constant_array(one) is not None for one in operations):
         return None, ""
     part, needed = _program_of(block, operations, inputs)
     try:
-        return AcceptedPart(part, needed, backend.run(part, needed)), ""
+        return AcceptedProgram(part, needed, backend.run(part, needed)), ""
     except BackendError as error:
         if ENDED in str(error):
             raise

@@ -14,7 +14,7 @@ GPU: Final = "it is a target of GPUs"
 TPU: Final = "it is a target of TPUs"
 PROCESS: Final = "it calls a function of another process or framework"
 
-UNSERVED: Final[dict[str, str]] = {
+UNSUPPORTED: Final[dict[str, str]] = {
     # Programs for one device do not contain these.
     "CustomSPMDPartitioning": DEVICES,
     "InspectSharding": DEVICES,
@@ -54,6 +54,6 @@ OTHER_PLATFORMS: Final = frozenset({GPU, TPU})
 """Programs that JAX exports for several platforms have such calls in branches that do not run."""
 
 
-def why_unserved(target: str) -> str | None:
+def unsupported_reason(target: str) -> str | None:
     """Why a target of JAX is not served; None if it is not known."""
-    return next((reason for pattern, reason in UNSERVED.items() if fnmatchcase(target, pattern)), None)
+    return next((reason for pattern, reason in UNSUPPORTED.items() if fnmatchcase(target, pattern)), None)
