@@ -19,7 +19,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="what runs programs: nimblehlo (the default), interpreter, jax:cpu, pjrt:/path; may be repeated",
     )
-    group.addoption("--nimblehlo-threads", type=int, metavar="N", help="most threads of a program")
+    group.addoption(
+        "--nimblehlo-threads", type=int, metavar="N", help="maximum number of threads of a program"
+    )
     group.addoption("--nimblehlo-compile", choices=("auto", "eager", "never"), help="see nimblehlo.Options")
     group.addoption("--nimblehlo-sanitize", metavar="CHECKS", help="all, or names of checks and commas")
     group.addoption(
@@ -28,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--nimblehlo-json", metavar="FILE", help="store the outcome of each test of a program")
     parser.addini("nimblehlo_programs", "patterns of .mlir files that are tests", type="args", default=[])
     parser.addini("nimblehlo_backends", "what runs programs", type="args", default=["nimblehlo"])
-    parser.addini("nimblehlo_threads", "most threads of a program", default="")
+    parser.addini("nimblehlo_threads", "maximum number of threads of a program", default="")
     parser.addini("nimblehlo_sanitize", "checks of the sanitizer", default="")
     parser.addini("nimblehlo_ulps", "how far floats may be from their goldens, in ulps", default="0")
 

@@ -128,8 +128,9 @@ def execute(
     Args:
         module: what `load` takes.
         inputs: one for each argument of `entry`: NumPy or ml_dtypes arrays of the argument's type and shape,
-            Python scalars, or anything with ``__dlpack__`` or ``__array__``. JAX's typed random keys stand
-            for their words (`jax.random.key_data`), as which they are returned. Inputs are not written to.
+            Python scalars, or anything with ``__dlpack__`` or ``__array__``. JAX's typed random keys are
+            converted to their words (`jax.random.key_data`), and are returned as these words. Inputs are not
+            written to.
             With a grid: such a sequence for each process, in row-major order of the grid.
         entry: name of the function to run.
         options: see `Options`.
@@ -207,7 +208,8 @@ class Executable(DirectCall):
         )
 
     def call_converted(self, *inputs: Any) -> list[Any]:
-        """Run it with inputs that may have to be converted, as a call does where they do not fit as they are.
+        """Run it with inputs that may have to be converted; a call whose inputs do not fit unchanged calls
+        this.
 
         Args:
             inputs: see `execute`.
@@ -274,7 +276,7 @@ class Executable(DirectCall):
         return Program(function, self.options, placement=Placement(len(self.input_types), host=self._host))
 
     def _sanitized(self, sanitizer: Sanitizer, types: Sequence[Type]) -> Program:
-        """A program whose regions run by references, for the checks look at what happens in them."""
+        """A program whose regions run by references, so that the checks also apply in regions."""
         function = sanitizer.bind(self._module, self._entry, types)
         watch = sanitizer.watch(function)
         return Program(function, replace(self.options, compile="never"), watch.choose, watch.runner)
@@ -283,12 +285,14 @@ class Executable(DirectCall):
     def findings(self) -> Sequence[Finding]:
         """The sanitizer's findings in all calls, in order; a `nimblehlo.Findings` if the sanitizer is on.
 
-        Of each check and operation the first ones are kept.
+        The first findings of each check and operation are kept.
         """
         return () if self._sanitizer is None else self._sanitizer.findings
 
     def memory(self) -> Memory:
-        """The bytes that a call takes; where sizes are unknown, the most of those combinations met so far."""
+        """The bytes that a call takes; where sizes are unknown, the maximum over the combinations of sizes so
+        far.
+        """
         return functools.reduce(Memory.maximum, [one.memory for one in self._cached_programs()], Memory())
 
     def memory_of_values(self) -> Memory:
@@ -297,12 +301,12 @@ class Executable(DirectCall):
         return functools.reduce(Memory.maximum, [one.memory_of_values for one in programs], Memory())
 
     def profile(self, inputs: Sequence[Any] = (), *, calls: int = 1, warm_up: int = 0) -> Profile:
-        """Run it, and tell what each step took.
+        """Run it, and measure the time of each step.
 
         Args:
             inputs: see `execute`.
             calls: how many calls are profiled, all with these inputs.
-            warm_up: how many calls precede them, so that what is compiled by then is not profiled.
+            warm_up: how many calls precede them; code that these compile is not profiled.
 
         Raises:
             ValueError: `calls` is less than 1, or `warm_up` less than 0.
@@ -329,7 +333,7 @@ class Executable(DirectCall):
             only: which operations are recorded: a pattern of names such as ``"stablehlo.dot*"``, or a
                 predicate.
             max_elements: elements up to which arrays are recorded; of larger ones, statistics are.
-            max_records: most runs of operations that are recorded.
+            max_records: maximum number of runs of operations that are recorded.
 
         Raises:
             ExecutionError: inputs do not fit, or the run failed.
@@ -391,7 +395,8 @@ class Executable(DirectCall):
         return "\n\n".join(sections)
 
     def _semantics(self) -> str:
-        """A line that says which semantics the scatters have, if there are some whose windows may be cut."""
+        """A line that states the semantics of scatters, if windows of a scatter may be partly out of bounds.
+        """
         is_chosen = any(operation.name == "stablehlo.scatter" for operation in self._module.walk())
         return f"  {self._out_of_bounds}\n" if is_chosen else ""
 

@@ -1,8 +1,9 @@
-"""Calls during which NumPy does not warn of overflow, division by zero or invalid operations: the
-specification has no such errors.
+"""Calls functions while NumPy ignores overflow, division by zero and invalid operations: the specification
+has no such errors.
 
-`numpy.errstate` takes a microsecond, as long as a small step. What it changes is a context variable, which is
-looked for here once, as what its context differs in, and is set without the rest.
+`numpy.errstate` takes a microsecond, as long as a small step. It sets one context variable of NumPy, which is
+private. At import this module finds the variable and its value by comparing the contexts outside and inside
+of `numpy.errstate`, and then sets the variable directly.
 """
 
 import contextvars
@@ -17,7 +18,8 @@ Result = TypeVar("Result")
 
 
 def _error_variable() -> tuple[contextvars.ContextVar[Any], Any] | None:
-    """The variable and its value where errors are ignored; None if it is not one variable."""
+    """The variable that `numpy.errstate` sets and its value if errors are ignored; None if it sets several.
+    """
     outside = contextvars.copy_context()
     with np.errstate(all="ignore"):
         inside = contextvars.copy_context()
@@ -26,7 +28,7 @@ def _error_variable() -> tuple[contextvars.ContextVar[Any], Any] | None:
 
 
 ERRORS_IGNORED = _error_variable()
-"""See `_error_variable`."""
+"""The result of `_error_variable`, computed once."""
 
 
 def without_warnings(function: Callable[..., Result], *arguments: Any) -> Result:

@@ -81,7 +81,7 @@ def as_array(value: Any, what: str) -> Array:
 
     Args:
         value: an array, or anything with ``__dlpack__`` or ``__array__``, or what NumPy makes an array of; an
-            array of JAX's typed random keys stands for their words (`jax.random.key_data`).
+            array of JAX's typed random keys is converted to their words (`jax.random.key_data`).
         what: names it in the error.
 
     Raises:

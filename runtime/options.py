@@ -1,4 +1,4 @@
-"""The knobs of compilation and execution."""
+"""The options of compilation and execution."""
 
 from __future__ import annotations
 
@@ -49,69 +49,68 @@ class Options:
     """The options with which a program is compiled and run.
 
     Results depend on `seed`, and, where the specification leaves an order open, on `scatter_schedule`,
-    `reduction_tree` and `accumulate`: one result of a program that differs between two of these settings is
-    as right as the other. docs/numerics.md says for each operation what they decide.
+    `reduction_tree` and `accumulate`: results that differ between two of these settings are equally valid.
+    docs/numerics.md says for each operation what they decide.
 
     Attributes:
-        compile: ``"auto"``: a step is compiled once the time that it has cost exceeds what compiling
-            it costs; ``"eager"``: at the first call; ``"never"``: reference steps only.
-        threads: most threads that a kernel may use; None: all that the machine has.
-        seed: of the numbers that ``stablehlo.rng`` draws, from 0 to 2^64 - 1. What a call draws is fixed by
-            the seed and by how many draws there were before in the same call.
-        probe_directory: the folder into which ``interpreter.probe`` writes; None: there is none, and a
-            probe fails. Each call that probes writes a new index, so that calls must not overlap.
+        compile: ``"auto"``: a step is compiled once the time that it has taken exceeds the estimated time to
+            compile it; ``"eager"``: at the first call; ``"never"``: steps only run references.
+        threads: maximum number of threads that a kernel may use; None: all that the machine has.
+        seed: of the random numbers that ``stablehlo.rng`` draws, from 0 to 2^64 - 1. A draw depends on the
+            seed and on the number of earlier draws in the same call.
+        probe_directory: the folder into which ``interpreter.probe`` writes; None: probes fail. Each call that
+            probes writes a new index, so that calls must not overlap.
         scatter_schedule: the order in which `scatter` applies its updates: ``"lexicographic"`` in the index
-            space of `updates`, ``"reverse"`` (from its end), ``("random", seed)``: a permutation of that
-            space, drawn for each of its sizes; ``("shuffled", seed)``: the updates of each element of the
-            result in a separate random order, which is faster to generate; or a permutation of the numbers
-            below
-            the size of `updates`, in any form that NumPy takes, kept as a tuple: no other size is accepted
-            then.
-        reduction_tree: the tree by which `reduce`, `reduce_window` and `select_and_scatter` fold values:
-            ``"blocked"``: adjacent pairs, level by level, or what docs/numerics.md says of the operation;
-            ``"balanced"``: each node has the first half of its values, rounded up, on its left;
-            ``"left"`` and ``"right"``: one value after another, from that side; ``("random", seed)``: a
-            random tree over the values in their order. The initial value is combined with the total from its
-            left, is the first leaf of ``"left"``, the last one of ``"right"``, and one to three random leaves
-            of a random tree.
-        accumulate: the type in which sums and products are folded: ``"wide"``: of floats narrower than f32 in
-            f32, rounded once, except for scatters and cumulative windows, which round each step;
-            ``"declared"``: in the body's own type at every node; ``"float64"``: of all floats and complex
-            numbers in f64 and its complex type, rounded once. It concerns bodies that are one addition or
-            multiplication; others, and integers, are folded as declared.
-        scatter_out_of_bounds: what `scatter` leaves out where an update lies outside of its input:
-            ``"element"``: that element alone, as the specification says; ``"window"``: all updates of its
-            window, as XLA does; ``"auto"``: as XLA in programs that were made for it: those that come as
-            objects of JAX or jaxlib, or carry attributes of the dialects `jax`, `mhlo` or `tf` on the module,
-            a function, an argument or a result; as the specification in others. `Executable.explain` tells
-            which holds, and why.
+            space of `updates`; ``"reverse"``, from its end; ``("random", seed)``, a random permutation of
+            that space; ``("shuffled", seed)``, the updates of each element of the result in a separate random
+            order, which is faster to generate; or a permutation of range(size of `updates`), as anything that
+            NumPy converts to an array. It is stored as a tuple, and a scatter with another number of updates
+            is rejected.
+        reduction_tree: the tree by which `reduce`, `reduce_window` and `select_and_scatter` reduce values:
+            ``"blocked"``: adjacent pairs, level by level, unless docs/numerics.md says otherwise for the
+            operation; ``"balanced"``: the left subtree of each node has the first half of its values, rounded
+            up; ``"left"`` and ``"right"``: one value after another, from that side; ``("random", seed)``: a
+            random tree over the values in their order. The initial value is combined with the total as its
+            left operand; in ``"left"`` it is the first leaf, in ``"right"`` the last one, and in a random
+            tree one to three random leaves.
+        accumulate: the type in which sums and products are accumulated: ``"wide"``: floats narrower than f32
+            in f32, rounded once, except for scatters and cumulative windows, which round each step;
+            ``"declared"``: in the body's own type at every node; ``"float64"``: all floats and complex
+            numbers in f64 and complex<f64>, rounded once. It applies to bodies that are one addition or
+            multiplication; other bodies, and integers, use the declared type.
+        scatter_out_of_bounds: what `scatter` drops if an update is out of bounds: ``"element"``: that element
+            alone, as the specification says; ``"window"``: all updates of its window, as XLA does;
+            ``"auto"``: as XLA for programs written for XLA, which are objects of JAX or jaxlib or have
+            attributes of the dialects `jax`, `mhlo` or `tf` on the module, a function, an argument or a
+            result; as the specification for all others. `Executable.explain` shows which rule applies, and
+            why.
         linear_algebra: what computes decompositions and solves triangular systems: ``"reproducible"``:
             kernels whose bits are the same on every processor, where there are some; ``"library"``: LAPACK
-            and BLAS, whose bits depend on the processor, and which are faster for some sizes:
-            docs/numerics.md says for which. What is known before a program runs is computed reproducibly.
-        sanitize: True: look for everything in `CHECKS` while running; names out of `CHECKS`: for these; kept
-            as a frozenset. Nothing is looked for where it is False or empty. docs/sanitizer.md tells more.
-        sanitize_action: what is done with a finding: ``"raise"``: the call ends with an
-            UndefinedBehaviorError; ``"warn"``: a SanitizerWarning, once for each operation and check;
-            ``"collect"``: nothing more than that `Executable.findings` holds it, as it does in each case.
-        max_steps: most steps that a call may take, those of regions and each iteration of a loop counted;
-            None: any number.
-        max_bytes: most bytes that the arrays which a call makes, temporaries and results, may hold at the
-            same time; None: any number. Inputs and constants do not count.
-        timeout: seconds after which a call is stopped, None: never. It is judged between steps, so that the
-            step which is running ends first.
+            and BLAS, whose bits depend on the processor, and which are faster for some sizes;
+            docs/numerics.md lists them. Constants are always folded reproducibly.
+        sanitize: the checks to make while running: True: all of `CHECKS`; or names from `CHECKS`, stored as a
+            frozenset; False or empty: none. docs/sanitizer.md describes the checks.
+        sanitize_action: the action on a finding: ``"raise"``: the call ends with an UndefinedBehaviorError;
+            ``"warn"``: a SanitizerWarning, once for each operation and check; ``"collect"``: none.
+            `Executable.findings` has the finding in each case.
+        max_steps: maximum number of steps of a call, including those of regions in each iteration of a loop;
+            None: no limit.
+        max_bytes: maximum number of bytes that temporaries and results of a call may occupy at the same time;
+            None: no limit. Inputs and constants do not count.
+        timeout: seconds after which a call is stopped; None: never. It is checked between steps, so the
+            current step ends first.
         donate: numbers of the inputs that a call may consume, or ``"all"``: it may overwrite them, and
-            results may lie in their memory. What such an input holds afterwards is not known. Inputs that
-            share memory with another one, or are not C-contiguous and writeable, are left as they are.
-        cache_bytes: most bytes that compiled code may take on disk, of all programs and versions; what was
-            used least recently is removed. 0: none is kept, and none is read. It holds for the whole process
-            from the moment on at which a program is compiled with it. None: what was set last, or else
-            ``NIMBLEHLO_CACHE_BYTES``, or else 1 GiB.
+            results may use their memory. Their contents are undefined after the call. Inputs that share
+            memory with another one, or are not C-contiguous and writeable, are not overwritten.
+        cache_bytes: maximum number of bytes of compiled code on disk, of all programs and versions; the least
+            recently used code is removed. 0: no code is stored or loaded. The limit applies to the whole
+            process as soon as a program is compiled with it. None: the last limit of the process, otherwise
+            ``NIMBLEHLO_CACHE_BYTES``, otherwise 1 GiB.
 
     A call that exceeds a limit ends with an ExecutionError; the Executable can be called again.
 
     Raises:
-        ValueError: for a value that is none of these.
+        ValueError: a value is not allowed.
     """
 
     compile: Literal["auto", "eager", "never"] = "auto"
@@ -188,7 +187,7 @@ class Options:
 
 
 def _checks(value: Any) -> frozenset[str]:
-    """The names of checks that a value of `sanitize` stands for.
+    """The names of the checks that a value of `sanitize` selects.
 
     Raises:
         ValueError: it is none.

@@ -39,7 +39,7 @@ class Placement(Record):
         host: the host's queues.
         runs_on_grid: whether it runs on the grid even if it does not communicate.
         processes: those that run here; None: all.
-        connect: makes for each run what brings values from process to process; None: all of them are here.
+        connect: creates the transport of values between processes for each run; None: all processes run here.
     """
 
     input_count: int
@@ -57,7 +57,7 @@ class Placement(Record):
         return 1 if self.grid is None else self.grid.size
 
     def runner(self, function: Function, plan: Plan) -> Callable[[Plan], Any] | None:
-        """A function that makes the runner of a plan on a grid; None if the function needs no grid."""
+        """A function that creates the runner of a plan on a grid; None if the function needs no grid."""
         reads_ids = len(function.type.inputs) > self.input_count
         communicates = any(step.operation in COMMUNICATING for step in all_steps(plan))
         if not (self.runs_on_grid or reads_ids or communicates):
@@ -93,7 +93,7 @@ class Program:
         function: what `nimblehlo.specialize.specialize` returned.
         options: those of the Executable.
         choose: see `nimblehlo.plan.lower`.
-        runner: makes the runner of the plan.
+        runner: creates the runner of the plan.
         placement: the processes that run it; None: one process, which does not communicate.
 
     Attributes:
@@ -143,7 +143,7 @@ class Program:
 
     @functools.cached_property
     def memory(self) -> Memory:
-        """The bytes that a call takes, those included that native loops use inside."""
+        """The bytes that a call takes, including the workspaces of native loops."""
         return memory_use(self._plan, self._donated_arguments)
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
@@ -151,7 +151,8 @@ class Program:
         return self.call.results(arguments)
 
     def with_limits(self, new_limits: Callable[[], Limits]) -> Program:
-        """The program, whose runs are under the limits that `new_limits` makes, such as a `Timeline`."""
+        """A copy of the program whose runs have the limits that `new_limits` creates, such as a `Timeline`.
+        """
         program = copy(self)
         program.call = self.call.with_limits(new_limits)
         return program

@@ -24,7 +24,7 @@ class GridRunner:
         reads_ids: whether the plan's last two arguments are the ids of the process.
         host: the host's queues.
         processes: those that run here; None: all.
-        connect: makes for each run what brings values from process to process; None: all of them are here.
+        connect: creates the transport of values between processes for each run; None: all processes run here.
 
     Raises:
         VerifyError: a constraint does not hold on this grid.

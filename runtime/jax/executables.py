@@ -2,8 +2,8 @@
 
 This module replaces functions of JAX that ask jaxlib. They find the program by the executable's fingerprint.
 
-- Shardings of results: PJRT's extension for them came with jaxlib 0.9. An earlier one reads them from XLA's
-  modules, which the plugin has none of.
+- Shardings of results: PJRT's extension for them came with jaxlib 0.9. Earlier versions read them from XLA's
+modules, which the plugin does not have.
 - Whether a program calls Python functions. JAX knows it of programs for its own CPU client; where it does,
   `jax.effects_barrier` waits for a call, and raises what a function of `jax.pure_callback` has raised.
 """

@@ -123,7 +123,7 @@ def explore(*, schedules: int = 32, seed: int = 0, **settings: Any) -> Iterator[
         settings: others, see `configure`.
 
     Yields:
-        A record of each call of a program so far, those included that do not depend on the schedule.
+        A record of each call of a program so far, including calls that do not depend on the schedule.
 
     Raises:
         ValueError: there is no such setting, or a value is none that it can have.

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Final
 
 MAX_WAIT: Final = 30.0
-"""Most seconds that the interpreter's exit waits: a thread may be within a long compilation."""
+"""Maximum number of seconds that the interpreter's exit waits: a thread may be within a long compilation."""
 
 _POLL: Final = 0.01
 _CALM_POLLS: Final = 5
@@ -26,10 +26,9 @@ _REPEAT: Final = 1.0
 
 
 def stop_daemon_threads() -> None:
-    """Raise SystemExit in daemon threads of `threading` that are within JAX, and wait until none is.
-
-    The exception comes when a thread runs Python again; `threading` ends a thread silently that it leaves. A
-    thread that is elsewhere, such as one that waits for a queue, is left alone.
+    """Raise SystemExit in daemon threads of `threading` that are within JAX, and wait until no thread is left
+    in JAX. The exception comes when a thread runs Python again; `threading` ends a thread silently that it
+    leaves. A thread that is elsewhere, such as one that waits for a queue, is left alone.
     """
     deadline = time.monotonic() + MAX_WAIT
     interrupted: dict[int, float] = {}

@@ -90,8 +90,7 @@ def without(
 ) -> tuple[Module, dict[Value, Any]]:
     """The program without some operations, and what is known of its values.
 
-    What the operations that stay do not use themselves is returned. Operations whose results nothing can
-    stand in for stay as well.
+    Results that no remaining operation uses are returned. Operations whose results cannot be replaced remain.
 
     Args:
         module, entry: the program.

@@ -35,7 +35,7 @@ class Reduced:
         operations_before: the same of the program that was given.
         trials: how many programs were judged.
         seconds: time taken.
-        is_finished: whether no pass makes it smaller; False where the time was over.
+        is_finished: whether no pass makes it smaller; False if the time limit was reached.
     """
 
     module: Module
@@ -60,7 +60,8 @@ def reduce(
     only_valid: bool = True,
     progress: Callable[[int, int], object] | None = None,
 ) -> Reduced:
-    """Make a program that shows a fault smaller: fewer operations, smaller sizes, simpler types and values.
+    """Make a program that shows a fault smaller, with fewer operations, smaller sizes, simpler types and
+    values.
 
     Each program that is tried is valid (see `only_valid`). The result does not depend on `jobs`, if `fails`
     always gives the same answer for the same program and the time is not limited.
@@ -159,7 +160,7 @@ class _Reduction:
             self.simplify()
 
     def accept(self, module: Module) -> None:
-        """Go on with a program."""
+        """Continue with a smaller program."""
         self.module = module
         self.values = self.values_of_candidates.pop(id(module), {})
         self.values_of_candidates.clear()
@@ -229,7 +230,7 @@ class _Reduction:
         return [partial(with_results, self.module, self.entry, left)] if left else []
 
     def inline_regions(self) -> bool:
-        """Have one region in place of each operation of control flow; returns whether there was one."""
+        """Replace operations of control flow by one of their regions; returns whether one was replaced."""
         has_inlined = False
         while True:
             pairs = regions.inlinable(self.module, self.entry)

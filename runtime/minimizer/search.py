@@ -19,7 +19,7 @@ Make = Callable[[], Module]
 
 
 class OutOfTime(Exception):
-    """The search has taken as long as it may."""
+    """The search has reached its time limit."""
 
 
 class Search:

@@ -2,10 +2,10 @@
 
 The extra ``nimblehlo[mpi]`` brings mpi4py and MPICH; another MPI of the system serves as well.
 
-- `launch`: what users call;
+- `launch`: the functions that users call;
 - `transport`: how values get to processes elsewhere, and how a run ends everywhere;
 - `messages`: messages with arrays;
-- `liveness`: notices ranks that have died.
+- `liveness`: detects ranks that have died.
 """
 
 from .launch import MPIExecutable, compile, execute

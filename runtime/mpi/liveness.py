@@ -1,10 +1,10 @@
-"""Notices ranks that end without a word.
+"""Detects ranks that end without notice.
 
-MPI says nothing of a rank that has died: to wait for its message never ends. Each rank therefore holds a
+MPI does not report that a rank has died: waiting for its message never ends. Each rank therefore holds a
 connection to rank 0 on which no values travel. The system closes it with the process, whatever ended that;
 rank 0 sees it and tells the others, and all see the end of rank 0. A rank that is busy is not taken for dead,
 as it would be by a heartbeat. Keep-alive probes of TCP notice a machine that is gone. At the end of the
-process each rank waits here for the others rather than in ``MPI_Finalize``, which would wait for a dead one
+process each rank waits here for the others rather than in ``MPI_Finalize``, which would wait for a dead rank
 for ever.
 
 Source: RFC 9293, section 3.8.4 (keep-alives); specification of MPI 4.1, section 9.3 (error handling).
@@ -31,7 +31,7 @@ _KEEPALIVE_PROBES: Final = 3
 _TOKEN_BYTES: Final = 16
 _LEAVES: Final = "its program has ended"
 _ALL_LEFT: Final = "all ranks have ended"
-_LOOK_SECONDS: Final = 0.01
+_POLL_SECONDS: Final = 0.01
 _WATCHES: Final[list[Watch]] = []
 
 
@@ -137,7 +137,7 @@ class Watch:
         if line == _ALL_LEFT or (line == _LEAVES and self._rank == 0):
             self._left.add(rank)
         if line == _LEAVES:
-            self._record_loss(f"rank {rank} takes no more part: {_LEAVES}")
+            self._record_loss(f"rank {rank} has left: {_LEAVES}")
         elif line != _ALL_LEFT:
             self._record_loss(line)
 
@@ -145,8 +145,8 @@ class Watch:
         """Record that a rank's connection has ended."""
         self._poller.unregister(self._connections[rank])
         if rank not in self._left:
-            reason = "its process has died, or its machine is out of reach"
-            self._record_loss(f"rank {rank} takes no more part: {reason}")
+            reason = "its process has died, or its machine cannot be reached"
+            self._record_loss(f"rank {rank} has left: {reason}")
 
     def _record_loss(self, news: str) -> None:
         """Record the fate of a rank; rank 0 forwards it to the others."""
@@ -225,7 +225,7 @@ def _leave() -> None:
     while running and not any(watch.has_died for watch in _WATCHES):
         running = [watch for watch in running if not watch.has_ended()]
         if running:
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
     for watch in _WATCHES:
         watch.close()
     if any(watch.has_died for watch in _WATCHES):

@@ -4,13 +4,13 @@ Each rank runs its own processes as a grid within one process of the system does
 on several ranks is executed once all members on a rank have arrived there: the rank sends every other rank
 what that one's members need, receives the same, and computes the results of its own. `all_reduce` of many
 elements cuts them into one range for each rank: each rank combines the values of its range, and sends the
-result to the others, which receive it into its place in their results. Partial results follow the nodes of
+result to the others, which receive it directly into their results. Partial results follow the nodes of
 the one tree, so that the bits are those of any other transport.
 
-THE END OF A RUN. A rank that has nothing to do tells rank 0 so, with the number of messages that it has sent
-and received. Once all ranks have nothing to do and no message is on its way, rank 0 asks all of them again:
-if the numbers are still the same, either all processes have ended, or none can go on. A rank that fails tells
-all others, which fail with its error.
+THE END OF A RUN. An idle rank reports to rank 0, with the numbers of messages that it has sent and received.
+Once all ranks are idle and no message is in transit, rank 0 asks all of them again: if the numbers are still
+the same, either all processes have ended, or none can go on. A rank that fails tells all others, which fail
+with its error.
 """
 
 from __future__ import annotations

@@ -261,7 +261,7 @@ class _Partitioner:
         return layouts("in_shardings", operation.operands), layouts("out_shardings", operation.results)
 
     def manual_body(self, block: Block, context: Context, locals: dict[Value, Value]) -> None:
-        """Append the operations of a device's body except for the terminator; `locals` gets what they become.
+        """Append the operations of a device's body except for the terminator; `locals` gets their values.
 
         A computation within it, along other axes, takes its shards of what the device holds, and what it
         leaves is put together again.

@@ -1,4 +1,4 @@
-"""The speed of this machine: what a step's time is compared with."""
+"""The speed of this machine, with which the times of steps are compared."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def measured(threads: int | None) -> Machine:
     """Measure the machine, once a process; takes about 0.1 s.
 
     Args:
-        threads: most threads; None: all.
+        threads: maximum number of threads; None: all.
     """
     count = chosen_threads(threads)
     pairs = [(np.ones(_COPIED_BYTES // 8), np.empty(_COPIED_BYTES // 8)) for _ in range(count)]

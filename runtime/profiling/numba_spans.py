@@ -14,7 +14,7 @@ from ..kernels.launch.spans import Span
 
 @contextmanager
 def numba_compilations(observe: Callable[[Span], object]) -> Iterator[None]:
-    """Let Numba's compilations be observed meanwhile, if Numba is loaded: it is not loaded for this.
+    """Observe Numba's compilations within the context, if Numba is already imported.
 
     Source: Numba's documentation, "Event API".
     """

@@ -37,7 +37,7 @@ class StepFigures:
         longest_seconds: of the longest call.
         bytes: bytes of its operands and results, for one call; 0 where sizes are unknown.
         multiplications: multiply-add pairs of products and convolutions, for one call; 0 for others.
-        machine_share: the greater one of its shares of the machine's memory bandwidth and of its speed at
+        machine_share: the larger one of its shares of the machine's memory bandwidth and of its speed at
             matrix products. More than 1.0 is possible where caches hold the operands.
     """
 
@@ -110,7 +110,7 @@ class Profile:
         """A table of the steps by the time that they took themselves.
 
         Args:
-            rows: most steps that are shown; None: all.
+            rows: maximum number of steps that are shown; None: all.
         """
         calls = len(self.call_seconds)
         lines = [

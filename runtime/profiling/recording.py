@@ -27,7 +27,7 @@ class Program(Protocol):
 def profile(
     program: Program, arguments: tuple[Any, ...], name: str, options: Options, *, calls: int, warm_up: int
 ) -> Profile:
-    """Call a program, and note what each of its steps takes.
+    """Call a program, and record the time of each of its steps.
 
     Args:
         program: what is called.
@@ -87,7 +87,7 @@ def _renumbered(numbers: Any, position: Mapping[int, int]) -> Any:
 
 
 def _paths(described: Sequence[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], str]]:
-    """For each step what orders it in the plan, and the text that says which one it is."""
+    """For each step its sort key in the order of the plan, and its path as text."""
     paths: dict[int, tuple[tuple[Any, ...], str]] = {}
 
     def path(number: int) -> tuple[tuple[Any, ...], str]:

@@ -14,7 +14,7 @@ from ..types import TensorType
 def moved_bytes(step: Step) -> int:
     """Bytes of a step's operands and results, by their types; 0 where it only runs regions.
 
-    What a step reads several times, or keeps in caches, counts once. Unknown sizes count as nothing.
+    Bytes that a step reads several times, or from caches, count once. Unknown sizes count as 0.
     """
     if step.control is not None:
         return 0

@@ -1,4 +1,4 @@
-"""`gather` and `scatter` without batching dimensions, as programs had them before these existed.
+"""`gather` and `scatter` without batching dimensions, for consumers that predate batching dimensions.
 
 Source: the StableHLO project's RFC "Add batching dims to stablehlo.gather and stablehlo.scatter
 specification", section "Compatibility".

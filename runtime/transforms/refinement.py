@@ -1,4 +1,5 @@
-"""Programs with unknown sizes: whether these follow from the arguments' shapes, and the static program.
+"""Refinement of programs with unknown sizes: whether the sizes follow from the arguments' shapes, and the
+static program.
 
 Source: the StableHLO project's RFC on dynamism, proposal P4; specification, section "Dynamism".
 """
@@ -35,8 +36,8 @@ from ..ops.shape.static_forms import STATIC_FORMS, operand_positions
 from ..specialize import entry_function, specialize
 from ..types import TensorType, Type
 
-_DROPPED: Final = frozenset({"jax.uses_shape_polymorphism"})
-"""Attributes of a module that are untrue of the static program."""
+_DYNAMIC_ATTRIBUTES: Final = frozenset({"jax.uses_shape_polymorphism"})
+"""Attributes of a module that do not hold for the static program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Refinability:
         operation: the first operation, in the order of the program, its calls inlined, some size of which
             depends on data; None if there is none.
         location: its source location.
-        operand: which operand says the size; None if the operation itself does.
+        operand: the operand that holds the size; None if the operation itself has data-dependent sizes.
     """
 
     operation: str | None = None
@@ -60,7 +61,7 @@ class Refinability:
     def __str__(self) -> str:
         if self.operation is None:
             return "every size follows from the arguments' shapes"
-        by = f"operand {self.operand}" if self.operand else "what runs"
+        by = f"operand {self.operand}" if self.operand else "the operation"
         return f"{self.operation}: a size depends on the data of {by}, at {self.location}"
 
 
@@ -69,7 +70,7 @@ def is_refinable(module: object, *, entry: str = "main") -> Refinability:
 
     A size depends on data where an operand that says it (of `dynamic_reshape`, `set_dimension_size`, ...) is
     computed from the elements of an argument, from random numbers or from what a custom call returns, or
-    where such a value decides which of two ways computes it. Sizes that the result's type declares depend on
+    where such a value selects the branch that computes it. Sizes that the result's type declares depend on
     nothing.
 
     Args:
@@ -113,7 +114,7 @@ def refine(module: object, argument_types: Sequence[Any], *, entry: str = "main"
     function = specialize(loaded, entry, types, rewrite=False)
     _require_static(function, loaded, entry)
     functions = [loaded.functions[name] for name in _named_functions(function, loaded)]
-    attributes = {name: value for name, value in loaded.attributes.items() if name not in _DROPPED}
+    attributes = {name: value for name, value in loaded.attributes.items() if name not in _DYNAMIC_ATTRIBUTES}
     meshes = [item for item in loaded.body if isinstance(item, Operation)]
     refined = Module(
         [*meshes, function, *functions],
@@ -201,17 +202,17 @@ class _Analysis:
         self.refinability: Refinability | None = None
 
     def visit(self, block: Block) -> None:
-        """Judge a block's operations in order."""
+        """Analyze a block's operations in order."""
         for operation in block.operations:
             if operation.name in TERMINATORS:
                 continue
             view = view_of(operation)
-            self.judge(view)
+            self.check_sizes(view)
             for results in self.results_of(view):
                 self.data.update(results)
 
-    def judge(self, view: Op) -> None:
-        """Note the operation if one of its sizes depends on data."""
+    def check_sizes(self, view: Op) -> None:
+        """Record the operation if one of its sizes depends on data."""
         operation = view.operation
         if self.refinability is not None or _is_static(operation.results):
             return

@@ -128,7 +128,7 @@ def test_the_ranks_that_live_tell_of_one_that_is_killed(tmp_path: Path) -> None:
         assert seconds < 5
         for text in texts:
             assert text.startswith("ExecutionError: ")
-            assert "rank 1 takes no more part: its process has died" in text
+            assert "rank 1 has left: its process has died" in text
 
 
 def test_a_rank_that_is_killed_while_the_others_end(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_the_last_message_of_a_rank_that_has_ended_comes_in(looks: int) -> None:
     left = iter([False] * (50 + looks) + [True])
 
     def rank_has_ended() -> None:
-        raise ExecutionError("rank 0 takes no more part: its program has ended")
+        raise ExecutionError("rank 0 has left: its program has ended")
 
     transport = object.__new__(MPITransport)
     transport.messages = cast(
@@ -158,7 +158,7 @@ def test_the_last_message_of_a_rank_that_has_ended_comes_in(looks: int) -> None:
     transport._report_idle = lambda waits: None  # type: ignore[method-assign]
     transport._wait_for_message(None)
     left = iter([False] * 10_000)
-    with pytest.raises(ExecutionError, match="rank 0 takes no more part"):
+    with pytest.raises(ExecutionError, match="rank 0 has left"):
         transport._wait_for_message(None)
 
 

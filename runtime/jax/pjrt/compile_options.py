@@ -72,7 +72,7 @@ _XLA_OPTIONS: Final = {
     "xla_hlo_profile": bool,
     "xla_llvm_disable_expensive_passes": bool,
 }
-"""Options of XLA that programs set, which change nothing of their results here: they say how XLA compiles."""
+"""Options of XLA that programs set. They control XLA's compilation, and have no effect here."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ def parse_compile_options(serialized: bytes, device_count: int) -> CompileOption
         device_count: the number of devices of the client.
 
     Raises:
-        ParseError: the message is malformed, or names an option that there is not.
-        ExecutionError: the program is to run on devices that there are not.
+        ParseError: the message is malformed, or names an unknown option.
+        ExecutionError: the program names devices that do not exist.
     """
     fields = wire.decode(serialized)
     build = wire.message(fields, _BUILD_OPTIONS)
@@ -133,7 +133,7 @@ def _settings(fields: wire.Fields) -> Settings:
         if name in NAMES:
             settings.append((name, value))
         elif name in _XLA_OPTIONS:
-            _judge(name, value)
+            _check_option_type(name, value)
         else:
             raise ParseError(f"No such compile option: '{name}'")
     try:
@@ -152,8 +152,8 @@ def _override(fields: wire.Fields) -> str | bool | int | float:
     return wire.integer(fields, _INTEGER)
 
 
-def _judge(name: str, value: str | bool | int | float) -> None:
-    """Reject a value that has not an option's type."""
+def _check_option_type(name: str, value: str | bool | int | float) -> None:
+    """Reject a value that does not have the option's type."""
     type = _XLA_OPTIONS[name]
     is_fitting = isinstance(value, type)
     if isinstance(value, str) and type is bool:

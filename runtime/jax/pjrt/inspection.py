@@ -1,6 +1,6 @@
 """`jax.debug.inspect_array_sharding` in programs for several devices.
 
-JAX's lowering makes a custom call that holds a key for the function which wants to know a sharding. XLA calls
+JAX's lowering makes a custom call that holds a key for the function that inspects a sharding. XLA calls
 it while it partitions the program; here it is called when the shardings have been propagated, and the custom
 call is taken out of the program.
 """
@@ -20,7 +20,7 @@ from .shards import Shards
 TARGET: Final = "InspectSharding"
 
 _INSPECTORS: weakref.WeakValueDictionary[str, Callable[[Any], None]] = weakref.WeakValueDictionary()
-"""Functions that want to know a sharding, which lowered programs keep alive, by their keys as text."""
+"""Functions that inspect shardings, which lowered programs keep alive, by their keys as text."""
 
 
 def install() -> None:

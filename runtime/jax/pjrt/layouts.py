@@ -66,7 +66,7 @@ def with_layouts(
     """A program's text with the layouts of its arguments and results.
 
     jaxlib reads them from the text. Without them it assumes a layout for each result that suits XLA's
-    operations: it thinks the result of a transpose to be column-major.
+    operations: it assumes that the result of a transpose is column-major.
 
     Args:
         text: text of MLIR whose module has the attributes that JAX writes.

@@ -48,7 +48,7 @@ class LoadedProgram:
         run: runs it on arrays, and returns a list of arrays in C order, and of tokens.
         calls_python: whether it calls Python functions of this process.
         is_synchronous: whether it must run on the thread that calls it.
-        is_slow_at_first: whether its first run is not to hold up the thread that calls it.
+        is_slow_at_first: whether its first run must not block the calling thread.
         argument_count: the number of arguments.
         result_kinds: PJRT's number of the element type of each result.
         run_partitioned: runs it on the arrays of several devices; only there if it is for several.
@@ -158,8 +158,8 @@ class LoadedProgram:
     def memory(self) -> tuple[int, int, int, int, int]:
         """Bytes of a call's arguments and results on a device, of donated arguments, of temporaries, of all.
 
-        A donated argument is replaced by a result of the same size, as in XLA. A result that does not stand
-        in the argument's memory has its own until the call ends, which the last figure counts.
+        A donated argument is replaced by a result of the same size, as in XLA. A result that does not reuse
+        the argument's memory has memory of its own until the call ends; the last figure includes it.
         """
         needed = self._program.executable.memory()
         arguments, results = self._device_bytes or (needed.arguments, needed.results)

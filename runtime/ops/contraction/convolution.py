@@ -98,7 +98,7 @@ class _Convolution(ConvolutionRules):
             lhs, rhs: the operands.
             padding: as (low, high) pairs.
             multiply: the product of stacks of matrices; None: `self.multiply`, or loops of floats.
-            threads: most threads that native code may use; None: all.
+            threads: maximum number of threads that native code may use; None: all.
         """
         around = self.conversions_around
         if around is not None:

@@ -52,7 +52,7 @@ def by_loops(
         view: the convolution.
         windows: along each spatial dimension.
         lhs, rhs: the shapes.
-        threads: most threads to use; None: all.
+        threads: maximum number of threads to use; None: all.
         is_rhs_constant: whether rhs has the same elements in all calls: it is packed once.
     """
     if not view.is_float:

@@ -112,7 +112,7 @@ class Fft(
 
         Args:
             shape: all sizes known.
-            threads: most threads to use; None: all.
+            threads: maximum number of threads to use; None: all.
         """
         if 0 in shape:
             return lambda operand: np.zeros(self._result_shape(operand.shape), self.result.dtype)

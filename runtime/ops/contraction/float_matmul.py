@@ -77,7 +77,7 @@ def in_k_blocks(a: Array, b: Array, threads: int | None = None) -> Array:
 
     Args:
         a, b: [..., row, term] and [..., term, column] of one of the types.
-        threads: most threads to use; None: all.
+        threads: maximum number of threads to use; None: all.
     """
     multiply = _tiles()
     if multiply is None:
@@ -107,7 +107,7 @@ def complex_product(a: Array, b: Array, threads: int | None = None) -> Array:
 
     Args:
         a, b: [..., row, term] and [..., term, column].
-        threads: most threads to use; None: all.
+        threads: maximum number of threads to use; None: all.
     """
     from ...kernels.matmul import matmul
 
@@ -127,7 +127,7 @@ def contraction_of(rows: int, k: int, columns: int, threads: int | None = None) 
 
     Args:
         rows, k, columns: the sizes.
-        threads: most threads that it may use where it knows of them; None: all.
+        threads: maximum number of threads that it may use where it knows of them; None: all.
     """
     is_vector = 1 in (rows, columns)
     multiply = _chains() if is_vector else _tiles()

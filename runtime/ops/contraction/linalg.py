@@ -69,7 +69,9 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
         return self.reference if DYNAMIC in self.a.shape else self._of(self.a.shape)
 
     def on_threads(self, threads: int | None) -> Callable[..., Array]:
-        """The reference for the declared sizes, with the most threads that it may use; None: all."""
+        """The reference for the declared sizes, with the maximum number of threads that it may use; None:
+        all.
+        """
         return self._of(self.a.shape, threads)
 
     def _of(self, shape: tuple[int, ...], threads: int | None = None) -> Callable[[Array], Array]:
@@ -164,7 +166,9 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         return self.reference if DYNAMIC in self.b.shape else self._of(self.b.shape)
 
     def on_threads(self, threads: int | None) -> Callable[..., Array]:
-        """The reference for the declared sizes, with the most threads that it may use; None: all."""
+        """The reference for the declared sizes, with the maximum number of threads that it may use; None:
+        all.
+        """
         return self._of(self.b.shape, threads)
 
     def _of(self, shape: tuple[int, ...], threads: int | None = None) -> Callable[[Array, Array], Array]:

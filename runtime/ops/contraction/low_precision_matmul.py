@@ -72,7 +72,7 @@ def narrow_multiplier(
         otherwise: multiplies where sizes do not suit, or numbers are too small.
 
     Returns:
-        A function of two arrays and, by name, `threads`: most threads to use, None: all.
+        A function of two arrays and, by name, `threads`: maximum number of threads to use, None: all.
     """
     enter_lhs, enter_rhs = converter(lhs, _BF16), converter(rhs, _BF16)
     summed = _BF16 if result is _BF16 else _F32

@@ -173,7 +173,9 @@ class CustomCall(
         return self.target.bind(self)
 
     def on_threads(self, threads: int | None) -> Callable[..., Any] | None:
-        """The reference, with the most threads that it may use (None: all); None if it has no threads."""
+        """The reference, with the maximum number of threads that it may use (None: all); None if it has no
+        threads.
+        """
         if self.target is None or self.target.on_threads is None or self.shape_operands:
             return None
         return self.target.on_threads(self, threads)

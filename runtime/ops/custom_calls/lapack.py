@@ -44,8 +44,8 @@ Describe = Callable[..., Problem]
 """A function of a Library, the parameters, and the sizes of a problem for each operand."""
 ConvertLayout = Callable[[Array], Array]
 Prepare = Callable[..., PreparedCall]
-"""Called with the element type, the parameters, the most threads to use (None: all), and the shape of each
-operand."""
+"""Called with the element type, the parameters, the maximum number of threads to use (None: all), and the
+shape of each operand."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ class Routine:
         return self.bind(view)(*operands)
 
     def bind(self, view: CustomCallView, threads: int | None = None) -> Callable[..., tuple[Any, ...]]:
-        """The function that solves all problems of a batch, with the most threads that it may use (None:
-        all); everything that the elements do not affect is done here.
+        """The function that solves all problems of a batch, with the maximum number of threads that it may
+        use (None: all); everything that the elements do not affect is done here.
         """
         declared = self._declared(view)
         if any(type.size == 0 for type in view.inputs):

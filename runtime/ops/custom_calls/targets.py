@@ -52,7 +52,7 @@ class Target:
         verify: raises a VerifyError or an UnsupportedError for a view that it cannot run.
         pure: whether it has no effect beyond its results.
         bind: gives, for a view, a function of the inputs alone that does the same; None: there is none.
-        on_threads: as `bind`, for a view and the most threads to use; None: it has no threads.
+        on_threads: as `bind`, for a view and the maximum number of threads to use; None: it has no threads.
         native_call: gives, for a view, what makes the call of a routine that native code can make in place of
             `run`, or None.
     """

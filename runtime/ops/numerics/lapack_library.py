@@ -217,7 +217,7 @@ class Library:
             arguments: all that it takes.
             count: how many problems there are.
             results: shape and element type of each result, batch dimensions included.
-            threads: the most threads to use; None: all.
+            threads: the maximum number of threads to use; None: all.
         """
         address, integer = _native(self.prefix + name)
         sizes = {kind: ELEMENT_TYPES[type].dtype.itemsize for kind, type in ELEMENTS[self.prefix].items()}

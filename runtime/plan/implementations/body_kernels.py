@@ -30,7 +30,7 @@ def body_kernel(view: Op, threads: int | None) -> KernelMatch:
 
     Args:
         view: the operation; its name is one of `_MATCHERS`.
-        threads: most threads that the kernel may use; None: all.
+        threads: maximum number of threads that the kernel may use; None: all.
     """
     return _MATCHERS[view.name](view, threads)
 

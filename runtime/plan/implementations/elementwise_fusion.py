@@ -176,7 +176,7 @@ class NestCode(NativeCode):
 
     Args:
         block: see `nests_of`.
-        threads: most threads that it may use; None: all.
+        threads: maximum number of threads that it may use; None: all.
         box: the elements of the results that are computed; None: all.
     """
 

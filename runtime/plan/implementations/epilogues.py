@@ -97,7 +97,7 @@ class EpilogueFusion(Replaceable):
         product: the product.
         following: the implementation of the fusion, which has native code or gets it.
         fusion: the fusion; its other operands follow those of the product.
-        threads: most threads that they may use; None: all.
+        threads: maximum number of threads that they may use; None: all.
     """
 
     takes_regions = False

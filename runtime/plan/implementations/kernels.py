@@ -29,7 +29,7 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
 
     Args:
         view: the operation.
-        threads: most threads that the kernel may use; None: all.
+        threads: maximum number of threads that the kernel may use; None: all.
     """
     matcher = _MATCHERS.get(view.name) or _OF_TARGETS.get(view.name)
     if matcher is None:

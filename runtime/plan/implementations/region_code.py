@@ -41,7 +41,7 @@ class RegionCode(NativeCode):
 
     Args:
         view: the operation.
-        threads: most threads that it may use; None: all.
+        threads: maximum number of threads that it may use; None: all.
     """
 
     max_small_calls = 1 << 16

@@ -32,7 +32,7 @@ def region_loop_code(view: Op, threads: int | None, has_kernel: bool) -> RegionC
 
     Args:
         view: the operation; its sizes are known.
-        threads: most threads that it may use; None: all.
+        threads: maximum number of threads that it may use; None: all.
         has_kernel: whether a hand-written kernel can serve as well; it is better on many elements.
     """
     code_class = _CODES.get(view.name)

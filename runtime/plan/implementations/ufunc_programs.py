@@ -45,7 +45,7 @@ def ufunc_program_of(block: Block, threads: int | None, reference_seconds: float
 
     Args:
         block: the body of the fusion.
-        threads: most threads that it may use; None: all.
+        threads: maximum number of threads that it may use; None: all.
         reference_seconds: time of the references on whole arrays, in seconds.
     """
     identity, referenced = structural_key(block)
