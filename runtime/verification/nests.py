@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..plan.implementations.elementwise_fusion import NestCode, block_of, is_gen
 from .plans import InvalidPlan
 
 MAX_BYTES: Final = 1 << 18
-"""For larger results only the number of written bytes is checked."""
+"""Of larger results that are not written in contiguous ranges, the number of written bytes is checked."""
 
 
 def verify_generated_nests(function: Function, options: Options) -> None:
@@ -98,19 +99,42 @@ def _bytes_at(access: Access) -> AffineExpr:
 
 
 def _verify_written_once(nests: Sequence[Nest], array: int, size: int, where: str) -> None:
-    written = np.zeros(size if size <= MAX_BYTES else 0, np.uint8)
-    total = 0
-    for nest in nests:
-        for access in nest.results:
-            if access.array != array:
-                continue
-            width = nest.slice_length * access.element_type.dtype.itemsize
-            total += math.prod(nest.sizes) * width
-            if written.size:
-                # The first byte that the access touches at each index of the loops.
-                first = _bytes_at(access).values(nest.sizes)
-                np.add.at(written, first[..., np.newaxis] + np.arange(width), 1)
-    if total != size or (written != 1).any():
+    writes = [(nest, access) for nest in nests for access in nest.results if access.array == array]
+    total = sum(math.prod(nest.sizes) * _width(nest, access) for nest, access in writes)
+    if total != size or not (_tile(writes) or size > MAX_BYTES or _are_distinct(writes, size)):
         raise InvalidPlan(
             f"{where}: {total} bytes are written of the {size} of array {array}, or some more than once"
         )
+
+
+def _width(nest: Nest, access: Access) -> int:
+    """The bytes that a result's access writes at each index of the loops."""
+    return nest.slice_length * access.element_type.dtype.itemsize
+
+
+def _tile(writes: Sequence[tuple[Nest, Access]]) -> bool:
+    """Whether each access writes a contiguous range once, and these ranges follow one another."""
+    ranges: list[tuple[int, int]] = []
+    for nest, access in writes:
+        offset, strides = _bytes_at(access)
+        written = _width(nest, access)
+        for stride, count in sorted(zip(strides, nest.sizes, strict=True)):
+            if count > 1 and stride != written:
+                return False
+            written *= count
+        ranges.append((offset, offset + written))
+    ranges.sort()
+    return all(last == first for (_, last), (first, _) in pairwise(ranges))
+
+
+def _are_distinct(writes: Sequence[tuple[Nest, Access]], size: int) -> bool:
+    """Whether no byte of an array is written twice, found by marking each of them."""
+    maps = [_bytes_at(access) for _, access in writes]
+    widths = [_width(nest, access) for nest, access in writes]
+    # All writes begin and end at multiples of `unit`.
+    unit = math.gcd(size, *widths, *(number for offset, strides in maps for number in (offset, *strides)))
+    is_written = np.zeros(size // unit, np.bool_)
+    for (nest, _), index_map, width in zip(writes, maps, widths, strict=True):
+        first = index_map.values(nest.sizes).reshape(-1, 1) // unit
+        is_written[first + np.arange(width // unit)] = True
+    return bool(is_written.all())

@@ -8,6 +8,7 @@ use, so that any change in between is found.
 from __future__ import annotations
 
 import copy
+import functools
 import threading
 import weakref
 import zlib
@@ -277,8 +278,9 @@ def _checksum(value: Any) -> int:
     """A checksum of an array's elements, in order."""
     if not _is_array(value):
         return 0
-    count = MAX_BYTES // max(value.itemsize, 1) // 2
-    if value.size > 2 * count:
-        value = np.concatenate([value.flat[:count], value.flat[-count:]])
-    flat: Any = np.ascontiguousarray(value).reshape(-1)
-    return zlib.crc32(flat.view(np.uint8)) if flat.size else 0
+    if not value.size:
+        return 0
+    flat = value.reshape(-1) if value.flags.c_contiguous else value.flat
+    count = MAX_BYTES // value.itemsize // 2
+    chunks = [flat[:]] if value.size <= 2 * count else [flat[:count], flat[-count:]]
+    return functools.reduce(lambda checksum, chunk: zlib.crc32(chunk.view(np.uint8), checksum), chunks, 0)

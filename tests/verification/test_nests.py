@@ -27,8 +27,8 @@ func.func @main(%a: tensor<8x12xf32>, %b: tensor<12x8xf32>) -> tensor<8x12xf32> 
 """
 
 
-def block_and_nests() -> tuple[Block, list[Nest]]:
-    module = parse(TEXT)
+def block_and_nests(text: str = TEXT) -> tuple[Block, list[Nest]]:
+    module = parse(text)
     verify(module)
     body = module.functions["main"].body
     assert body is not None
@@ -72,6 +72,25 @@ def test_what_is_written_twice_or_never_is_rejected() -> None:
     with pytest.raises(InvalidPlan, match="768 bytes are written"):
         verify_nests(block, [nest, nest], "here")
     assert isinstance(nest.accesses[-1].index_map, AffineExpr)
+
+
+CONCATENATE = """
+func.func @main(%a: tensor<4x6xf32>, %b: tensor<4x6xf32>) -> tensor<{result}xf32> {{
+  %0 = stablehlo.concatenate %a, %b, dim = {dim} : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<{result}xf32>
+  return %0 : tensor<{result}xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize(("dim", "result"), [(0, "8x6"), (1, "4x12")])
+def test_results_written_by_several_nests(dim: int, result: str) -> None:
+    """Contiguous ranges that follow one another, and ranges that alternate."""
+    block, nests = block_and_nests(CONCATENATE.format(dim=dim, result=result))
+    assert len(nests) == 2
+    verify_nests(block, nests, "here")
+    offset = nests[0].results[0].index_map.offset
+    with pytest.raises(InvalidPlan, match="more than once"):
+        verify_nests(block, [nests[0], changed(nests[1], -1, offset=offset)], "here")
 
 
 def test_results_of_several_shapes_would_be_found() -> None:
