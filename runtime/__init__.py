@@ -15,7 +15,7 @@ from .errors import (
     UnsupportedError,
     VerifyError,
 )
-from .garbage import gc_paused, mark_long_lived
+from .kernels.launch.garbage import gc_paused, mark_long_lived
 from .options import Options
 
 if TYPE_CHECKING:

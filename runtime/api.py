@@ -13,9 +13,9 @@ import numpy as np
 from .boundary import DirectCall
 from .errors import ExecutionError, UnsupportedError, VerifyError
 from .frontend.loader import load_ir
-from .garbage import gc_paused
 from .inputs import convert_input
 from .ir import Function, Module, Operation
+from .kernels.launch.garbage import gc_paused
 from .kernels.launch.processor import level as processor_level
 from .lru_cache import LRUCache
 from .ops.framework.verify import verify

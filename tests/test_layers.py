@@ -32,7 +32,6 @@ MAY_IMPORT = {
     "executor": BASE | {"float_errors", "kernels.launch", "plan"},
     "grid": PROGRAM | {"executor", "plan"},
     "float_errors": set(),
-    "garbage": set(),
     "memory": {"kernels.launch"},
     "lru_cache": set(),
     "kernels": set(),

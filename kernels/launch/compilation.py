@@ -28,6 +28,7 @@ from typing import Any, overload
 import numpy as np
 
 from . import native
+from .garbage import gc_paused
 from .processor import limit_numba
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
@@ -141,6 +142,7 @@ class Kernel:
                 self._entry = _lazy_dispatcher(_serial_entry(self.dispatcher), f"call of {self.name}")
             return self._entry
 
+    @gc_paused
     def task_address(self, arguments: Any) -> int:
         """The address of a `void (int64 task, void *closure)` that loads its arguments from the closure
         (`closures.closure_task`)."""

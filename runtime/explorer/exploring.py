@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..api import load
 from ..errors import NimbleError
-from ..garbage import gc_paused
 from ..ir import UNKNOWN, source_line
+from ..kernels.launch.garbage import gc_paused
 from ..memory import RECYCLING, Retention, run_with
 from ..options import Options
 from ..plan.tiering.background import BACKGROUND

@@ -148,17 +148,17 @@ def test_other_sizes_stay_two_steps(sizes: tuple[int, int, int]) -> None:
 @pytest.mark.parametrize("rows", [176, 600])
 def test_a_loop_over_time(rows: int) -> None:
     text = f"""func.func @main(
-  %h: tensor<{rows}x96xf32>, %w: tensor<96x96xf32>, %xs: tensor<50x{rows}x96xf32>)
+  %h: tensor<{rows}x96xf32>, %w: tensor<96x96xf32>, %xs: tensor<20x{rows}x96xf32>)
   -> tensor<{rows}x96xf32> {{
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %r:2 = stablehlo.while(%i = %zero, %s = %h) : tensor<i32>, tensor<{rows}x96xf32>
     cond {{
-      %n = stablehlo.constant dense<50> : tensor<i32>
+      %n = stablehlo.constant dense<20> : tensor<i32>
       %go = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %go : tensor<i1>
     }} do {{
       %x = stablehlo.dynamic_slice %xs, %i, %zero, %zero, sizes = [1, {rows}, 96]
-        : (tensor<50x{rows}x96xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x{rows}x96xf32>
+        : (tensor<20x{rows}x96xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x{rows}x96xf32>
       %y = stablehlo.reshape %x : (tensor<1x{rows}x96xf32>) -> tensor<{rows}x96xf32>
       %p = stablehlo.dot_general %s, %w, contracting_dims = [1] x [0]
         : (tensor<{rows}x96xf32>, tensor<96x96xf32>) -> tensor<{rows}x96xf32>
@@ -172,7 +172,7 @@ def test_a_loop_over_time(rows: int) -> None:
 }}
 """
     generator = np.random.default_rng(1)
-    shapes = ((rows, 96), (96, 96), (50, rows, 96))
+    shapes = ((rows, 96), (96, 96), (20, rows, 96))
     inputs = [generator.standard_normal(shape, np.float32) / 9 for shape in shapes]
     assert_same_in_every_way(text, inputs, joined=rows == 600)
 
