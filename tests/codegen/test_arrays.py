@@ -78,6 +78,69 @@ def test_products(lhs: Any, rhs: Any, numbers: str, result: str, dtype: Any) -> 
     check_body(body, "%na, %b, %new", a=a, b=b, c=c)
 
 
+OUTER_PRODUCTS = {
+    # The operands' shapes, the dimension numbers, the result's shape, and the operation on the product.
+    "of vectors": ((5,), (6,), "contracting_dims = [] x []", "5x6", "add %r, %c"),
+    "of columns": ((9, 1), (17, 1), "contracting_dims = [1] x [1]", "9x17", "subtract %c, %r"),
+    "of stacked rows": ((3, 1, 5), (3, 1, 40), "batching_dims = [0] x [0], contracting_dims = [1] x [1]",
+                        "3x5x40", "multiply %r, %c"),
+    "of two stacks": ((2, 3, 4), (2, 3, 5), "batching_dims = [0, 1] x [0, 1], contracting_dims = [] x []",
+                      "2x3x4x5", "add %c, %r"),
+    "of an operand out of order": ((5, 3), (3, 6), "batching_dims = [1] x [0], contracting_dims = [] x []",
+                                   "3x5x6", "add %r, %c"),
+    "of operands of several dimensions": ((2, 3), (4, 2), "contracting_dims = [] x []", "2x3x4x2",
+                                          "maximum %r, %c"),
+    "of a column and a stacked row": ((6, 1), (3, 1), "contracting_dims = [1] x [1]", "6x3", "add %r, %c"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", OUTER_PRODUCTS)
+def test_outer_products(name: str, dtype: Any) -> None:
+    """Products that contract one element are computed by the loop that uses them."""
+    lhs, rhs, numbers, result, operation = OUTER_PRODUCTS[name]
+    a, b, c = floats(*lhs, dtype=dtype), floats(*rhs, dtype=dtype), floats(*map(int, result.split("x")))
+    c = c.astype(dtype)
+    # A product that is -0 becomes +0, but one that rounds to -0 stays.
+    a.reshape(-1)[:3] = -0.0, np.finfo(dtype).tiny, -np.finfo(dtype).tiny
+    b.reshape(-1)[-3:] = np.finfo(dtype).tiny, -np.finfo(dtype).tiny, 0.0
+    c.reshape(-1)[::2] = -0.0
+    body = f"""%r = stablehlo.dot_general %a, %b, {numbers}
+        : ({type_of(a)}, {type_of(b)}) -> {type_of(c)}
+      %na = stablehlo.negate %a : {type_of(a)}
+      %new = stablehlo.{operation} : {type_of(c)}"""
+    check_body(body, "%na, %b, %new", a=a, b=b, c=c)
+
+
+def test_outer_products_of_views_and_of_one_array() -> None:
+    """The loop reads a reversed and a broadcast vector where they lie, and one array at several indices."""
+    body = """%v = stablehlo.reverse %a, dims = [0] : tensor<8xf32>
+      %e = stablehlo.slice %a [3:4] : (tensor<8xf32>) -> tensor<1xf32>
+      %w = stablehlo.broadcast_in_dim %e, dims = [0] : (tensor<1xf32>) -> tensor<8xf32>
+      %r = stablehlo.dot_general %v, %a, contracting_dims = [] x []
+        : (tensor<8xf32>, tensor<8xf32>) -> tensor<8x8xf32>
+      %q = stablehlo.dot_general %a, %w, contracting_dims = [] x []
+        : (tensor<8xf32>, tensor<8xf32>) -> tensor<8x8xf32>
+      %d = stablehlo.subtract %r, %q : tensor<8x8xf32>
+      %new = stablehlo.add %c, %d : tensor<8x8xf32>
+      %sum = stablehlo.dot_general %new, %a, contracting_dims = [1] x [0]
+        : (tensor<8x8xf32>, tensor<8xf32>) -> tensor<8xf32>
+      %y = stablehlo.tanh %sum : tensor<8xf32>"""
+    check_body(body, "%y, %new", a=floats(8), c=floats(8, 8))
+
+
+def test_an_outer_product_does_not_overwrite_its_factors() -> None:
+    """The array that the loop reads as a factor, at other indices than it writes, has its own memory."""
+    body = """%r = stablehlo.dot_general %c, %c, batching_dims = [0] x [0], contracting_dims = [2] x [2]
+        : (tensor<3x4x1xf32>, tensor<3x4x1xf32>) -> tensor<3x4x4xf32>
+      %s = stablehlo.negate %r : tensor<3x4x4xf32>
+      %t = stablehlo.slice %s [0:3, 0:4, 1:2] : (tensor<3x4x4xf32>) -> tensor<3x4x1xf32>
+      %x = stablehlo.dot_general %t, %e, batching_dims = [0] x [0], contracting_dims = [2] x [2]
+        : (tensor<3x4x1xf32>, tensor<3x1x1xf32>) -> tensor<3x4x1xf32>
+      %new = stablehlo.add %x, %t : tensor<3x4x1xf32>"""
+    check_body(body, "%new, %e", c=floats(3, 4, 1), e=floats(3, 1, 1))
+
+
 def test_attention_reads_large_caches_in_place() -> None:
     cache, row, scores = "tensor<2x40x8x32xf32>", "tensor<2x8x32xf32>", "tensor<2x8x40xf32>"
     body = f"""%s = stablehlo.dot_general %q, %keys, batching_dims = [0, 1] x [0, 2],

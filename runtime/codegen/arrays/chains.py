@@ -1,4 +1,4 @@
-"""Chains of elementwise operations that share one loop.
+"""Chains of operations that share the loop of an elementwise one.
 
 The loop of an operation also computes its splat constants, and operands that no other operation reads. It
 reads the elements of a broadcast or another view from the operand of the view.
@@ -19,15 +19,17 @@ IsKind = Callable[[Operation], bool]
 
 
 def fused_into_users(
-    block: Block, is_elementwise: IsKind, is_view: IsKind, updates: frozenset[str]
+    block: Block, is_elementwise: IsKind, has_elements: IsKind, is_view: IsKind, updates: frozenset[str]
 ) -> set[Operation]:
-    """The elementwise operations and views of a block that the loops of their users compute.
+    """The operations and views of a block that the loops of their elementwise users compute.
 
-    An elementwise operation is fused if it has one user, so that nothing is computed twice. So is a
-    transpose: each strided read takes as long as transposing.
+    An operation is fused if it has one user, so that nothing is computed twice. So is a transpose: each
+    strided read takes as long as transposing.
 
     Args:
         is_elementwise: whether an operation computes an array element by element.
+        has_elements: whether the loop of another operation can compute the elements of an operation that is
+            not elementwise.
         is_view: whether an operation's result has elements of its operand.
         updates: names of operations that may change arrays.
     """
@@ -55,11 +57,12 @@ def fused_into_users(
                 if is_unchanged(operation, end):
                     views[operation] = end
             continue
-        if not is_elementwise(operation):
+        if is_elementwise(operation):
+            last[operation], lengths[operation] = operation, 1
+        elif not has_elements(operation):
             continue
-        last[operation], lengths[operation] = operation, 1
         users_of_it = users.get(operation.result, [])
-        if len(users_of_it) != 1 or users_of_it[0] not in last:
+        if len(users_of_it) != 1 or users_of_it[0] not in last or not is_elementwise(users_of_it[0]):
             continue
         (user,) = users_of_it
         if tensor_type(user.result).shape != tensor_type(operation.result).shape:

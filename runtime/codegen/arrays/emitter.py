@@ -190,7 +190,7 @@ class ArrayEmitter(Emitter):
     def emitted(self, block: Block) -> Sequence[Operation]:
         operations = self._emitted.get(block)
         if operations is None:
-            later = fused_into_users(block, _is_elementwise, self._is_view, IN_PLACE)
+            later = fused_into_users(block, _is_elementwise, self._has_elements, self._is_view, IN_PLACE)
             self.fused_operations |= later
             operations = [operation for operation in block.operations[:-1] if operation not in later]
             if self.workspace is not None and self.workspace.is_argument:
@@ -222,6 +222,12 @@ class ArrayEmitter(Emitter):
         if operation.name == "stablehlo.reshape":
             return self._is_view(owner) and self.view_of(operation).movement_maps() is not None
         return True
+
+    def _has_elements(self, operation: Operation) -> bool:
+        """Whether the loop of another operation can compute the elements of an operation's result."""
+        if len(operation.results) != 1 or not is_array(operation.result.type):
+            return False
+        return emit_rule_of(operation).element(operation, self.view_of) is not None
 
     def liveness_of(self, block: Block) -> Liveness | None:
         """The last uses of a block's values; None if arrays do not share a workspace."""
@@ -362,8 +368,12 @@ class ArrayEmitter(Emitter):
         if not _is_elementwise(operation):
             return []
         type = operation.result.type
-        views = [one for one in self.chain(operation) if one.name in VIEWS]
-        strided = {liveness.root(value) for view in views for value in view.operands}
+        strided = {
+            liveness.root(value)
+            for one in self.chain(operation)
+            if one.name in VIEWS or not _is_elementwise(one)
+            for value in one.operands
+        }
         return [
             value
             for value in self.values_read(operation)

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
-from ...ir import Operation
-from ...ir.affine import row_major_strides
+from ...ir import Operation, tensor_type
+from ...ir.affine import AffineExpr, identity_map, row_major_strides
 from ...kernels.launch.processor import register_bytes
-from ...types import FLOAT
+from ...types import FLOAT, TensorType
 from ..blocks import Bound, Storage
 from ..blocks.boxes import Side, copy, merged_dimensions, window
 from ..blocks.elements import element_pointer
-from ..blocks.emitter import EMIT_RULES, EmitRule, Mode
+from ..blocks.emitter import EMIT_RULES, ElementRule, EmitRule, Mode
 from ..coverage import ViewOf
-from ..llvm.values import I32, I64, stored_type
+from ..llvm.values import I32, I64, Value, stored_type
 from .emitter import ArrayEmitter
 from .vector_products import MatrixLayout, VectorProduct, fused_function
 
@@ -249,7 +249,42 @@ def _tiles(count: int, sizes: Sequence[int]) -> list[tuple[int, int, int]]:
     return results
 
 
-EMIT_RULES["stablehlo.dot_general"] = EmitRule(_check, _emit, work=_work)
+def _outer_product(operation: Operation, view_of: ViewOf) -> ElementRule | None:
+    """The rule of an element of a product that contracts one element: it is one product of two elements."""
+    view = view_of(operation)
+    _, chain_bytes = view.summation_order
+    if chain_bytes or _sizes(view).k != 1 or _is_copied(view, 0) or _is_copied(view, 1):
+        return None
+    return ElementRule(_factor_maps, _emit_factors)
+
+
+def _factor_maps(operation: Operation, view_of: ViewOf) -> tuple[Sequence[AffineExpr], Sequence[AffineExpr]]:
+    """The indices of the elements of both operands that an outer product multiplies."""
+    view, rank = view_of(operation), tensor_type(operation.result).rank
+    batching = len(view.lhs_batching_dimensions)
+    result, zero = identity_map(rank), AffineExpr(0, (0,) * rank)
+    split = batching + len(view.lhs_result_dimensions)
+
+    def operand_map(type: TensorType, dimensions: Sequence[int], indices: Sequence[AffineExpr]) -> Any:
+        by_dimension = dict(zip(dimensions, indices, strict=True))
+        return [by_dimension.get(dimension, zero) for dimension in range(type.rank)]
+
+    lhs_dimensions = (*view.lhs_batching_dimensions, *view.lhs_result_dimensions)
+    rhs_dimensions = (*view.rhs_batching_dimensions, *view.rhs_result_dimensions)
+    return (
+        operand_map(view.lhs, lhs_dimensions, result[:split]),
+        operand_map(view.rhs, rhs_dimensions, (*result[:batching], *result[split:])),
+    )
+
+
+def _emit_factors(builder: ir.IRBuilder, operation: Operation, factors: Sequence[Value]) -> Value:
+    """The product of two elements, added to 0 before it is rounded like every first product of a sum."""
+    (left,), (right,) = factors
+    fused = fused_function(builder.module, left.type)
+    return (builder.call(fused, [left, right, ir.Constant(left.type, 0.0)]),)
+
+
+EMIT_RULES["stablehlo.dot_general"] = EmitRule(_check, _emit, work=_work, element=_outer_product)
 
 
 def _splat(builder: ir.IRBuilder, value: ir.Value, count: int) -> ir.Value:

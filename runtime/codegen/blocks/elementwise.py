@@ -2,6 +2,7 @@
 
 A loop computes the elements of a chain of operations (`Emitter.chain`). A view in the chain, such as a
 broadcast, is not made: the loop reads the elements of its operand at affine functions of the loop's indices.
+So it reads the operands of operations that have an `ElementRule`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,19 @@ from ..elementwise.elementwise import emit
 from ..llvm.values import Value, constant_element
 from .boxes import Side, merged_dimensions
 from .elements import Elements, Storage
-from .emitter import ELEMENTWISE, EMIT_RULES, Bound, EmitRule, Emitter, Index, Mode, Target, all_values
+from .emitter import (
+    ELEMENTWISE,
+    EMIT_RULES,
+    Bound,
+    ElementRule,
+    EmitRule,
+    Emitter,
+    Index,
+    Mode,
+    Target,
+    all_values,
+    emit_rule_of,
+)
 from .movement import is_splat
 
 VIEWS = frozenset(
@@ -49,7 +62,7 @@ def _emit(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
         return [Elements(tuple([chain.element([index] * len(chain.loads)) for index in range(kind.size)]))]
     target = emitter.allocate_result(operation.result)
     result_offset = row_major_offset(kind.shape, identity_map(kind.rank), kind.rank)
-    exprs = [result_offset, *chain.loads.values()]
+    exprs = [result_offset, *chain.loads]
     sizes, strides = merged_dimensions(kind.shape, [expr.strides for expr in exprs])
     sides = [AffineExpr(expr.offset, tuple(one)) for expr, one in zip(exprs, strides, strict=True)]
     if len(sizes) > 1 and sizes[-1] < MIN_ROW_ELEMENTS:
@@ -78,7 +91,7 @@ def _emit_tiles(
     rows = max([n for n in range(1, sizes[split] + 1) if sizes[split] % n == 0 and n <= max_rows])
     tile_sizes = [rows, *sizes[split + 1 :]]
     count = rows * inner
-    sources = list(chain.sources.values())
+    sources = chain.sources
     copies: dict[int, Target] = {}
     for number, (source, side) in enumerate(zip(sources, sides[1:], strict=True)):
         if side != sides[0] and isinstance(emitter.bound.get(source), Storage):
@@ -113,35 +126,53 @@ class _Chain:
     """The operations that one loop computes.
 
     Attributes:
-        loads: the offset of the element that the loop reads of each value, a function of the result's
-            indices; by the value that the chain's operations use, which may be a view of the one read.
+        sources: the value in memory of each load, or a splat constant of the chain.
+        loads: the offset of the element that each load reads of its source, a function of the result's
+            indices.
+        operand_loads: for each operation and each of its operands the number of the load; None if the loop
+            computes the operand.
     """
 
     def __init__(self, emitter: Emitter, operation: Operation) -> None:
         self.emitter, self.result = emitter, operation.result
         operations = emitter.chain(operation)
-        self.operations = [one for one in operations if one.name not in VIEWS]
         self.views = {one.result: one for one in operations if one.name in VIEWS}
-        self.splats = {one.result: one for one in self.operations if is_splat(one)}
+        self.splats = {one.result: one for one in operations if is_splat(one)}
+        self.operations = [one for one in operations if one.name not in VIEWS and not is_splat(one)]
+        self.rules = {one: _element_rule(emitter, one) for one in self.operations}
+        self.sources: list[IrValue] = []
+        self.loads: list[AffineExpr] = []
+        self.operand_loads: dict[Operation, list[int | None]] = {}
         computed = {one.result for one in self.operations}
-        self.sources: dict[IrValue, IrValue] = {}
-        self.loads: dict[IrValue, AffineExpr] = {}
+        numbers: dict[tuple[IrValue, AffineExpr], int] = {}
         for one in self.operations:
-            for value in one.operands:
-                if value not in computed and value not in self.loads:
-                    self._enter(value)
+            self.operand_loads[one] = [
+                None if value in computed else self._load(value, map, numbers)
+                for value, map in zip(one.operands, self._operand_maps(one), strict=True)
+            ]
 
-    def _enter(self, value: IrValue) -> None:
-        """Follow a value through views to the one that the loop reads."""
-        kind = tensor_type(self.result)
-        source, indices = value, identity_map(kind.rank)
-        while source in self.views:
-            view = self.views[source]
+    def _operand_maps(self, operation: Operation) -> Sequence[Sequence[AffineExpr]]:
+        rule = self.rules[operation]
+        if rule is None:
+            return [identity_map(tensor_type(self.result).rank)] * len(operation.operands)
+        return rule.operand_maps(operation, self.emitter.view_of)
+
+    def _load(
+        self, value: IrValue, indices: Sequence[AffineExpr], numbers: dict[tuple[IrValue, AffineExpr], int]
+    ) -> int:
+        """The number of the load of a value at `indices`, which follows views to the value that it reads."""
+        rank = tensor_type(self.result).rank
+        while value in self.views:
+            view = self.views[value]
             (one,) = self.emitter.view_of(view).movement_maps()
-            indices = tuple([index.of(indices, kind.rank) for index in one.indices])
-            source = view.operands[0]
-        self.sources[value] = source
-        self.loads[value] = row_major_offset(tensor_type(source).shape, indices, kind.rank)
+            indices = tuple([index.of(indices, rank) for index in one.indices])
+            value = view.operands[0]
+        offset = row_major_offset(tensor_type(value).shape, indices, rank)
+        number = numbers.setdefault((value, offset), len(self.loads))
+        if number == len(self.loads):
+            self.sources.append(value)
+            self.loads.append(offset)
+        return number
 
     def element(self, offsets: Sequence[Index], copies: Mapping[int, Target] = MappingProxyType({})) -> Value:
         """The element of the result.
@@ -151,18 +182,27 @@ class _Chain:
             copies: tensors to read instead, by their numbers in that order.
         """
         emitter = self.emitter
-        elements: dict[IrValue, Value] = {value: constant_element(one) for value, one in self.splats.items()}
-        for number, (value, source) in enumerate(self.sources.items()):
+        loaded: list[Value] = []
+        for number, source in enumerate(self.sources):
             if source in self.splats:
-                elements[value] = elements[source]
+                loaded.append(constant_element(self.splats[source]))
             else:
                 bound: Bound | Target = copies[number] if number in copies else emitter.bound[source]
-                elements[value] = emitter.at(bound, offsets[number])
+                loaded.append(emitter.at(bound, offsets[number]))
+        elements: dict[IrValue, Value] = {}
         for one in self.operations:
-            if one.result not in elements:
-                values = [elements[operand] for operand in one.operands]
-                elements[one.result] = emit(emitter.builder, one, values)
+            values = [
+                elements[operand] if number is None else loaded[number]
+                for operand, number in zip(one.operands, self.operand_loads[one], strict=True)
+            ]
+            rule = self.rules[one]
+            elements[one.result] = (emit if rule is None else rule.emit)(emitter.builder, one, values)
         return elements[self.result]
+
+
+def _element_rule(emitter: Emitter, operation: Operation) -> ElementRule | None:
+    """The rule of an operation that is not elementwise, but fused into the loop of an elementwise one."""
+    return emit_rule_of(operation).element(operation, emitter.view_of)
 
 
 EMIT_RULES[ELEMENTWISE] = EmitRule(_check, _emit, all_values)

@@ -18,6 +18,7 @@ from llvmlite import ir
 
 from ...ir import Block, Operation, captured_values, plain_element_type, tensor_type
 from ...ir import Value as IrValue
+from ...ir.affine import AffineExpr
 from ...ir.record import Record
 from ...types import TensorType, Type
 from ..coverage import MATHEMATICS, ViewOf
@@ -62,6 +63,19 @@ class Mode(enum.Enum):
         return Elements(tuple(elements))
 
 
+class ElementRule(Record):
+    """How a loop over the elements of an operation's result computes one of them.
+
+    Attributes:
+        operand_maps: returns the index of the element that is read of each operand, as functions of the
+            result's indices.
+        emit: emits the result's element, computed from those of the operands.
+    """
+
+    operand_maps: Callable[[Operation, ViewOf], Sequence[Sequence[AffineExpr]]]
+    emit: Callable[[ir.IRBuilder, Operation, Sequence[Value]], Value]
+
+
 class EmitRule(Record):
     """How operations of one name are generated.
 
@@ -75,6 +89,8 @@ class EmitRule(Record):
         work: returns the approximate number of multiplications.
         alias: returns the storage of the result if the result is a view of an operand, or None; called in
             blocks on arrays.
+        element: returns the rule by which the loop of an elementwise user, in blocks on arrays, computes the
+            elements of the result; None if it cannot.
     """
 
     check: Callable[[Operation, ViewOf, Mode], str | None]
@@ -83,6 +99,7 @@ class EmitRule(Record):
     is_outlined: bool = True
     work: Callable[[Operation, ViewOf], int] = lambda operation, view_of: 0
     alias: Callable[[Any, Operation], Storage | None] = lambda emitter, operation: None
+    element: Callable[[Operation, ViewOf], ElementRule | None] = lambda operation, view_of: None
 
 
 MATHEMATICAL = 40

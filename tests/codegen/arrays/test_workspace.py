@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
@@ -68,22 +69,27 @@ def inner_loop(body: str, handed_on: str) -> str:
     }}"""
 
 
-def scratch_arrays(body: str, handed_on: str, size: int = 64) -> float:
-    """How many arrays of a size the workspace of the loop holds; its results are those of its plan."""
-    text = LOOP.format(body=body, handed_on=handed_on).replace(ARRAY, f"tensor<{size}xf32>")
+def scratch_arrays(body: str, handed_on: str, *shape: int) -> float:
+    """How many arrays of a shape, 64 elements if omitted, the workspace of the loop holds.
+
+    Its results are those of its plan.
+    """
+    shape = shape or (64,)
+    type = f"tensor<{'x'.join(map(str, shape))}xf32>"
+    text = LOOP.format(body=body, handed_on=handed_on).replace(ARRAY, type)
     executable = nimblehlo.compile(text, options=Options(compile="eager"))
     (loop,) = [
         step.implementation
         for step in all_steps(executable._only._plan)
         if isinstance(step.implementation, NativeLoop) and not step.implementation.is_inner
     ]
-    inputs = [np.int32(5), *np.random.default_rng(0).standard_normal((2, size)).astype(np.float32)]
+    inputs = [np.int32(5), *np.random.default_rng(0).standard_normal((2, *shape)).astype(np.float32)]
     expected = nimblehlo.compile(text, options=Options(compile="never"))(*inputs)
     for result, other in zip(executable(*inputs), expected, strict=True):
         assert result.tobytes() == other.tobytes()
     counted, of_values = executable.memory().temporaries, executable.memory_of_values().temporaries
     assert of_values <= counted <= of_values + loop.scratch_bytes
-    return loop.scratch_bytes / (4 * size)
+    return loop.scratch_bytes / (4 * math.prod(shape))
 
 
 CHAIN, LAST = reversals("%v", 7)
@@ -142,6 +148,18 @@ SCRATCH = {
 def test_arrays_share_bytes(name: str) -> None:
     body, handed_on, count = SCRATCH[name]
     assert scratch_arrays(body, handed_on) == count
+
+
+@pytest.mark.parametrize(("k", "count"), [(1, 0), (2, 1)])
+def test_outer_products_are_added_in_place(k: int, count: int) -> None:
+    """A product that contracts one element is computed by the loop that adds it; another has memory."""
+    factor = f"tensor<64x{k}xf32>"
+    body = f"""%l = stablehlo.slice %w [0:64, 0:{k}] : ({ARRAY}) -> {factor}
+    %r = stablehlo.negate %l : {factor}
+    %p = stablehlo.dot_general %l, %r, contracting_dims = [1] x [1] : ({factor}, {factor}) -> {ARRAY}
+    %s = stablehlo.add %v, %p : {ARRAY}
+    %t = stablehlo.negate %w : {ARRAY}"""
+    assert int(scratch_arrays(body, "%s, %t", 64, 64)) == count
 
 
 LARGE_ARRAY = "tensor<1024xf32>"
