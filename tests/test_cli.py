@@ -53,7 +53,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NIMBLEHLO_CACHE_BYTES", "3M")
     numba, generated = tmp_path / "cache" / ("0" * 32), tmp_path / "cache" / ("generated-" + "1" * 32)
     for path, size in ((numba / "a.bin", 70), (numba / "b.bin", 40), (generated / "c.o", 36)):
-        cache_files.keep(path, b"x" * (size - 32))
+        cache_files.write_entry(path, b"x" * (size - 32))
     return tmp_path / "cache"
 
 

@@ -10,7 +10,7 @@ import pickle
 import sys
 from typing import Any
 
-from .cache_files import digest, digest_of_sources, folder, keep, read
+from .cache_files import digest, digest_of_sources, folder, read_entry, write_entry
 from .processor import limit_numba
 
 
@@ -57,7 +57,7 @@ class DiskCache:
         """The compiled function of a signature; None if there is no usable one."""
         target_context.refresh()
         path = self._path(signature)
-        payload = read(path) if path else None
+        payload = read_entry(path) if path else None
         if payload is None:
             return None
         from numba.core.compiler import CompileResult
@@ -72,7 +72,7 @@ class DiskCache:
             return
         path = self._path(signature)
         if path:
-            keep(path, dumps(compiled._reduce()))
+            write_entry(path, dumps(compiled._reduce()))
 
     def flush(self) -> None:
         """Nothing is held in memory."""

@@ -54,12 +54,17 @@ def digest(*chunks: bytes) -> bytes:
     return hasher.digest()
 
 
-def digest_of_sources(*folders: pathlib.Path) -> bytes:
-    """A digest of the names and contents of the Python sources in some folders and their subfolders.
+def digest_of_sources(*paths: pathlib.Path) -> bytes:
+    """A digest of the names and contents of Python sources.
+
+    Args:
+        paths: files, and folders whose sources are digested with those of their subfolders.
 
     Raises OSError if they cannot be read.
     """
-    sources = [source for folder in folders for source in sorted(folder.rglob("*.py"))]
+    sources = [
+        source for path in paths for source in ([path] if path.suffix else sorted(path.rglob("*.py")))
+    ]
     return digest(*[source.name.encode() + b"\0" + source.read_bytes() for source in sources])
 
 
@@ -89,8 +94,8 @@ _OPEN_FLAGS = os.O_RDONLY | sum(
 """Do not follow a symbolic link, and do not block if the file is a pipe."""
 
 
-def read(path: pathlib.Path) -> bytes | None:
-    """The payload that `keep` wrote to a file; None if there is no usable one."""
+def read_entry(path: pathlib.Path) -> bytes | None:
+    """The payload that `write_entry` wrote to a file; None if there is no usable one."""
     try:
         descriptor = os.open(path, _OPEN_FLAGS)
     except OSError:
@@ -105,7 +110,7 @@ def read(path: pathlib.Path) -> bytes | None:
 
 
 def _read(path: pathlib.Path, descriptor: int) -> bytes | None:
-    """`read` of an open file. Raises OSError if it cannot be read."""
+    """`read_entry` of an open file. Raises OSError if it cannot be read."""
     status = os.fstat(descriptor)
     reason = refusal_of_file(path, status)
     if reason:
@@ -124,7 +129,7 @@ def _read(path: pathlib.Path, descriptor: int) -> bytes | None:
     return payload
 
 
-def keep(path: pathlib.Path, payload: bytes) -> None:
+def write_entry(path: pathlib.Path, payload: bytes) -> None:
     """Write an entry to a version's folder atomically.
 
     Nothing is written if that is not possible, or if the entry is larger than the limit.

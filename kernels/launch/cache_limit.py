@@ -1,10 +1,10 @@
 """The size limit of compiled code on disk, with LRU eviction.
 
-A file's modification time is the time of its last use: `cache_files.read` sets it. A background thread scans
-the folders of all versions after the first entry that a process writes, and again whenever the process has
-written another 1/32 of the limit. Above the limit, it evicts the least recently used entries, down to 9/10 of
-the limit. Processes share no lock: several may evict at the same time, and removing an entry that another
-process reads or has removed does no harm.
+A file's modification time is the time of its last use: `cache_files.read_entry` sets it. A background thread
+scans the folders of all versions after the first entry that a process writes, and again whenever the process
+has written another 1/32 of the limit. Above the limit, it evicts the least recently used entries, down to
+9/10 of the limit. Processes share no lock: several may evict at the same time, and removing an entry that
+another process reads or has removed does no harm.
 """
 
 import contextlib

@@ -172,7 +172,7 @@ cdef Py_ssize_t add_argument(object value, int64_t *closure, Py_ssize_t count, l
 
 
 cdef object raise_failure(str kernel):
-    raise MemoryError(f"{kernel}: a task could not have its memory")
+    raise MemoryError(f"{kernel}: could not allocate memory for a task")
 
 
 def run_independent(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
@@ -378,7 +378,7 @@ cdef class BlockEpilogue:
         )
         cdef char *memory = <char *>malloc(bytes_needed)
         cdef char **data = <char **>memory
-        cdef int64_t *arg_count
+        cdef int64_t *closure_cursor
         cdef Sequence sequence
         cdef Launch launch
         if memory == NULL:
@@ -389,13 +389,13 @@ cdef class BlockEpilogue:
             sequence.producer, sequence.closure = <Task>function, <void *>closure
             sequence.calls = <Call *>(data + len(arrays))
             sequence.first = <int64_t *>(sequence.calls + self.calls)
-            arg_count = sequence.first + count + 1
+            closure_cursor = sequence.first + count + 1
             for index in range(count):
                 sequence.first[index] = number
                 for launch in <list>self.blocks[index]:
-                    launch.fill(data, arg_count)
-                    sequence.calls[number] = Call(launch.function, launch.tasks, arg_count)
-                    arg_count += launch.arg_count
+                    launch.fill(data, closure_cursor)
+                    sequence.calls[number] = Call(launch.function, launch.tasks, closure_cursor)
+                    closure_cursor += launch.arg_count
                     number += 1
             sequence.first[count] = number
             seconds += self.seconds

@@ -35,7 +35,7 @@ class Implementation:
     """An implementation of an operation.
 
     The functions of `choice` and `implementations/` return an implementation of an operation, or a text that
-    says why they have none. Some reasons appear only when code is generated, so `key`, `is_quick` and
+    says why they have none. Some reasons appear only when code is generated, so `key`, `is_compiled` and
     `prepare` may raise NoCode.
 
     Attributes:
@@ -94,7 +94,7 @@ class Implementation:
         """Whether `function` will not be replaced by other code."""
         return True
 
-    def is_quick(self) -> bool:
+    def is_compiled(self) -> bool:
         """Whether `prepare` does not compile."""
         return True
 

@@ -1,15 +1,17 @@
-"""Compiles LLVM IR to machine code for this CPU, caches it on disk, and loads it once a process.
+"""Compiles LLVM IR to machine code for this CPU, caches it on disk, and loads it once in each process.
 
-LLVM may neither reorder nor contract floating-point arithmetic. Machine code is cached under a key of the IR,
-in a folder whose name depends on this package's sources, LLVM's version, and the CPU with its features.
-Loaded code is never unloaded, nor the objects of LLVM that it needs.
+LLVM may neither reorder nor contract floating-point arithmetic. Machine code is cached under a key, a digest
+of the caller's description of the computation (`key_of`), so that a cached function needs no IR. The name of
+the cache's folder depends on everything else that the code depends on: the sources that turn descriptions
+into IR (`_generator_sources`), LLVM's version, and the CPU with its features. Loaded code, and the LLVM
+objects that it needs, are never unloaded.
 
 Code reaches the constants of its module by displacements of 32 bits (the small code model), so both must lie
 within 2 GB. LLVM's linker JITLink maps one block of memory for a module, and reaches functions of libraries
-by addresses of 64 bits, however far away these are. The older linker, RuntimeDyld, maps each section where
-there is space, and ends the process where two of them come to lie too far apart. Of object files for Windows
-JITLink knows but a part: there RuntimeDyld links code of the large code model, all of whose addresses have
-64 bits.
+by addresses of 64 bits, however far away these are. The older linker, RuntimeDyld, maps each section by
+itself, and ends the process if two sections are too far apart. JITLink does not support all of COFF, the
+object format of Windows: there RuntimeDyld links code of the large code model, all of whose addresses have 64
+bits.
 """
 
 from __future__ import annotations
@@ -21,7 +23,15 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...kernels.launch.cache_files import digest, digest_of_sources, folder, has_folder, keep, read
+from ...kernels.launch import processor
+from ...kernels.launch.cache_files import (
+    digest,
+    digest_of_sources,
+    folder,
+    has_folder,
+    read_entry,
+    write_entry,
+)
 from ...kernels.launch.processor import has_full_speed_avx512, llvm_target, prefers_scalar_gather
 from ...kernels.launch.spans import span
 from .address_space import require_address_space
@@ -37,58 +47,65 @@ _CODE_MODEL = "small" if _USES_JIT_LINK else "large"
 _FOLDERS = "generated-"
 """Prefix of the names of folders with machine code."""
 
-_WIDE = "-prefer-256-bit"
-_ONE_BY_ONE = "+prefer-no-gather"
+_USE_512_BIT_VECTORS = "-prefer-256-bit"
+_LOAD_INSTEAD_OF_GATHER = "+prefer-no-gather"
 
 
 def key_of(description: str) -> str:
-    """A key for code that a text describes fully: equal texts, equal code."""
+    """The cache key of a function: equal descriptions mean equal code.
+
+    Args:
+        description: all that the function's IR depends on besides the sources of its generator.
+    """
     return digest(description.encode()).hex()[:32]
 
 
 def function_address(
-    key: str, name: str, build: Build, is_brief: bool = False, symbols: Mapping[str, int] | None = None
+    key: str, name: str, build: Build, fast_compile: bool = False, symbols: Mapping[str, int] | None = None
 ) -> int:
     """The address of one function: see `function_addresses`."""
-    return function_addresses(key, (name,), build, is_brief, symbols)[0]
+    return function_addresses(key, (name,), build, fast_compile, symbols)[0]
 
 
 def function_addresses(
     key: str,
     names: Sequence[str],
     build: Build,
-    is_brief: bool = False,
+    fast_compile: bool = False,
     symbols: Mapping[str, int] | None = None,
 ) -> Sequence[int]:
-    """The addresses of functions of one module, valid as long as the process lives.
+    """The addresses of functions of one module, valid until the process ends.
 
     Args:
         key: from `key_of`; the same key and name mean the same function.
         names: the functions' symbols, of external linkage.
-        build: called where neither this process nor the disk has the code.
-        is_brief: the code's loops are short, so that LLVM should not take long over them.
-        symbols: the addresses of what the code uses from outside; None: nothing.
+        build: called if the code is neither loaded nor on disk.
+        fast_compile: optimize less and unroll no loop, since the code's loops are too short to repay it.
+        symbols: the addresses of external symbols that the code refers to; None: there are none.
 
     Raises:
         MemoryError: the process cannot map the code.
     """
-    return _machine().addresses(key, names, build, is_brief, symbols or {})
+    return _machine().addresses(key, names, build, fast_compile, symbols or {})
 
 
-def is_quick(key: str) -> bool:
-    """Whether the code of that key is loaded, or is on disk, so that it need not be compiled."""
-    return may_be_quick() and _machine().has(key)
+def is_compiled(key: str) -> bool:
+    """Whether the code of a key is loaded or on disk, so that using it compiles nothing."""
+    return has_compiled_code() and _machine().has(key)
 
 
-def may_be_quick() -> bool:
-    """Whether any code is loaded, or is on disk. No compiler is loaded to answer."""
+def has_compiled_code() -> bool:
+    """Whether any code is loaded or on disk. Does not load LLVM."""
     return bool(_machines) or has_folder(_FOLDERS)
 
 
 def tuning() -> str:
     """LLVM's tuning options for this processor."""
-    wishes = ((_WIDE, has_full_speed_avx512()), (_ONE_BY_ONE, prefers_scalar_gather()))
-    return ",".join(text for text, applies in wishes if applies)
+    options = (
+        (_USE_512_BIT_VECTORS, has_full_speed_avx512()),
+        (_LOAD_INSTEAD_OF_GATHER, prefers_scalar_gather()),
+    )
+    return ",".join(option for option, applies in options if applies)
 
 
 class _Machine:
@@ -124,7 +141,7 @@ class _Machine:
         return version / f"{key}.o" if version else None
 
     def addresses(
-        self, key: str, names: Sequence[str], build: Build, is_brief: bool, symbols: Mapping[str, int]
+        self, key: str, names: Sequence[str], build: Build, fast_compile: bool, symbols: Mapping[str, int]
     ) -> Sequence[int]:
         loaded = [self.loaded.get((key, name)) for name in names]
         if None not in loaded:
@@ -132,29 +149,29 @@ class _Machine:
         with _lock:
             if any((key, name) not in self.loaded for name in names):
                 require_address_space()
-                code = self.object_code(key, build, is_brief)
+                code = self.object_code(key, build, fast_compile)
                 for name, address in zip(names, self.load(code, names, symbols), strict=True):
                     self.loaded.setdefault((key, name), address)
                 self.keys.add(key)
             return [self.loaded[key, name] for name in names]
 
-    def object_code(self, key: str, build: Build, is_brief: bool) -> bytes:
-        """The machine code from the disk, or else compiled and kept there."""
+    def object_code(self, key: str, build: Build, fast_compile: bool) -> bytes:
+        """The machine code: read from the disk, or else compiled and written there."""
         path = self.path(key)
-        code = read(path) if path else None
+        code = read_entry(path) if path else None
         if code is None:
             with span("compile", f"generated code {key}"):
-                code = self.compile(build(), is_brief)
+                code = self.compile(build(), fast_compile)
             if path:
-                keep(path, code)
+                write_entry(path, code)
         return code
 
-    def compile(self, text: str, is_brief: bool = False) -> bytes:
-        """Machine code of a module; `is_brief`: its loops are short, so that unrolling them gains nothing."""
-        code: bytes = self.target_machine.emit_object(self.optimised(text, is_brief))
+    def compile(self, text: str, fast_compile: bool = False) -> bytes:
+        """The machine code of a module; for `fast_compile` see `function_addresses`."""
+        code: bytes = self.target_machine.emit_object(self.optimised(text, fast_compile))
         return code
 
-    def optimised(self, text: str, is_brief: bool = False) -> Any:
+    def optimised(self, text: str, fast_compile: bool = False) -> Any:
         """LLVM's module, after its passes."""
         from . import vector_variants
         from .loops import with_distinct_loops
@@ -162,10 +179,10 @@ class _Machine:
         llvm = self.llvm
         module = llvm.parse_assembly(with_distinct_loops(text))
         module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=1 if is_brief else _OPTIMISATION_LEVEL)
+        options = llvm.create_pipeline_tuning_options(speed_level=1 if fast_compile else _OPTIMISATION_LEVEL)
         options.loop_vectorization = True
         options.slp_vectorization = True
-        options.loop_interleaving = options.loop_unrolling = not is_brief
+        options.loop_interleaving = options.loop_unrolling = not fast_compile
         builder = llvm.create_pass_builder(self.target_machine, options)
         builder.getModulePassManager().run(module, builder)
         vector_variants.define(llvm, module, builder)
@@ -185,10 +202,20 @@ class _Machine:
         return [int(library[name]) for name in names]
 
 
+def _generator_sources() -> list[pathlib.Path]:
+    """The sources that decide the IR for a description: this package, and those that it computes with."""
+    package = pathlib.Path(__file__).parents[2]
+    kernels = pathlib.Path(processor.__file__).parents[1]
+    return [
+        *(package / name for name in ("codegen", "ir", "ops", "types.py")),
+        *(kernels / name for name in ("simd", "launch/processor.py")),
+    ]
+
+
 def _folder(target: str) -> str | None:
     """The name of the folder for this version and CPU; None if the sources cannot be read."""
     try:
-        sources = digest_of_sources(pathlib.Path(__file__).parents[1])
+        sources = digest_of_sources(*_generator_sources())
     except OSError:
         return None
     return _FOLDERS + digest(sources, target.encode()).hex()[:32]

@@ -213,10 +213,10 @@ class NestCode(NativeCode):
     def key(self) -> str:
         return " ".join(self.nests_and_keys[1])
 
-    def is_quick(self) -> bool:
-        from ...codegen.llvm.machine import is_quick
+    def is_compiled(self) -> bool:
+        from ...codegen.llvm.machine import is_compiled
 
-        return all(map(is_quick, self.nests_and_keys[1]))
+        return all(map(is_compiled, self.nests_and_keys[1]))
 
     def prepare(self) -> Runnable:
         return self.launched(self.launches())

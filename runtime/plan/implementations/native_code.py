@@ -43,14 +43,14 @@ class NativeCode(Implementation):
 
     Attributes:
         label: the kind of code, as `Executable.explain` names it.
-        is_brief: whether its loops are short, so that LLVM should not take long over them.
+        fast_compile: as in `machine.function_addresses`.
     """
 
     kind = "generated"
     takes_regions = False
     may_alias = False
     label = "one loop"
-    is_brief = False
+    fast_compile = False
 
     def __init__(self, block: Block, threads: int | None) -> None:
         self.block = block
@@ -75,10 +75,10 @@ class NativeCode(Implementation):
         operands, results = self.block.arguments, self.block.terminator.operands
         return [tensor(value.type) for value in operands], [tensor(value.type) for value in results]
 
-    def is_quick(self) -> bool:
-        from ...codegen.llvm.machine import is_quick
+    def is_compiled(self) -> bool:
+        from ...codegen.llvm.machine import is_compiled
 
-        return is_quick(self.key)
+        return is_compiled(self.key)
 
     def prepare(self) -> Runnable:
         from ...codegen.llvm.machine import function_address
@@ -90,7 +90,7 @@ class NativeCode(Implementation):
         launches = []
         symbols = lowered.symbols()
         for name, tasks, seconds in lowered.launches:
-            address = function_address(key, name, lambda: str(lowered.module()), self.is_brief, symbols)
+            address = function_address(key, name, lambda: str(lowered.module()), self.fast_compile, symbols)
             launches.append(Launch(address, tasks, accesses, (), seconds))
         return self.launched(launches, lowered.scratch)
 

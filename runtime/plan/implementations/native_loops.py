@@ -246,7 +246,7 @@ class NativeLoop(Replaceable):
                 return values, True
             if self.seconds_to_cache_lookup <= 0:
                 self.seconds_to_cache_lookup = float("inf")
-                if self.is_quick():
+                if self.is_compiled():
                     break
             self._compile_early()
         return values, False
@@ -279,10 +279,10 @@ class NativeLoop(Replaceable):
 
         return key_of("loop\n" + operation_description(self.loop.operation, self.loop.captured))
 
-    def is_quick(self) -> bool:
+    def is_compiled(self) -> bool:
         from ...codegen.llvm import machine
 
-        return machine.is_quick(self.key)
+        return machine.is_compiled(self.key)
 
     def prepare(self) -> LoopFunction:
         from ...codegen import native_loop
@@ -296,10 +296,10 @@ class NativeLoop(Replaceable):
         def text() -> str:
             return str(native_loop.native_loop(loop.operation, loop.captured, views))
 
-        is_brief = native_loop.operations_within(loop.operation) > _MAX_OPTIMIZED_OPERATIONS
+        fast_compile = native_loop.operations_within(loop.operation) > _MAX_OPTIMIZED_OPERATIONS
         symbols = library_symbols([loop.operation], views)
         names = (native_loop.NAME, native_loop.WORKSPACE_BYTES)
-        address, size_address = machine.function_addresses(self.key, names, text, is_brief, symbols)
+        address, size_address = machine.function_addresses(self.key, names, text, fast_compile, symbols)
         workspace_bytes = ctypes.CFUNCTYPE(ctypes.c_int64)(size_address)()
         work = sum(native_loop.iteration_work(loop.operation, views))
         iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (work + 1) + 1)

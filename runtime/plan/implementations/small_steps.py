@@ -18,7 +18,7 @@ class StepCode(LoopCode):
     """The code of a fusion of small steps."""
 
     label = "one step"
-    is_brief = True
+    fast_compile = True
     pace = "steps"
 
     def cost(self) -> Cost:

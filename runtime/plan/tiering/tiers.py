@@ -307,7 +307,7 @@ class Tiering(Replaceable):
     def adopt(self, operands: tuple[Any, ...]) -> None:
         """Use the code that was compiled for this step or for another one that shares it."""
         with suppress(NoCode):
-            if self.candidate is None and not self.code.compiles_when_called and self.code.is_quick():
+            if self.candidate is None and not self.code.compiles_when_called and self.code.is_compiled():
                 self.compile(operands)
         if self.candidate is None:
             self.give_up()
@@ -334,7 +334,7 @@ class Tiering(Replaceable):
     def is_cached(self) -> bool:
         """Whether the code is cached on the disk, or there can be none."""
         try:
-            return _may_be_quick() and self.code.is_quick()
+            return _has_compiled_code() and self.code.is_compiled()
         except NoCode:
             return True
 
@@ -366,8 +366,8 @@ def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(copies)
 
 
-def _may_be_quick() -> bool:
-    """Whether there may be code that needs no compiling."""
-    from ...codegen.llvm.machine import may_be_quick
+def _has_compiled_code() -> bool:
+    """Whether any generated code is loaded or on disk."""
+    from ...codegen.llvm.machine import has_compiled_code
 
-    return may_be_quick()
+    return has_compiled_code()

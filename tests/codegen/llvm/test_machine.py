@@ -1,6 +1,8 @@
 """How generated code is compiled, kept on disk and loaded: each in a process of its own where it matters."""
 
+import ast
 import ctypes
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -45,8 +47,9 @@ def entries(folder):
 def test_code_is_compiled_once_and_used_again(tmp_path):
     assert run(tmp_path, "print(call(), call(), built)") == "8 8 ['f']"
     assert len(entries(tmp_path)) == 1
-    assert run(tmp_path, "print(machine.is_quick(machine.key_of('k')), call(), built)") == "True 8 []"
-    assert run(tmp_path, "print(machine.is_quick(machine.key_of('l')), call('l'), built)") == "False 8 ['f']"
+    is_compiled = "machine.is_compiled(machine.key_of({!r}))"
+    assert run(tmp_path, f"print({is_compiled.format('k')}, call(), built)") == "True 8 []"
+    assert run(tmp_path, f"print({is_compiled.format('l')}, call('l'), built)") == "False 8 ['f']"
 
 
 @pytest.mark.parametrize("damage", ["one byte", "cut off", "empty"])
@@ -76,17 +79,64 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path):
 
 
 def test_whether_there_may_be_code_is_seen_without_a_compiler(tmp_path):
-    asked = "print(machine.may_be_quick(), any('llvmlite' in name for name in sys.modules))"
+    asked = "print(machine.has_compiled_code(), any('llvmlite' in name for name in sys.modules))"
     assert run(tmp_path, asked) == "False False"
-    assert run(tmp_path, "call(); print(machine.may_be_quick())") == "True"
+    assert run(tmp_path, "call(); print(machine.has_compiled_code())") == "True"
     assert run(tmp_path, asked) == "True False"
 
 
-def test_the_code_cache_key_covers_all_generators(monkeypatch):
-    folders = []
-    monkeypatch.setattr(machine, "digest_of_sources", lambda *sources: folders.extend(sources) or b"")
+_NO_GENERATORS = {"kernels.launch.cache_files", "kernels.launch.spans", "kernels.math.real_functions"}
+"""What code generation imports although no IR depends on its contents: the addresses of functions of
+`real_functions` are bound when code is loaded."""
+
+
+def test_the_name_of_the_code_cache_covers_all_sources_that_decide_the_ir(monkeypatch):
+    digested = []
+    monkeypatch.setattr(machine, "digest_of_sources", lambda *paths: digested.extend(paths) or b"")
     machine._folder("a processor")
-    assert folders == [pathlib.Path(nimblehlo.__file__).parent / "codegen"]
+    package = pathlib.Path(nimblehlo.__file__).parent
+    assert all(path.exists() for path in digested)
+    # Views of operations come from `ops`, whose modules the callers of the generators pass in.
+    assert {package / "codegen", package / "ops"} <= set(digested)
+    for module in imports_from_outside(package / "codegen") - _NO_GENERATORS:
+        spec = importlib.util.find_spec(f"nimblehlo.{module}")
+        source = pathlib.Path(spec.origin)
+        assert any(source.is_relative_to(path) for path in digested), module
+
+
+def imports_from_outside(folder):
+    """The modules that the sources in a folder of the package import from elsewhere in the package."""
+    modules = set()
+    for source in folder.rglob("*.py"):
+        depth = len(source.relative_to(folder).parts)
+        for node in ast.walk(ast.parse(source.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level == depth + 1:
+                for alias in node.names:
+                    inner = f"{node.module}.{alias.name}"
+                    modules.add(inner if is_module(inner) else node.module)
+    return modules
+
+
+def is_module(name):
+    """Whether the package has a module of that name, relative to the package."""
+    try:
+        return importlib.util.find_spec(f"nimblehlo.{name}") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def test_a_changed_source_changes_the_name_of_the_code_cache(tmp_path, monkeypatch):
+    sources = tmp_path / "simd", tmp_path / "types.py"
+    sources[0].mkdir()
+    (sources[0] / "narrow_floats.py").write_text("bits = 16")
+    sources[1].write_text("")
+    monkeypatch.setattr(machine, "_generator_sources", lambda: list(sources))
+    names = {machine._folder("a processor")}
+    (sources[0] / "narrow_floats.py").write_text("bits = 15")
+    names.add(machine._folder("a processor"))
+    sources[1].write_text("width = 8")
+    names.add(machine._folder("a processor"))
+    assert len(names) == 3
 
 
 def test_many_threads_and_a_fork(tmp_path):

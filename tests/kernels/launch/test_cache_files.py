@@ -29,14 +29,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("payload", [b"", b"code", bytes(range(256)) * 5000])
 def test_cached_entries_are_read(folder: Path, payload: bytes) -> None:
-    cache_files.keep(folder / "entry.o", payload)
-    assert cache_files.read(folder / "entry.o") == payload
+    cache_files.write_entry(folder / "entry.o", payload)
+    assert cache_files.read_entry(folder / "entry.o") == payload
     assert [path.name for path in folder.iterdir()] == ["entry.o"]
 
 
 def test_any_damage_is_seen(folder: Path) -> None:
     entry = folder / "entry.o"
-    cache_files.keep(entry, b"some code")
+    cache_files.write_entry(entry, b"some code")
     content = entry.read_bytes()
     for position in range(len(content)):
         for damaged in (
@@ -44,13 +44,13 @@ def test_any_damage_is_seen(folder: Path) -> None:
             content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :],
         ):
             entry.write_bytes(damaged)
-            assert cache_files.read(entry) is None
+            assert cache_files.read_entry(entry) is None
     entry.write_bytes(content + b"\0")
-    assert cache_files.read(entry) is None
+    assert cache_files.read_entry(entry) is None
     entry.write_bytes(content)
-    assert cache_files.read(entry) == b"some code"
+    assert cache_files.read_entry(entry) == b"some code"
     os.rename(entry, folder / "other.o")
-    assert cache_files.read(folder / "other.o") is None
+    assert cache_files.read_entry(folder / "other.o") is None
 
 
 @pytest.mark.parametrize("failing", ["replace", "fdopen", "mkdir"])
@@ -64,7 +64,7 @@ def test_a_full_disk_is_no_error_and_leaves_nothing(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(cache_files.os, failing, full)
-    cache_files.keep(folder / "entry.o", b"code")
+    cache_files.write_entry(folder / "entry.o", b"code")
     monkeypatch.undo()
     assert not folder.exists() or list(folder.iterdir()) == []
 
@@ -82,18 +82,18 @@ def test_a_folder_that_is_removed_meanwhile_is_made_again(
         return refusal_of_folder(path)
 
     monkeypatch.setattr(cache_files, "refusal_of_folder", removing)
-    cache_files.keep(folder / "entry.o", b"code")
-    assert removed and cache_files.read(folder / "entry.o") == b"code"
+    cache_files.write_entry(folder / "entry.o", b"code")
+    assert removed and cache_files.read_entry(folder / "entry.o") == b"code"
 
 
 def test_whether_there_are_folders(folder: Path) -> None:
     assert not cache_files.has_folder("generated-")
-    cache_files.keep(folder / "entry.o", b"code")
+    cache_files.write_entry(folder / "entry.o", b"code")
     assert cache_files.has_folder("generated-") and not cache_files.has_folder("numba-")
 
 
 def test_a_limit_of_zero_keeps_and_reads_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache_files.keep(folder / "entry.o", b"code")
+    cache_files.write_entry(folder / "entry.o", b"code")
     monkeypatch.setenv("NIMBLEHLO_CACHE_BYTES", "0")
     assert cache_files.folder(VERSION) is None and not cache_files.has_folder("generated-")
     assert cache_files.usage().refusal == "the limit is 0 bytes"
@@ -104,9 +104,9 @@ def test_usage_and_clear(folder: Path, tmp_path: Path) -> None:
     mine.write_text("not compiled code")
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "main.o").write_text("neither is this")
-    cache_files.keep(folder / "a.o", b"12")
-    cache_files.keep(folder / "b.o", b"1234")
-    cache_files.keep(tmp_path / ("f" * 32) / "c.bin", b"12345")
+    cache_files.write_entry(folder / "a.o", b"12")
+    cache_files.write_entry(folder / "b.o", b"1234")
+    cache_files.write_entry(tmp_path / ("f" * 32) / "c.bin", b"12345")
     (folder / ".unfinished-x").write_text("123")
     usage = cache_files.usage()
     assert usage.path == tmp_path and usage.refusal is None and usage.limit == cache_limit.DEFAULT_LIMIT
@@ -147,10 +147,10 @@ for _ in range(150):
     folder = cache_files.folder(("generated-" if number % 2 else "") + f"{number % 4:032x}")
     path = folder / f"{number}.{'o' if number % 2 else 'bin'}"
     payload = bytes([number]) * (1000 + 500 * number)
-    found = cache_files.read(path)
+    found = cache_files.read_entry(path)
     assert found in (None, payload)
     read += found is not None
-    cache_files.keep(path, payload)
+    cache_files.write_entry(path, payload)
     if seed == 3 and generator.randrange(20) == 0:
         cache_files.clear()
 print(read)
@@ -189,8 +189,8 @@ def test_many_threads_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         for turn in range(60):
             path = folder / f"{(number + turn) % 12}.o"
             payload = path.name.encode() * 1000
-            assert cache_files.read(path) in (None, payload)
-            cache_files.keep(path, payload)
+            assert cache_files.read_entry(path) in (None, payload)
+            cache_files.write_entry(path, payload)
 
     on_threads(4, work)
     for thread in threading.enumerate():

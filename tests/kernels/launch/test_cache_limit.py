@@ -26,7 +26,7 @@ def keep(root: Path, *names: str, size: int = 100) -> None:
     """Keep entries of so many bytes, used one hour after the other, long ago."""
     for hours, name in enumerate(names):
         path = root / name
-        cache_files.keep(path, b"x" * (size - 32))
+        cache_files.write_entry(path, b"x" * (size - 32))
         _join()
         os.utime(path, ns=(0, (1000 + hours) * 3600 * 10**9))
 
@@ -45,8 +45,8 @@ def left(root: Path) -> set[str]:
 def test_what_was_used_least_recently_goes(root: Path) -> None:
     names = [f"{FIRST}/a.bin", f"{SECOND}/b.o", f"{FIRST}/c.bin", f"{SECOND}/d.o"]
     keep(root, *names)
-    assert cache_files.read(root / names[0]) is not None
-    assert cache_files.read(root / names[1] / "no") is None
+    assert cache_files.read_entry(root / names[0]) is not None
+    assert cache_files.read_entry(root / names[1] / "no") is None
     assert cache_limit.evict(root, 400) == 400
     assert left(root) == set(names)
     # Nine tenths of 399 bytes hold three entries.
@@ -101,11 +101,11 @@ def test_writing_keeps_the_limit(root: Path, size: int, monkeypatch: pytest.Monk
     monkeypatch.setattr(cache_limit, "_evictor", cache_limit._Evictor())
     monkeypatch.setenv("NIMBLEHLO_CACHE_BYTES", "10K")
     for number in range(40_000 // size):
-        cache_files.keep(root / FIRST / f"{number}.bin", b"x" * size)
+        cache_files.write_entry(root / FIRST / f"{number}.bin", b"x" * size)
         _join()
         assert sum(entry.bytes for entry in cache_limit.entries(root)) <= 10 << 10
     assert f"{FIRST}/{number}.bin" in left(root) and f"{FIRST}/0.bin" not in left(root)
-    cache_files.keep(root / FIRST / "large.bin", b"x" * (10 << 10))
+    cache_files.write_entry(root / FIRST / "large.bin", b"x" * (10 << 10))
     assert not (root / FIRST / "large.bin").exists()
 
 
@@ -120,8 +120,8 @@ def test_folders_are_looked_through_now_and_then(root: Path, monkeypatch: pytest
     monkeypatch.setattr(cache_limit, "evict", counted)
     monkeypatch.setenv("NIMBLEHLO_CACHE_BYTES", "320K")
     for number in range(100):
-        cache_files.keep(root / FIRST / f"{number}.bin", b"x" * 1000)
-        cache_files.read(root / FIRST / f"{number}.bin")
+        cache_files.write_entry(root / FIRST / f"{number}.bin", b"x" * 1000)
+        cache_files.read_entry(root / FIRST / f"{number}.bin")
         _join()
     # After the first entry, and after each ten of the others, which are a thirty-second.
     assert len(looks) == 1 + 99 // 10
@@ -172,7 +172,7 @@ def test_a_forked_child_looks_by_itself(root: Path, monkeypatch: pytest.MonkeyPa
         if child == 0:
             signal.alarm(60)
             for number in range(20):
-                cache_files.keep(root / FIRST / f"{number}.bin", b"x" * 1000)
+                cache_files.write_entry(root / FIRST / f"{number}.bin", b"x" * 1000)
             _join()
             kept = sum(entry.bytes for entry in cache_limit.entries(root))
             os._exit(0 if 0 < kept <= 10 << 10 else 1)

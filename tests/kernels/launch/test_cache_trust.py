@@ -30,8 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path / "cache"))
     found = cache_files.folder(VERSION)
     assert found is not None
-    cache_files.keep(found / "entry.o", b"code")
-    assert cache_files.read(found / "entry.o") == b"code"
+    cache_files.write_entry(found / "entry.o", b"code")
+    assert cache_files.read_entry(found / "entry.o") == b"code"
     cache_trust._refusals.clear()
     return found
 
@@ -78,7 +78,7 @@ def test_cache_entries_are_private(folder: Path) -> None:
     before = os.umask(0)
     try:
         deeper = folder.parent / "a" / "b" / VERSION
-        cache_files.keep(deeper / "entry.o", b"code")
+        cache_files.write_entry(deeper / "entry.o", b"code")
     finally:
         os.umask(before)
     made = (deeper, deeper.parent, deeper.parent.parent)
@@ -94,7 +94,7 @@ def test_folders_that_others_may_write_to_are_refused(folder: Path, mode: int, l
     opened.chmod(mode)
     told = refusal(folder)
     assert f"{opened} may be written by {'everybody' if mode & 2 else 'group'}" in told
-    cache_files.keep(folder / "other.o", b"code")
+    cache_files.write_entry(folder / "other.o", b"code")
     assert not (folder / "other.o").exists()
 
 
@@ -147,7 +147,7 @@ def test_folders_that_only_the_user_writes_to_are_used(folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert cache_files.folder(VERSION) == folder
-        assert cache_files.read(folder / "entry.o") == b"code"
+        assert cache_files.read_entry(folder / "entry.o") == b"code"
 
 
 def test_a_folder_that_appears_open_is_refused_when_it_is_written(
@@ -158,7 +158,7 @@ def test_a_folder_that_appears_open_is_refused_when_it_is_written(
     assert folder is not None
     folder.mkdir(parents=True)
     folder.chmod(0o777)
-    cache_files.keep(folder / "entry.o", b"code")
+    cache_files.write_entry(folder / "entry.o", b"code")
     assert list(folder.iterdir()) == []
 
 
@@ -171,7 +171,7 @@ def test_links_of_the_user_are_followed_and_what_they_name_is_judged(
         link.symlink_to(target)
         monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(link))
         assert cache_files.folder(VERSION) == link / VERSION
-        assert cache_files.read(link / VERSION / "entry.o") == b"code"
+        assert cache_files.read_entry(link / VERSION / "entry.o") == b"code"
     # A folder that holds all versions may not even be sticky, by whatever name it is reached.
     cache_trust._refusals.clear()
     folder.parent.chmod(0o1777)
@@ -200,22 +200,22 @@ def test_files_that_others_may_write_to_are_not_read(folder: Path, mode: int) ->
     entry = folder / "entry.o"
     entry.chmod(mode)
     with pytest.warns(cache_trust.CacheWarning, match=f"{entry} may be written by"):
-        assert cache_files.read(entry) is None
-    cache_files.keep(entry, b"code")
-    assert cache_files.read(entry) == b"code"
+        assert cache_files.read_entry(entry) is None
+    cache_files.write_entry(entry, b"code")
+    assert cache_files.read_entry(entry) == b"code"
 
 
 def test_files_of_other_users_are_not_read(folder: Path, give_away: Callable[[Path], None]) -> None:
     give_away(folder / "entry.o")
     with pytest.warns(cache_trust.CacheWarning, match=r"entry\.o belongs to user 54321"):
-        assert cache_files.read(folder / "entry.o") is None
+        assert cache_files.read_entry(folder / "entry.o") is None
 
 
 def test_only_regular_files_are_read(folder: Path, tmp_path: Path) -> None:
     os.rename(folder / "entry.o", tmp_path / "entry.o")
     (folder / "entry.o").symlink_to(tmp_path / "entry.o")
-    assert cache_files.read(folder / "entry.o") is None
+    assert cache_files.read_entry(folder / "entry.o") is None
     os.unlink(folder / "entry.o")
     os.mkfifo(folder / "entry.o", 0o600)
     with pytest.warns(cache_trust.CacheWarning, match="no regular file"):
-        assert cache_files.read(folder / "entry.o") is None
+        assert cache_files.read_entry(folder / "entry.o") is None

@@ -157,7 +157,7 @@ def test_a_cold_step_is_not_compiled() -> None:
 
 @pytest.fixture(autouse=True)
 def _code_may_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "_may_be_quick", lambda: True)
+    monkeypatch.setattr(tiers, "_has_compiled_code", lambda: True)
 
 
 class _Code(Implementation):
@@ -174,7 +174,7 @@ class _Code(Implementation):
     def cost(self) -> Cost:
         return self.costs
 
-    def is_quick(self) -> bool:
+    def is_compiled(self) -> bool:
         self.check()
         return self.kept
 
@@ -260,7 +260,7 @@ def test_cached_code_is_used_once_loading_pays(monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_empty_cache_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
-    monkeypatch.setattr(tiers, "_may_be_quick", lambda: False)
+    monkeypatch.setattr(tiers, "_has_compiled_code", lambda: False)
     step = _generated(_Code(kept=True), expected=0.01, compiling=10.0)
     assert step.run(0)[0] == "reference"
 
