@@ -185,7 +185,7 @@ CONV_CODE void CONV_NAME(conv_tile)(int64_t vectors, const CONV_TILE *t) {
 #endif
 }
 
-/* The products of a k block. */
+/* The number of products of a sum in a k block; the last block may have fewer than the others. */
 CONV_INLINE int64_t CONV_NAME(conv_k_block_size)(const ConvProduct *p, int64_t k_block) {
     return conv_min(p->k_block_size, p->k_size - k_block * p->k_block_size);
 }

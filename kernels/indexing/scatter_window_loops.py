@@ -37,8 +37,9 @@ def update_windows(element: str, combiner: str) -> Kernel:
                 coordinate = index_vector[number] + runs[run, 2 + number]
                 is_inside &= (number == inner) | ((coordinate >= low[number]) & (coordinate < high[number]))
             if is_inside and begin < end:
-                coordinate, first = base + runs[run, 0] + begin, update_offset + runs[run, 1] + begin
-                combine_run(element, combiner, result, coordinate, values, first, end - begin)
+                result_start = base + runs[run, 0] + begin
+                update_start = update_offset + runs[run, 1] + begin
+                combine_run(element, combiner, result, result_start, values, update_start, end - begin)
 
     @kernel(parallel=True)
     def body(

@@ -45,7 +45,7 @@ cdef extern from "gemv.h" nogil:
 CHAIN_BYTES = VECTOR_PRODUCT_BYTES
 """Bytes of the sums of all chains."""
 K_BLOCK = VECTOR_PRODUCT_K_BLOCK
-"""Terms of a sum that are added up before they are added to the sum of those before."""
+"""Products that are summed before their sum is added to that of the previous k block."""
 
 cdef enum:
     MAX_RANK = 64

@@ -57,7 +57,7 @@ cdef extern from "matmul.h" nogil:
     void product_task(int64_t task, void *product) noexcept
 
 K_BLOCK = PRODUCT_K_BLOCK
-"""Terms of a sum that are added up before they are added to the sum of those before."""
+"""Products that are summed before their sum is added to that of the previous k block."""
 
 cdef enum:
     MAX_RANK = 64

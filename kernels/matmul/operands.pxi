@@ -35,7 +35,7 @@ cdef int64_t stacked_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape
         if cnp.PyArray_DIM(rhs, axis) != shape[axis]:
             raise ValueError(f"no products of stacks of {described(lhs)} and {described(rhs)}")
     if cnp.PyArray_DIM(rhs, rank - 2) != cnp.PyArray_DIM(lhs, rank - 1):
-        raise ValueError(f"no products of {described(lhs)} and {described(rhs)}: their terms differ")
+        raise ValueError(f"no products of {described(lhs)} and {described(rhs)}: contracted sizes differ")
     shape[rank - 2], shape[rank - 1] = cnp.PyArray_DIM(lhs, rank - 2), cnp.PyArray_DIM(rhs, rank - 1)
     return batch
 

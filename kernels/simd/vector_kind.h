@@ -5,11 +5,11 @@ typedef ITEM NAME(Unaligned) __attribute__((vector_size(VECTOR_BYTES), aligned(1
 typedef ITEM NAME(Item) __attribute__((aligned(1), may_alias));
 
 #if VECTOR_BYTES == 16
-/* Load the first elements, and zeros behind them. */
+/* Load `count` elements into the first lanes; the other lanes are zeros. */
 INLINE VECTOR NAME(load_partial)(const char *address, int64_t count) {
-    VECTOR load_partial = {0};
-    __builtin_memcpy(&load_partial, address, count * sizeof(ITEM));
-    return load_partial;
+    VECTOR result = {0};
+    __builtin_memcpy(&result, address, count * sizeof(ITEM));
+    return result;
 }
 #endif
 

@@ -1,8 +1,7 @@
 """The elementwise operations that are generated, with their element types and emitters.
 
-These tables are read before any code is generated, so this module does not import LLVM: emitters are given by
-    their
-names, which `elementwise` resolves.
+These tables are read before any code is generated, so this module does not import LLVM: they name the
+emitters, and `elementwise` resolves the names.
 
 Source: specification, section "Ops"; the definition of CHLO.
 """

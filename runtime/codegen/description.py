@@ -1,4 +1,4 @@
-"""Describes all that the code of a block depends on: blocks with equal descriptions share their code."""
+"""Texts that determine the code of blocks and operations: equal descriptions share their code."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def block_description(block: Block) -> str:
 
 
 def operation_description(operation: Operation, captured: Sequence[Value]) -> str:
-    """An operation with regions: what it and they take from outside, and the regions.
+    """An operation, its regions, and the types of its operands and of the captured values.
 
     Args:
-        captured: the values that the regions use from outside.
+        captured: the values that the regions capture.
     """
     outer: dict[Value, int] = {}
-    outside = [outer.setdefault(value, len(outer)) for value in (*operation.operands, *captured)]
+    numbers = [outer.setdefault(value, len(outer)) for value in (*operation.operands, *captured)]
     types = [str(value.type) for value in outer]
-    lines = [f"{operation.name} {outside} of {', '.join(types)}, {len(operation.operands)} operands"]
+    lines = [f"{operation.name} {numbers} of {', '.join(types)}, {len(operation.operands)} operands"]
     printer = Printer()
     for region in operation.regions:
         lines.extend(_lines(region.block, outer, printer))
@@ -31,7 +31,7 @@ def operation_description(operation: Operation, captured: Sequence[Value]) -> st
 
 
 def operations_description(operations: Sequence[Operation]) -> str:
-    """Operations that follow on each other, and the types of what they take from others."""
+    """A sequence of operations, and the types of the operands that others compute."""
     results = {result for operation in operations for result in operation.results}
     outer: dict[Value, int] = {}
     for operand in [operand for operation in operations for operand in operation.operands]:
@@ -60,10 +60,10 @@ def constants_description(values: Sequence[Value]) -> str:
 
 
 def _described_attributes(operation: Operation) -> dict[str, Attribute]:
-    """The attributes that say what an operation does.
+    """The attributes that decide what an operation computes.
 
-    Those of other dialects, which have a dot in their names, do not, except for custom calls: their targets
-        are defined outside of StableHLO, and JAX gives them their parameters so.
+    Attributes of other dialects, whose names have a dot, do not decide it. Custom calls are the exception:
+    their targets are defined outside of StableHLO, and JAX passes parameters to them in such attributes.
     """
     attributes = operation.attributes
     if operation.name == "stablehlo.custom_call":

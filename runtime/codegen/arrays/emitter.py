@@ -45,8 +45,7 @@ MAX_STEP_ELEMENTS = 1 << 14
 """Maximum elements of each result of an operation; more are better shared among threads."""
 MIN_DOUBLE_BUFFERED_BYTES = 1 << 13
 """Minimum bytes of a carried array that has two buffers although the previous array is dead before the next
-is
-computed: a recurrent network with a state of 8 KiB takes 5 % less time than with one buffer (Zen 4)."""
+is computed: a recurrent network with a state of 8 KiB takes 5 % less time than with one buffer (Zen 4)."""
 MAX_OPERATIONS = 4000
 """Maximum operations of a block and its regions, which LLVM compiles in about 3 s."""
 
@@ -334,9 +333,9 @@ class ArrayEmitter(Emitter):
         used = [operand for one in operations for operand in one.operands if operand not in computed]
         operands = list(dict.fromkeys(used))
         self._reuse_operand(operation)
-        scratch_buffers = [self.allocate_result(result) for result in operation.results]
+        result_storages = [self.allocate_result(result) for result in operation.results]
         components = [component for value in operands for component in flat(self.bound[value])]
-        components += [buffer.pointer for buffer in scratch_buffers]
+        components += [storage.pointer for storage in result_storages]
         arguments = list(dict.fromkeys(components))
         positions = [arguments.index(component) for component in components]
         key = f"{positions}\n{operations_description([*constants, *operations])}"
@@ -344,7 +343,7 @@ class ArrayEmitter(Emitter):
         if function is None:
             function = self.functions[key] = self.outlined_function(operation, operands, arguments, positions)
         self.builder.call(function, arguments)
-        return [self.result(buffer) for buffer in scratch_buffers]
+        return [self.result(storage) for storage in result_storages]
 
     def _reuse_operand(self, operation: Operation) -> None:
         """Store an operation's result in the memory of a dead operand, if there is one."""

@@ -31,12 +31,12 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     if view.length < 2:
         return "has nothing to sort"
     if passed_values([view.comparator]):
-        return "its comparator uses values from outside"
+        return "its comparator captures values"
     return check_region(view.comparator, view_of)
 
 
 def _work(operation: Operation, view_of: ViewOf) -> int:
-    """About how many products take as long as the comparisons do."""
+    """The approximate number of multiplications that take as long as the comparisons of a sort."""
     return int(view_of(operation).comparisons) * _OPERATIONS_PER_PROBE
 
 

@@ -99,7 +99,7 @@ class VectorProduct:
     def dots(self, rows: int, vector: ir.Value, matrix: ir.Value, result: ir.Value) -> None:
         """The sums of some rows."""
         builder, unrolled_k = self.builder, self.k // self.chains * self.chains
-        sums = self.scratch_buffers(rows, self.chains)
+        sums = self.zeroed_accumulators(rows, self.chains)
 
         def add(k_index: ir.Value, count: int) -> None:
             factors = self.load(self.vector, builder.add(vector, k_index), count, self.chains)
@@ -138,7 +138,7 @@ class VectorProduct:
     def columns(self, lanes: int, vector: ir.Value, matrix: ir.Value, result: ir.Value) -> None:
         """The sums of some rows."""
         builder, unrolled_k = self.builder, self.k // self.chains * self.chains
-        sums = self.scratch_buffers(self.chains, lanes)
+        sums = self.zeroed_accumulators(self.chains, lanes)
 
         def add(first: ir.Value, count: int) -> None:
             for chain, accumulator in enumerate(sums[:count]):
@@ -164,14 +164,14 @@ class VectorProduct:
         """Bytes of an element, which is the alignment of vectors."""
         return self.result.type.dtype.itemsize
 
-    def scratch_buffers(self, count: int, lanes: int) -> list[ir.Value]:
-        """`count` vectors of zeros."""
+    def zeroed_accumulators(self, count: int, lanes: int) -> list[ir.Value]:
+        """Stack memory for `count` vectors, which are set to 0."""
         type = ir.VectorType(self.scalar, lanes)
         with self.builder.goto_entry_block():
-            scratch_buffers = [self.builder.alloca(type) for _ in range(count)]
-        for accumulator in scratch_buffers:
+            accumulators = [self.builder.alloca(type) for _ in range(count)]
+        for accumulator in accumulators:
             self.builder.store(ir.Constant(type, None), accumulator)
-        return scratch_buffers
+        return accumulators
 
     def value(self, accumulator: ir.Value) -> ir.Value:
         return self.builder.load(accumulator, typ=accumulator.allocated_type)

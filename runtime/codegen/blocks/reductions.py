@@ -33,7 +33,7 @@ def _check_reduction(view: Any, view_of: ViewOf, mode: Mode) -> str | None:
 
 
 def check_order(view: Any) -> str | None:
-    """Why a reduction, or a scan, is not made in its own types in the blocked order, or None if it is."""
+    """Why a reduction or scan cannot use the blocked tree and its own element types, or None if it can."""
     if view.ordering.reduction_tree != "blocked":
         return f"reduces by the tree {view.ordering.reduction_tree!r}"
     types = [type.element_type for type in view.inputs]

@@ -27,7 +27,7 @@ class Format(NamedTuple):
 
     @property
     def dropped(self) -> int:
-        """Mantissa bits that f32 has beyond it."""
+        """The number of mantissa bits by which f32 exceeds the format."""
         return 23 - self.mantissa_bits
 
     @property
@@ -59,7 +59,7 @@ class Format(NamedTuple):
         return math.ldexp(1.0, 1 - self.bias)
 
     def value_of(self, code: int) -> float:
-        """The value of a code without sign, were there no specials."""
+        """The value of a code with sign bit 0, if no code were special."""
         exponent, mantissa = divmod(code, 1 << self.mantissa_bits)
         if exponent:
             mantissa += 1 << self.mantissa_bits
@@ -86,7 +86,7 @@ FORMATS: Final = {
 
 
 def has_plain_codes(type: ElementType) -> bool:
-    """Whether neighbouring codes of one sign are neighbouring floats, from a zero of either sign on."""
+    """Whether codes of each sign begin at a zero, and the next code is the next larger magnitude."""
     if type.name == "f8E8M0FNU":
         return False
     return type.name not in FORMATS or FORMATS[type.name].specials != "unsigned nan"

@@ -10,16 +10,18 @@ from llvmlite import ir
 from .values import I64
 
 DISTINCT_LOOP = "loop"
-"""Stands in a loop's metadata for that itself, which makes it distinct and which llvmlite cannot say."""
+"""Placeholder for the reference of a loop's metadata to itself, which llvmlite cannot express.
+
+The reference makes the metadata distinct: without it, equal loops would share one node."""
 
 
 def with_distinct_loops(text: str) -> str:
-    """The text of a module with each `DISTINCT_LOOP` replaced by its metadata."""
+    """The text of a module with each `DISTINCT_LOOP` replaced by a reference to the node around it."""
     return re.sub(rf'(![0-9]+) = !{{ !"{DISTINCT_LOOP}", ', r"\1 = distinct !{ \1, ", text)
 
 
 def disable_unrolling(branch: ir.Instruction) -> None:
-    """Let LLVM not unroll the loop that a branch closes, beyond what vectors do."""
+    """Keep LLVM from unrolling the loop that a branch closes; it may still vectorize the loop."""
     module = branch.module
     short = module.add_metadata(["llvm.loop.unroll.disable"])
     branch.set_metadata("llvm.loop", module.add_metadata([DISTINCT_LOOP, short]))
@@ -52,7 +54,7 @@ class GuardedLoop:
         self.stop = stop
 
     def close(self) -> ir.Instruction:
-        """End the body; the builder outside stands behind the loop then. Returns the branch back."""
+        """End the body and position the outer builder behind the loop. Returns the branch back to the body."""
         builder = self.builder
         following = builder.add(self.index, ir.Constant(I64, 1), flags=("nuw", "nsw"))
         self.index.add_incoming(following, builder.block)
@@ -67,15 +69,17 @@ def min_index(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 class Loop:
-    """A loop over [first, last), at least one iteration; the builder is in its body, then after it.
+    """A loop over the nonempty range [first, last); after `with` the builder is behind the loop.
 
-    Unlike `GuardedLoop` it tests no range before its first step.
+    `GuardedLoop` also serves ranges that may be empty.
 
     Args:
-        rolled: whether it stays so. To unroll the many short ones of a fold takes LLVM as long as all else.
+        rolled: keep LLVM from unrolling the loop: unrolling the many short loops of a reduction takes as long
+            as the rest of its compilation.
 
     Attributes:
-        interleave_count: how many vectors it is to compute side by side; to be set before it ends, else 0.
+        interleave_count: the number of vectors to compute in each iteration, to be set in the body; 0: LLVM
+            decides.
     """
 
     def __init__(self, builder: ir.IRBuilder, first: ir.Value, last: ir.Value, rolled: bool = False) -> None:

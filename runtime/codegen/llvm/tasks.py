@@ -1,4 +1,4 @@
-"""Tasks: functions `void name(int64 task, ptr pointers)` of which each thread calls some."""
+"""Tasks: functions `void name(int64 task, ptr pointers)`, called once for each task number."""
 
 from __future__ import annotations
 
@@ -10,25 +10,30 @@ from .values import I64, POINTER
 TASK_TYPE = ir.FunctionType(ir.VoidType(), [I64, POINTER])
 
 
-def define_task(module: ir.Module, name: str, body: ir.Function, total: int, size: int) -> None:
-    """Define the task `void name(int64 task, ptr pointers)` that calls a function for some numbers.
+def define_task(
+    module: ir.Module, name: str, body: ir.Function, item_count: int, items_per_task: int
+) -> None:
+    """Define the task `void name(int64 task, ptr pointers)` that calls a function for each of its work items.
+
+    Task t has the items from `t * items_per_task` on.
 
     Args:
-        body: takes a number and, one by one, the pointers.
-        total: how many numbers there are.
-        size: how many of them a task has.
+        body: processes a work item; takes its number and, one by one, the pointers.
+        item_count: the number of work items of all tasks.
+        items_per_task: the number of work items of a task; the last one may have fewer.
     """
     builder, number, arguments = begin_task(module, name, len(body.args) - 1)
-    first = builder.mul(number, I64(size))
-    last = min_index(builder, builder.add(first, I64(size)), I64(total))
+    first = builder.mul(number, I64(items_per_task))
+    last = min_index(builder, builder.add(first, I64(items_per_task)), I64(item_count))
     with Loop(builder, first, last) as index:
         builder.call(body, [index, *arguments])
     builder.ret_void()
 
 
 def begin_task(module: ir.Module, name: str, count: int) -> tuple[ir.IRBuilder, ir.Value, list[ir.Value]]:
-    """Begin a task `void name(int64 task, ptr pointers)` of a module: the builder, the task's number, and the
-    first `count` pointers.
+    """Begin a task `void name(int64 task, ptr pointers)` of a module.
+
+    Returns its builder, the task's number, and the first `count` pointers.
     """
     task = ir.Function(module, TASK_TYPE, name)
     builder = ir.IRBuilder(task.append_basic_block("entry"))

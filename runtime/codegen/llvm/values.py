@@ -314,14 +314,18 @@ def _resized(builder: ir.IRBuilder, value: ir.Value, type: ir.Type) -> ir.Value:
 
 
 def _to_odd_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """The same for what is rounded to f16 then: where f32 has no normal number f16 has zero or infinity."""
+    """A `double` rounded to odd in `float`, for a later rounding to f16.
+
+    Unlike `round_to_odd` it may give any neighbour where `float` has no normal number: f16 rounds both to the
+    same zero or infinity.
+    """
     bits, dropped = bits_of(builder, value), integer(I64, (1 << 29) - 1)
     absolute = builder.and_(bits, integer(I64, (1 << 63) - 1))
-    # A carry sets the last bit that is kept where one is set below it.
+    # The carry sets the last remaining bit if a dropped bit is set.
     odd = builder.or_(absolute, builder.add(builder.and_(absolute, dropped), dropped))
     nearest = builder.fptrunc(float_of(builder, builder.and_(odd, integer(I64, -1 << 29))), F32)
-    # LLVM looks for the sign of a half in the value that was rounded to it. A double it would round again,
-    # by a function of compiler-rt that the process need not have; so the sign is joined as an integer.
+    # LLVM reads the sign of a half from the value that it was rounded from. It would round a double again, by
+    # a function of compiler-rt that the process may not have, so the sign is joined as an integer.
     high = builder.trunc(builder.lshr(bits, integer(I64, 32)), I32)
     sign = builder.and_(high, integer(I32, 1 << 31))
     return float_of(builder, builder.or_(bits_of(builder, nearest), sign))
@@ -343,7 +347,8 @@ def _rounded_exponent(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 def _rounded_code(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.Value:
     """The nearest value of a format with a sign.
 
-    A power of two whose last digit is the last that counts, added and subtracted again, drops the others.
+    Adding and subtracting a power of two whose last bit has the value of the format's last bit drops the bits
+    below it.
     """
     size = magnitude(builder, value)
     bits = bits_of(builder, size)
@@ -359,10 +364,10 @@ def _rounded_code(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.
 def _with_specials(
     builder: ir.IRBuilder, format: Format, size: ir.Value, sign: ir.Value, nearest: ir.Value
 ) -> ir.Value:
-    """The rounded value with its sign; instead what the format has for too great ones and for NaN."""
+    """The rounded value with its sign; on overflow and for NaN the value that the format has instead."""
     to_even = format.max_code % 2 == 0
     limit = floating(F32, format.overflow)
-    # Unordered: NaN counts as too great.
+    # Unordered: a NaN counts as overflow.
     over = builder.fcmp_unordered(">" if to_even else ">=", size, limit)
     nan = is_nan(builder, size)
     quiet = integer(I32, _EXPONENTS | _QUIET)
@@ -379,7 +384,7 @@ def _with_specials(
     else:
         max_bits = bits_of(builder, floating(F32, format.max_value))
         bits = builder.or_(builder.select(over, max_bits, bits), sign)
-        # Whatever the sign of NaN: processors differ in it.
+        # The sign of the NaN is ignored: processors differ in it.
         return float_of(builder, builder.select(nan, integer(I32, 1 << 31), bits))
     return float_of(builder, builder.or_(bits, sign))
 

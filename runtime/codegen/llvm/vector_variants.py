@@ -183,16 +183,16 @@ def _emit_fma(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
     type, lanes, suffix = value.type, 1, "f64"
     if isinstance(type, ir.VectorType):
         lanes, suffix = type.count, f"v{type.count}f64"
-    kind = ir.FunctionType(type, [type] * 3)
-    rounded_once = builder.module.declare_intrinsic(f"llvm.fma.{suffix}", (), kind)
-    return builder.call(rounded_once, [value, factor, builder.load(address, typ=type, align=8 * lanes)])
+    function_type = ir.FunctionType(type, [type] * 3)
+    fma = builder.module.declare_intrinsic(f"llvm.fma.{suffix}", (), function_type)
+    return builder.call(fma, [value, factor, builder.load(address, typ=type, align=8 * lanes)])
 
 
 def _emit_entry(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
     table, index = operands
     if not isinstance(index.type, ir.VectorType):
-        address = builder.and_(index, I64(ENTRIES - 1))
-        return builder.load(builder.gep(table, [address], source_etype=I64), typ=I64)
+        entry_index = builder.and_(index, I64(ENTRIES - 1))
+        return builder.load(builder.gep(table, [entry_index], source_etype=I64), typ=I64)
     register = ir.VectorType(I64, _LANES)
     halves = [
         builder.load(builder.gep(table, [I64(half * _LANES)], source_etype=I64), typ=register, align=64)

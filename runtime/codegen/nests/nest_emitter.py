@@ -266,13 +266,13 @@ class _Emitter:
         """The two inner loops, row by row."""
         rows = GuardedLoop(builder, "row", *middle)
         indices = [*outer, rows.index]
-        start_indices = [
+        row_offsets = [
             _affine_offset(rows.builder, ir.Constant(I64, 0), indices, strides)
             for access, strides in zip(self.nest.accesses, self.strides, strict=True)
         ]
         self.rows = [
-            _element_pointer(rows.builder, access, pointer, start)
-            for access, pointer, start in zip(self.nest.accesses, self.pointers, start_indices, strict=True)
+            _element_pointer(rows.builder, access, pointer, offset)
+            for access, pointer, offset in zip(self.nest.accesses, self.pointers, row_offsets, strict=True)
         ]
         if self.tile is not None:
             width = ir.Constant(I64, tile_extent(self.nest) * self.schedule.tiles)

@@ -125,8 +125,8 @@ def emit_short_tile(
     vector = ir.VectorType(element, lanes)
     source, target = sides
 
-    def addresses(side: TileOperand, are_rows: bool) -> list[ir.Value]:
-        """Addresses of the vectors: one at each index of the short loop, or contiguous."""
+    def vector_pointers(side: TileOperand, are_rows: bool) -> list[ir.Value]:
+        """Pointers to the vectors: one at each index of the short loop, or contiguous."""
         start, stride = first, side.stride
         if not are_rows:
             start, stride = builder.mul(first, ir.Constant(I64, size)), ir.Constant(I64, lanes)
@@ -137,25 +137,29 @@ def emit_short_tile(
             builder.gep(side.pointer, [offset], inbounds=True, source_etype=element) for offset in offsets
         ]
 
-    read = [builder.load(offset, typ=vector, align=_ALIGNMENT) for offset in addresses(source, is_inner)]
-    for number, pointer in enumerate(addresses(target, not is_inner)):
-        inner_lanes = [divmod(number * lanes + lane, size) for lane in range(lanes)]
-        rows = [divmod(lane * size + number, lanes) for lane in range(lanes)]
-        value = _select_lanes(builder, read, [(row, lane) for lane, row in inner_lanes] if is_inner else rows)
-        _store(builder, value, pointer, lanes * itemsize, nontemporal)
+    source_pointers = vector_pointers(source, is_inner)
+    vectors = [builder.load(pointer, typ=vector, align=_ALIGNMENT) for pointer in source_pointers]
+    for number, target_pointer in enumerate(vector_pointers(target, not is_inner)):
+        if is_inner:
+            positions = [divmod(number * lanes + lane, size) for lane in range(lanes)]
+            lane_sources = [(row, lane) for lane, row in positions]
+        else:
+            lane_sources = [divmod(lane * size + number, lanes) for lane in range(lanes)]
+        value = _select_lanes(builder, vectors, lane_sources)
+        _store(builder, value, target_pointer, lanes * itemsize, nontemporal)
 
 
 def _select_lanes(
-    builder: ir.IRBuilder, vectors: list[ir.Value], addresses: list[tuple[int, int]]
+    builder: ir.IRBuilder, vectors: list[ir.Value], lane_sources: list[tuple[int, int]]
 ) -> ir.Value:
-    """Gather lanes, each given as (vector number, lane), from several vectors into one."""
-    lanes = len(addresses)
-    first, *other_vectors = sorted({number for number, _ in addresses})
-    chosen, chosen_lanes = vectors[first], [lane for _, lane in addresses]
+    """Gather lanes from several vectors into one; `lane_sources` has (vector number, lane) for each lane."""
+    lanes = len(lane_sources)
+    first, *other_vectors = sorted({number for number, _ in lane_sources})
+    chosen, chosen_lanes = vectors[first], [lane for _, lane in lane_sources]
     for vector_number in other_vectors or [first]:
         mask = [
             lanes + lane if number == vector_number else chosen_lanes[index]
-            for index, (number, lane) in enumerate(addresses)
+            for index, (number, lane) in enumerate(lane_sources)
         ]
         chosen = builder.shuffle_vector(chosen, vectors[vector_number], _mask(mask))
         chosen_lanes = list(range(lanes))
@@ -171,12 +175,12 @@ def emit_element(
     inner: ir.Value,
 ) -> None:
     element = ir.IntType(8 * itemsize)
-    read = builder.add(builder.mul(inner, source.stride), middle)
-    written = builder.add(builder.mul(middle, target.stride), inner)
-    pointer = builder.gep(source.pointer, [read], inbounds=True, source_etype=element)
-    value = builder.load(pointer, typ=element, align=_ALIGNMENT)
-    offset = builder.gep(target.pointer, [written], inbounds=True, source_etype=element)
-    builder.store(value, offset, align=_ALIGNMENT)
+    source_offset = builder.add(builder.mul(inner, source.stride), middle)
+    target_offset = builder.add(builder.mul(middle, target.stride), inner)
+    source_pointer = builder.gep(source.pointer, [source_offset], inbounds=True, source_etype=element)
+    value = builder.load(source_pointer, typ=element, align=_ALIGNMENT)
+    target_pointer = builder.gep(target.pointer, [target_offset], inbounds=True, source_etype=element)
+    builder.store(value, target_pointer, align=_ALIGNMENT)
 
 
 def load_transposed(
@@ -225,15 +229,21 @@ def _call_shared(
     sizes: tuple[int, int, int],
 ) -> None:
     """Call the module's shared function for these sizes: the code of a tile is long, and most modules
-    transpose several of one size."""
+    transpose several of one size.
+
+    Args:
+        emit: emits the function's body; takes its builder, its arguments `offset`, `rows` and `transposed`,
+            and `sizes`.
+        sizes: itemsize, columns of a row, and the stride of the transposed columns.
+    """
     name = ".".join([name, *map(str, sizes)])
     function = builder.module.globals.get(name)
     if function is None:
         function = internal_function(builder.module, name, 1, 2)
-        inner = ir.IRBuilder(function.append_basic_block("entry"))
-        index, count, memory = function.args
-        emit(inner, index, count, memory, *sizes)
-        inner.ret_void()
+        body_builder = ir.IRBuilder(function.append_basic_block("entry"))
+        offset_arg, rows_arg, transposed_arg = function.args
+        emit(body_builder, offset_arg, rows_arg, transposed_arg, *sizes)
+        body_builder.ret_void()
     builder.call(function, [offset, builder.bitcast(rows, POINTER), builder.bitcast(transposed, POINTER)])
 
 
@@ -270,13 +280,14 @@ def _emit_store_transposed(
     with Loop(builder, ir.Constant(I64, 0), ir.Constant(I64, -(-columns // lanes)), True) as tile:
         first = _first_column(builder, tile, columns, lanes)
         offset = builder.add(offset, builder.mul(first, ir.Constant(I64, stride)))
-        read = []
+        columns_read = []
         for column in range(width):
             index = builder.add(offset, ir.Constant(I64, column * stride))
             pointer = builder.gep(source, [index], inbounds=True, source_etype=element)
-            read.append(builder.load(pointer, typ=vector, align=itemsize))
+            columns_read.append(builder.load(pointer, typ=vector, align=itemsize))
         nothing = ir.Constant(vector, ir.Undefined)
-        for row, transposed in enumerate(_transpose_square(builder, read + [nothing] * (lanes - width))):
+        columns_read += [nothing] * (lanes - width)
+        for row, transposed in enumerate(_transpose_square(builder, columns_read)):
             index = builder.add(first, ir.Constant(I64, row * columns))
             pointer = builder.gep(rows, [index], inbounds=True, source_etype=element)
             _store_lanes(builder, transposed, width, pointer)
@@ -322,5 +333,5 @@ def _transpose_square(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Va
     return rows
 
 
-def _mask(addresses: list[int]) -> ir.Constant:
-    return ir.Constant(ir.VectorType(I32, len(addresses)), [ir.Constant(I32, offset) for offset in addresses])
+def _mask(lanes: list[int]) -> ir.Constant:
+    return ir.Constant(ir.VectorType(I32, len(lanes)), [ir.Constant(I32, lane) for lane in lanes])

@@ -77,8 +77,12 @@ def check_reduction(operation: Operation, view_of: ViewOf) -> str | None:
 def reducer_name(body: Block) -> str | None:
     """The name of the one operation that a body applies to its arguments, if it does nothing else."""
     first = body.operations[0]
-    is_splat_constant = len(body.operations) == 2 and set(first.operands) == set(body.arguments)
-    return first.name if is_splat_constant and list(body.terminator.operands) == list(first.results) else None
+    applies_one_operation = (
+        len(body.operations) == 2
+        and set(first.operands) == set(body.arguments)
+        and list(body.terminator.operands) == list(first.results)
+    )
+    return first.name if applies_one_operation else None
 
 
 def is_order_independent(body: Block) -> bool:

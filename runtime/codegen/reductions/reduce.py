@@ -23,10 +23,10 @@ from ..llvm.values import I64, Value, rounded, stored_type, value_types
 from ..regions.region_function import OperandArrays
 from .iteration_space import accumulator_types, is_order_independent, reducer_name
 
-_STRAIGHT = 16
-"""Values that are reduced without a loop."""
-_MAX_STRAIGHT_INSTRUCTIONS = 200
-"""About how many instructions that takes at most."""
+_MAX_UNROLLED_VALUES = 16
+"""Maximum values that are reduced without a loop."""
+_MAX_UNROLLED_INSTRUCTIONS = 200
+"""Maximum instructions of the code for them, approximately."""
 Lanes = range | tuple[int, ...]
 """Numbers of lanes."""
 
@@ -128,23 +128,24 @@ def emit_reduce(
     """Reduce a constant number of contiguous values: one loop a level, the last values unrolled.
 
     Args:
-        values: their addresses; they are not changed.
-        scratch: two buffers for half of them, rounded up; the second may be that of the values.
+        values: the arrays of the values, which are not written.
+        scratch: two buffers for half as many values, rounded up; the second may be that of the values.
     """
     builder, exact = reducer.builder, reducer.is_order_independent
     if exact and not reducer.is_min_or_max:
         return _accumulate(reducer, values, count)
     source, (target, other) = values, scratch
-    straight = min(_STRAIGHT, max(_MAX_STRAIGHT_INSTRUCTIONS // instructions(reducer.body), 2))
+    affordable_count = max(_MAX_UNROLLED_INSTRUCTIONS // instructions(reducer.body), 2)
+    unrolled_count = min(_MAX_UNROLLED_VALUES, affordable_count)
     extreme = None
-    if count > straight and reducer.is_min_or_max:
+    if count > unrolled_count and reducer.is_min_or_max:
         extreme = MinMaxReducer(builder, reducer.body, reducer.types[0])
     is_first = True
-    while count > straight:
-        half, pairs_left = count // 2, count - count // 2
+    while count > unrolled_count:
+        half, next_count = count // 2, count - count // 2
         with Loop(builder, I64(0), I64(half), True) as index:
             even = index if exact else builder.shl(index, I64(1))
-            odd = builder.add(even, I64(pairs_left if exact else 1))
+            odd = builder.add(even, I64(next_count if exact else 1))
             left, right = source.load(even), source.load(odd)
             if extreme is None:
                 result = reducer.combine(left, right)
@@ -153,12 +154,12 @@ def emit_reduce(
                     extreme.observe(left[0][0], right[0][0])
                 result = [(extreme.of(left[0][0], right[0][0]),)]
             target.store(index, result)
-        if pairs_left > half:
+        if next_count > half:
             odd_values = source.load(I64(half if exact else count - 1))
             if extreme is not None and is_first:
                 extreme.observe(odd_values[0][0])
             target.store(I64(half), odd_values)
-        source, target, other, count, is_first = target, other, target, pairs_left, False
+        source, target, other, count, is_first = target, other, target, next_count, False
     total = reducer.reduce([source.load(I64(k)) for k in range(count)])
     return [*total] if extreme is None else [(extreme.total(total[0][0]),)]
 

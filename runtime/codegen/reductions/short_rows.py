@@ -150,8 +150,8 @@ class ShortRows(ElementEmitter):
         builder, byte = self.builder, ir.IntType(8)
         begin = builder.bitcast(scratch, byte.as_pointer())
         is_short = builder.icmp_signed("<", self.count, I64(self.group))
-        with builder.if_then(is_short), Loop(builder, I64(0), I64(itemsize * count), True) as address:
-            builder.store(byte(0), builder.gep(begin, [address], inbounds=True))
+        with builder.if_then(is_short), Loop(builder, I64(0), I64(itemsize * count), True) as byte_index:
+            builder.store(byte(0), builder.gep(begin, [byte_index], inbounds=True))
 
     def _row_address(self, pointer: ir.Value, value: IrValue, row: ir.Value) -> ir.Value:
         builder, offset = self.builder, I64(0)
@@ -201,9 +201,9 @@ class ShortRows(ElementEmitter):
         columns = self.plan.columns if self.plan.varies_along_columns(value) else 1
         assert step is not None
         with Loop(builder, I64(0), I64(columns), True) as column:
-            address = builder.add(builder.mul(column, I64(self.group)), row)
+            element_index = builder.add(builder.mul(column, I64(self.group)), row)
             scratch_address = builder.gep(
-                builder.bitcast(scratch, item.as_pointer()), [address], inbounds=True
+                builder.bitcast(scratch, item.as_pointer()), [element_index], inbounds=True
             )
             array_address = address_of(builder, start, builder.mul(column, I64(step)), item)
             source, target = (array_address, scratch_address) if is_load else (scratch_address, array_address)

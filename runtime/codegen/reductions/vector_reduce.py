@@ -148,32 +148,28 @@ class _Tree:
         assert reducer.name is not None
         self.padding = splat_constant(row.type, _NEUTRAL[reducer.name])
         is_sum = reducer.name == "stablehlo.add"
-        self.combined: Callable[[ir.Value, ir.Value], ir.Value] = builder.fadd if is_sum else builder.fmul
+        self.combine: Callable[[ir.Value, ir.Value], ir.Value] = builder.fadd if is_sum else builder.fmul
 
     def total(self, scratch: ir.Value) -> ir.Value:
         """The total; each group of as many vectors as lanes becomes one vector of the next row."""
         builder, lanes = self.builder, self.row.type.count
         levels, chunk_size = lanes.bit_length() - 1, lanes * lanes
-        scratch_buffers = builder.bitcast(scratch, self.row.type.as_pointer())
+        vectors = builder.bitcast(scratch, self.row.type.as_pointer())
         while self.row.count > chunk_size:
             full, remaining = divmod(self.row.count, chunk_size)
             with Loop(builder, I64(0), I64(full), rolled=True) as number:
                 level = self.level(builder.mul(number, I64(chunk_size)), levels, chunk_size, lane_pairs)
-                builder.store(
-                    level, builder.gep(scratch_buffers, [number], inbounds=True), align=VECTOR_BYTES
-                )
+                builder.store(level, builder.gep(vectors, [number], inbounds=True), align=VECTOR_BYTES)
             if remaining:
                 level = self.level(I64(full * chunk_size), levels, remaining, lane_pairs)
-                builder.store(
-                    level, builder.gep(scratch_buffers, [I64(full)], inbounds=True), align=VECTOR_BYTES
-                )
+                builder.store(level, builder.gep(vectors, [I64(full)], inbounds=True), align=VECTOR_BYTES)
             self.row = _Row(builder, self.row.accumulator, scratch, (full + bool(remaining)) * lanes)
-        vectors = -(-self.row.count // lanes)
-        last = self.level(I64(0), (vectors - 1).bit_length(), self.row.count)
+        vector_count = -(-self.row.count // lanes)
+        last = self.level(I64(0), (vector_count - 1).bit_length(), self.row.count)
         while last.type.count > 2:
             halved = [shuffle_lanes(builder, last, range(k, last.type.count, 2)) for k in (0, 1)]
-            last = self.combined(*halved)
-        return self.combined(*[builder.extract_element(last, I32(k)) for k in (0, 1)])
+            last = self.combine(*halved)
+        return self.combine(*[builder.extract_element(last, I32(k)) for k in (0, 1)])
 
     def level(
         self, first: ir.Value, levels: int, remaining: int, pairing: Paired = _paired_in_order
@@ -181,8 +177,8 @@ class _Tree:
         """Reduce neighbouring vectors to one, `levels` levels up the tree.
 
         Args:
-            remaining: how many values there are from the first one on; behind them is what changes nothing.
-            pairing: which lanes are combined.
+            remaining: the number of values from the first one on; they are padded with the identity element.
+            pairing: the lanes that are combined at a level.
         """
         if remaining <= 0:
             return self.padding
@@ -191,12 +187,12 @@ class _Tree:
         lanes = self.row.type.count
         sides = pairing(lanes, LANE_BLOCK_BYTES // self.row.accumulator.dtype.itemsize, levels - 1)
         if levels == 1 and self.row.is_bf16 and remaining >= 2 * lanes:
-            pairs = self.combined(*self.row.bf16_pairs(first))
+            pairs = self.combine(*self.row.bf16_pairs(first))
             return shuffle_lanes(self.builder, pairs, tuple([lane // 2 for lane in sides[0]]))
         stride = lanes << (levels - 1)
         lower = self.level(first, levels - 1, remaining, pairing)
         upper = self.level(self.builder.add(first, I64(stride)), levels - 1, remaining - stride, pairing)
-        return self.combined(*[shuffle_lanes(self.builder, lower, lanes, upper) for lanes in sides])
+        return self.combine(*[shuffle_lanes(self.builder, lower, lanes, upper) for lanes in sides])
 
     def first_vector(self, first: ir.Value, remaining: int) -> ir.Value:
         """The values from an index on; a partial vector is loaded with values before it, and padded."""

@@ -252,7 +252,7 @@ class _Points:
         def at(queue: ir.Value, index: ir.Value) -> ir.Value:
             return builder.load(address_of(builder, queue, index, I64), typ=I64)
 
-        with builder.if_else(self._are_distinct(function, positions, count)) as (are_distinct, are_equal):
+        with builder.if_else(self._are_distinct(function, positions, count)) as (are_distinct, may_repeat):
             with are_distinct:
                 scratch_buffers = [self._allocate_updates(function), self._allocate_updates(function)]
                 with Loop(builder, I64(0), count) as index:
@@ -262,7 +262,7 @@ class _Points:
                 builder.call(self.combine, [count, *pointers, *function.outside])
                 with Loop(builder, I64(0), count) as index:
                     results.copy(at(positions, index), scratch_buffers[0], index)
-            with are_equal, Loop(builder, I64(0), count) as index:
+            with may_repeat, Loop(builder, I64(0), count) as index:
                 position = at(positions, index)
                 arguments = [*results.load(position), *updates.load(at(update_positions, index))]
                 results.store(position, body.on_scalars(builder, arguments, function.passed))

@@ -121,6 +121,6 @@ def reserve(task: int, sizes: Any, result: Any) -> None:
 def test_tasks_that_cannot_have_memory(threads: int) -> None:
     works = [KernelCall(reserve, 4, (ArrayParam(0, 4, I64, is_written=False), ArrayParam(1, 4, I64)), 1.0)]
     run = prepare_launches(lambda: works, [32], [((4,), I64)], threads=threads)
-    with pytest.raises(MemoryError, match="reserve: a task could not have its memory"):
+    with pytest.raises(MemoryError, match="reserve: could not allocate memory for a task"):
         run(np.array([1, 2, 1 << 60, 3]))
     assert run(np.arange(4)).tolist() == [0, 1, 2, 3]
