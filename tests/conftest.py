@@ -58,9 +58,9 @@ def no_job_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def watched_storage() -> Iterator[None]:
     """Code for small arrays is verified as it is generated."""
-    from nimblehlo.verification.storage import watching_storage
+    from nimblehlo.verification.storage import verifying_storage
 
-    with watching_storage():
+    with verifying_storage():
         yield
 
 

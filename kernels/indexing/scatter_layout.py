@@ -51,12 +51,11 @@ class _Component(NamedTuple):
 
 
 class Batches(NamedTuple):
-    """Neighbouring slices that share a range of destinations, and of the input, with no others: the number of
-    batches, and the slices and destinations of one."""
+    """Consecutive slices that share a range of destinations, and of the input, with no other batch."""
 
-    number: int
-    slice_space: int
-    destination_count: int
+    batch_count: int
+    slices_per_batch: int
+    destinations_per_batch: int
 
 
 class SliceLayout(NamedTuple):

@@ -11,12 +11,12 @@ import numpy as np
 
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, put
+from ..simd.block_sizes import CACHE_LINE_BYTES
 from ..simd.monoids import OVERWRITE
 from ..simd.searches import COMPRESS_PADDING, select_in_range
 from .scatter_locations import BLOCK, first_slice, locate_slices, mask_outside
 from .scatter_loops import MIN_PREFETCHED_BYTES
 from .scatter_slices import (
-    CACHE_LINE_BYTES,
     L1_DISTANCE_DIVISOR,
     combine_run,
     combine_short_run,

@@ -14,6 +14,7 @@ from numba.core.typing import Signature
 
 from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
+from ..simd.block_sizes import CACHE_LINE_BYTES
 from ..simd.monoids import OVERWRITE, WIDENED, Combination, computing_dtype
 from ..simd.prefetches import prefetch_address
 from ..simd.vectors import (
@@ -30,7 +31,6 @@ from ..simd.vectors import (
     store_lanes,
 )
 
-CACHE_LINE_BYTES = 64
 MAX_COPIED_BYTES = 1 << 12
 """Tasks work on a private copy of partitions up to this size."""
 _VECTOR_BYTES = 64

@@ -97,7 +97,9 @@ class ScatterLoops:
         is_large = self._input_bytes >= _MIN_GROUPED_BYTES
         self._reduces_rows = layout.is_row and row_bytes >= _MIN_ROW_BYTES and is_large
         batches = None if is_scheduled or self.by_items else layout.batches(input_size)
-        self._batches = batches if batches and self._input_bytes <= _CACHED_BYTES * batches.number else None
+        self._batches = (
+            batches if batches and self._input_bytes <= _CACHED_BYTES * batches.batch_count else None
+        )
         clipped_axis = np.empty(0, np.int64) if layout.clipped_component is None else np.array(
             layout.clipped_component, np.int64
         )
@@ -160,10 +162,10 @@ class ScatterLoops:
 
     def _by_batch(self, batches: Batches) -> LaunchPlan:
         """Each task applies the slices of its batches in order."""
-        work = (self._input_bytes + self._work_bytes) // batches.number
-        tasks, task_batches = division(batches.number, work, batches.number)
+        work = (self._input_bytes + self._work_bytes) // batches.batch_count
+        tasks, task_batches = division(batches.batch_count, work, batches.batch_count)
         return self._runs_in_order(
-            tasks, task_batches * batches.slice_space, task_batches * batches.destination_count
+            tasks, task_batches * batches.slices_per_batch, task_batches * batches.destinations_per_batch
         )
 
     def _runs_in_order(self, tasks: int, size: int, width: int) -> LaunchPlan:

@@ -11,7 +11,7 @@ class LoopShards:
         threads: int | None,
     ) -> None: ...
 
-class LoopFunction:
+class NativeWhile:
     def __init__(
         self,
         address: int,

@@ -87,7 +87,7 @@ cdef class LoopShards:
         self.seconds, self.threads = seconds, threads
 
 
-cdef class LoopFunction:
+cdef class NativeWhile:
     """The native code of a `while`.
 
     Args:

@@ -32,28 +32,30 @@ def powers(element: str, monoid: str) -> Kernel:
 
 
 @functools.cache
-def ordered_combine(element: str, monoid: str, reverse: bool) -> Kernel:
-    """Combine a prefix with the next value of the scan: in a reverse scan, the value before it in the
-    operand."""
+def scan_order_combiner(element: str, monoid: str, reverse: bool) -> Kernel:
+    """A kernel that combines a prefix with the next value of the scan.
+
+    In a reverse scan the value is the left operand, because it precedes the prefix in the array.
+    """
     if reverse:
 
         @kernel(inline=True)
-        def backward(accumulators: np.ndarray, value: Any) -> Any:
-            return combine(element, monoid, value, accumulators)
+        def combine_backward(prefix: Any, value: Any) -> Any:
+            return combine(element, monoid, value, prefix)
 
-        return backward
+        return combine_backward
 
     @kernel(inline=True)
-    def forward(accumulators: np.ndarray, value: Any) -> Any:
-        return combine(element, monoid, accumulators, value)
+    def combine_forward(prefix: Any, value: Any) -> Any:
+        return combine(element, monoid, prefix, value)
 
-    return forward
+    return combine_forward
 
 
 @functools.cache
 def scan_rows(element: str, monoid: str, reverse: bool) -> Kernel:
     """Scan all rows, SCAN_LANES at a time, block by block."""
-    combine_in_order = ordered_combine(element, monoid, reverse)
+    combine_in_scan_order = scan_order_combiner(element, monoid, reverse)
     step = -1 if reverse else 1
 
     @kernel(parallel=True)
@@ -82,7 +84,8 @@ def scan_rows(element: str, monoid: str, reverse: bool) -> Kernel:
                 )  # fmt: skip
                 for lane in range(SCAN_LANES):
                     total = get(totals, ends + lane)
-                    total = combine_in_order(get(totals, carries + lane), total) if start else total
+                    carry = get(totals, carries + lane)
+                    total = combine_in_scan_order(carry, total) if start else total
                     put(totals, carries + lane, total)
 
     return body
@@ -96,7 +99,7 @@ def scan_blocks(element: str, monoid: str, reverse: bool) -> Kernel:
     carry, the total of all values of the row up to its end. A task that needs a panel that another one has
     not reduced yet reduces it itself, so that none waits.
     """
-    combined = ordered_combine(element, monoid, reverse)
+    combine_in_scan_order = scan_order_combiner(element, monoid, reverse)
     step = -1 if reverse else 1
 
     @kernel(parallel=True)
@@ -105,9 +108,9 @@ def scan_blocks(element: str, monoid: str, reverse: bool) -> Kernel:
         totals: np.ndarray, carries: np.ndarray, flags: Any, nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
         panels = (length + SCAN_PANEL - 1) // SCAN_PANEL
-        own, again = 2 * task * SCAN_PANEL, (2 * task + 1) * SCAN_PANEL
-        spare = (outer * panels + 2 * task) * SCAN_LANES
-        ahead = spare + SCAN_LANES
+        local_start, repeated_start = 2 * task * SCAN_PANEL, (2 * task + 1) * SCAN_PANEL
+        repeated_totals = (outer * panels + 2 * task) * SCAN_LANES
+        fiber_carries = repeated_totals + SCAN_LANES
         panel = add_atomically(flags, 0, 1)
         while panel < outer * panels:
             start = panel // panels * panels
@@ -118,7 +121,7 @@ def scan_blocks(element: str, monoid: str, reverse: bool) -> Kernel:
             offset = step * (panel - start) * SCAN_PANEL
             scan_panel(
                 element, monoid, reverse, operand, begin + offset, step * SCAN_BLOCK, fiber_count, count,
-                last, step * 2 * SCAN_PANEL, local, own, totals, panel * SCAN_LANES,
+                last, step * 2 * SCAN_PANEL, local, local_start, totals, panel * SCAN_LANES,
             )  # fmt: skip
             publish(flags, FLAGS + panel, _REDUCED)
             carried = panel
@@ -128,26 +131,26 @@ def scan_blocks(element: str, monoid: str, reverse: bool) -> Kernel:
             for before in range(carried, panel):
                 source = before * SCAN_LANES
                 if observe(flags, FLAGS + before) < _REDUCED:
-                    source = spare
-                    there = begin + step * (before - start) * SCAN_PANEL
+                    source = repeated_totals
+                    repeated_first = begin + step * (before - start) * SCAN_PANEL
                     scan_panel(
-                        element, monoid, reverse, operand, there, step * SCAN_BLOCK, SCAN_LANES, SCAN_BLOCK,
-                        SCAN_BLOCK, 0, local, again, totals, spare,
+                        element, monoid, reverse, operand, repeated_first, step * SCAN_BLOCK, SCAN_LANES,
+                        SCAN_BLOCK, SCAN_BLOCK, 0, local, repeated_start, totals, repeated_totals,
                     )  # fmt: skip
                 for fiber in range(SCAN_LANES):
                     total = get(totals, source + fiber)
-                    carry = combined(carry, total) if before + fiber > start else total
+                    carry = combine_in_scan_order(carry, total) if before + fiber > start else total
             for fiber in range(SCAN_LANES):
-                put(totals, ahead + fiber, carry)
+                put(totals, fiber_carries + fiber, carry)
                 total = get(totals, panel * SCAN_LANES + fiber)
-                carry = combined(carry, total) if panel + fiber > start else total
+                carry = combine_in_scan_order(carry, total) if panel + fiber > start else total
             put(carries, panel, carry)
             publish(flags, FLAGS + panel, _CARRIED)
             pad = begin + offset - panel // panels * length if pads.size > SCAN_LANES else -1
             write_panel(
-                element, monoid, reverse, local, own, totals, ahead, 0 if panel > start else 1, pads, pad,
-                step * SCAN_BLOCK, begin + offset, step * SCAN_BLOCK, fiber_count, count, last, nontemporal,
-                result,
+                element, monoid, reverse, local, local_start, totals, fiber_carries,
+                0 if panel > start else 1, pads, pad, step * SCAN_BLOCK, begin + offset, step * SCAN_BLOCK,
+                fiber_count, count, last, nontemporal, result,
             )  # fmt: skip
             panel = add_atomically(flags, 0, 1)
 

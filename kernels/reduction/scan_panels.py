@@ -14,7 +14,7 @@ from numba.core.base import BaseContext as Context
 from numba.core.typing import BaseContext as TypingContext
 from numba.core.typing import Signature
 
-from ..simd.block_sizes import SCAN_BLOCK, SCAN_GROUP, SCAN_LANES
+from ..simd.block_sizes import CACHE_LINE_BYTES, SCAN_BLOCK, SCAN_GROUP, SCAN_LANES
 from ..simd.monoids import Combination, computing_dtype, storage_dtype
 from ..simd.vectors import (
     I64,
@@ -35,7 +35,6 @@ from ..simd.vectors import (
     store_lanes,
 )
 
-CACHE_LINE_BYTES = 64
 _CHUNK_LANES = 4
 _NUMBERS = ir.Constant(ir.VectorType(I64, SCAN_LANES), [I64(lane) for lane in range(SCAN_LANES)])
 
@@ -147,11 +146,14 @@ def _transpose_values(builder: ir.IRBuilder, values: Sequence[Value]) -> list[Va
     return list(zip(*[_transpose(builder, item) for item in zip(*values, strict=True)], strict=True))
 
 
-def in_scan_order(
-    builder: ir.IRBuilder, kind: Combination, reverse: bool, left: Value, right: Value
+def apply_in_scan_order(
+    builder: ir.IRBuilder, kind: Combination, reverse: bool, prefix: Value, value: Value
 ) -> Value:
-    """Combine a prefix with the next value; in a reverse scan the value stands on the left."""
-    return apply(builder, kind, *((right, left) if reverse else (left, right)))
+    """Emit the combination of a prefix with the next value of the scan.
+
+    In a reverse scan the value is the left operand, because it precedes the prefix in the array.
+    """
+    return apply(builder, kind, *((value, prefix) if reverse else (prefix, value)))
 
 
 def _stack_slots(builder: ir.IRBuilder, kind: Combination) -> list[ir.Value]:
@@ -179,21 +181,38 @@ def put_value(builder: ir.IRBuilder, slots: Sequence[ir.Value], value: Sequence[
 def scan_panel(
     typing_context: TypingContext, element: types.Type, monoid: types.Type, reverse: types.Type,
     operand: types.Type, first: types.Type, fiber_stride: types.Type, fiber_count: types.Type,
-    count: types.Type, last: types.Type, next: types.Type, local: types.Type, local_at: types.Type,
-    totals: types.Type, totals_at: types.Type,
+    count: types.Type, last: types.Type, prefetch_distance: types.Type, local: types.Type,
+    local_start: types.Type, totals: types.Type, totals_start: types.Type,
 ) -> TypedCode:  # fmt: skip
-    """Scan each fiber of a panel by itself, into `local` from `local_at` on, a vector a column; totals of
-    complete blocks go to `totals` from `totals_at` on. Prefetch the values `next` further on for the next
-    panel."""
+    """Scan each fiber of a panel by itself.
+
+    Offsets and strides are intp and count elements.
+
+    Args:
+        element, monoid, reverse: literals: the element type, the combining function, whether fibers descend.
+        operand: the values, flat, of the storage type of `element`.
+        first: the offset of the first value of the first fiber.
+        fiber_stride: between the first values of fibers.
+        fiber_count: at most SCAN_LANES.
+        count, last: the values of each fiber but the last, and of the last; at most SCAN_BLOCK.
+        prefetch_distance: from each value to the one to prefetch, of the next panel.
+        local: receives the scanned values from `local_start` on, as columns of SCAN_LANES values, of the
+            computing type of `element`.
+        totals: receives the last value of each fiber from `totals_start` on, of the same type; only those of
+            complete blocks are valid.
+    """
     kind, is_reverse = Combination(literal(element), literal(monoid)), literal(reverse)
     computed = computing_dtype(kind.element).name
 
     def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
-        data = data_of(context, builder, operand, arguments[3], kind.element)
-        panel = _Fibers(builder, is_reverse, *arguments[4:9])
-        local_data = data_of(context, builder, local, arguments[10], computed)
-        totals_data = data_of(context, builder, totals, arguments[12], computed)
-        ahead = _stack_slots(builder, kind)
+        operand_arg, *fiber_args, prefetch_distance, local_arg, local_start, totals_arg, totals_start = (
+            arguments[3:]
+        )
+        data = data_of(context, builder, operand, operand_arg, kind.element)
+        panel = _Fibers(builder, is_reverse, *fiber_args)
+        local_data = data_of(context, builder, local, local_arg, computed)
+        totals_data = data_of(context, builder, totals, totals_arg, computed)
+        prefix = _stack_slots(builder, kind)
 
         def square(column: ir.Value, is_full: bool) -> None:
             rows = [
@@ -201,26 +220,27 @@ def scan_panel(
                 for offset, mask in panel.rows(column, is_full)
             ]
             if is_full:
-                panel.prefetch_fiber(kind.element, data, column, arguments[9])
+                panel.prefetch_fiber(kind.element, data, column, prefetch_distance)
             values = _transpose_values(builder, rows)
             values = values[::-1] if is_reverse else values
             for offset in range(1, SCAN_GROUP):
-                values[offset] = in_scan_order(builder, kind, is_reverse, values[offset - 1], values[offset])
+                before, value = values[offset - 1 : offset + 1]
+                values[offset] = apply_in_scan_order(builder, kind, is_reverse, before, value)
             slots = [
                 [cgutils.alloca_once_value(builder, component_value) for component_value in value]
                 for value in values
             ]
             with builder.if_then(builder.icmp_signed(">", column, I64(0))):
-                before = get_value(builder, ahead)
+                total = get_value(builder, prefix)
                 for value, slot in zip(values, slots, strict=True):
-                    put_value(builder, slot, in_scan_order(builder, kind, is_reverse, before, value))
-            put_value(builder, ahead, get_value(builder, slots[-1]))
+                    put_value(builder, slot, apply_in_scan_order(builder, kind, is_reverse, total, value))
+            put_value(builder, prefix, get_value(builder, slots[-1]))
             for number, slot in enumerate(slots):
-                offset = builder.add(arguments[11], _column_at(builder, column, number))
+                offset = builder.add(local_start, _column_offset(builder, column, number))
                 store_lanes(builder, computed, local_data, offset, get_value(builder, slot), SCAN_LANES)
 
         panel.for_squares(square)
-        store_lanes(builder, computed, totals_data, arguments[13], get_value(builder, ahead), SCAN_LANES)
+        store_lanes(builder, computed, totals_data, totals_start, get_value(builder, prefix), SCAN_LANES)
         return context.get_dummy_value()
 
     numbers = (types.intp,) * 6
@@ -231,34 +251,43 @@ def scan_panel(
 @intrinsic(prefer_literal=True)
 def write_panel(
     typing_context: TypingContext, element: types.Type, monoid: types.Type, reverse: types.Type,
-    local: types.Type, local_at: types.Type, carries: types.Type, carries_at: types.Type,
-    first_carried: types.Type, pads: types.Type, pad: types.Type, pad_apart: types.Type, first: types.Type,
-    fiber_stride: types.Type, fiber_count: types.Type, count: types.Type, last: types.Type,
-    nontemporal: types.Type, result: types.Type,
+    local: types.Type, local_start: types.Type, carries: types.Type, carries_start: types.Type,
+    first_carried: types.Type, pads: types.Type, pad_start: types.Type, pad_stride: types.Type,
+    first: types.Type, fiber_stride: types.Type, fiber_count: types.Type, count: types.Type,
+    last: types.Type, nontemporal: types.Type, result: types.Type,
 ) -> TypedCode:  # fmt: skip
-    """Combine the results of `scan_panel` with the fibers' `carries`, from `first_carried` on, and with
-    `pads`.
+    """Combine the results of `scan_panel` with the totals before each fiber and with `pads`.
 
-    Pads have the layout of values, from `pad` on and `pad_apart` between fibers; if `pad` is negative all are
-    equal. `nontemporal` requires results of complete cache lines.
+    Offsets and strides are intp and count elements; see `scan_panel` for the other arguments.
+
+    Args:
+        local: the columns that `scan_panel` wrote from `local_start` on.
+        carries: the total before each fiber, from `carries_start` on, of the computing type of `element`.
+        first_carried: the number of the first fiber that has a carry.
+        pads: combined initial values, in the layout of the operand, of the computing type.
+        pad_start: the offset of the first pad of the first fiber; negative: all pads equal `pads[0]`.
+        pad_stride: between the first pads of fibers.
+        nontemporal: whether to use nontemporal stores if all vectors are aligned to cache lines.
+        result: flat, of the storage type of `element`, with the layout of the operand.
     """
     kind, is_reverse = Combination(literal(element), literal(monoid)), literal(reverse)
     computed = computing_dtype(kind.element).name
     row_bytes = SCAN_GROUP * storage_dtype(kind.element).itemsize
 
     def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
-        pad, fiber_count = arguments[9], arguments[11:16]
-        panel = _Fibers(builder, is_reverse, *fiber_count)
-        pads_at = _Fibers(builder, is_reverse, pad, arguments[10], *fiber_count[2:])
-        local_data = data_of(context, builder, local, arguments[3], computed)
-        carry_data = data_of(context, builder, carries, arguments[5], computed)
-        pads_data = data_of(context, builder, pads, arguments[8], computed)
-        result_data = data_of(context, builder, result, arguments[17], kind.element)
-        carry = load_lanes(builder, computed, carry_data, arguments[6], SCAN_LANES)
-        is_carried = builder.icmp_signed(">=", _NUMBERS, splat(builder, arguments[7], SCAN_LANES))
-        some_carried = builder.icmp_signed("<", arguments[7], I64(SCAN_LANES))
-        pads_vary = builder.icmp_signed(">=", pad, I64(0))
-        is_nontemporal = builder.icmp_signed("!=", arguments[16], I64(0))
+        local_arg, local_start, carries_arg, carries_start, first_carried = arguments[3:8]
+        pads_arg, pad_start, pad_stride, *fiber_args, nontemporal, result_arg = arguments[8:]
+        panel = _Fibers(builder, is_reverse, *fiber_args)
+        pad_fibers = _Fibers(builder, is_reverse, pad_start, pad_stride, *fiber_args[2:])
+        local_data = data_of(context, builder, local, local_arg, computed)
+        carry_data = data_of(context, builder, carries, carries_arg, computed)
+        pads_data = data_of(context, builder, pads, pads_arg, computed)
+        result_data = data_of(context, builder, result, result_arg, kind.element)
+        carry = load_lanes(builder, computed, carry_data, carries_start, SCAN_LANES)
+        is_carried = builder.icmp_signed(">=", _NUMBERS, splat(builder, first_carried, SCAN_LANES))
+        some_carried = builder.icmp_signed("<", first_carried, I64(SCAN_LANES))
+        pads_vary = builder.icmp_signed(">=", pad_start, I64(0))
+        is_nontemporal = builder.icmp_signed("!=", nontemporal, I64(0))
         is_nontemporal = builder.and_(
             is_nontemporal, panel.in_cache_lines(result_data, row_bytes // SCAN_GROUP)
         )
@@ -266,7 +295,7 @@ def write_panel(
         def square(column: ir.Value, is_full: bool) -> None:
             slots = []
             for number in range(SCAN_GROUP):
-                source = builder.add(arguments[4], _column_at(builder, column, number))
+                source = builder.add(local_start, _column_offset(builder, column, number))
                 value = load_lanes(builder, computed, local_data, source, SCAN_LANES)
                 slots.append(
                     [cgutils.alloca_once_value(builder, component_value) for component_value in value]
@@ -274,22 +303,21 @@ def write_panel(
             with builder.if_then(some_carried):
                 for slot in slots:
                     value = get_value(builder, slot)
-                    combined = in_scan_order(builder, kind, is_reverse, carry, value)
+                    combined = apply_in_scan_order(builder, kind, is_reverse, carry, value)
                     put_value(builder, slot, select_value(builder, is_carried, combined, value))
             values = [get_value(builder, slot) for slot in slots]
             rows = list(panel.rows(column, is_full))
             transposed = _transpose_values(builder, values[::-1] if is_reverse else values)
             for fiber, ((_, mask), value) in enumerate(zip(rows, transposed, strict=True)):
-                source = builder.select(pads_vary, pads_at.offset(fiber, column), I64(0))
+                source = builder.select(pads_vary, pad_fibers.offset(fiber, column), I64(0))
                 pad_values = load_lanes(builder, computed, pads_data, source, SCAN_GROUP, mask)
-                transposed[fiber] = in_scan_order(builder, kind, is_reverse, pad_values, value)
+                transposed[fiber] = apply_in_scan_order(builder, kind, is_reverse, pad_values, value)
 
-            def write(nontemporal_branch: bool) -> None:
+            def write(nontemporal: bool) -> None:
                 for (offset, mask), value in zip(rows, transposed, strict=True):
                     store_lanes(
-                        builder, kind.element, result_data, offset, value, SCAN_GROUP, nontemporal_branch,
-                        mask,
-                    )  # fmt: skip
+                        builder, kind.element, result_data, offset, value, SCAN_GROUP, nontemporal, mask
+                    )
 
             if is_full and row_bytes % CACHE_LINE_BYTES == 0:
                 with builder.if_else(is_nontemporal) as (nontemporal_branch, temporal_branch):
@@ -308,6 +336,6 @@ def write_panel(
     return types.void(*names, *lists, *(types.intp,) * 6, result), emit
 
 
-def _column_at(builder: ir.IRBuilder, column: ir.Value, number: int) -> ir.Value:
+def _column_offset(builder: ir.IRBuilder, column: ir.Value, number: int) -> ir.Value:
     """The offset in a panel of the values of column `column + number`."""
     return builder.mul(builder.add(column, I64(number)), I64(SCAN_LANES))

@@ -9,6 +9,7 @@ from typing import Any
 
 from numba import types
 
+from ..simd.block_sizes import CACHE_LINE_BYTES
 from ..simd.monoids import Combination, computing_dtype, storage_dtype
 from ..simd.vectors import (
     I32,
@@ -27,7 +28,6 @@ from ..simd.vectors import (
 )
 
 NO_CHOICE = -1
-CACHE_LINE_BYTES = 64
 MAX_UNROLLED = 3  # rows, their elements, and pairs for which there is quick code
 MAX_VECTOR_STRIDE = 9  # stands for all greater distances
 

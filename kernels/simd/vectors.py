@@ -17,7 +17,7 @@ from numba.extending import intrinsic as numba_intrinsic
 from numba.np.numpy_support import from_dtype
 
 from ..launch.processor import avoids_software_prefetch, prefetch_distance_bytes, vector_bytes
-from .block_sizes import CACHE_LINE
+from .block_sizes import CACHE_LINE_BYTES
 from .monoids import WIDENED, Combination, computing_dtype, computing_element, storage_dtype, stored_element
 from .narrow_floats import (
     intrinsic_suffix,
@@ -279,8 +279,8 @@ def read_ahead(builder: ir.IRBuilder, element: str, data: ir.Value, index: ir.Va
     if avoids_software_prefetch():
         return
     itemsize = storage_dtype(element).itemsize
-    for line in range(-(-count * itemsize // CACHE_LINE)):
-        distance = (prefetch_distance_bytes() + line * CACHE_LINE) // itemsize
+    for line in range(-(-count * itemsize // CACHE_LINE_BYTES)):
+        distance = (prefetch_distance_bytes() + line * CACHE_LINE_BYTES) // itemsize
         prefetch(builder, element, data, builder.add(index, I64(distance)), locality=3)
 
 

@@ -2,7 +2,7 @@
 
 The function is `int64 loop(int8 **state, int8 **captured, int64 max_iterations)`. `state` points to the
 memory of each carried value, where the function reads it and leaves its last value. `captured` points to the
-values that the regions use from outside, then to the workspace, which begins at a cache line, and then to a
+values that the regions capture, then to the workspace, which begins at a cache line, and then to a
 monitor (`blocks.Interruption`). The function runs at most `max_iterations` iterations, so that its caller can
 stop the loop between two calls, and returns 1 while `cond` still holds, otherwise 0; or `STOPPED` where its
 caller stopped an inner loop. `int64 workspace_bytes()` returns the size of the workspace.
@@ -21,7 +21,7 @@ from ..ir import Value as IrValue
 from ..types import TensorType
 from ..types import Type as IrType
 from .arrays import (
-    MAX_OPERATIONS,
+    MAX_BLOCK_OPS,
     ArrayEmitter,
     Workspace,
     check_while,
@@ -51,20 +51,20 @@ WORKSPACE_BYTES = "workspace_bytes"
 
 
 def check_native_loop(
-    operation: Operation, captured: Sequence[IrValue], view_of: ViewOf, max_work: int | None = None
+    operation: Operation, captured: Sequence[IrValue], view_of: ViewOf, max_multiplications: int | None = None
 ) -> str | None:
     """Why a `while` does not become a native loop; None if it does.
 
     Args:
-        captured: the values that its regions use from outside.
+        captured: the values that its regions capture.
         view_of: gives an operation's view.
-        max_work: maximum multiplications of an iteration; None: few enough for one thread.
+        max_multiplications: maximum multiplications of an iteration; None: few enough for one thread.
     """
     for value in captured:
         if not is_plain(value.type):
             return f"uses {value.type}"
     reason = _check_scalar_loop(operation, view_of)
-    return reason if reason is None else check_while(operation, view_of, max_work)
+    return reason if reason is None else check_while(operation, view_of, max_multiplications)
 
 
 def _check_scalar_loop(operation: Operation, view_of: ViewOf) -> str | None:
@@ -91,10 +91,10 @@ def _blocks_operations(operation: Operation) -> list[Operation]:
 
 
 def is_plain_loop(operation: Operation) -> bool:
-    """Whether a `while` has at most MAX_OPERATIONS operations, all on static unquantized tensors."""
+    """Whether a `while` has at most MAX_BLOCK_OPS operations, all on static unquantized tensors."""
     operations = list(operation.walk())
     values = [value for one in operations for value in (*one.operands, *one.results)]
-    return len(operations) <= MAX_OPERATIONS and all(is_plain(value.type) for value in values)
+    return len(operations) <= MAX_BLOCK_OPS and all(is_plain(value.type) for value in values)
 
 
 def updates_in_place_type(operation: Operation, type: IrType) -> bool:
@@ -131,21 +131,21 @@ def _generated(operation: Operation, captured: Sequence[IrValue], view_of: ViewO
     start = builder.append_basic_block("start")
     builder.branch(start)
     builder.position_at_end(start)
-    state, outside, max_iterations = function.args
+    state, captured_pointers, max_iterations = function.args
     homes = [_storage(builder, state, k, operand) for k, operand in enumerate(operation.operands)]
-    around = [_storage(builder, outside, k, value) for k, value in enumerate(captured)]
+    captured_storages = [_storage(builder, captured_pointers, k, value) for k, value in enumerate(captured)]
     workspace = None
     if _check_scalar_loop(operation, view_of) is None:
         emitter = Emitter(builder, view_of)
     else:
         with builder.goto_entry_block():
-            address = _pointer(builder, outside, len(captured))
+            address = _pointer(builder, captured_pointers, len(captured))
         workspace = Workspace(builder, address)
         emitter = ArrayEmitter(builder, view_of, workspace, updated_in_place(operation))
         emitter.read_only_values.update(captured)
-    emitter.bound.update(zip(captured, map(emitter.result, around), strict=True))
+    emitter.bound.update(zip(captured, map(emitter.result, captured_storages), strict=True))
     if not runs_uninterrupted(operation):
-        monitor = _pointer(builder, outside, len(captured) + 1)
+        monitor = _pointer(builder, captured_pointers, len(captured) + 1)
         emitter.interruption = Interruption(builder, view_of, monitor)
     initial = [emitter.result(home) for home in homes]
     results, goes_on = emit_while(emitter, operation, initial, max_iterations)

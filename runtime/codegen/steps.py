@@ -16,7 +16,7 @@ from .blocks import Storage, check_interruption
 from .blocks.boxes import copy_all
 from .coverage import ViewOf
 from .llvm.tasks import define_task
-from .regions.region_function import LoopFunction
+from .regions.region_function import FunctionBuilder
 
 NAME = "steps"
 
@@ -30,7 +30,7 @@ def steps_module(block: Block, view_of: ViewOf) -> ir.Module:
     """The module with the task `NAME` of a block that `check_steps` accepts."""
     module = ir.Module(NAME)
     results = block.terminator.operands
-    function = LoopFunction(module, "all", 1, len(block.arguments) + len(results))
+    function = FunctionBuilder(module, "all", 1, len(block.arguments) + len(results))
     workspace = Workspace(function.builder)
     emitter = ArrayEmitter(function.builder, view_of, workspace)
     storages = [

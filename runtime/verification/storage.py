@@ -1,7 +1,7 @@
 """Verifies the memory of small arrays in generated code: no operation reads memory that was overwritten.
 
 Blocks of fused small steps and of native loops are generated operation by operation. An array has memory of
-its own, alternates with another one between iterations of a loop, or is updated in place. The watch tracks
+its own, alternates with another one between iterations of a loop, or is updated in place. The observer tracks
 the values that each pointer holds during code generation, independently of the generator.
 """
 
@@ -25,17 +25,17 @@ _Contents = dict[Any, set[Value]]
 
 
 @contextmanager
-def watching_storage() -> Iterator[StorageWatch]:
+def verifying_storage() -> Iterator[StorageObserver]:
     """Verify all code of blocks that is generated in this context; an error raises InvalidPlan."""
-    before, Emitter.watch = Emitter.watch, StorageWatch()
+    before, Emitter.observer = Emitter.observer, StorageObserver()
     try:
-        yield Emitter.watch
+        yield Emitter.observer
     finally:
-        Emitter.watch = before
+        Emitter.observer = before
 
 
-class StorageWatch:
-    """A `nimblehlo.codegen.blocks.emitter.Watch` that follows which values memory holds.
+class StorageObserver:
+    """An `EmissionObserver` of `nimblehlo.codegen.blocks.emitter` that follows which values memory holds.
 
     Attributes:
         contents: of the memory that each emitter knows.
@@ -46,7 +46,7 @@ class StorageWatch:
         self.contents: weakref.WeakKeyDictionary[Emitter, _Contents] = weakref.WeakKeyDictionary()
         self.before: dict[Block, _Contents] = {}
 
-    def enter(self, emitter: Emitter, block: Block) -> None:
+    def begin_block(self, emitter: Emitter, block: Block) -> None:
         if block in self.before:
             self.contents[emitter] = {pointer: set(held) for pointer, held in self.before.pop(block).items()}
         contents = self.contents.setdefault(emitter, {})
@@ -55,7 +55,7 @@ class StorageWatch:
             if isinstance(bound, Storage):
                 contents.setdefault(bound.pointer, set()).add(argument)
 
-    def begin(self, emitter: Emitter, operation: Operation) -> None:
+    def begin_operation(self, emitter: Emitter, operation: Operation) -> None:
         contents = self.contents.setdefault(emitter, {})
         for value in emitter.values_read(operation):
             self._read(emitter, value, operation)
@@ -63,7 +63,7 @@ class StorageWatch:
             held = {pointer: set(values) for pointer, values in contents.items()}
             self.before.update({region.block: held for region in operation.regions})
 
-    def end(self, emitter: Emitter, operation: Operation, bounds: Sequence[Bound]) -> None:
+    def end_operation(self, emitter: Emitter, operation: Operation, bounds: Sequence[Bound]) -> None:
         contents = self.contents.setdefault(emitter, {})
         operands = [emitter.bound.get(value) for value in operation.operands]
         shared = {bound.pointer for bound in operands if isinstance(bound, Storage)}
@@ -75,7 +75,7 @@ class StorageWatch:
                 contents[bound.pointer] = set()
             contents.setdefault(bound.pointer, set()).add(result)
 
-    def leave(self, emitter: Emitter, block: Block) -> None:
+    def end_block(self, emitter: Emitter, block: Block) -> None:
         for value in block.terminator.operands:
             self._read(emitter, value, block.terminator)
 

@@ -169,9 +169,6 @@ REDUCTIONS: dict[str, Cases] = {
     f"{_B}:SCAN_LANES": lambda n, t, o: [op.cumulative(t, o, (k, 40), 1) for k in around(n)],
     f"{_B}:SCAN_PANEL": lambda n, t, o: [op.cumulative(t, o, (1, k), 1) for k in around(n)],
     f"{_B}:SCAN_CHUNK": lambda n, t, o: [op.cumulative(t, o, (20, k), 0) for k in around(n)],
-    "kernels/reduction/scan_panels.py:CACHE_LINE_BYTES": lambda n, t, o: [
-        op.cumulative(t, o, (17, k), 1) for k in around(n // 4)
-    ],
     "kernels/reduction/scan_loops.py:FLAGS": lambda n, t, o: [
         op.cumulative(t, o, (1, 4096 * n + k), 1) for k in (-1, 1)
     ],
@@ -196,9 +193,6 @@ REDUCTIONS: dict[str, Cases] = {
     "kernels/reduction/select_and_scatter_rows.py:MAX_VECTOR_STRIDE": lambda n, t, o: [
         op.select_and_scatter(t, o, (9, 60), (2, k), (2, k)) for k in around(n)
     ],
-    "kernels/reduction/select_and_scatter_rows.py:CACHE_LINE_BYTES": lambda n, t, o: [
-        op.select_and_scatter(t, o, (9, k), (2, 2), (2, 2)) for k in around(n // 4)
-    ],
 }
 """Reductions, scans and windows."""
 
@@ -210,7 +204,15 @@ INDEXING: dict[str, Cases] = {
         op.scatter(t, o, n // 4 + k, 1, 3000, body) for k in (-1, 0, 1) for body in ("add", "")
     ],
     f"{_B}:INTERLEAVED_TABLES": lambda n, t, o: [op.scatter("i32", o, 5, 1, 50_000 + k) for k in around(n)],
-    f"{_B}:CACHE_LINE": lambda n, t, o: [op.scatter(t, o, 90, k // 4, 300) for k in (n - 4, n, n + 4)],
+    f"{_B}:CACHE_LINE_BYTES": lambda n, t, o: [
+        case
+        for k in around(n // 4)
+        for case in (
+            op.scatter(t, o, 90, k, 300),
+            op.cumulative(t, o, (17, k), 1),
+            op.select_and_scatter(t, o, (9, k), (2, 2), (2, 2)),
+        )
+    ],
     "kernels/indexing/scatter_destinations.py:_LANES": lambda n, t, o: [
         op.scatter(t, o, 50, 2, k) for k in around(n)
     ],
@@ -222,9 +224,6 @@ INDEXING: dict[str, Cases] = {
     ],
     "kernels/indexing/scatter_slice_loops.py:CACHED_BYTES": lambda n, t, o: [
         op.scatter(t, o, n // 64 + k, 16, 500) for k in (-1, 0, 1)
-    ],
-    "kernels/indexing/scatter_slices.py:CACHE_LINE_BYTES": lambda n, t, o: [
-        op.scatter(t, o, 90, k, 300) for k in around(n // 4)
     ],
     "kernels/indexing/scatter_slices.py:MAX_COPIED_BYTES": lambda n, t, o: [
         op.scatter(t, o, n // 64 + k, 16, 20_000) for k in (-1, 0, 1)

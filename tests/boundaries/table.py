@@ -32,7 +32,6 @@ kernels/sorting/sort.py:_KEY_BITS
 kernels/sorting/sort_encoding.py:POSITION_BITS
 kernels/*.py:_ALIGNMENT
 runtime/codegen/*.py:_ALIGNMENT
-runtime/codegen/arrays/workspace.py:CACHE_LINE_BYTES
 runtime/codegen/blocks/interruption.py:STOPPED
 runtime/mpi/messages.py:_*_TAG
 runtime/ops/collectives/replica_groups.py:_NO_ID
@@ -91,10 +90,8 @@ kernels/sorting/sort.py:_MAX_POSITIONS
 kernels/sorting/top_k.py:_MAX_POSITIONS
 kernels/sorting/top_k.py:_SPARE_CAPACITY
 kernels/reduction/reduce_window.py:CHUNK
-runtime/codegen/llvm/functions.py:*
 runtime/codegen/nests/contiguous_copy.py:*
 runtime/codegen/nests/nest.py:TILE_BYTES
-runtime/codegen/nests/nontemporal_stores.py:CACHE_LINE
 runtime/codegen/nests/nontemporal_stores.py:_WIDEST
 runtime/codegen/nests/nontemporal_stores.py:BUFFER_BYTES
 runtime/codegen/nests/transposition.py:*

@@ -172,7 +172,7 @@ def test_products_of_many_terms_keep_their_plans(
     carried = {"a": ("a0", type), "v0": ("v", "tensor<8xf32>")}
     text = counted(10, "\n".join(lines), carried, f"%r, %v{operations}")
     monkeypatch.setattr(threads, "chosen_threads", lambda most: most or 2)
-    assert "has many multiplications" in str(reason_of(text))
+    assert "multiplications" in str(reason_of(text))
     assert isinstance(loop_to_compile_of(text, threads=1), LoopToCompile)
     run_every_way(text, floats(size, size), floats(8))
 

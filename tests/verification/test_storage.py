@@ -14,7 +14,7 @@ from nimblehlo.frontend import parse
 from nimblehlo.ir import Block, captured_values
 from nimblehlo.ops.framework.verify import verify, view_of
 from nimblehlo.verification.plans import InvalidPlan
-from nimblehlo.verification.storage import watching_storage
+from nimblehlo.verification.storage import verifying_storage
 
 STEPS = """
 func.func @main(%a: tensor<8xf32>, %b: tensor<2xf32>, %i: tensor<i32>, %p: tensor<i1>) -> tensor<8xf32> {
@@ -64,7 +64,7 @@ def block_of(text: str) -> Block:
 def generate_steps() -> None:
     block = block_of(STEPS)
     assert check_steps(block, view_of) is None
-    with watching_storage():
+    with verifying_storage():
         steps_module(block, view_of)
 
 
@@ -73,7 +73,7 @@ def generate_loop() -> None:
     (operation,) = [one for one in block.operations if one.name == "stablehlo.while"]
     captured = captured_values(operation.regions)
     assert check_native_loop(operation, captured, view_of) is None
-    with watching_storage():
+    with verifying_storage():
         native_loop(operation, captured, view_of)
 
 

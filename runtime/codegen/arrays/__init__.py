@@ -8,7 +8,7 @@ block cannot be generated; an `ArrayEmitter` generates it.
 from . import products, scans, selection, sorting
 from .control import check_while, computed_bytes, updated_in_place
 from .emitter import (
-    MAX_OPERATIONS,
+    MAX_BLOCK_OPS,
     ArrayEmitter,
     check_block,
     check_step,
@@ -18,7 +18,7 @@ from .library_calls import library_symbols
 from .workspace import Workspace
 
 __all__ = [
-    "MAX_OPERATIONS",
+    "MAX_BLOCK_OPS",
     "ArrayEmitter",
     "Workspace",
     "check_block",

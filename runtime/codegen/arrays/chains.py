@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ...ir import Block, Operation, tensor_type
 from ...ir import Value as IrValue
 
-MAX_OPERATIONS = 24
+MAX_FUSED_OPS = 24
 """Maximum operations of a chain, so that all values of an element stay in registers."""
 
 IsKind = Callable[[Operation], bool]
@@ -68,7 +68,7 @@ def fused_into_users(
         if tensor_type(user.result).shape != tensor_type(operation.result).shape:
             continue
         end = last[user]
-        if is_unchanged(operation, end) and lengths[end] < MAX_OPERATIONS:
+        if is_unchanged(operation, end) and lengths[end] < MAX_FUSED_OPS:
             last[operation] = end
             lengths[end] += 1
     return {operation for operation, end in last.items() if end is not operation} | set(views)

@@ -16,34 +16,35 @@ from .emitter import (
     operation_count,
 )
 
-MAX_BYTES = 1 << 20
+MAX_LOOP_BYTES = 1 << 20
 """Maximum bytes of the arrays that an iteration computes."""
-MAX_WORK = 1 << 23
-"""Maximum multiplications of an iteration on one thread; blocked matrix products are faster for more."""
-MAX_SHARED_WORK, MAX_WORK_PER_OPERATION = 1 << 20, 1 << 15
+MAX_SHARED_MULTIPLICATIONS, MAX_MULTIPLICATIONS_PER_OP = 1 << 20, 1 << 15
 """Maximum multiplications of an iteration, in total and per operation, if several threads are available:
 sharing more of them saves more time than the steps of a plan cost."""
-MAX_LARGE_ELEMENTS_PER_OPERATION = 1 << 12
+MAX_LARGE_ELEMENTS_PER_OP = 1 << 12
 """Maximum elements of large arrays that an iteration computes, per operation, for the same reason."""
 
 
-def check_while(operation: Operation, view_of: ViewOf, max_work: int | None = None) -> str | None:
+def check_while(operation: Operation, view_of: ViewOf, max_multiplications: int | None = None) -> str | None:
     """Why a `while` cannot be generated, or None if it can.
 
     Args:
-        max_work: maximum multiplications of an iteration; None: few enough for one thread.
+        max_multiplications: maximum multiplications of an iteration; None: few enough for one thread.
     """
     reason = check_types(operation, frozenset({operation.name}))
     if reason is not None:
         return reason
     cond, body = (region.block for region in operation.regions)
-    if max_work is None:
-        max_work = min(MAX_SHARED_WORK, MAX_WORK_PER_OPERATION * operation_count(body))
-    if large_array_work(body) > MAX_LARGE_ELEMENTS_PER_OPERATION * operation_count(body):
-        return "computes large arrays"
+    if max_multiplications is None:
+        max_multiplications = min(
+            MAX_SHARED_MULTIPLICATIONS, MAX_MULTIPLICATIONS_PER_OP * operation_count(body)
+        )
+    max_large_elements = MAX_LARGE_ELEMENTS_PER_OP * operation_count(body)
+    if large_array_work(body) > max_large_elements:
+        return f"computes more than {max_large_elements} elements of large arrays"
     return (
         check_block(cond, view_of)
-        or check_block(body, view_of, IN_PLACE, MAX_BYTES, max_work)
+        or check_block(body, view_of, IN_PLACE, MAX_LOOP_BYTES, max_multiplications)
         or _check_loop_in_place(operation, must_update_in_place)
     )
 

@@ -37,16 +37,16 @@ from .workspace import Workspace, scratch_bytes
 
 MAX_COPIED_ELEMENTS = 1 << 12
 """Maximum elements of arrays that may be copied; larger ones must be updated in place."""
-MAX_BYTES = 1 << 17
+MAX_BLOCK_STACK_BYTES = 1 << 17
 """Maximum bytes on the stack for the arrays of a block."""
-MAX_WORK = 1 << 15
+MAX_BLOCK_MULTIPLICATIONS = 1 << 15
 """Maximum multiplications of a block; more are better shared among threads."""
 MAX_STEP_ELEMENTS = 1 << 14
 """Maximum elements of each result of an operation; more are better shared among threads."""
 MIN_DOUBLE_BUFFERED_BYTES = 1 << 13
 """Minimum bytes of a carried array that has two buffers although the previous array is dead before the next
 is computed: a recurrent network with a state of 8 KiB takes 5 % less time than with one buffer (Zen 4)."""
-MAX_OPERATIONS = 4000
+MAX_BLOCK_OPS = 4000
 """Maximum operations of a block and its regions, which LLVM compiles in about 3 s."""
 
 IN_PLACE = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
@@ -81,22 +81,22 @@ def check_block(
     block: Block,
     view_of: ViewOf,
     in_place: frozenset[str] = frozenset(),
-    max_bytes: int = MAX_BYTES,
-    max_work: int = MAX_WORK,
+    max_bytes: int = MAX_BLOCK_STACK_BYTES,
+    max_multiplications: int = MAX_BLOCK_MULTIPLICATIONS,
 ) -> str | None:
     """Why a block of operations cannot be generated, or None if it can.
 
     Args:
         in_place: names of operations that may update large operands and return them.
-        max_bytes, max_work: maximum bytes of arrays and number of multiplications of the block.
+        max_bytes, max_multiplications: maximum bytes of arrays and number of multiplications of the block.
     """
-    if operation_count(block) > MAX_OPERATIONS:
-        return "is too much code"
+    if operation_count(block) > MAX_BLOCK_OPS:
+        return f"has more than {MAX_BLOCK_OPS} operations"
     if array_bytes(block) > max_bytes:
-        return "needs too much memory"
+        return f"computes arrays of more than {max_bytes} bytes"
     reason = blocks.check_block(block, view_of, Mode.ARRAYS, in_place)
-    if reason is None and multiplication_count(block, view_of) > max_work:
-        return "has many multiplications"
+    if reason is None and multiplication_count(block, view_of) > max_multiplications:
+        return f"has more than {max_multiplications} multiplications"
     return reason
 
 
@@ -132,9 +132,9 @@ def check_step(operation: Operation, view_of: ViewOf) -> str | None:
     if reason is not None:
         return reason
     if any(element_count(result.type) > MAX_STEP_ELEMENTS for result in operation.results):
-        return "computes large arrays"
-    if sum(emit_rule_of(one).work(one, view_of) for one in operation.walk()) > MAX_WORK:
-        return "has many multiplications"
+        return f"has a result of more than {MAX_STEP_ELEMENTS} elements"
+    if sum(emit_rule_of(one).work(one, view_of) for one in operation.walk()) > MAX_BLOCK_MULTIPLICATIONS:
+        return f"has more than {MAX_BLOCK_MULTIPLICATIONS} multiplications"
     return None
 
 

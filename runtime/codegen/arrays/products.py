@@ -49,12 +49,12 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
         return "has element types that are not generated"
     order = view.summation_order
     if order is None:
-        return "is left to a library"
+        return "sums in an order that is not generated"
     k_block, chains = order
     for side, type in enumerate((view.lhs, view.rhs)):
         if type.size > MAX_ELEMENTS and _is_copied(view, side):
-            return "has an operand that is too large to be copied"
-    return "has many multiplications" if chains and _sizes(view).k > k_block else None
+            return f"would copy an operand of more than {MAX_ELEMENTS} elements"
+    return f"sums more than {k_block} products" if chains and _sizes(view).k > k_block else None
 
 
 def _work(operation: Operation, view_of: ViewOf) -> int:

@@ -11,7 +11,7 @@ from ..blocks.reductions import check_order
 from ..coverage import ViewOf
 from ..llvm.values import I64
 from ..regions.cumulative import ScanFunctions
-from ..regions.region_function import check_region, passed_values
+from ..regions.region_function import captured_arguments, check_region
 from .emitter import ArrayEmitter
 
 
@@ -19,8 +19,8 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     view = view_of(operation)
     if view.scan_layout is None:
         return "is not generated"
-    if passed_values([view.body]):
-        return "its body uses values from outside"
+    if captured_arguments([view.body]):
+        return "its body captures values"
     return check_order(view) or check_region(view.body, view_of)
 
 

@@ -16,7 +16,7 @@ from ..blocks.boxes import Side, copy
 from ..blocks.emitter import EMIT_RULES, EmitRule, Index
 from ..coverage import ViewOf
 from ..llvm.values import I64
-from ..regions.region_function import check_region, passed_values
+from ..regions.region_function import captured_arguments, check_region
 from ..regions.sort import MergeSort, SortPlan
 from .emitter import ArrayEmitter
 
@@ -30,7 +30,7 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
         return "sorts NaN behind all numbers"
     if view.length < 2:
         return "has nothing to sort"
-    if passed_values([view.comparator]):
+    if captured_arguments([view.comparator]):
         return "its comparator captures values"
     return check_region(view.comparator, view_of)
 

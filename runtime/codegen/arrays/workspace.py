@@ -11,11 +11,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from llvmlite import ir
 
+from ...kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ...types import Array, TensorType
 from ..llvm.functions import aligned_scratch, opaque
 from ..llvm.values import I8, I64
-
-CACHE_LINE_BYTES = 64
 
 
 def scratch_bytes(type: TensorType) -> int:

@@ -44,7 +44,7 @@ def check_body(region: Region, view_of: ViewOf, mode: Mode) -> str | None:
             if not mode.holds(value.type):
                 return f"its body has {value.type}"
         if captured_values([region]):
-            return "its body uses values from outside"
+            return "its body captures values"
     return check_interruption(block.operations) or check_block(block, view_of)
 
 
@@ -129,7 +129,7 @@ def check_loop(operation: Operation, view_of: ViewOf) -> str | None:
             return f"carries {operand.type}"
     reason = check_regions(operation, view_of, Mode.SCALARS)
     if reason is None and sum(instructions(region.block) for region in operation.regions) > MAX_INSTRUCTIONS:
-        return "is too much code"
+        return f"has more than {MAX_INSTRUCTIONS} instructions"
     return reason
 
 

@@ -117,20 +117,20 @@ def emit_rule_of(operation: Operation) -> EmitRule:
     return EMIT_RULES.get(operation.name) or EMIT_RULES[ELEMENTWISE]
 
 
-class Watch(Protocol):
-    """Is notified of a block's operations as they are generated."""
+class EmissionObserver(Protocol):
+    """Is told when the generation of each block and operation begins and ends."""
 
-    def enter(self, emitter: Emitter, block: Block) -> None:
-        """A block begins; its arguments are bound."""
+    def begin_block(self, emitter: Emitter, block: Block) -> None:
+        """Called after a block's arguments are bound."""
 
-    def begin(self, emitter: Emitter, operation: Operation) -> None:
-        """An operation begins; its operands are bound."""
+    def begin_operation(self, emitter: Emitter, operation: Operation) -> None:
+        """Called before an operation is generated; its operands are bound."""
 
-    def end(self, emitter: Emitter, operation: Operation, bounds: Sequence[Bound]) -> None:
-        """An operation was generated; its results are bound next."""
+    def end_operation(self, emitter: Emitter, operation: Operation, bounds: Sequence[Bound]) -> None:
+        """Called after an operation was generated, before its results are bound to `bounds`."""
 
-    def leave(self, emitter: Emitter, block: Block) -> None:
-        """A block ends, and returns the operands of its terminator."""
+    def end_block(self, emitter: Emitter, block: Block) -> None:
+        """Called after a block's last operation; the operands of its terminator are bound."""
 
 
 class LoopCheck(Protocol):
@@ -148,7 +148,7 @@ class Emitter:
     Args:
         builder: inserts the instructions.
         view_of: gives an operation's view.
-        environment: the bindings of captured values.
+        captured_bindings: the bindings of captured values.
 
     Attributes:
         bound: the binding of each value.
@@ -156,34 +156,34 @@ class Emitter:
         interruption: checks inner loops that may run long; None: there are none.
     """
 
-    watch: ClassVar[Watch | None] = None
-    """Called with each access to memory that a block generates, so that tests can verify the accesses."""
+    observer: ClassVar[EmissionObserver | None] = None
+    """Observes the generation of all blocks, so that tests can verify the memory accesses of their code."""
     mode: ClassVar[Mode] = Mode.SCALARS
 
     def __init__(
-        self, builder: ir.IRBuilder, view_of: ViewOf, environment: Mapping[IrValue, Bound] | None = None
+        self, builder: ir.IRBuilder, view_of: ViewOf, captured_bindings: Mapping[IrValue, Bound] | None = None
     ) -> None:
         self.builder = builder
         self.view_of = view_of
-        self.bound: dict[IrValue, Bound] = dict(environment or {})
+        self.bound: dict[IrValue, Bound] = dict(captured_bindings or {})
         self.result_storage: dict[IrValue, Storage] = {}
         self.interruption: LoopCheck | None = None
 
     def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
         """Generate a block's operations; returns the bindings of its terminator's operands."""
         self.bound.update(zip(block.arguments, arguments, strict=True))
-        watch = Emitter.watch
-        if watch is not None:
-            watch.enter(self, block)
+        observer = Emitter.observer
+        if observer is not None:
+            observer.begin_block(self, block)
         for operation in self.emitted(block):
-            if watch is not None:
-                watch.begin(self, operation)
+            if observer is not None:
+                observer.begin_operation(self, operation)
             bounds = self.emit_operation(operation)
-            if watch is not None:
-                watch.end(self, operation, bounds)
+            if observer is not None:
+                observer.end_operation(self, operation, bounds)
             self.bound.update(zip(operation.results, bounds, strict=True))
-        if watch is not None:
-            watch.leave(self, block)
+        if observer is not None:
+            observer.end_block(self, block)
         return [self.bound[value] for value in block.terminator.operands]
 
     def emitted(self, block: Block) -> Sequence[Operation]:

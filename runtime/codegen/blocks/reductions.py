@@ -25,7 +25,7 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
 
 def _check_reduction(view: Any, view_of: ViewOf, mode: Mode) -> str | None:
     if sum(type.size * type.dtype.itemsize for type in view.inputs) > MAX_REDUCED_BYTES:
-        return "reduces a large tensor"
+        return f"reduces more than {MAX_REDUCED_BYTES} bytes"
     reason = check_order(view)
     if reason is None and view.analysis.wider_reducer(view.ordering.accumulate, view.results) is not None:
         reason = "accumulates in a wider type"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from ...kernels.simd.block_sizes import CACHE_LINE_BYTES
 from .values import I64, POINTER
-
-_ALIGNMENT = 64
 
 
 def outlined_function(module: ir.Module, name: str, integers: int, pointers: int) -> ir.Function:
@@ -29,7 +28,7 @@ def internal_function(module: ir.Module, name: str, integers: int, pointers: int
 def aligned_scratch(builder: ir.IRBuilder, type: ir.Type, count: int) -> ir.Value:
     """Stack memory for `count` elements, aligned to a cache line."""
     memory = builder.alloca(ir.ArrayType(type, count))
-    memory.align = _ALIGNMENT
+    memory.align = CACHE_LINE_BYTES
     return builder.gep(memory, [I64(0), I64(0)], inbounds=True)
 
 

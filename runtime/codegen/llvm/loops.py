@@ -16,7 +16,7 @@ The reference makes the metadata distinct: without it, equal loops would share o
 
 
 def with_distinct_loops(text: str) -> str:
-    """The text of a module with each `DISTINCT_LOOP` replaced by a reference to the node around it."""
+    """The text of a module with each `DISTINCT_LOOP` replaced by a reference to its node."""
     return re.sub(rf'(![0-9]+) = !{{ !"{DISTINCT_LOOP}", ', r"\1 = distinct !{ \1, ", text)
 
 
@@ -54,7 +54,7 @@ class GuardedLoop:
         self.stop = stop
 
     def close(self) -> ir.Instruction:
-        """End the body and position the outer builder behind the loop. Returns the branch back to the body."""
+        """End the body, and position the outer builder behind the loop. Returns the branch to the body."""
         builder = self.builder
         following = builder.add(self.index, ir.Constant(I64, 1), flags=("nuw", "nsw"))
         self.index.add_incoming(following, builder.block)
@@ -69,7 +69,7 @@ def min_index(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 class Loop:
-    """A loop over the nonempty range [first, last); after `with` the builder is behind the loop.
+    """A loop over the nonempty range [first, last); `with` leaves the builder behind it.
 
     `GuardedLoop` also serves ranges that may be empty.
 

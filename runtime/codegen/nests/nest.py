@@ -17,9 +17,10 @@ from ...ir import Operation
 from ...ir.affine import AffineExpr
 from ...ir.printer import Printer
 from ...kernels.launch.processor import nontemporal_store_bytes
+from ...kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ...types import ElementType, TensorType
 from ..elementwise.elementwise import is_long
-from .nontemporal_stores import CACHE_LINE, MIN_NONTEMPORAL_BYTES, MIN_NONTEMPORAL_ROW_BYTES
+from .nontemporal_stores import MIN_NONTEMPORAL_BYTES, MIN_NONTEMPORAL_ROW_BYTES
 from .transposition import MAX_TILED_ITEMSIZE, tile_lanes
 
 MAX_CONSTANT_STRIDE = 7
@@ -230,7 +231,8 @@ def uses_nontemporal_stores(nest: Nest) -> bool:
     for access in nest.results:
         itemsize = access.element_type.dtype.itemsize
         width = (nest.slice_length if nest.slice_length > 1 else tile_lanes(itemsize)) * itemsize
-        write_bytes = CACHE_LINE // 2 if nest.slice_length > 1 and 2 * width == CACHE_LINE else CACHE_LINE
+        writes_halves = nest.slice_length > 1 and 2 * width == CACHE_LINE_BYTES
+        write_bytes = CACHE_LINE_BYTES // 2 if writes_halves else CACHE_LINE_BYTES
         strides = access.index_map.strides[:-2] if short and short.is_inner else access.index_map.strides
         byte_strides = [stride * itemsize for stride in strides if stride != 1 or nest.slice_length > 1]
         if elements * itemsize < cached_bytes or any(one % write_bytes for one in (width, *byte_strides)):

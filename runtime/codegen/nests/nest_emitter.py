@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from ...ir import Operation
-from ...kernels.simd.block_sizes import CACHE_LINE
+from ...kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ...kernels.simd.prefetches import prefetch_address
 from ...types import ELEMENT_TYPES, ElementType, TensorType
 from ..elementwise.elementwise import emit, interleave_count
@@ -317,14 +317,14 @@ class _Emitter:
             if all(self.levels[start.node] != _ELEMENT for start in node.indices):
                 continue
             itemsize = self.nest.accesses[node.access].element_type.dtype.itemsize
-            lines = min(-(-self.nest.slice_length * itemsize // CACHE_LINE), _MAX_PREFETCHED_LINES)
+            lines = min(-(-self.nest.slice_length * itemsize // CACHE_LINE_BYTES), _MAX_PREFETCHED_LINES)
             distance = ir.Constant(I64, _LINES_AHEAD // lines)
             # The nodes of a later index are emitted for the slice's address alone; LLVM removes the others.
             values, self.values = self.values, list(self.values)
             self.emit_nodes(_ELEMENT, builder, min_index(builder, builder.add(index, distance), last))
             self.values = values
             for line in range(lines):
-                offset = ir.Constant(I64, line * CACHE_LINE)
+                offset = ir.Constant(I64, line * CACHE_LINE_BYTES)
                 address = builder.gep(self.slices[number], [offset], source_etype=I8)
                 prefetch_address(builder, address, locality=2)
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from ...kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ..llvm.loops import DISTINCT_LOOP, GuardedLoop
 from ..llvm.values import I64
 
-CACHE_LINE = 64
-"""Bytes."""
 MIN_NONTEMPORAL_BYTES = 1 << 23
 """Bytes of a result from which it is copied from a buffer with nontemporal stores."""
 MIN_NONTEMPORAL_ROW_BYTES = 1 << 10
@@ -25,7 +24,7 @@ _WIDEST = 8
 
 def is_aligned(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
     """Whether a pointer is to the start of a cache line."""
-    bits = builder.and_(builder.ptrtoint(pointer, I64), ir.Constant(I64, CACHE_LINE - 1))
+    bits = builder.and_(builder.ptrtoint(pointer, I64), ir.Constant(I64, CACHE_LINE_BYTES - 1))
     return builder.icmp_unsigned("==", bits, ir.Constant(I64, 0))
 
 
@@ -48,8 +47,8 @@ def copy_nontemporal(
     width = item.width // 8
     if itemsize > width:
         count = builder.mul(count, ir.Constant(I64, itemsize // width))
-    lanes = CACHE_LINE // width
-    beyond = builder.and_(builder.neg(builder.ptrtoint(target, I64)), ir.Constant(I64, CACHE_LINE - 1))
+    lanes = CACHE_LINE_BYTES // width
+    beyond = builder.and_(builder.neg(builder.ptrtoint(target, I64)), ir.Constant(I64, CACHE_LINE_BYTES - 1))
     head_count = builder.udiv(beyond, ir.Constant(I64, width))
     # Elements that straddle cache lines, which NumPy does not create, are all copied as usual.
     straddles = builder.and_(beyond, ir.Constant(I64, width - 1))
@@ -67,7 +66,7 @@ def copy_nontemporal(
         loop_builder.gep(pointer, [index], inbounds=True, source_etype=item) for pointer in (source, target)
     )
     cache_line = loop_builder.load(source_pointer, typ=ir.VectorType(item, lanes), align=width)
-    store_nontemporal(loop_builder, cache_line, target_pointer, CACHE_LINE)
+    store_nontemporal(loop_builder, cache_line, target_pointer, CACHE_LINE_BYTES)
     loop.close()
     _copy_elements(builder, source, target, item, tail_start, count)
 

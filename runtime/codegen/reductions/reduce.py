@@ -39,7 +39,7 @@ class Reducer:
         operation: the reduction.
         view_of: gives an operation's view.
         accumulate: see `accumulator_types`.
-        environment: what the values that the body uses from outside are bound to.
+        captured_bindings: the bindings of the values that the body captures.
 
     Attributes:
         types: the accumulator's element type for each input.
@@ -51,12 +51,12 @@ class Reducer:
         operation: Operation,
         view_of: ViewOf,
         accumulate: str = "wide",
-        environment: Mapping[IrValue, Bound] | None = None,
+        captured_bindings: Mapping[IrValue, Bound] | None = None,
     ) -> None:
         self.builder = builder
         self.operation = operation
         self.view_of = view_of
-        self.environment = environment
+        self.captured_bindings = captured_bindings
         self.body: Block = operation.regions[0].block
         self.types = accumulator_types(operation, accumulate)
 
@@ -92,7 +92,7 @@ class Reducer:
             by = self.builder.fadd if self.name == "stablehlo.add" else self.builder.fmul
             return [(by(left[0][0], right[0][0]),)]
         arguments = [Elements((value,)) for value in (*left, *right)]
-        results = Emitter(self.builder, self.view_of, self.environment).emit_block(self.body, arguments)
+        results = Emitter(self.builder, self.view_of, self.captured_bindings).emit_block(self.body, arguments)
         return [result.scalar for result in results if isinstance(result, Elements)]
 
     def reduce(self, values: Sequence[Sequence[Value]]) -> Sequence[Value]:

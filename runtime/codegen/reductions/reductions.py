@@ -1,7 +1,7 @@
 """Reductions with the elementwise operations around them (`plan_reduction_tiling`), as native loops.
 
 The module defines two tasks, each `void (int64 task, int8 **pointers)`. `pointers` are those of the block's
-arguments, of the values that bodies use from outside, of the block's results, and for each input of each
+arguments, of the values that bodies capture, of the block's results, and for each input of each
 reduction a buffer for partial results, [outer, blocks, inner]. `partial` computes up to `size` blocks from
 `task * size` on; `finish` reduces the partial results of some inner indices at one outer index. If one block
 has the whole reduced extent, there are neither buffers nor `finish`.
@@ -18,7 +18,7 @@ from llvmlite import ir
 from ...ir import Block, Operation, plain_element_type
 from ...ir import Value as IrValue
 from ...kernels.launch.processor import prefetch_distance_bytes
-from ...kernels.simd.block_sizes import CACHE_LINE
+from ...kernels.simd.block_sizes import CACHE_LINE_BYTES
 from ...kernels.simd.prefetches import prefetch_address
 from ...types import ELEMENT_TYPES
 from ..blocks.emitter import instructions
@@ -28,7 +28,7 @@ from ..llvm.functions import internal_function
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, Value, load, store, stored_type
-from ..regions.region_function import OperandArrays, captured_bounds
+from ..regions.region_function import OperandArrays, bind_captured
 from .column_reduce import BeforeGroup, ComputeRow, PairwiseRowStacks
 from .element_emitter import ElementEmitter, Point
 from .iteration_space import shape_of
@@ -50,15 +50,15 @@ class Accumulation(NamedTuple):
 
     Attributes:
         accumulate: see `accumulator_types`.
-        passed: the values from outside whose pointers follow the arguments'.
+        captured: the captured values, whose pointers follow those of the arguments.
     """
 
     accumulate: str = "wide"
-    passed: Sequence[IrValue] = ()
+    captured: Sequence[IrValue] = ()
 
 
 def reductions_module(
-    block: Block, plan: ReductionTilePlan, view_of: ViewOf, size: int, accumulation: Accumulation
+    block: Block, plan: ReductionTilePlan, view_of: ViewOf, blocks_per_task: int, accumulation: Accumulation
 ) -> ir.Module:
     """The module with the tasks `PARTIAL` and `FINISH`.
 
@@ -66,15 +66,15 @@ def reductions_module(
         block: of the fusion.
         plan: from `plan_reduction_tiling`.
         view_of: gives an operation's view.
-        size: blocks of a task of `PARTIAL`.
+        blocks_per_task: the number of blocks of a task of `PARTIAL`.
         accumulation: how the reductions accumulate.
     """
     module = ir.Module("reductions")
-    blocks: type[_Blocks] = _ColumnBlocks
+    block_function_class: type[_Blocks] = _ColumnBlocks
     if plan.inner == 1:
-        blocks = _ShortRowBlocks if _is_short(block, plan) else _RowBlocks
-    partial = blocks(module, block, plan, view_of, accumulation)
-    define_task(module, PARTIAL, partial.function, plan.total_blocks, size)
+        block_function_class = _ShortRowBlocks if _is_short(block, plan) else _RowBlocks
+    partial = block_function_class(module, block, plan, view_of, accumulation)
+    define_task(module, PARTIAL, partial.function, plan.total_blocks, blocks_per_task)
     if plan.blocks > 1:
         finish = _FinishFunction(module, block, plan, view_of, accumulation)
         define_task(module, FINISH, finish.function, plan.outer * plan.inner_blocks, 1)
@@ -115,9 +115,9 @@ class _BlockFunction(ElementEmitter):
         self.view_of = view_of
         self.index_maps = plan.index_maps
         reductions = reductions_of(block)
-        passed, results = accumulation.passed, block.terminator.operands
+        captured, results = accumulation.captured, block.terminator.operands
         buffers = sum(len(operation.results) for operation in reductions) if plan.blocks > 1 else 0
-        counts = (len(block.arguments), len(passed), len(results), buffers)
+        counts = (len(block.arguments), len(captured), len(results), buffers)
         self.function = internal_function(module, "part", 1, sum(counts))
         if not self.is_inlined:
             self.function.attributes.add("noinline")
@@ -127,13 +127,15 @@ class _BlockFunction(ElementEmitter):
         self.builder.branch(start)
         self.builder.position_at_end(start)
         pointers = iter(self.function.args[1:])
-        arguments, outside, targets, partials = [[next(pointers) for _ in range(count)] for count in counts]
+        arguments, captured_pointers, targets, partials = [
+            [next(pointers) for _ in range(count)] for count in counts
+        ]
         self.arguments = dict(zip(block.arguments, arguments, strict=True))
         self.results = list(zip(results, targets, strict=True))
         regions = [region for operation in reductions for region in operation.regions]
-        environment = captured_bounds(self.builder, regions, passed, outside, view_of)
+        captured_bindings = bind_captured(self.builder, regions, captured, captured_pointers, view_of)
         self.reducers = [
-            Reducer(self.builder, operation, view_of, accumulation.accumulate, environment)
+            Reducer(self.builder, operation, view_of, accumulation.accumulate, captured_bindings)
             for operation in reductions
         ]
         remaining = iter(partials)
@@ -371,7 +373,7 @@ class _ColumnBlocks(_Blocks):
             if math.prod(shape_of(value)) * itemsize < MIN_PREFETCHED_BYTES:
                 continue
             rows_ahead = max(count, -(-prefetch_distance_bytes() // row_bytes))
-            lanes = CACHE_LINE // itemsize
+            lanes = CACHE_LINE_BYTES // itemsize
             with Loop(self.builder, I64(0), self.builder.udiv(columns, I64(lanes)), True) as cache_line:
                 column = self.builder.mul(cache_line, I64(lanes))
                 for row in range(rows_ahead, rows_ahead + count):

@@ -1,7 +1,7 @@
 """A fusion tiled by rows (`plan_row_tiling`) as one native loop nest.
 
 The module defines a task `void rows(int64 task, int8 **pointers)`: `pointers` are those of the block's
-arguments, then of its results; task `t` computes the rows from `t * size` on, up to `size` of them.
+arguments, then of its results; task `t` computes up to `rows_per_task` rows from `t * rows_per_task` on.
 Reductions combine adjacent pairs, level by level, in order, as `reduce` does; reducers that give the same
 bits in every order combine halves.
 """
@@ -29,31 +29,31 @@ from .short_rows import ShortRows, column_index, row_indices, short_row_group
 from .vector_reduce import reduce_row
 
 
-def rows_module(block: Block, plan: RowTilePlan, view_of: ViewOf, size: int) -> ir.Module:
+def rows_module(block: Block, plan: RowTilePlan, view_of: ViewOf, rows_per_task: int) -> ir.Module:
     """The module with the task `NAME`.
 
     Args:
         block: of the fusion.
         plan: from `plan_row_tiling`.
         view_of: gives an operation's view.
-        size: rows of a task.
+        rows_per_task: the number of rows of a task.
     """
     module = ir.Module(NAME)
-    group = short_row_group(plan, block, size)
+    group = short_row_group(plan, block, rows_per_task)
     if group is not None:
         function = ShortRows(module, block, plan, view_of, group).function
     else:
         group = rows_per_group(plan, block)
         function = _Rows(module, block, plan, view_of, group).function
-    _define_task(module, function, plan.rows, size, group)
+    _define_task(module, function, plan.rows, rows_per_task, group)
     return module
 
 
-def _define_task(module: ir.Module, body: ir.Function, rows: int, size: int, group: int) -> None:
+def _define_task(module: ir.Module, body: ir.Function, rows: int, rows_per_task: int, group: int) -> None:
     """Define the task `NAME`, which calls a function for each group [first, last) of its rows."""
     builder, number, arguments = begin_task(module, NAME, len(body.args) - 2)
-    first = builder.mul(number, I64(size))
-    last = min_index(builder, builder.add(first, I64(size)), I64(rows))
+    first = builder.mul(number, I64(rows_per_task))
+    last = min_index(builder, builder.add(first, I64(rows_per_task)), I64(rows))
     count = builder.udiv(builder.add(builder.sub(last, first), I64(group - 1)), I64(group))
     with Loop(builder, I64(0), count) as index:
         start = builder.add(first, builder.mul(index, I64(group)))

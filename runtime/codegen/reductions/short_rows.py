@@ -36,12 +36,12 @@ _GROUP_BYTES = 1 << 15
 """Bytes of scratch memory, which should stay in the L1 cache."""
 
 
-def short_row_group(plan: RowTilePlan, block: Block, size: int) -> int | None:
+def short_row_group(plan: RowTilePlan, block: Block, rows_per_task: int) -> int | None:
     """The number of rows of a group; None if rows are long, or not contiguous and too cheap.
 
     Args:
         plan: from `plan_row_tiling`.
-        size: rows of a task.
+        rows_per_task: the number of rows of a task.
     """
     values = [*block.arguments, *block.terminator.operands, *plan.buffered]
     itemsizes = [plain_element_type(value).dtype.itemsize for value in values]
@@ -54,7 +54,9 @@ def short_row_group(plan: RowTilePlan, block: Block, size: int) -> int | None:
     if any(value in strided for value in block.terminator.operands):
         return None
     rows = _MAX_ROWS
-    while rows > _MIN_ROWS and (rows * plan.columns * sum(itemsizes) > _GROUP_BYTES or rows >= 2 * size):
+    while rows > _MIN_ROWS and (
+        rows * plan.columns * sum(itemsizes) > _GROUP_BYTES or rows >= 2 * rows_per_task
+    ):
         rows //= 2
     return rows
 

@@ -20,25 +20,25 @@ from ..coverage import ViewOf
 from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, Value, stored_type
-from .region_function import LoopFunction, OperandArrays, RegionFunction
+from .region_function import FunctionBuilder, OperandArrays, RegionFunction
 
 PADS = "pads"
 SCANS = "scans"
 
 
 def cumulative_module(
-    view: Any, passed: Sequence[IrValue], layout: Any, view_of: ViewOf, size: int
+    view: Any, captured: Sequence[IrValue], layout: Any, view_of: ViewOf, fibers_per_task: int
 ) -> ir.Module:
     """The module with the tasks of cumulative windows.
 
     Args:
         layout: the `ScanLayout` of the view.
-        size: how many fibers a task scans.
+        fibers_per_task: the number of fibers that a task scans.
     """
     module = ir.Module("region_cumulative")
-    scans = ScanFunctions(module, view, passed, layout, view_of)
+    scans = ScanFunctions(module, view, captured, layout, view_of)
     define_task(module, PADS, scans.pads(), 1, 1)
-    define_task(module, SCANS, scans.fiber(), layout.outer * layout.inner, size)
+    define_task(module, SCANS, scans.fiber(), layout.outer * layout.inner, fibers_per_task)
     return module
 
 
@@ -46,22 +46,22 @@ class ScanFunctions:
     """Generates functions `void (i64 number, pointers...)`, whose pointers are those of the tasks."""
 
     def __init__(
-        self, module: ir.Module, view: Any, passed: Sequence[IrValue], layout: Any, view_of: ViewOf
+        self, module: ir.Module, view: Any, captured: Sequence[IrValue], layout: Any, view_of: ViewOf
     ) -> None:
         self.module = module
         self.layout = layout
-        self.captured = passed
+        self.captured = captured
         self.types = [plain_element_type(value) for value in view.body.block.terminator.operands]
-        self.body = RegionFunction(module, view.body, passed, view_of)
+        self.body = RegionFunction(module, view.body, captured, view_of)
 
     def begin(self, name: str) -> None:
         """Start a function and bind its pointers."""
         count = len(self.types)
-        self.function = LoopFunction(self.module, name, 1, 4 * count + len(self.captured))
+        self.function = FunctionBuilder(self.module, name, 1, 4 * count + len(self.captured))
         self.builder = self.function.builder
         pointers = iter(self.function.pointers)
         self.inputs, self.initial = self.next_arrays(pointers), self.next_arrays(pointers)
-        self.passed = self.function.read(self.captured, [next(pointers) for _ in self.captured])
+        self.captured_bindings = self.function.read(self.captured, [next(pointers) for _ in self.captured])
         self.results, self.padding = self.next_arrays(pointers), self.next_arrays(pointers)
 
     def next_arrays(self, pointers: Iterator[ir.Value]) -> OperandArrays:
@@ -71,7 +71,7 @@ class ScanFunctions:
     def combine(self, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
         """The body's results; a reverse scan swaps its operands."""
         operands = [*right, *left] if self.layout.is_reverse else [*left, *right]
-        return self.body.on_scalars(self.builder, operands, self.passed)
+        return self.body.on_scalars(self.builder, operands, self.captured_bindings)
 
     def pads(self) -> ir.Function:
         """Reduce the init value with itself from the left: result k combines k + 1 of them."""

@@ -1,7 +1,7 @@
 """Regions of small tensors as native functions: the bodies of reductions, scatters and sorts.
 
-`RegionFunction` is such a region within a module; `LoopFunction` is a function with generated loops that call
-regions, with its pointers and the values that regions capture.
+`RegionFunction` is such a region within a module; `FunctionBuilder` builds a function with loops that call
+regions, and binds the values that the regions capture.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def check_region(region: Region, view_of: ViewOf) -> str | None:
         if not is_plain(value.type):
             return f"its body uses {value.type}"
     if instructions(block) > MAX_INSTRUCTIONS:
-        return "its body is too much code"
+        return f"its body has more than {MAX_INSTRUCTIONS} instructions"
     reason = (
         check_interruption(block.operations)
         or check_block(block, view_of)
@@ -66,8 +66,8 @@ def is_embedded_constant(value: IrValue) -> bool:
     )
 
 
-def passed_values(regions: Iterable[Region]) -> list[IrValue]:
-    """The captured values that are passed to the regions' functions."""
+def captured_arguments(regions: Iterable[Region]) -> list[IrValue]:
+    """The captured values that the functions of regions take as arguments: all but embedded constants."""
     return [value for value in captured_values(regions) if not is_embedded_constant(value)]
 
 
@@ -77,24 +77,26 @@ class RegionFunction:
     Args:
         module: where to define it.
         region: one that `check_region` accepts.
-        passed: the captured values that it takes as arguments (`passed_values`).
+        captured: the captured values that it takes as arguments (`captured_arguments`).
         view_of: gives an operation's view.
     """
 
-    def __init__(self, module: ir.Module, region: Region, passed: Sequence[IrValue], view_of: ViewOf) -> None:
+    def __init__(
+        self, module: ir.Module, region: Region, captured: Sequence[IrValue], view_of: ViewOf
+    ) -> None:
         block = region.block
         self.results: list[IrValue] = list(block.terminator.operands)
         returned = ir.LiteralStructType([type for value in self.results for type in _types(value)])
-        arguments = [type for value in (*block.arguments, *passed) for type in _types(value)]
+        arguments = [type for value in (*block.arguments, *captured) for type in _types(value)]
         name = module.get_unique_name("body")
         self.function = ir.Function(module, ir.FunctionType(returned, arguments), name)
         self.function.linkage = "internal"
         if instructions(block) <= MAX_INLINED_INSTRUCTIONS:
             self.function.attributes.add("alwaysinline")
-        self._generate(region, passed, view_of, returned)
+        self._generate(region, captured, view_of, returned)
 
     def _generate(
-        self, region: Region, passed: Sequence[IrValue], view_of: ViewOf, returned: ir.Type
+        self, region: Region, captured: Sequence[IrValue], view_of: ViewOf, returned: ir.Type
     ) -> None:
         block: Block = region.block
         builder = ir.IRBuilder(self.function.append_basic_block("entry"))
@@ -102,9 +104,9 @@ class RegionFunction:
         builder.branch(start)
         builder.position_at_end(start)
         arguments = list(self.function.args)
-        bound = [Mode.SCALARS.take(tensor_type(value), arguments) for value in (*block.arguments, *passed)]
-        captures = dict(zip(passed, bound[len(block.arguments) :], strict=True))
-        emitter = Emitter(builder, view_of, captures)
+        bound = [Mode.SCALARS.take(tensor_type(value), arguments) for value in (*block.arguments, *captured)]
+        captured_bindings = dict(zip(captured, bound[len(block.arguments) :], strict=True))
+        emitter = Emitter(builder, view_of, captured_bindings)
         emitter.bound.update(_embedded_constants(emitter, [region]))
         result_struct: ir.Value = ir.Constant(returned, ir.Undefined)
         position = 0
@@ -115,20 +117,22 @@ class RegionFunction:
         builder.ret(result_struct)
 
     def call(
-        self, builder: ir.IRBuilder, arguments: Sequence[Bound], passed: Sequence[Bound]
+        self, builder: ir.IRBuilder, arguments: Sequence[Bound], captured_bindings: Sequence[Bound]
     ) -> list[Bound]:
-        """Call the function; `passed` has the bindings of the captured values."""
-        flat_arguments = [component for bound in (*arguments, *passed) for component in flat(bound)]
+        """Call the function; `captured_bindings` are those of the captured values that it takes."""
+        flat_arguments = [
+            component for bound in (*arguments, *captured_bindings) for component in flat(bound)
+        ]
         result_struct = builder.call(self.function, flat_arguments)
         count = len(self.function.ftype.return_type.elements)
         returned = [builder.extract_value(result_struct, k) for k in range(count)]
         return [Mode.SCALARS.take(tensor_type(value), returned) for value in self.results]
 
     def on_scalars(
-        self, builder: ir.IRBuilder, arguments: Sequence[Value], passed: Sequence[Bound]
+        self, builder: ir.IRBuilder, arguments: Sequence[Value], captured_bindings: Sequence[Bound]
     ) -> list[Value]:
         """Call the function on scalars, and return its scalar results."""
-        results = self.call(builder, [Elements((value,)) for value in arguments], passed)
+        results = self.call(builder, [Elements((value,)) for value in arguments], captured_bindings)
         return [result.scalar for result in results if isinstance(result, Elements)]
 
 
@@ -139,20 +143,21 @@ def _types(value: IrValue) -> list[ir.Type]:
     return list(value_types(plain_element_type(value))) * element_count(value.type)
 
 
-class LoopFunction:
-    """An internal function of integers and pointers, with its IR builder.
+class FunctionBuilder:
+    """Builds an internal function of integers and pointers.
 
     Args:
         module: where to define it.
         name: a prefix of its name.
         integers: how many leading arguments are i64.
         pointers: how many noalias pointers follow.
-        passed: the captured values, whose pointers are the last arguments.
+        captured: the captured values, whose pointers are the last arguments.
         returns: what it returns.
 
     Attributes:
         integers, pointers: its arguments.
-        passed: what the captured values are bound to.
+        captured_pointers: the pointers of the captured values.
+        captured_bindings: the bindings of the captured values.
     """
 
     def __init__(
@@ -161,10 +166,10 @@ class LoopFunction:
         name: str,
         integers: int,
         pointers: int,
-        passed: Sequence[IrValue] = (),
+        captured: Sequence[IrValue] = (),
         returns: ir.Type | None = None,
     ) -> None:
-        kinds = [I64] * integers + [POINTER] * (pointers + len(passed))
+        kinds = [I64] * integers + [POINTER] * (pointers + len(captured))
         type = ir.FunctionType(returns or ir.VoidType(), kinds)
         self.function = ir.Function(module, type, module.get_unique_name(name))
         self.function.linkage = "internal"
@@ -177,8 +182,8 @@ class LoopFunction:
             pointer.add_attribute("noalias")
         self.integers = arguments[:integers]
         self.pointers = arguments[integers : integers + pointers]
-        self.outside = arguments[integers + pointers :]
-        self.passed = self.read(passed, self.outside)
+        self.captured_pointers = arguments[integers + pointers :]
+        self.captured_bindings = self.read(captured, self.captured_pointers)
 
     def read(self, values: Sequence[IrValue], pointers: Sequence[ir.Value]) -> list[Bound]:
         """Bind values in memory to their elements, if small, or to their storage."""
@@ -204,15 +209,17 @@ class LoopFunction:
         return Variable(self.builder, initial)
 
 
-def captured_bounds(
+def bind_captured(
     builder: ir.IRBuilder,
     regions: Sequence[Region],
-    passed: Sequence[IrValue],
+    captured: Sequence[IrValue],
     pointers: Sequence[ir.Value],
     view_of: ViewOf,
 ) -> dict[IrValue, Bound]:
-    """The bindings of the values that regions capture; `pointers` are those of `passed`."""
-    bounds = {value: _read(builder, value, pointer) for value, pointer in zip(passed, pointers, strict=True)}
+    """The bindings of the values that regions capture; `pointers` are those of `captured`."""
+    bounds = {
+        value: _read(builder, value, pointer) for value, pointer in zip(captured, pointers, strict=True)
+    }
     return {**bounds, **_embedded_constants(Emitter(builder, view_of), regions)}
 
 

@@ -22,33 +22,33 @@ from ..coverage import ViewOf
 from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
 from ..llvm.values import I64
-from .region_function import LoopFunction, RegionFunction
+from .region_function import FunctionBuilder, RegionFunction
 from .views import Scan
 
 NAME = "scan"
 
 
-def scan_module(view: Scan, passed: Sequence[IrValue], view_of: ViewOf, size: int) -> ir.Module:
+def scan_module(view: Scan, captured: Sequence[IrValue], view_of: ViewOf, length: int) -> ir.Module:
     """The module with the task `NAME`.
 
     Args:
-        size: size of the scanned dimension.
+        length: size of the scanned dimension.
     """
     module = ir.Module("region_scan")
-    body = RegionFunction(module, view.body, passed, view_of)
-    groups = (view.inputs, view.inits, _types(passed), view.outputs, view.carries)
-    function = LoopFunction(module, "all", 1, sum(map(len, groups)))
+    body = RegionFunction(module, view.body, captured, view_of)
+    groups = (view.inputs, view.inits, _types(captured), view.outputs, view.carries)
+    function = FunctionBuilder(module, "all", 1, sum(map(len, groups)))
     pointers = iter(function.pointers)
-    inputs, inits, outside, outputs, carries = (
+    inputs, inits, captured_storages, outputs, carries = (
         [Storage(type, next(pointers)) for type in group] for group in groups
     )
     builder = function.builder
-    captures = function.read(passed, [storage.pointer for storage in outside])
+    captured_bindings = function.read(captured, [storage.pointer for storage in captured_storages])
     emitter = Emitter(builder, view_of)
     for carry, init in zip(carries, inits, strict=True):
         copy_all(emitter, carry, init)
-    with Loop(builder, I64(0), I64(size)) as number:
-        position = builder.sub(I64(size - 1), number) if view.is_reverse else number
+    with Loop(builder, I64(0), I64(length)) as number:
+        position = builder.sub(I64(length - 1), number) if view.is_reverse else number
         elements: list[Bound] = []
         for storage in inputs:
             side, sizes = _slice(emitter, storage, view.dimension, position)
@@ -56,7 +56,7 @@ def scan_module(view: Scan, passed: Sequence[IrValue], view_of: ViewOf, size: in
             copy(emitter, window(target, sizes), side, sizes)
             elements.append(emitter.result(target))
         carried = [all_elements(builder, storage) for storage in carries]
-        results = body.call(builder, [*elements, *carried], captures)
+        results = body.call(builder, [*elements, *carried], captured_bindings)
         for storage, result in zip(outputs, results, strict=False):
             side, sizes = _slice(emitter, storage, view.dimension, position)
             copy(emitter, side, window(result, sizes), sizes)

@@ -26,7 +26,7 @@ from ..coverage import ViewOf
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
-from .region_function import LoopFunction, OperandArrays, RegionFunction
+from .region_function import FunctionBuilder, OperandArrays, RegionFunction
 from .views import Scatter
 
 NAME = "scatter"
@@ -41,11 +41,11 @@ class DestinationPartition(NamedTuple):
 
 
 def scatter_module(
-    view: Scatter, passed: Sequence[IrValue], partition: DestinationPartition, view_of: ViewOf
+    view: Scatter, captured: Sequence[IrValue], partition: DestinationPartition, view_of: ViewOf
 ) -> ir.Module:
     """The module with the task `NAME` of a scatter."""
     module = ir.Module("region_scatter")
-    function = _Scatter(module, view, passed, partition, view_of).function
+    function = _Scatter(module, view, captured, partition, view_of).function
     define_task(module, NAME, function, partition.tasks, 1)
     return module
 
@@ -57,7 +57,7 @@ class _Scatter:
         self,
         module: ir.Module,
         view: Scatter,
-        passed: Sequence[IrValue],
+        captured: Sequence[IrValue],
         partition: DestinationPartition,
         view_of: ViewOf,
     ) -> None:
@@ -65,18 +65,18 @@ class _Scatter:
         self.partition = partition
         types = [plain_element_type(value) for value in view.update_computation.block.terminator.operands]
         count = len(types)
-        body = RegionFunction(module, view.update_computation, passed, view_of)
-        function = LoopFunction(module, "part", 1, 1 + 2 * count + len(passed))
+        body = RegionFunction(module, view.update_computation, captured, view_of)
+        function = FunctionBuilder(module, "part", 1, 1 + 2 * count + len(captured))
         self.builder = builder = function.builder
         self.indices = function.pointers[0]
         self.updates = OperandArrays(builder, types, function.pointers[1 : 1 + count])
-        self.results = OperandArrays(builder, types, function.pointers[1 + count + len(passed) :])
-        self.passed_pointers = function.pointers[1 + count : 1 + count + len(passed)]
-        outside = function.read(passed, function.pointers[1 + count : 1 + count + len(passed)])
-        self.body, self.outside = body, outside
+        self.results = OperandArrays(builder, types, function.pointers[1 + count + len(captured) :])
+        self.captured_pointers = function.pointers[1 + count : 1 + count + len(captured)]
+        captured_bindings = function.read(captured, function.pointers[1 + count : 1 + count + len(captured)])
+        self.body, self.captured_bindings = body, captured_bindings
         is_of_points = max(view.window_sizes, default=1) == 1
         self.points = (
-            _Points(module, function, body, passed, types) if is_of_points and _is_long(view) else None
+            _Points(module, function, body, captured, types) if is_of_points and _is_long(view) else None
         )
         self.function = function.function
         self.lowest = builder.mul(function.integers[0], I64(partition.size))
@@ -180,7 +180,7 @@ class _Scatter:
                     update = builder.add(update, builder.mul(offset, I64(update_strides[d_update])))
                 position = builder.add(position, builder.mul(offset, I64(strides[d])))
             values = [*self.results.load(position), *self.updates.load(update)]
-            self.results.store(position, self.body.on_scalars(builder, values, self.outside))
+            self.results.store(position, self.body.on_scalars(builder, values, self.captured_bindings))
 
 
 class _Points:
@@ -193,9 +193,9 @@ class _Points:
     def __init__(
         self,
         module: ir.Module,
-        function: LoopFunction,
+        function: FunctionBuilder,
         body: RegionFunction,
-        passed: Sequence[IrValue],
+        captured: Sequence[IrValue],
         types: Sequence[ElementType],
     ) -> None:
         self.function = function
@@ -205,8 +205,8 @@ class _Points:
             slot = address_of(function.builder, self.queues[0], I64(number), I64)
             function.builder.store(I64(-1), slot)
         self.queued = function.variable(I64(0))
-        self.combine = self._combine(module, body, passed)
-        self.apply = self._apply(module, body, passed)
+        self.combine = self._combine(module, body, captured)
+        self.apply = self._apply(module, body, captured)
 
     def add(self, scatter: _Scatter, is_valid: ir.Value, position: ir.Value, update: ir.Value) -> None:
         """Queue an update if it is valid; apply the queue when it is full."""
@@ -223,26 +223,26 @@ class _Points:
         builder, count = self.function.builder, self.queued.get()
         pointers = [*self.queues, *scatter.results.pointers, *scatter.updates.pointers]
         with builder.if_then(builder.icmp_signed(">", count, I64(0))):
-            builder.call(self.apply, [count, *pointers, *scatter.passed_pointers])
+            builder.call(self.apply, [count, *pointers, *scatter.captured_pointers])
         self.queued.set(I64(0))
 
-    def _combine(self, module: ir.Module, body: RegionFunction, passed: Sequence[IrValue]) -> ir.Function:
+    def _combine(self, module: ir.Module, body: RegionFunction, captured: Sequence[IrValue]) -> ir.Function:
         """`void (i64 count, values..., updates...)`: combines values with updates, vectorized."""
         size = len(self.types)
-        function = LoopFunction(module, "combine", 1, 2 * size, passed)
+        function = FunctionBuilder(module, "combine", 1, 2 * size, captured)
         values, updates = (
             OperandArrays(function.builder, self.types, function.pointers[k : k + size]) for k in (0, size)
         )
         with Loop(function.builder, I64(0), function.integers[0]) as index:
             arguments = [*values.load(index), *updates.load(index)]
-            values.store(index, body.on_scalars(function.builder, arguments, function.passed))
+            values.store(index, body.on_scalars(function.builder, arguments, function.captured_bindings))
         function.builder.ret_void()
         return function.compiled_once()
 
-    def _apply(self, module: ir.Module, body: RegionFunction, passed: Sequence[IrValue]) -> ir.Function:
+    def _apply(self, module: ir.Module, body: RegionFunction, captured: Sequence[IrValue]) -> ir.Function:
         """`void (i64 count, positions, update positions, results..., updates...)`: applies updates."""
         size = len(self.types)
-        function = LoopFunction(module, "updates", 1, 2 + 2 * size, passed)
+        function = FunctionBuilder(module, "updates", 1, 2 + 2 * size, captured)
         builder, (count,) = function.builder, function.integers
         positions, update_positions = function.pointers[:2]
         results, updates = (
@@ -259,22 +259,22 @@ class _Points:
                     scratch_buffers[0].copy(index, results, at(positions, index))
                     scratch_buffers[1].copy(index, updates, at(update_positions, index))
                 pointers = [*scratch_buffers[0].pointers, *scratch_buffers[1].pointers]
-                builder.call(self.combine, [count, *pointers, *function.outside])
+                builder.call(self.combine, [count, *pointers, *function.captured_pointers])
                 with Loop(builder, I64(0), count) as index:
                     results.copy(at(positions, index), scratch_buffers[0], index)
             with may_repeat, Loop(builder, I64(0), count) as index:
                 position = at(positions, index)
                 arguments = [*results.load(position), *updates.load(at(update_positions, index))]
-                results.store(position, body.on_scalars(builder, arguments, function.passed))
+                results.store(position, body.on_scalars(builder, arguments, function.captured_bindings))
         builder.ret_void()
         return function.compiled_once()
 
-    def _allocate_updates(self, function: LoopFunction) -> OperandArrays:
+    def _allocate_updates(self, function: FunctionBuilder) -> OperandArrays:
         """Stack memory for the values of a batch of updates."""
         scratch_buffers = [function.allocate_scratch(stored_type(type), _BATCH) for type in self.types]
         return OperandArrays(function.builder, self.types, scratch_buffers)
 
-    def _are_distinct(self, function: LoopFunction, positions: ir.Value, count: ir.Value) -> ir.Value:
+    def _are_distinct(self, function: FunctionBuilder, positions: ir.Value, count: ir.Value) -> ir.Value:
         """Whether no two of the first positions are equal; stale positions after them only give false
         negatives."""
         builder = function.builder

@@ -25,7 +25,7 @@ from ..llvm.functions import Variable
 from ..llvm.loops import Loop, While, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64
-from .region_function import LoopFunction, OperandArrays, RegionFunction
+from .region_function import FunctionBuilder, OperandArrays, RegionFunction
 
 CHUNKS = "chunks"
 MERGES = "merges{}"
@@ -63,10 +63,12 @@ class SortPlan(NamedTuple):
         return -(-self.chunks // (2 * width))
 
 
-def sort_module(comparator: Region, passed: Sequence[IrValue], plan: SortPlan, view_of: ViewOf) -> ir.Module:
+def sort_module(
+    comparator: Region, captured: Sequence[IrValue], plan: SortPlan, view_of: ViewOf
+) -> ir.Module:
     """The module with the task `CHUNKS` and a task `MERGES` for each of the plan's widths."""
     module = ir.Module("region_sort")
-    sorter = MergeSort(module, comparator, passed, plan, view_of)
+    sorter = MergeSort(module, comparator, captured, plan, view_of)
     define_task(module, CHUNKS, sorter.chunks(), plan.rows * plan.chunks, 1)
     for width in plan.widths:
         define_task(module, MERGES.format(width), sorter.merges(width), plan.rows * plan.pairs(width), 1)
@@ -79,7 +81,7 @@ class MergeSort:
     Args:
         module: where to define them.
         comparator: one that `check_region` accepts.
-        passed: the captured values that it takes as arguments (`passed_values`).
+        captured: the captured values that it takes as arguments (`captured_arguments`).
         plan: what is sorted.
         view_of: gives an operation's view.
     """
@@ -88,16 +90,16 @@ class MergeSort:
         self,
         module: ir.Module,
         comparator: Region,
-        passed: Sequence[IrValue],
+        captured: Sequence[IrValue],
         plan: SortPlan,
         view_of: ViewOf,
     ) -> None:
         self.module = module
-        self.passed = passed
+        self.captured = captured
         self.plan = plan
         self.types = [plain_element_type(value) for value in comparator.block.arguments[::2]]
         self.count = len(self.types)
-        self.comparator = RegionFunction(module, comparator, passed, view_of)
+        self.comparator = RegionFunction(module, comparator, captured, view_of)
         self.search = self._search()
         self.merge = self._merge()
 
@@ -107,7 +109,7 @@ class MergeSort:
         The insertion point in [start, middle] of each element from `middle` to `end`. Batches of elements are
         searched together with a fixed number of iterations, so that their comparisons overlap.
         """
-        function = LoopFunction(self.module, "search", 4, self.count + 1, self.passed)
+        function = FunctionBuilder(self.module, "search", 4, self.count + 1, self.captured)
         builder, points = function.builder, function.pointers[-1]
         start, middle, end, iterations = function.integers
         lows, highs = function.allocate_scratch(_INDEX, _BATCH), function.allocate_scratch(_INDEX, _BATCH)
@@ -139,7 +141,7 @@ class MergeSort:
         builder.ret_void()
         return function.compiled_once()
 
-    def _probe(self, function: LoopFunction, index: ir.Value, low_at: ir.Value, high_at: ir.Value) -> None:
+    def _probe(self, function: FunctionBuilder, index: ir.Value, low_at: ir.Value, high_at: ir.Value) -> None:
         """An iteration of the search for an element: halves the range of its insertion point."""
         builder, source = function.builder, function.arrays(self.types, 0)
         low, high = builder.load(low_at, typ=_INDEX), builder.load(high_at, typ=_INDEX)
@@ -149,7 +151,7 @@ class MergeSort:
         probe = builder.select(builder.icmp_unsigned("<", probe, last), probe, last)
         pairs = zip(source.load(index), source.load(builder.zext(probe, I64)), strict=True)
         arguments = [value for pair in pairs for value in pair]
-        ((is_before,),) = self.comparator.on_scalars(builder, arguments, function.passed)
+        ((is_before,),) = self.comparator.on_scalars(builder, arguments, function.captured_bindings)
         takes_upper_half = builder.and_(searching, builder.not_(is_before))
         builder.store(builder.select(builder.and_(searching, is_before), probe, high), high_at)
         builder.store(builder.select(takes_upper_half, builder.add(probe, _INDEX(1)), low), low_at)
@@ -160,7 +162,7 @@ class MergeSort:
 
         Merges two runs of `width` elements from `start` on, clamped to `limit`.
         """
-        function = LoopFunction(self.module, "merge", 4, 2 * self.count + 1, self.passed)
+        function = FunctionBuilder(self.module, "merge", 4, 2 * self.count + 1, self.captured)
         builder, source, target = (
             function.builder,
             function.arrays(self.types, 0),
@@ -173,7 +175,8 @@ class MergeSort:
         with builder.if_else(builder.icmp_signed("<", middle, end)) as (has_two, has_one):
             with has_two:
                 builder.call(
-                    self.search, [start, middle, end, iterations, *source.pointers, points, *function.outside]
+                    self.search,
+                    [start, middle, end, iterations, *source.pointers, points, *function.captured_pointers],
                 )
                 first, second = function.variable(start), function.variable(middle)
                 with Loop(builder, start, end) as index:
@@ -250,7 +253,7 @@ class MergeSort:
 
     def _call_merge(
         self,
-        function: LoopFunction,
+        function: FunctionBuilder,
         start: ir.Value,
         width: ir.Value,
         limit: ir.Value,
@@ -260,15 +263,15 @@ class MergeSort:
         points: ir.Value,
     ) -> None:
         first = self.count
-        outside = function.pointers[first : first + len(self.passed)]
+        captured_pointers = function.pointers[first : first + len(self.captured)]
         arguments = [start, width, limit, iterations, *source.pointers, *target.pointers, points]
-        function.builder.call(self.merge, [*arguments, *outside])
+        function.builder.call(self.merge, [*arguments, *captured_pointers])
 
-    def _task(self, name: str) -> LoopFunction:
-        return LoopFunction(self.module, name, 1, 3 * self.count + 1 + len(self.passed))
+    def _task(self, name: str) -> FunctionBuilder:
+        return FunctionBuilder(self.module, name, 1, 3 * self.count + 1 + len(self.captured))
 
     def _row(
-        self, function: LoopFunction, tasks_per_row: int
+        self, function: FunctionBuilder, tasks_per_row: int
     ) -> tuple[OperandArrays, tuple[OperandArrays, OperandArrays], ir.Value]:
         """A task's row: its inputs, its two copies, the first of which is the result, and its insertion
         points.
@@ -279,7 +282,7 @@ class MergeSort:
         builder, plan = function.builder, self.plan
         row = builder.udiv(function.integers[0], I64(tasks_per_row))
         start = builder.mul(row, I64(plan.length))
-        first = self.count + len(self.passed)
+        first = self.count + len(self.captured)
         copies = (
             function.arrays(self.types, first).from_index(start),
             function.arrays(self.types, first + self.count).from_index(start),

@@ -26,7 +26,7 @@ from ..coverage import ViewOf
 from ..llvm.loops import Loop, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
-from .region_function import LoopFunction, OperandArrays, RegionFunction
+from .region_function import FunctionBuilder, OperandArrays, RegionFunction
 from .views import SelectAndScatter, Window, WindowReduction
 
 WINDOWS = "windows"
@@ -37,15 +37,17 @@ _TILE = 256
 _TRUE = ir.IntType(1)(1)
 
 
-def window_module(view: WindowReduction, passed: Sequence[IrValue], view_of: ViewOf, size: int) -> ir.Module:
+def window_module(
+    view: WindowReduction, captured: Sequence[IrValue], view_of: ViewOf, rows_per_task: int
+) -> ir.Module:
     """The module with the task `WINDOWS` of a `reduce_window`.
 
     Args:
-        size: number of rows that a task reduces.
+        rows_per_task: the number of rows of windows that a task reduces.
     """
     module = ir.Module("region_windows")
-    function = _Windows(module, view, passed, view_of).function
-    define_task(module, WINDOWS, function, window_rows(view), size)
+    function = _Windows(module, view, captured, view_of).function
+    define_task(module, WINDOWS, function, window_rows(view), rows_per_task)
     return module
 
 
@@ -54,16 +56,16 @@ def window_rows(view: WindowReduction) -> int:
 
 
 def selection_module(
-    view: SelectAndScatter, passed: Sequence[IrValue], view_of: ViewOf, size: int
+    view: SelectAndScatter, captured: Sequence[IrValue], view_of: ViewOf, slices_per_task: int
 ) -> ir.Module:
     """The module with the task `SELECTIONS` of a `select_and_scatter`.
 
     Args:
-        size: how many slices a task scatters.
+        slices_per_task: the number of slices that a task scatters.
     """
     module = ir.Module("region_selections")
-    function = _Selections(module, view, passed, view_of).function
-    define_task(module, SELECTIONS, function, slices_of(view), size)
+    function = _Selections(module, view, captured, view_of).function
+    define_task(module, SELECTIONS, function, slices_of(view), slices_per_task)
     return module
 
 
@@ -98,14 +100,14 @@ class _Windows:
     """Generates `void (i64 row, pointers...)`."""
 
     def __init__(
-        self, module: ir.Module, view: WindowReduction, passed: Sequence[IrValue], view_of: ViewOf
+        self, module: ir.Module, view: WindowReduction, captured: Sequence[IrValue], view_of: ViewOf
     ) -> None:
         self.view = view
         self.module = module
-        self.passed = passed
+        self.captured = captured
         self.types = [plain_element_type(value) for value in view.body.block.terminator.operands]
         self.count = len(self.types)
-        self.body = RegionFunction(module, view.body, passed, view_of)
+        self.body = RegionFunction(module, view.body, captured, view_of)
         self.shape = view.inputs[0].shape
         self.pad = self.onto("pad", I64(0))
         stride = self.view.windows[-1].stride
@@ -115,20 +117,20 @@ class _Windows:
     def onto(self, name: str, stride: ir.Value) -> ir.Function:
         """`void (i64 count, values..., accumulators...)`: combines accumulators with values `stride`
         apart."""
-        function = LoopFunction(self.module, name, 1, 2 * self.count, self.passed)
+        function = FunctionBuilder(self.module, name, 1, 2 * self.count, self.captured)
         builder = function.builder
         values, accumulators = function.arrays(self.types, 0), function.arrays(self.types, self.count)
         (count,) = function.integers
         is_some = builder.icmp_signed(">", count, I64(0))
         with builder.if_then(is_some), Loop(builder, I64(0), count) as index:
             arguments = [*accumulators.load(index), *values.load(builder.mul(index, stride))]
-            accumulators.store(index, self.body.on_scalars(builder, arguments, function.passed))
+            accumulators.store(index, self.body.on_scalars(builder, arguments, function.captured_bindings))
         builder.ret_void()
         return function.compiled_once()
 
     def generate(self) -> ir.Function:
         count = self.count
-        function = LoopFunction(self.module, "row", 1, 3 * count + len(self.passed))
+        function = FunctionBuilder(self.module, "row", 1, 3 * count + len(self.captured))
         builder = function.builder
         *outer_counts, last_count = self.view.num_windows()
         outer_index = function.integers[0]
@@ -136,7 +138,7 @@ class _Windows:
         for size in reversed(outer_counts):
             indices.insert(0, builder.urem(outer_index, I64(size)))
             outer_index = builder.udiv(outer_index, I64(size))
-        results = function.arrays(self.types, 2 * count + len(self.passed))
+        results = function.arrays(self.types, 2 * count + len(self.captured))
         results = results.from_index(builder.mul(function.integers[0], I64(last_count)))
         tile = min(_TILE, last_count)
         scratch_buffers = [function.allocate_scratch(stored_type(type), tile) for type in self.types]
@@ -157,7 +159,7 @@ class _Windows:
 
     def positions(
         self,
-        function: LoopFunction,
+        function: FunctionBuilder,
         indices: Sequence[ir.Value],
         first: ir.Value,
         width: ir.Value,
@@ -188,19 +190,19 @@ class _Windows:
 
     def call(
         self,
-        function: LoopFunction,
+        function: FunctionBuilder,
         combine: ir.Function,
         count: ir.Value,
         values: OperandArrays,
         accumulators: OperandArrays,
     ) -> None:
         first = 2 * self.count
-        outside = function.pointers[first : first + len(self.passed)]
-        function.builder.call(combine, [count, *values.pointers, *accumulators.pointers, *outside])
+        captured_pointers = function.pointers[first : first + len(self.captured)]
+        function.builder.call(combine, [count, *values.pointers, *accumulators.pointers, *captured_pointers])
 
     def neighbours(
         self,
-        function: LoopFunction,
+        function: FunctionBuilder,
         values: OperandArrays,
         at: ir.Value,
         first: ir.Value,
@@ -229,7 +231,7 @@ class _Windows:
 
     def one_by_one(
         self,
-        function: LoopFunction,
+        function: FunctionBuilder,
         values: OperandArrays,
         at: ir.Value,
         first: ir.Value,
@@ -254,17 +256,17 @@ class _Selections:
     """Generates `void (i64 slice, pointers...)`."""
 
     def __init__(
-        self, module: ir.Module, view: SelectAndScatter, passed: Sequence[IrValue], view_of: ViewOf
+        self, module: ir.Module, view: SelectAndScatter, captured: Sequence[IrValue], view_of: ViewOf
     ) -> None:
         self.view = view
         operand_types = [plain_element_type(view.select.block.arguments[0])]
         result_types = [plain_element_type(view.scatter.block.arguments[0])]
-        self.select = RegionFunction(module, view.select, passed, view_of)
-        self.scatter = RegionFunction(module, view.scatter, passed, view_of)
-        loop_function = LoopFunction(module, "slice", 1, 4 + len(passed))
+        self.select = RegionFunction(module, view.select, captured, view_of)
+        self.scatter = RegionFunction(module, view.scatter, captured, view_of)
+        loop_function = FunctionBuilder(module, "slice", 1, 4 + len(captured))
         self.builder = builder = loop_function.builder
-        operand, source, initial, *outside, result = loop_function.pointers
-        self.passed = loop_function.read(passed, outside)
+        operand, source, initial, *captured_pointers, result = loop_function.pointers
+        self.captured_bindings = loop_function.read(captured, captured_pointers)
         self.operand, self.source = (
             OperandArrays(builder, operand_types, [operand]),
             OperandArrays(builder, result_types, [source]),
@@ -296,7 +298,7 @@ class _Selections:
             target = self.selected.get()
             with builder.if_then(builder.icmp_signed(">=", target, I64(0))):
                 values = [*self.result.load(target), *self.source.load(position)]
-                self.result.store(target, self.scatter.on_scalars(builder, values, self.passed))
+                self.result.store(target, self.scatter.on_scalars(builder, values, self.captured_bindings))
 
     def find(self, first: int, start: ir.Value, indices: Sequence[ir.Value]) -> None:
         """Find the element that a window selects, from the left in row-major order."""
@@ -315,6 +317,6 @@ class _Selections:
                 is_first = builder.icmp_signed("<", selected, I64(0))
                 candidate = builder.select(is_first, offset, selected)
                 values = [*self.operand.load(candidate), *self.operand.load(offset)]
-                ((prefers,),) = self.select.on_scalars(builder, values, self.passed)
+                ((prefers,),) = self.select.on_scalars(builder, values, self.captured_bindings)
                 keeps_selected = builder.and_(prefers, builder.not_(is_first))
                 self.selected.set(builder.select(keeps_selected, candidate, offset))

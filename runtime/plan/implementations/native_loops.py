@@ -21,7 +21,7 @@ from ..tiering.background import BACKGROUND, Job
 
 if TYPE_CHECKING:
     from ...codegen.coverage import ViewOf
-    from ...kernels.launch.native_loop import LoopFunction, LoopShards
+    from ...kernels.launch.native_loop import LoopShards, NativeWhile
 
 _MAX_SCALAR_ELEMENTS = 16
 """Maximum elements of a value that is not an array."""
@@ -38,6 +38,8 @@ compile in 0.7 instead of 1.0 s on Sapphire Rapids, and run 5 % longer."""
 _PLAN_SECONDS = 0.02
 """Seconds that a loop runs by its plan between two checks whether its native code is ready."""
 
+_MAX_SERIAL_MULTIPLICATIONS = 1 << 23
+"""Maximum multiplications of an iteration on one thread; blocked matrix products are faster for more."""
 _MIN_SHARD_WORK = 1 << 15
 """Minimum work of an iteration of a shard, in multiplications."""
 _MAX_REDUNDANT_WORK = 1.25
@@ -80,26 +82,28 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
         threads: maximum number of threads; None: all.
     """
     from ...codegen import native_loop
-    from ...codegen.arrays.control import MAX_WORK
     from ...kernels.launch.threads import chosen_threads
 
     views, unsharded = views_under(view.ordering), LoopToCompile(view.operation)
     count = chosen_threads(threads)
-    loop = _sharded(unsharded, views, count, MAX_WORK) if count > 1 else None
+    loop = _sharded(unsharded, views, count, _MAX_SERIAL_MULTIPLICATIONS) if count > 1 else None
     if loop is not None:
         return loop
-    max_work = MAX_WORK if count == 1 else None
+    max_multiplications = _MAX_SERIAL_MULTIPLICATIONS if count == 1 else None
     return (
-        native_loop.check_native_loop(unsharded.operation, unsharded.captured, views, max_work) or unsharded
+        native_loop.check_native_loop(unsharded.operation, unsharded.captured, views, max_multiplications)
+        or unsharded
     )
 
 
-def _sharded(unsharded: LoopToCompile, views: ViewOf, max_shards: int, max_work: int) -> LoopToCompile | None:
+def _sharded(
+    unsharded: LoopToCompile, views: ViewOf, max_shards: int, max_multiplications: int
+) -> LoopToCompile | None:
     """A shard of a `while`, whose work determines the number of shards; None if it is not sharded.
 
     Args:
         max_shards: the maximum number of shards.
-        max_work: the maximum multiplications of matrix products in an iteration of a shard.
+        max_multiplications: the maximum multiplications of matrix products in an iteration of a shard.
     """
     from ...codegen import native_loop
 
@@ -114,7 +118,7 @@ def _sharded(unsharded: LoopToCompile, views: ViewOf, max_shards: int, max_work:
         return None
     loop = LoopToCompile(shard.operation, shard)
     is_worth_sharding = shard.count * _iteration_work(loop, views) <= _MAX_REDUNDANT_WORK * work
-    reason = native_loop.check_native_loop(loop.operation, loop.captured, views, max_work)
+    reason = native_loop.check_native_loop(loop.operation, loop.captured, views, max_multiplications)
     return loop if is_worth_sharding and reason is None else None
 
 
@@ -284,12 +288,12 @@ class NativeLoop(Replaceable):
 
         return machine.is_compiled(self.key)
 
-    def prepare(self) -> LoopFunction:
+    def prepare(self) -> NativeWhile:
         from ...codegen import native_loop
         from ...codegen.arrays import library_symbols
         from ...codegen.blocks import count_limit
         from ...codegen.llvm import machine
-        from ...kernels.launch.native_loop import LoopFunction
+        from ...kernels.launch.native_loop import NativeWhile
 
         loop, views = self.loop, views_under(self.view.ordering)
 
@@ -304,7 +308,7 @@ class NativeLoop(Replaceable):
         work = sum(native_loop.iteration_work(loop.operation, views))
         iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (work + 1) + 1)
         iterations = max(1, min(iterations, count_limit(self.view.operation) or iterations))
-        return LoopFunction(
+        return NativeWhile(
             address, self.unchanged, workspace_bytes, iterations, CALL_SECONDS, self._shard_layout(views)
         )
 

@@ -137,9 +137,9 @@ class RegionCode(NativeCode):
     @functools.cached_property
     def captured_operands(self) -> list[Value]:
         """The captured values that regions get: operands that follow the operation's own."""
-        from ...codegen.regions.region_function import passed_values
+        from ...codegen.regions.region_function import captured_arguments
 
-        return passed_values(self.view.operation.regions)
+        return captured_arguments(self.view.operation.regions)
 
     @functools.cached_property
     def lowered(self) -> LoweredKernel:
