@@ -77,7 +77,7 @@ def supports(shapes: Sequence[Sequence[int]], dtype: Any) -> bool:
     return has_elements and fits_axes and bool(tasks.supports(np.dtype(dtype).name, tasks.best_level()))
 
 
-def _strides(array: np.ndarray, dimensions: Sequence[int]) -> list[int]:
+def strides_of(array: np.ndarray, dimensions: Sequence[int]) -> list[int]:
     """The strides of these dimensions, in elements."""
     return [array.strides[d] // array.itemsize for d in dimensions]
 
@@ -303,8 +303,8 @@ def _products(
     level, groups = tasks.best_level(), max(problem.groups)
     lanes, max_vectors, full_rows = tasks.tile_shape(name, level)
     columns = problem.outputs // groups
-    lhs_strides, rhs_strides = _strides(lhs, numbers.lhs), _strides(rhs, numbers.rhs)
-    result_strides = _strides(result, numbers.result)
+    lhs_strides, rhs_strides = strides_of(lhs, numbers.lhs), strides_of(rhs, numbers.rhs)
+    result_strides = strides_of(result, numbers.result)
     geometry = _geometry(problem.batch, axes, lhs_strides, result_strides)
     feature_stride, output_stride = lhs_strides[-1], result_strides[-1]
     group_stride = features * feature_stride if problem.groups[1] == 1 else problem.batch * lhs_strides[0]
@@ -379,7 +379,7 @@ def _products(
     }
     tables = {
         "position_indices": geometry.along,
-        "factor_offsets": _rhs_offsets(axes, rhs_strides),
+        "factor_offsets": rhs_offsets(axes, rhs_strides),
         "segments": segments,
         "k_block_segments": k_blocks,
     }
@@ -441,7 +441,7 @@ def _segments(k: int, k_block: int, features: int, positions: int) -> tuple[np.n
     return segments, np.append(np.searchsorted(starts, begins), len(starts))
 
 
-def _rhs_offsets(axes: Sequence[Axis], strides: Sequence[int]) -> np.ndarray:
+def rhs_offsets(axes: Sequence[Axis], strides: Sequence[int]) -> np.ndarray:
     """Offset into rhs of each position of a window."""
     offsets = np.zeros([axis.window for axis in axes], np.int64)
     for number, (axis, stride) in enumerate(zip(axes, strides, strict=False)):
@@ -473,11 +473,11 @@ def prepare_scaling(
     problem = _problem(shapes, axes, numbers, np.dtype(dtype), (1, 1), threads)
 
     def make(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> Writer:
-        strides = _strides(rhs, numbers.rhs)
+        strides = strides_of(rhs, numbers.rhs)
         if problem.outputs == 1 or strides[-1] == 1:
             return _scaling(problem, lhs, result, strides)
         contiguous_rhs = _feature_contiguous(rhs, numbers)
-        scale = _scaling(problem, lhs, result, _strides(contiguous_rhs, range(contiguous_rhs.ndim)))
+        scale = _scaling(problem, lhs, result, strides_of(contiguous_rhs, range(contiguous_rhs.ndim)))
         return lambda lhs, rhs, result: scale(lhs, _feature_contiguous(rhs, numbers), result)
 
     return tasks.CachedByStrides(make, tuple(shapes[2]), problem.dtype)
@@ -492,7 +492,8 @@ def _scaling(
     problem: _Problem, lhs: np.ndarray, result: np.ndarray, rhs_strides: Sequence[int]
 ) -> tasks.Scaling:
     channels, name = problem.outputs, problem.dtype.name
-    lhs_strides, result_strides = _strides(lhs, problem.numbers.lhs), _strides(result, problem.numbers.result)
+    lhs_strides = strides_of(lhs, problem.numbers.lhs)
+    result_strides = strides_of(result, problem.numbers.result)
     geometry = _geometry(problem.batch, problem.axes, lhs_strides, result_strides)
     channel_strides = lhs_strides[-1], result_strides[-1]
     by_channels = channels > 1 and channel_strides == (1, 1)
@@ -514,7 +515,7 @@ def _scaling(
     tables = {
         "position_indices": geometry.along,
         "run_offsets": row_offsets,
-        "factor_offsets": _rhs_offsets(problem.axes, rhs_strides),
+        "factor_offsets": rhs_offsets(problem.axes, rhs_strides),
         "runs": runs,
     }
     seconds = geometry.windows * channels * (positions + 2) / _SCALED_PER_SECOND

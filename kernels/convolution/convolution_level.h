@@ -8,7 +8,9 @@
 #define CONV_ITEM float
 #define CONV_ITEM_NAME float32
 #define CONV_FMA CONV_FMA_FLOAT32
+#define CONV_WINOGRAD
 #include "convolution_loops.h"
+#undef CONV_WINOGRAD
 #endif
 
 #ifdef CONV_FMA_FLOAT64

@@ -692,6 +692,10 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t work_item) {
     }
 }
 
+#ifdef CONV_WINOGRAD
+#include "winograd_loops.h"
+#endif
+
 #undef CONV_CODE
 #undef CONV_INLINE
 #undef CONV_VECTOR

@@ -96,6 +96,8 @@ typedef struct {
     int axes[CONV_MAX_AXES];
 } ConvBlock;
 
+#include "winograd_tasks.h"
+
 /* Windows along the innermost axis with the same positions inside lhs: each `stride`th from `first` on. */
 typedef struct {
     int64_t first, stride, count, lhs_stride;
@@ -327,6 +329,22 @@ static void conv_tile_shape(int64_t kind, int64_t level, int64_t *lanes, int64_t
     *vectors = conv_loops[level][kind].vectors;
 }
 
+/* Wait for the tasks that pack. */
+static void conv_wait_until_packed(const int64_t *packed_tasks, int64_t pack_tasks) {
+    while (__atomic_load_n(packed_tasks, __ATOMIC_ACQUIRE) < pack_tasks) {
+#if defined(__x86_64__)
+        _mm_pause();
+#endif
+    }
+}
+
+/* Take one of the workspaces. */
+static int64_t conv_take_slot(int32_t *busy, int64_t slots) {
+    int64_t slot = 0;
+    while (__atomic_exchange_n(&busy[slot], 1, __ATOMIC_ACQUIRE)) slot = (slot + 1) % slots;
+    return slot;
+}
+
 static void conv_product_task(int64_t task, void *product) {
     ConvProduct *p = product;
     const ConvLoops *loops = &conv_loops[p->level][p->kind];
@@ -336,17 +354,46 @@ static void conv_product_task(int64_t task, void *product) {
         __atomic_fetch_add(&p->packed_tasks, 1, __ATOMIC_RELEASE);
         return;
     }
-    while (__atomic_load_n(&p->packed_tasks, __ATOMIC_ACQUIRE) < p->pack_tasks) {
-#if defined(__x86_64__)
-        _mm_pause();
-#endif
-    }
-    int64_t slot = 0;
-    while (__atomic_exchange_n(&p->busy[slot], 1, __ATOMIC_ACQUIRE)) slot = (slot + 1) % p->slots;
+    conv_wait_until_packed(&p->packed_tasks, p->pack_tasks);
+    int64_t slot = conv_take_slot(p->busy, p->slots);
     int64_t first = (task - p->pack_tasks) * p->items_per_task;
     void (*multiply)(const ConvProduct *, int64_t, char *) = p->by_groups ? loops->multiply_groups : loops->multiply;
     for (int64_t work_item = first; work_item < conv_min(first + p->items_per_task, p->work_items); work_item++)
         multiply(p, work_item, p->memory + slot * p->slot_bytes);
+    __atomic_store_n(&p->busy[slot], 0, __ATOMIC_RELEASE);
+}
+
+/* The Winograd loops of each instruction set, for f32. */
+typedef struct {
+    void (*pack)(const ConvWinograd *, int64_t);
+    int (*multiply)(const ConvWinograd *, int64_t, char *);
+} WinogradLoops;
+
+#define WINOGRAD_LOOPS(level) \
+    { CONV_NAMED(winograd_pack, float32, level), CONV_NAMED(winograd_multiply, float32, level) }
+
+static const WinogradLoops winograd_loops[] = {
+    WINOGRAD_LOOPS(baseline),
+#if defined(__x86_64__)
+    WINOGRAD_LOOPS(avx2),
+    WINOGRAD_LOOPS(avx512),
+#endif
+};
+
+static void winograd_task(int64_t task, void *convolution) {
+    ConvWinograd *p = convolution;
+    const WinogradLoops *loops = &winograd_loops[p->level];
+    if (task < p->pack_tasks) {
+        int64_t first = task * p->packs_per_task;
+        for (int64_t i = first; i < conv_min(first + p->packs_per_task, p->pack_items); i++) loops->pack(p, i);
+        __atomic_fetch_add(&p->packed_tasks, 1, __ATOMIC_RELEASE);
+        return;
+    }
+    conv_wait_until_packed(&p->packed_tasks, p->pack_tasks);
+    int64_t slot = conv_take_slot(p->busy, p->slots), first = (task - p->pack_tasks) * p->items_per_task;
+    for (int64_t work_item = first; work_item < conv_min(first + p->items_per_task, p->work_items); work_item++)
+        if (!loops->multiply(p, work_item, p->memory + slot * p->slot_bytes))
+            __atomic_store_n(&p->non_finite, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&p->busy[slot], 0, __ATOMIC_RELEASE);
 }
 
@@ -366,6 +413,7 @@ static void conv_tile_shape(int64_t kind, int64_t level, int64_t *lanes, int64_t
 }
 static void conv_product_task(int64_t task, void *product) { (void)task, (void)product; }
 static void conv_scaling_task(int64_t task, void *scaling) { (void)task, (void)scaling; }
+static void winograd_task(int64_t task, void *convolution) { (void)task, (void)convolution; }
 
 #endif
 #endif

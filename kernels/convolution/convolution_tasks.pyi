@@ -12,6 +12,7 @@ MAX_ENTRIES: int
 NONTEMPORAL_BYTES: int
 GROUP_WINDOWS: int
 MAX_AXES: int
+WINOGRAD_TILES: int
 
 def best_level() -> int: ...
 def supports(name: str, level: int) -> bool: ...
@@ -54,3 +55,15 @@ class Scaling:
         threads: int | None = None,
     ) -> None: ...
     def __call__(self, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None: ...
+
+class Winograd:
+    def __init__(
+        self,
+        level: int,
+        tables: Mapping[str, np.ndarray],
+        layout: Mapping[str, Sequence[int]],
+        seconds: float,
+        threads: int | None = None,
+        keeps_panels: bool = False,
+    ) -> None: ...
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> bool: ...

@@ -26,6 +26,7 @@ cdef extern from "convolution_tasks.h" nogil:
         CONV_GROUP_WINDOWS
         CONV_MAX_ENTRIES
         CONV_CACHE_LINE
+        CONV_NARROW_ROWS
     int64_t CONV_OUTSIDE
 
     ctypedef struct ConvAxis:
@@ -75,6 +76,34 @@ cdef extern from "convolution_tasks.h" nogil:
         int64_t by_channels, lhs_channel_stride, result_channel_stride, nontemporal
         int64_t work_items, items_per_task, kind, level
 
+    enum:
+        WINOGRAD_COLUMNS
+        _WINOGRAD_TILES "WINOGRAD_TILES"
+        WINOGRAD_PACKED_FEATURES
+        WINOGRAD_POSITIONS
+        WINOGRAD_COPIED
+
+    ctypedef struct ConvWinograd:
+        const char *lhs
+        const char *rhs
+        char *result
+        char *panels
+        char *memory
+        int64_t features, columns, k_block_size, k_block_count
+        int64_t tile_rows, tile_columns, tiles, result_rows, result_columns
+        const int64_t *row_offsets
+        const int64_t *column_offsets
+        const int64_t *factor_offsets
+        int64_t lhs_batch_stride, feature_stride, factor_feature_stride, factor_output_stride
+        int64_t result_batch_stride, result_row_stride, result_column_stride, output_stride
+        int64_t block, blocks, pack_items, pack_tasks, packs_per_task, work_items, items_per_task
+        int64_t slots, slot_bytes, packed_tasks, non_finite
+        int32_t *busy
+        int64_t level
+
+    int64_t winograd_position_stride(int64_t rows, int64_t width)
+    int64_t winograd_row_stride(int64_t k_size)
+    void winograd_task(int64_t task, void *convolution) noexcept
     int conv_best_level()
     int conv_serves(int64_t kind, int64_t level)
     void conv_tile_shape(int64_t kind, int64_t level, int64_t *lanes, int64_t *vectors, int64_t *rows)
@@ -92,6 +121,7 @@ MAX_ENTRIES = CONV_MAX_ENTRIES
 NONTEMPORAL_BYTES = CONV_NONTEMPORAL_BYTES
 GROUP_WINDOWS = CONV_GROUP_WINDOWS
 MAX_AXES = CONV_MAX_AXES
+WINOGRAD_TILES = _WINOGRAD_TILES
 
 cdef dict _KINDS = {"float32": 0, "float64": 1, "int32": 2, "int64": 3}
 
@@ -229,6 +259,79 @@ cdef int64_t slot_bytes(ConvProduct *p, int64_t itemsize) noexcept:
     if p.packs_items:
         items += p.strip_group * CONV_MAX_WIDTH * CONV_K_BLOCK
     return rounded(blocks * sizeof(ConvBlock) + addresses * sizeof(void *) + items * itemsize + 2 * CONV_CACHE_LINE)
+
+
+cdef class Winograd:
+    """Winograd's convolution. `layout` has the fields of `ConvWinograd` that depend on shapes and strides.
+
+    Args:
+        level: the instruction set.
+        tables: `row_offsets`, `column_offsets` and `factor_offsets`.
+        layout: the fields.
+        seconds: estimated duration of a call on one thread.
+        threads: maximum number of threads; None: all.
+        keeps_panels: whether all calls are given the same rhs. The first call's panels then serve the others.
+    """
+
+    cdef ConvWinograd plan
+    cdef list keep_alive
+    cdef object threads
+    cdef double seconds
+    cdef int64_t tasks, panel_bytes
+    cdef bint keeps_panels
+    cdef AlignedMemory kept_panels
+
+    def __init__(self, level, tables, layout, seconds, threads=None, keeps_panels=False):
+        cdef ConvWinograd *p = &self.plan
+        cdef int64_t groups, lanes, vectors, rows, row_stride, items
+        self.keep_alive, self.threads, self.seconds, self.keeps_panels = [], threads, seconds, keeps_panels
+        p.level = level
+        p.row_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["row_offsets"], self.keep_alive))
+        p.column_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["column_offsets"], self.keep_alive))
+        p.factor_offsets = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_offsets"], self.keep_alive))
+        p.features, p.columns, p.k_block_size, p.k_block_count = layout["contraction"]
+        p.tile_rows, p.tile_columns, p.tiles, p.result_rows, p.result_columns, p.block = layout["tiles"]
+        p.lhs_batch_stride, p.feature_stride = layout["lhs_strides"]
+        p.factor_feature_stride, p.factor_output_stride = layout["factor_strides"]
+        p.result_batch_stride, p.result_row_stride, p.result_column_stride, p.output_stride = layout["result_strides"]
+        conv_tile_shape(_KINDS["float32"], level, &lanes, &vectors, &rows)
+        groups = (p.columns + WINOGRAD_COLUMNS - 1) // WINOGRAD_COLUMNS
+        p.blocks = (p.tiles + p.block - 1) // p.block
+        p.work_items = groups * p.blocks
+        self.tasks = divide_items(p.work_items, MAX_TASKS, &p.items_per_task)
+        self.panel_bytes = rounded(
+            WINOGRAD_POSITIONS * p.features * ((p.columns + lanes - 1) // lanes * lanes) * sizeof(float))
+        p.pack_items = groups * ((p.features + WINOGRAD_PACKED_FEATURES - 1) // WINOGRAD_PACKED_FEATURES)
+        p.pack_tasks = divide_items(p.pack_items, self.panel_bytes // MIN_PACKED_TASK_BYTES, &p.packs_per_task)
+        row_stride = winograd_row_stride(p.k_block_size)
+        items = winograd_position_stride(p.block, row_stride) + winograd_position_stride(p.block, WINOGRAD_COLUMNS)
+        items = WINOGRAD_POSITIONS * items + WINOGRAD_COPIED + CONV_K_BLOCK
+        p.slot_bytes = rounded(
+            items * sizeof(float) + (p.block + CONV_NARROW_ROWS) * sizeof(void *) + 2 * CONV_CACHE_LINE)
+
+    def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
+        """Write the result for arrays with the strides that were prepared; return whether it is all finite."""
+        cdef ConvWinograd plan = self.plan
+        cdef AlignedMemory memory, panels = self.kept_panels
+        cdef int64_t panel_bytes = 0 if self.keeps_panels else self.panel_bytes
+        if panels is not None:
+            plan.pack_tasks = 0
+        elif self.keeps_panels:
+            panels = AlignedMemory(self.panel_bytes, True)
+        plan.slots = 1 if self.tasks == 1 else min(self.tasks, _threads.chosen_threads(self.threads))
+        memory = AlignedMemory(panel_bytes + plan.slots * (plan.slot_bytes + sizeof(int32_t)))
+        plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
+        plan.result = <char *>cnp.PyArray_DATA(result)
+        plan.packed_tasks = plan.non_finite = 0
+        plan.panels = memory.memory if panels is None else panels.memory
+        plan.memory = memory.memory + panel_bytes
+        plan.busy = <int32_t *>(plan.memory + plan.slots * plan.slot_bytes)
+        memset(plan.busy, 0, plan.slots * sizeof(int32_t))
+        run = run_in_order if plan.pack_tasks else run_independent
+        run(<size_t>winograd_task, <size_t>&plan, plan.pack_tasks + self.tasks, self.seconds, self.threads)
+        # Concurrent first calls each pack panels of their own.
+        self.kept_panels = panels
+        return plan.non_finite == 0
 
 
 cdef int64_t rounded(int64_t size) noexcept:

@@ -10,8 +10,10 @@ import numpy as np
 
 from ..api import Executable, compile
 from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values
+from ..ops.framework.verify import view_of
 from ..options import Options
 from ..types import COMPLEX, ELEMENT_TYPES, Array, FunctionType, TensorType, Type
+from .operation_kinds import base_name
 from .ulps import is_inexact, wide_dtype
 from .wide_types import wide_type, widened
 
@@ -30,6 +32,8 @@ def magnitude_sums(
     magnitudes = _magnitudes(operands)
     if operation.name == "stablehlo.fft":
         return [_transform_sums(operation, magnitudes[0], result) for result in results]
+    if base_name(operation) in ("convolution", "dynamic_conv"):
+        magnitudes[1] = _window_factors(operation, operands, magnitudes[1])
     if captured_values(operation.regions):
         total = sum(float(np.sum(one)) for one in magnitudes if is_inexact(one.dtype))
         return [np.full(result.shape, total) if is_inexact(result.dtype) else None for result in results]
@@ -104,6 +108,18 @@ def wide_results(operation: Operation, operands: Sequence[Array]) -> list[Array]
     types: Any = executable.input_types
     inputs = [one.astype(type.dtype) for one, type in zip(operands, types, strict=True)]
     return [np.asarray(one) for one in executable(*inputs)]
+
+
+def _window_factors(operation: Operation, operands: Sequence[Array], factors: Array) -> Array:
+    """The magnitudes of rhs, or those that bound the terms of Winograd's algorithm where it may be used.
+
+    Of its terms, each element of a window is multiplied with each factor of the window up to four times.
+    """
+    view: Any = view_of(operation)
+    if not view.uses_winograd(*operands):
+        return factors
+    sums = factors.sum(axis=tuple(view.kernel_spatial_dimensions), keepdims=True)
+    return np.broadcast_to(4 * sums, factors.shape).copy()
 
 
 def _wide(array: Array) -> Array:

@@ -105,6 +105,34 @@ def test_sums_in_any_order_are_inside() -> None:
     assert computed.departures([wrong])
 
 
+def convolution(precision: str, features: int = 16) -> str:
+    lhs, rhs, result = f"1x10x10x{features}", f"3x3x{features}x8", "1x10x10x8"
+    lhs, rhs, result = (f"tensor<{one}xf32>" for one in (lhs, rhs, result))
+    return f"""
+    func.func @main(%a: {lhs}, %b: {rhs}) -> {result} {{
+      %r = stablehlo.convolution(%a, %b) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+        window = {{pad = [[1, 1], [1, 1]]}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+        precision_config = [#stablehlo<precision {precision}>, #stablehlo<precision {precision}>]}}
+        : ({lhs}, {rhs}) -> {result}
+      return %r : {result}
+    }}"""
+
+
+def test_both_algorithms_of_convolutions_are_inside_where_both_may_be_used() -> None:
+    """Large elements around windows whose sums are small: Winograd's algorithm loses digits of these."""
+    random = np.random.default_rng(2)
+    a, b = (random.standard_normal(shape, np.float32) for shape in ((1, 10, 10, 16), (3, 3, 16, 8)))
+    a *= np.exp2(random.integers(0, 12, (1, 10, 10, 1)), dtype=np.float32)
+    b *= np.exp2(random.integers(-12, 0, (3, 3, 1, 1)), dtype=np.float32)
+    default, highest = (accuracy(convolution(name), [a, b]) for name in ("DEFAULT", "HIGHEST"))
+    (by_tiles,), (directly,) = (nimblehlo.execute(convolution(n), [a, b]) for n in ("DEFAULT", "HIGHEST"))
+    assert not default.departures([directly]) and not default.departures([by_tiles])
+    assert not highest.departures([directly]) and highest.departures([by_tiles])
+    assert (default.results[0].bound > highest.results[0].bound).all()
+    small = [accuracy(convolution(name, 15), [a[..., :15], b[:, :, :15]]) for name in ("DEFAULT", "HIGHEST")]
+    np.testing.assert_array_equal(*(one.results[0].bound for one in small))
+
+
 def test_results_through_bfloat16_are_outside() -> None:
     import ml_dtypes
 

@@ -34,6 +34,12 @@ def grouped_convolution(x, depthwise, grouped):
     return _convolve(x, depthwise, feature_group_count=4), _convolve(x, grouped, feature_group_count=2)
 
 
+@model(normal(2, 12, 11, 24), normal(3, 3, 24, 16, seed=1, scale=0.3), bound=2e-6)
+def convolution_by_tiles(x, w):
+    """Winograd's algorithm serves windows and features like these, and the gradient by x."""
+    return jax.vjp(_convolve, x, w)[1](_convolve(x, w)), _convolve(x, w, padding="VALID")
+
+
 @model(normal(4, 6, 6, 2), normal(3, 3, 2, 4, seed=1), bound=1e-6)
 def batch_grouped_convolution(x, w):
     return _convolve(x, w, batch_group_count=2)

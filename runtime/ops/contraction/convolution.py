@@ -17,7 +17,7 @@ from ..framework.attribute_kinds import DIMENSIONS, PADDING
 from ..framework.declaration import DERIVED, Attribute, Op, Operand, constraint
 from ..numerics.element_types import converter
 from ..reduction.window_geometry import Window
-from .convolution_algorithms import by_loops, grouped, multiplied, scaled, ungrouped
+from .convolution_algorithms import by_loops, grouped, is_winograd, multiplied, scaled, ungrouped
 from .convolution_rules import ConvolutionRules, Padding, one_each
 from .matmul import Multiply, computed_float, is_low_precision
 
@@ -120,6 +120,17 @@ class _Convolution(ConvolutionRules):
             multiply = multiply or self._multiplied_by(threads)
             product = multiplied(*operands, windows, counts, multiply, self.result.dtype)
         return ungrouped(product).transpose(np.argsort(self.output_dimensions))
+
+    def uses_winograd(self, lhs: Array, rhs: Array, padding: Array | None = None) -> bool:
+        """Whether loops convolve operands of these shapes by Winograd's algorithm.
+
+        Args:
+            lhs, rhs: the operands.
+            padding: that of `dynamic_conv`.
+        """
+        pairs = self.known_padding() if padding is None else _pairs(padding)
+        assert pairs is not None
+        return is_winograd(self, self.windows(rhs.shape, pairs), lhs.shape, rhs.shape)
 
     def _scaled(self, lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Array:
         """The sum of scaled copies of lhs; floats are scaled in the type in which they are multiplied."""

@@ -1,5 +1,7 @@
 """Convolutions: of floats by loops that were compiled ahead of time, of grouped operands by NumPy.
 
+Loops multiply windows with rhs directly, or by Winograd's algorithm, which `is_winograd` chooses.
+
 For NumPy, operands have batches first and features last. Windows of lhs are copied into the rows of
 matrices, PATCHES elements at a time, and multiplied by rhs, groups side by side. Where each group has one
 input feature, scaled copies of lhs are added instead.
@@ -16,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...kernels.convolution import convolution
+from ...kernels.convolution import convolution, winograd
 from ...kernels.convolution.convolution_tasks import K_BLOCK
-from ...types import Array, DType
+from ...types import ELEMENT_TYPES, Array, DType
 from ..reduction.window_geometry import Window, window_positions
 from .float_matmul import have_threads
-from .matmul import Multiply, is_low_precision
+from .matmul import Multiply, Precision, is_low_precision
 
 if TYPE_CHECKING:
     from .convolution_rules import ConvolutionRules
@@ -30,6 +32,14 @@ _MIN_OUTPUTS_FOR_MATMUL: Final = 128
 """Minimum number of output features for which low-precision products by copied windows (im2col) pay off."""
 _MIN_MULTIPLICATIONS: Final = 1 << 20
 """Minimum number of multiplications for which such products are faster than loops, which copy nothing."""
+_MIN_WINOGRAD_TILES: Final = 24
+"""Minimum number of tiles of 2x2 windows for which transforming rhs in each call pays. A tile takes 20
+multiplications less for each pair of features, whose factors become 16 to write and to read. Measured on
+Zen 4: 25 tiles of 64 features take 0.6 of the time, 16 tiles of 512 1.1 of it."""
+_MIN_WINOGRAD_FEATURES: Final = 16
+_MIN_WINOGRAD_OUTPUTS: Final = 8
+"""Minimum numbers of features for which 20 multiplications less for each pair pay for transforming the 16
+elements of a tile of each feature. Measured on Zen 4: 16 features to 8 take 0.75 of the time, 3 to 64 1.3."""
 PATCHES: Final = 1 << 22
 """Maximum number of window elements copied at a time, unless a single row of windows has more."""
 
@@ -69,6 +79,8 @@ def by_loops(
     groups = view.feature_group_count, view.batch_group_count
     enter_lhs, enter_rhs, leave, computed = view.conversions
     prepare = functools.partial(_prepare, is_rhs_constant=True) if is_rhs_constant else _prepare_cached
+    if is_winograd(view, windows, lhs, rhs):
+        prepare = functools.partial(prepare, is_winograd=True)
     convolve = prepare(shapes, axes(view, windows, lhs), numbers(view), computed.dtype, groups, threads)
     if all(type.dtype == computed.dtype for type in (view.lhs, view.rhs, view.result)):
         return convolve
@@ -83,8 +95,12 @@ def _prepare(
     groups: tuple[int, int],
     threads: int | None,
     is_rhs_constant: bool = False,
+    is_winograd: bool = False,
 ) -> Multiply:
-    """`nimblehlo.kernels.convolution.convolution.prepare`; `groups`: how many of features, and of batches."""
+    """`prepare` of `nimblehlo.kernels.convolution.winograd`, or of `convolution` there; `groups`: how many of
+    features, and of batches."""
+    if is_winograd:
+        return winograd.prepare(shapes, axes, numbers, threads=threads, is_rhs_constant=is_rhs_constant)
     return convolution.prepare(
         shapes,
         axes,
@@ -98,6 +114,33 @@ def _prepare(
 
 
 _prepare_cached = functools.lru_cache(1 << 8)(_prepare)
+
+
+def is_winograd(view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int]) -> bool:
+    """Whether loops convolve floats of these shapes by Winograd's algorithm.
+
+    The error of a result is relative to all products of its window's elements and factors of one input
+    feature, instead of those that the result adds: precisions above DEFAULT exclude it. Shapes and
+    attributes alone decide, so that all modes of execution give the same bits.
+
+    Args:
+        view: the convolution.
+        windows: along each spatial dimension.
+        lhs, rhs: the shapes.
+    """
+    if any(type.element_type is not ELEMENT_TYPES["f32"] for type in (view.lhs, view.rhs, view.result)):
+        return False
+    if any(precision is not Precision.DEFAULT for precision in view.precision_config or ()):
+        return False
+    if view.feature_group_count * view.batch_group_count > 1 or len(windows) != 2:
+        return False
+    if not all(winograd.is_axis(axis) for axis in axes(view, windows, lhs)):
+        return False
+    counts = [window.count(lhs[d]) for window, d in zip(windows, view.input_spatial_dimensions, strict=True)]
+    tiles = lhs[view.input_batch_dimension] * math.prod([-(-count // winograd.TILE) for count in counts])
+    features, outputs = rhs[view.kernel_input_feature_dimension], rhs[view.kernel_output_feature_dimension]
+    has_features = features >= _MIN_WINOGRAD_FEATURES and outputs >= _MIN_WINOGRAD_OUTPUTS
+    return has_features and bool(tiles >= _MIN_WINOGRAD_TILES)
 
 
 def is_matmul(view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int]) -> bool:

@@ -4,6 +4,7 @@ Products of two elements are exact. They are accumulated in f32 for floats up to
 result's type for complex numbers, and modulo two to the result's width for integers; each result is rounded
 once, whatever `precision_config` allows. `float_matmul` multiplies floats. `low_precision_matmul` multiplies
 bf16 and narrower floats by special instructions, by the matrix unit only where `precision_config` is DEFAULT.
+Convolutions of f32 may add in another order there (`convolution_algorithms.is_winograd`).
 Products of complex matrices are products of floats with twice as many terms (`kernels/matmul/matmul.pyx`).
 
 Source: specification, sections "dot_general" and "convolution".
@@ -30,7 +31,8 @@ _SMALL: Final = 1 << 12
 
 
 class Precision(enum.StrEnum):
-    """Trades speed for accuracy. Here all of them mean HIGHEST."""
+    """Trades speed for accuracy. Here all of them mean HIGHEST, but for what `is_low_precision` and
+    `convolution_algorithms.is_winograd` serve."""
 
     DEFAULT = "DEFAULT"
     HIGH = "HIGH"

@@ -198,9 +198,9 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
         _depthwise_kernel(view, windows, view.conversions[-1].dtype, threads) if view.is_scaling else None
     )
     if depthwise is None:
-        from ...ops.contraction.convolution_algorithms import by_loops as direct_convolution_of
+        from ...ops.contraction.convolution_algorithms import by_loops, is_winograd
 
-        direct_convolution = direct_convolution_of(
+        convolve_by_loops = by_loops(
             view,
             windows,
             view.lhs.shape,
@@ -208,8 +208,10 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
             threads,
             is_rhs_constant=constant_operand(view.operation, 1) is not None,
         )
-        if direct_convolution is not None:
-            return Kernel(lambda: direct_convolution, "windows times rhs", is_compiled_ahead=True)
+        if convolve_by_loops is not None:
+            uses_winograd = is_winograd(view, windows, view.lhs.shape, view.rhs.shape)
+            reason = "Winograd's algorithm, 2x2 windows at a time" if uses_winograd else "windows times rhs"
+            return Kernel(lambda: convolve_by_loops, reason, is_compiled_ahead=True)
         if is_low_precision(view):
             return Kernel(lambda: run, str(bf16_implementation()), is_compiled_ahead=True)
         return "no loops for this processor"

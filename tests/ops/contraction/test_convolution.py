@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nimblehlo
 from nimblehlo.errors import ExecutionError, VerifyError
 from nimblehlo.ops.contraction import convolution, convolution_algorithms
 from nimblehlo.ops.contraction.convolution import Convolution, DynamicConv
 from nimblehlo.ops.framework.declaration import Op
+from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.references import evaluate
 from tests.ops.rejections import (
@@ -26,6 +28,7 @@ from tests.ops.rejections import (
     rows,
 )
 from tests.ops.texts import array, tensor
+from tests.running import run_every_way, same_bits
 
 Array = np.ndarray[Any, Any]
 
@@ -206,6 +209,90 @@ def test_dynamic_conv(case: Case) -> None:
     (result,) = evaluate(case.dynamic_text(tensor((rank, 2), "i32")), lhs, rhs, padding)
     (other,) = evaluate(case.text(), lhs, rhs)
     assert result.tobytes() == other.tobytes()
+
+
+TILES = Case(features=16, outputs=8, spatial=(10, 9), kernel=(3, 3), padding=((1, 1), (1, 1)))
+"""Sizes of which Winograd's algorithm serves no smaller ones."""
+HIGH = "[#stablehlo<precision HIGH>, #stablehlo<precision DEFAULT>]"
+
+
+def uses_winograd(text: str) -> bool:
+    view: Any = view_of(parse_and_verify(text).functions["main"].body.block.operations[0])
+    return bool(view.uses_winograd(*(np.zeros(type.shape, type.dtype) for type in (view.lhs, view.rhs))))
+
+
+@pytest.mark.parametrize(
+    ("case", "chooses"),
+    [
+        (TILES, True),
+        (dataclasses.replace(TILES, padding=((2, 2), (0, 0)), batch=2), True),
+        (dataclasses.replace(TILES, reversal=(True, False)), True),
+        (dataclasses.replace(TILES, places=((0, 2, 3, 1), (2, 3, 1, 0), (0, 2, 3, 1))), True),
+        (dataclasses.replace(TILES, spatial=(8, 9)), False),
+        (dataclasses.replace(TILES, features=15), False),
+        (dataclasses.replace(TILES, outputs=7), False),
+        (dataclasses.replace(TILES, kernel=(3, 2), spatial=(30, 30)), False),
+        (dataclasses.replace(TILES, strides=(1, 2), spatial=(30, 30)), False),
+        (dataclasses.replace(TILES, lhs_dilation=(2, 1)), False),
+        (dataclasses.replace(TILES, rhs_dilation=(1, 2), spatial=(30, 30)), False),
+        (dataclasses.replace(TILES, feature_groups=2), False),
+        (dataclasses.replace(TILES, batch_groups=2), False),
+    ],
+)
+def test_sizes_and_attributes_choose_the_algorithm(case: Case, chooses: bool) -> None:
+    assert uses_winograd(case.text()) == chooses
+    assert not uses_winograd(case.text(precision_config=HIGH))
+    lhs, rhs = operands(case, "f32")
+    (result,) = evaluate(case.text(), lhs, rhs)
+    (other,) = evaluate(case.text(precision_config=HIGH), lhs, rhs)
+    np.testing.assert_array_equal(result, other)
+
+
+@pytest.mark.parametrize("name", ["f64", "bf16", "f16"])
+def test_other_types_are_convolved_directly(name: str) -> None:
+    assert not uses_winograd(TILES.text(name))
+
+
+DEFAULT = "[#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]"
+
+
+@pytest.mark.parametrize("precision", ["[]", DEFAULT])
+def test_precisions_that_allow_winograds_algorithm(precision: str) -> None:
+    assert uses_winograd(TILES.text(precision_config=precision))
+
+
+def main_of(case: Case, rhs: Array | None = None, **changed: str) -> str:
+    """A program that returns the convolution of its arguments, or of one with a constant rhs."""
+    types = [tensor(shape) for shape in (case.lhs_shape(), case.rhs_shape(), case.result_shape())]
+    parameters, constant = f"%lhs: {types[0]}, %rhs: {types[1]}", ""
+    if rhs is not None:
+        parameters = f"%lhs: {types[0]}"
+        constant = f"%rhs = stablehlo.constant dense<\"0x{rhs.tobytes().hex().upper()}\"> : {types[1]}"
+    return f"""func.func @main({parameters}) -> {types[2]} {{
+  {constant}
+  %result = "stablehlo.convolution"(%lhs, %rhs) <{{{case.attributes(**changed)}}}>
+    : ({types[0]}, {types[1]}) -> {types[2]}
+  return %result : {types[2]}
+}}"""
+
+
+@pytest.mark.parametrize("special", [1.0, np.inf])
+def test_winograds_algorithm_has_the_same_bits_in_every_way(special: float) -> None:
+    random = np.random.default_rng(0)
+    case = dataclasses.replace(TILES, spatial=(19, 30), outputs=70)
+    lhs, rhs = (random.standard_normal(shape, np.float32) for shape in (case.lhs_shape(), case.rhs_shape()))
+    lhs[0, 3, 4, 5] = special
+    (result,) = run_every_way(main_of(case), lhs, rhs)
+    (constant,) = run_every_way(main_of(case, rhs), lhs)
+    (dynamic,) = evaluate(case.dynamic_text("tensor<2x2xi64>"), lhs, rhs, np.array(case.padding))
+    assert all(same_bits(np.asarray(other), np.asarray(result)) for other in (constant, dynamic))
+
+
+def test_explain_names_winograds_algorithm() -> None:
+    case = dataclasses.replace(TILES, spatial=(40, 40))
+    for precision, name in (("[]", "Winograd's algorithm"), (HIGH, "windows times rhs")):
+        explained = nimblehlo.compile(main_of(case, precision_config=precision)).explain()
+        assert name in explained or "no loops for this processor" in explained
 
 
 def test_dynamic_conv_checks_the_padding_it_is_given() -> None:
