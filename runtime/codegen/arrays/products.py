@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -22,6 +22,7 @@ from ..blocks.elements import element_pointer
 from ..blocks.emitter import EMIT_RULES, ElementRule, EmitRule, Mode
 from ..coverage import ViewOf
 from ..llvm.values import I32, I64, Value, stored_type
+from ..views import Contraction
 from .emitter import ArrayEmitter
 from .vector_products import MatrixLayout, VectorProduct, fused_function
 
@@ -50,18 +51,18 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     order = view.summation_order
     if order is None:
         return "sums in an order that is not generated"
-    k_block, chains = order
+    k_block, chain_bytes = order
     for side, type in enumerate((view.lhs, view.rhs)):
-        if type.size > MAX_ELEMENTS and _is_copied(view, side):
+        if type.size > MAX_ELEMENTS and _is_copied(view, side, chain_bytes):
             return f"would copy an operand of more than {MAX_ELEMENTS} elements"
-    return f"sums more than {k_block} products" if chains and _sizes(view).k > k_block else None
+    return f"sums more than {k_block} products" if chain_bytes and _sizes(view).k > k_block else None
 
 
 def _work(operation: Operation, view_of: ViewOf) -> int:
     return math.prod(_sizes(view_of(operation)))
 
 
-def _sizes(view: Any) -> _Sizes:
+def _sizes(view: Contraction) -> _Sizes:
     def of(shape: Sequence[int], dimensions: Sequence[int]) -> int:
         return math.prod([shape[d] for d in dimensions])
 
@@ -94,7 +95,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     return [emitter.result(result)]
 
 
-def _orders(view: Any) -> tuple[Sequence[int], Sequence[int]]:
+def _orders(view: Contraction) -> tuple[Sequence[int], Sequence[int]]:
     """The dimensions of both operands, ordered as stacks of [row, k] and of [k, column]."""
     return (
         (*view.lhs_batching_dimensions, *view.lhs_result_dimensions, *view.lhs_contracting_dimensions),
@@ -102,27 +103,26 @@ def _orders(view: Any) -> tuple[Sequence[int], Sequence[int]]:
     )
 
 
-def _is_copied(view: Any, side: int) -> bool:
-    """Whether the code copies an operand: 0 for lhs, 1 for rhs."""
-    _, chain_bytes = view.summation_order
+def _is_copied(view: Contraction, side: int, chain_bytes: int) -> bool:
+    """Whether the code copies an operand: 0 for lhs, 1 for rhs; `chain_bytes` as in `summation_order`."""
     if chain_bytes and side == _matrix_side(view):
         return _matrix_layout(view) is None
     return not _is_in_order((view.lhs, view.rhs)[side].shape, _orders(view)[side])
 
 
-def _matrix_side(view: Any) -> int:
+def _matrix_side(view: Contraction) -> int:
     """The operand of a product with vectors that has the matrices: 0 for lhs, 1 for rhs."""
     return 0 if _sizes(view).columns == 1 else 1
 
 
-def _matrix_dimensions(view: Any) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+def _matrix_dimensions(view: Contraction) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
     """The dimensions of the matrices of a product with vectors: batching, rows, and the contracted ones."""
     if _matrix_side(view) == 0:
         return view.lhs_batching_dimensions, view.lhs_result_dimensions, view.lhs_contracting_dimensions
     return view.rhs_batching_dimensions, view.rhs_result_dimensions, view.rhs_contracting_dimensions
 
 
-def _matrix_layout(view: Any) -> MatrixLayout | None:
+def _matrix_layout(view: Contraction) -> MatrixLayout | None:
     """The layout in memory of the matrices of a product with vectors; None if they must be copied."""
     shape = (view.lhs, view.rhs)[_matrix_side(view)].shape
     strides = row_major_strides(shape)
@@ -253,7 +253,7 @@ def _outer_product(operation: Operation, view_of: ViewOf) -> ElementRule | None:
     """The rule of an element of a product that contracts one element: it is one product of two elements."""
     view = view_of(operation)
     _, chain_bytes = view.summation_order
-    if chain_bytes or _sizes(view).k != 1 or _is_copied(view, 0) or _is_copied(view, 1):
+    if chain_bytes or _sizes(view).k != 1 or _is_copied(view, 0, 0) or _is_copied(view, 1, 0):
         return None
     return ElementRule(_factor_maps, _emit_factors)
 
@@ -265,7 +265,9 @@ def _factor_maps(operation: Operation, view_of: ViewOf) -> tuple[Sequence[Affine
     result, zero = identity_map(rank), AffineExpr(0, (0,) * rank)
     split = batching + len(view.lhs_result_dimensions)
 
-    def operand_map(type: TensorType, dimensions: Sequence[int], indices: Sequence[AffineExpr]) -> Any:
+    def operand_map(
+        type: TensorType, dimensions: Sequence[int], indices: Sequence[AffineExpr]
+    ) -> list[AffineExpr]:
         by_dimension = dict(zip(dimensions, indices, strict=True))
         return [by_dimension.get(dimension, zero) for dimension in range(type.rank)]
 

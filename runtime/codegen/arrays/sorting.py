@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ...ir import Operation
 from ...types import ELEMENT_TYPES, TensorType
@@ -18,6 +17,7 @@ from ..coverage import ViewOf
 from ..llvm.values import I64
 from ..regions.region_function import captured_arguments, check_region
 from ..regions.sort import MergeSort, SortPlan
+from ..views import Sort
 from .emitter import ArrayEmitter
 
 _OPERATIONS_PER_PROBE = 4
@@ -58,7 +58,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
 class _Rows:
     """Sorts the rows of arrays: each is copied to memory of its own, and back."""
 
-    def __init__(self, emitter: ArrayEmitter, view: Any, length: int) -> None:
+    def __init__(self, emitter: ArrayEmitter, view: Sort, length: int) -> None:
         self.emitter, self.length = emitter, length
         plan = SortPlan(1, length, 1 << (length - 1).bit_length())
         self.function = MergeSort(

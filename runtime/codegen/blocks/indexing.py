@@ -13,6 +13,7 @@ from ...ir.affine import row_major_strides
 from ...types import TensorType
 from ..coverage import ViewOf
 from ..llvm.values import I64
+from ..views import Scatter
 from .boxes import Side, copy, window
 from .control import check_body
 from .elements import Storage, as_int64, clamped, element_count, element_pointer
@@ -133,10 +134,10 @@ def _check_scatter(operation: Operation, view_of: ViewOf, mode: Mode) -> str | N
     return _check_body_type(view) or check_body(view.update_computation, view_of, mode)
 
 
-def _check_body_type(view: Any) -> str | None:
+def _check_body_type(view: Scatter) -> str | None:
     """Why a scatter of one input does not combine elements in its own type, or None if it does."""
     values = [*view.update_computation.block.arguments, *view.update_computation.block.terminator.operands]
-    types = [view.updates[0], *[value.type for value in values]]
+    types = [view.updates[0], *[tensor_type(value) for value in values]]
     if all(type.element_type == view.inputs[0].element_type for type in types):
         return None
     return "its body has other element types"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...ir import Operation
 from ...ir.affine import row_major_strides
 from ...types import TensorType
 from ..coverage import ViewOf
 from ..llvm.values import Value
+from ..views import OrderedReduction, Reduction
 from .boxes import Side, copy, window
 from .control import check_body
 from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Index, Mode, Target, all_values
@@ -23,7 +23,7 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     return _check_reduction(view_of(operation), view_of, mode)
 
 
-def _check_reduction(view: Any, view_of: ViewOf, mode: Mode) -> str | None:
+def _check_reduction(view: Reduction, view_of: ViewOf, mode: Mode) -> str | None:
     if sum(type.size * type.dtype.itemsize for type in view.inputs) > MAX_REDUCED_BYTES:
         return f"reduces more than {MAX_REDUCED_BYTES} bytes"
     reason = check_order(view)
@@ -32,7 +32,7 @@ def _check_reduction(view: Any, view_of: ViewOf, mode: Mode) -> str | None:
     return reason or check_body(view.body, view_of, mode)
 
 
-def check_order(view: Any) -> str | None:
+def check_order(view: OrderedReduction) -> str | None:
     """Why a reduction or scan cannot use the blocked tree and its own element types, or None if it can."""
     if view.ordering.reduction_tree != "blocked":
         return f"reduces by the tree {view.ordering.reduction_tree!r}"
@@ -52,11 +52,12 @@ def _check_positions(operation: Operation, view_of: ViewOf, mode: Mode) -> str |
     return _check_reduction(_with_positions(operation, view_of), view_of, mode)
 
 
-def _with_positions(operation: Operation, view_of: ViewOf) -> Any:
+def _with_positions(operation: Operation, view_of: ViewOf) -> Reduction:
     """The reduction whose positions are an operand."""
     view = view_of(operation)
-    reduction = view.reduction
-    reduction.ordering = view.ordering
+    equivalent = view.reduction
+    equivalent.ordering = view.ordering
+    reduction: Reduction = equivalent
     return reduction
 
 
@@ -67,7 +68,9 @@ def _emit_position(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     return _reduced(emitter, operation, _with_positions(operation, emitter.view_of), inputs)
 
 
-def _reduced(emitter: Emitter, operation: Operation, view: Any, inputs: Sequence[Bound]) -> Sequence[Bound]:
+def _reduced(
+    emitter: Emitter, operation: Operation, view: Reduction, inputs: Sequence[Bound]
+) -> Sequence[Bound]:
     """Combine adjacent pairs, and then the initial values with the totals."""
     initial = [emitter.element(value) for value in operation.operands[-len(inputs) :]]
     tree = _Tree(emitter, view)
@@ -88,7 +91,7 @@ def _reduced(emitter: Emitter, operation: Operation, view: Any, inputs: Sequence
 class _Tree:
     """Reduces several tensors of [outer, length, inner] along their middle dimension together."""
 
-    def __init__(self, emitter: Emitter, view: Any) -> None:
+    def __init__(self, emitter: Emitter, view: Reduction) -> None:
         self.emitter = emitter
         self.view = view
 

@@ -10,7 +10,6 @@ Source: `nimblehlo.ops.reduction.cumulative`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from llvmlite import ir
 
@@ -20,6 +19,7 @@ from ..coverage import ViewOf
 from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, Value, stored_type
+from ..views import ScanLayout, WindowReduction
 from .region_function import FunctionBuilder, OperandArrays, RegionFunction
 
 PADS = "pads"
@@ -27,12 +27,16 @@ SCANS = "scans"
 
 
 def cumulative_module(
-    view: Any, captured: Sequence[IrValue], layout: Any, view_of: ViewOf, fibers_per_task: int
+    view: WindowReduction,
+    captured: Sequence[IrValue],
+    layout: ScanLayout,
+    view_of: ViewOf,
+    fibers_per_task: int,
 ) -> ir.Module:
     """The module with the tasks of cumulative windows.
 
     Args:
-        layout: the `ScanLayout` of the view.
+        layout: the layout of the view as a scan.
         fibers_per_task: the number of fibers that a task scans.
     """
     module = ir.Module("region_cumulative")
@@ -46,7 +50,12 @@ class ScanFunctions:
     """Generates functions `void (i64 number, pointers...)`, whose pointers are those of the tasks."""
 
     def __init__(
-        self, module: ir.Module, view: Any, captured: Sequence[IrValue], layout: Any, view_of: ViewOf
+        self,
+        module: ir.Module,
+        view: WindowReduction,
+        captured: Sequence[IrValue],
+        layout: ScanLayout,
+        view_of: ViewOf,
     ) -> None:
         self.module = module
         self.layout = layout

@@ -22,8 +22,8 @@ from ..coverage import ViewOf
 from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
 from ..llvm.values import I64
+from ..views import Scan
 from .region_function import FunctionBuilder, RegionFunction
-from .views import Scan
 
 NAME = "scan"
 

@@ -26,8 +26,8 @@ from ..coverage import ViewOf
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
+from ..views import Scatter
 from .region_function import FunctionBuilder, OperandArrays, RegionFunction
-from .views import Scatter
 
 NAME = "scatter"
 

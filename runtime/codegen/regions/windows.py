@@ -26,8 +26,8 @@ from ..coverage import ViewOf
 from ..llvm.loops import Loop, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
+from ..views import SelectAndScatter, Window, WindowReduction
 from .region_function import FunctionBuilder, OperandArrays, RegionFunction
-from .views import SelectAndScatter, Window, WindowReduction
 
 WINDOWS = "windows"
 SELECTIONS = "selections"

@@ -128,7 +128,7 @@ class _Convolution(ConvolutionRules):
             lhs, rhs: the operands.
             padding: that of `dynamic_conv`.
         """
-        pairs = self.known_padding() if padding is None else _pairs(padding)
+        pairs = self.static_padding() if padding is None else _pairs(padding)
         assert pairs is not None
         return is_winograd(self, self.windows(rhs.shape, pairs), lhs.shape, rhs.shape)
 

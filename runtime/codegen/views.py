@@ -1,4 +1,4 @@
-"""The properties of operations with regions that generated loops depend on.
+"""The properties of declared views that generated code depends on.
 
 The declarations in `nimblehlo.ops` have these properties; this layer does not import them.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from ...ir import Region
-from ...types import TensorType
+from ..ir import Region
+from ..options import Ordering
+from ..types import ElementType, TensorType
 
 
 class Window(Protocol):
@@ -106,3 +107,95 @@ class Scan(Protocol):
     def dimension(self) -> int: ...
     @property
     def is_reverse(self) -> bool: ...
+
+
+class Contraction(Protocol):
+    """`stablehlo.dot_general`.
+
+    `summation_order` has the size of a block along k and the bytes of the interleaved chains of a block, 0
+    without chains; None if a library multiplies.
+    """
+
+    @property
+    def lhs(self) -> TensorType: ...
+    @property
+    def rhs(self) -> TensorType: ...
+    @property
+    def lhs_batching_dimensions(self) -> Sequence[int]: ...
+    @property
+    def rhs_batching_dimensions(self) -> Sequence[int]: ...
+    @property
+    def lhs_contracting_dimensions(self) -> Sequence[int]: ...
+    @property
+    def rhs_contracting_dimensions(self) -> Sequence[int]: ...
+    @property
+    def lhs_result_dimensions(self) -> Sequence[int]: ...
+    @property
+    def rhs_result_dimensions(self) -> Sequence[int]: ...
+    @property
+    def summation_order(self) -> tuple[int, int] | None: ...
+
+
+class Sort(Protocol):
+    """`stablehlo.sort`."""
+
+    @property
+    def inputs(self) -> Sequence[TensorType]: ...
+    @property
+    def comparator(self) -> Region: ...
+
+
+class BodyAnalysis(Protocol):
+    """See `nimblehlo.ops.reduction.vectorize_region.Body`."""
+
+    @property
+    def element_types(self) -> Sequence[ElementType]: ...
+    def wider_reducer(self, accumulate: str, types: Sequence[TensorType]) -> object | None: ...
+
+
+class ReductionLayout(Protocol):
+    """See `nimblehlo.ops.reduction.reduce.Layout`."""
+
+    @property
+    def permutation(self) -> Sequence[int] | None: ...
+    @property
+    def sizes(self) -> tuple[int, int, int]: ...
+
+
+class OrderedReduction(Protocol):
+    """`stablehlo.reduce`, and `stablehlo.reduce_window` that is a scan: their types and their order."""
+
+    @property
+    def inputs(self) -> Sequence[TensorType]: ...
+    @property
+    def results(self) -> Sequence[TensorType]: ...
+    @property
+    def body(self) -> Region: ...
+    @property
+    def analysis(self) -> BodyAnalysis: ...
+    @property
+    def ordering(self) -> Ordering: ...
+
+
+class Reduction(OrderedReduction, Protocol):
+    """`stablehlo.reduce`."""
+
+    @property
+    def layout(self) -> ReductionLayout: ...
+
+
+class ScanLayout(Protocol):
+    """See `nimblehlo.ops.reduction.cumulative.ScanLayout`."""
+
+    @property
+    def outer(self) -> int: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def inner(self) -> int: ...
+    @property
+    def is_reverse(self) -> bool: ...
+    @property
+    def group(self) -> int: ...
+    @property
+    def block(self) -> int: ...
