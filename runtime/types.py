@@ -288,11 +288,20 @@ class TensorType:
         shape: dimension sizes; DYNAMIC where unknown.
         element_type: ElementType or QuantizedType.
         bounds: for each dimension the upper bound of its size or DYNAMIC; None without bounds.
-        is_plain: whether all dimension sizes are known, and elements are not quantized.
+        is_static_unquantized: whether all dimension sizes are known, and elements are not quantized.
         size: number of elements, where all dimension sizes are known.
     """
 
-    __slots__ = ("_hash", "_text", "bounds", "category", "element_type", "is_plain", "shape", "size")
+    __slots__ = (
+        "_hash",
+        "_text",
+        "bounds",
+        "category",
+        "element_type",
+        "is_static_unquantized",
+        "shape",
+        "size",
+    )
 
     def __init__(
         self, shape: Iterable[int], element_type: AnyElementType, bounds: tuple[int, ...] | None = None
@@ -301,7 +310,7 @@ class TensorType:
         self.element_type = element_type
         self.bounds = bounds
         self.category = element_type.category
-        self.is_plain = element_type.category & PLAIN != 0 and DYNAMIC not in self.shape
+        self.is_static_unquantized = element_type.category & PLAIN != 0 and DYNAMIC not in self.shape
         self.size = math.prod(self.shape)
         self._hash: int | None = None
         self._text: str | None = None

@@ -28,7 +28,7 @@ class AffineExpr(NamedTuple):
         strides = tuple([a + b for a, b in zip(self.strides, other.strides, strict=True)])
         return AffineExpr(self.offset + other.offset, strides)
 
-    def of(self, indices: Sequence[AffineExpr], loops: int) -> AffineExpr:
+    def compose(self, indices: Sequence[AffineExpr], loops: int) -> AffineExpr:
         """The composition with `indices`, which are functions of other loops."""
         composed = AffineExpr(self.offset, (0,) * loops)
         for stride, index in zip(self.strides, indices, strict=False):
@@ -56,7 +56,7 @@ def row_major_strides(shape: Sequence[int]) -> list[int]:
 
 def row_major_offset(shape: Sequence[int], indices: Sequence[AffineExpr], loops: int) -> AffineExpr:
     """The offset of the element at `indices`, which are functions of `loops` loops, in row-major order."""
-    return AffineExpr(0, tuple(row_major_strides(shape))).of(indices, loops)
+    return AffineExpr(0, tuple(row_major_strides(shape))).compose(indices, loops)
 
 
 def index_range(expr: AffineExpr, box: Sequence[tuple[int, int]]) -> tuple[int, int]:

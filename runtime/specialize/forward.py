@@ -57,12 +57,12 @@ class _Pass:
                 require_memory(operation, *(result.type for result in operation.results))
             else:
                 require_addressable(operation, (result.type for result in operation.results))
-            same, holds = identity_operand(operation), asserted_condition(operation)
-            if same is not None:
-                self.values[operation.result] = same
-            elif holds is False and self.sizes_bound and self.depth == 1:
+            unchanged_operand, condition = identity_operand(operation), asserted_condition(operation)
+            if unchanged_operand is not None:
+                self.values[operation.result] = unchanged_operand
+            elif condition is False and self.sizes_bound and self.depth == 1:
                 raise_failed_assertion(operation)
-            elif not holds:
+            elif not condition:
                 self.append(operation, builder)
         self.depth -= 1
 

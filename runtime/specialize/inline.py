@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from ..ops.custom_calls.shape_custom_calls import ReplacedTarget
     from ..ops.sharding.scope import Scope
 
-MAX_NESTED = 128
+MAX_REGION_DEPTH = 128
 """Maximum nesting of regions, as in the text parser."""
 
-MAX_OPERATIONS = 5_000_000
+MAX_INLINED_OPERATIONS = 5_000_000
 """Maximum operations of the result: a chain of functions that each call the next twice grows
 exponentially."""
 
@@ -65,7 +65,7 @@ def inline_calls(module: Module, function: Function) -> Function:
     """A copy of `function` in which the body of each callee replaces its call.
 
     Raises:
-        UnsupportedError: the result would have more than MAX_OPERATIONS operations.
+        UnsupportedError: the result would have more than MAX_INLINED_OPERATIONS operations.
     """
     inliner = _Inliner(module)
     assert function.body is not None
@@ -114,8 +114,10 @@ class _Inliner:
         new = Block([argument.type for argument in block.arguments])
         values.update(zip(block.arguments, new.arguments, strict=True))
         self.depth += 1
-        if self.depth > MAX_NESTED:
-            raise UnsupportedError(f"regions are nested deeper than {MAX_NESTED} levels with calls inlined")
+        if self.depth > MAX_REGION_DEPTH:
+            raise UnsupportedError(
+                f"regions are nested deeper than {MAX_REGION_DEPTH} levels with calls inlined"
+            )
         self.copy_operations(block, Builder(new), values)
         self.depth -= 1
         return Region([new])
@@ -145,9 +147,9 @@ class _Inliner:
     def frame(self, call: Operation | None, block: Block, values: dict[Value, Value]) -> _Frame:
         """The state of copying a block, which replaces `call` if there is one."""
         self.count += len(block.operations)
-        if self.count > MAX_OPERATIONS:
+        if self.count > MAX_INLINED_OPERATIONS:
             raise UnsupportedError(
-                f"the program has more than {MAX_OPERATIONS} operations with its calls inlined"
+                f"the program has more than {MAX_INLINED_OPERATIONS} operations with its calls inlined"
             )
         operations = block.operations if call is None else block.operations[:-1]
         return _Frame(call, block, iter(operations), values, self.call_location)

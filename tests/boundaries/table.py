@@ -114,7 +114,7 @@ runtime/sanitizer/non_finite.py:MIN_WIDTH
 runtime/sanitizer/*.py:MAX_*
 runtime/explorer/*.py:MAX_*
 runtime/explorer/*.py:MAX_PENDING_PER_WORKER
-runtime/specialize/inline.py:MAX_OPERATIONS
+runtime/specialize/inline.py:MAX_INLINED_OPERATIONS
 runtime/explanation.py:*
 runtime/ir/printer.py:*
 """

@@ -142,4 +142,4 @@ def test_the_sanitizer_and_the_explorer_decide_likewise() -> None:
         assert executable(*INPUTS)[0].tolist() == expected
         (finding,) = executable.findings
         assert (finding.check, finding.count) == ("dropped_updates", dropped)
-        assert explore(text, INPUTS).results[0].plain.tolist() == expected
+        assert explore(text, INPUTS).results[0].baseline.tolist() == expected

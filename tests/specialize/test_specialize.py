@@ -88,7 +88,7 @@ def test_inlining_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
       %0 = func.call @f0(%a) : (tensor<f32>) -> tensor<f32>
       return %0 : tensor<f32>
     }""")
-    monkeypatch.setattr(inline, "MAX_OPERATIONS", 10_000)
+    monkeypatch.setattr(inline, "MAX_INLINED_OPERATIONS", 10_000)
     with pytest.raises(UnsupportedError, match="more than 10000 operations"):
         specialized("\n".join(functions))
 

@@ -13,7 +13,7 @@ from .liveness import Liveness
 from .memory_schedule import Statement
 from .workspace import scratch_bytes
 
-_REDUCTIONS = frozenset({"stablehlo.reduce", "nimblehlo.position_reduce"})
+_REDUCTIONS = frozenset({"stablehlo.reduce", "nimblehlo.arg_reduce"})
 _CONTROL = BRANCHES | FUSIONS | {"stablehlo.while"}
 """Operations whose regions are blocks on arrays, which may update captured arrays."""
 

@@ -165,7 +165,7 @@ class _Chain:
         while value in self.views:
             view = self.views[value]
             (one,) = self.emitter.view_of(view).movement_maps()
-            indices = tuple([index.of(indices, rank) for index in one.indices])
+            indices = tuple([index.compose(indices, rank) for index in one.indices])
             value = view.operands[0]
         offset = row_major_offset(tensor_type(value).shape, indices, rank)
         number = numbers.setdefault((value, offset), len(self.loads))

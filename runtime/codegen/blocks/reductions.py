@@ -135,4 +135,4 @@ class _Tree:
 
 
 EMIT_RULES["stablehlo.reduce"] = EmitRule(_check, _emit, all_values)
-EMIT_RULES["nimblehlo.position_reduce"] = EmitRule(_check_positions, _emit_position)
+EMIT_RULES["nimblehlo.arg_reduce"] = EmitRule(_check_positions, _emit_position)

@@ -61,7 +61,7 @@ def check_reduction(operation: Operation, view_of: ViewOf) -> str | None:
     if len(operation.operands) != 2:
         return "has several inputs"
     kind = tensor_type(operation.operands[0])
-    if not kind.is_plain or kind.category == COMPLEX:
+    if not kind.is_static_unquantized or kind.category == COMPLEX:
         return f"is of {kind}"
     body = view_of(operation).body
     types = [tensor_type(value) for value in (*body.block.arguments, *body.block.terminator.operands)]

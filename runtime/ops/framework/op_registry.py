@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 REDUCE: Final = "stablehlo.reduce"
-COMPONENT_SCATTER: Final = "nimblehlo.scatter"
-ARG_REDUCE: Final = "nimblehlo.position_reduce"
-ARG_SORT: Final = "nimblehlo.position_sort"
+COMPONENT_SCATTER: Final = "nimblehlo.component_scatter"
+ARG_REDUCE: Final = "nimblehlo.arg_reduce"
+ARG_SORT: Final = "nimblehlo.arg_sort"
 
 _NAMES: Final = {
     "elementwise.arithmetic": {
@@ -46,14 +46,14 @@ _NAMES: Final = {
     },
     "indexing.dynamic_slice": {"stablehlo": "dynamic_slice dynamic_update_slice torch_index_select"},
     "indexing.gather": {"stablehlo": "gather dynamic_gather"},
-    "internal.component_scatter": {"nimblehlo": "scatter"},
+    "internal.component_scatter": {"nimblehlo": "component_scatter"},
     "indexing.scatter": {"stablehlo": "scatter"},
     "internal.partial_windows": {"nimblehlo": "exclude_partial_windows"},
     "reduction.reduce": {"stablehlo": "reduce map"},
-    "internal.arg_reduce": {"nimblehlo": "position_reduce"},
+    "internal.arg_reduce": {"nimblehlo": "arg_reduce"},
     "reduction.reduce_window": {"stablehlo": "reduce_window select_and_scatter"},
     "reduction.sort": {"stablehlo": "sort"},
-    "internal.arg_sort": {"nimblehlo": "position_sort"},
+    "internal.arg_sort": {"nimblehlo": "arg_sort"},
     "contraction.dot_general": {"stablehlo": "dot_general dot einsum unary_einsum"},
     "contraction.convolution": {"stablehlo": "convolution dynamic_conv"},
     "contraction.fft": {"stablehlo": "fft", "nimblehlo": "fft_of_real"},

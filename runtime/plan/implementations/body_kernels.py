@@ -1,4 +1,4 @@
-"""Finds the kernels that serve operations with bodies of known forms, such as reductions and sorts."""
+"""Finds the kernels that serve operations with recognized bodies, such as reductions and sorts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...ops.framework.declaration import Op
+from ...ops.framework.op_registry import ARG_REDUCE, ARG_SORT, COMPONENT_SCATTER
 from ...ops.reduction.bodies import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ...types import DType, TensorType
 from ..implementation import Runnable
@@ -30,23 +31,23 @@ def body_kernel(view: Op, threads: int | None) -> KernelMatch:
 
     Args:
         view: the operation; its name is one of `_MATCHERS`.
-        threads: maximum number of threads that the kernel may use; None: all.
+        threads: maximum number of threads; None: all.
     """
     return _MATCHERS[view.name](view, threads)
 
 
 def _reduce(view: Reduce, threads: int | None) -> KernelMatch:
     """The search for a maximum or minimum; reductions by other bodies are generated."""
-    return _position(view, view.inputs[0], view.inputs[1].dtype if len(view.inputs) == 2 else None, threads)
+    return _search(view, view.inputs[0], view.inputs[1].dtype if len(view.inputs) == 2 else None, threads)
 
 
-def _position(
+def _search(
     view: Reduce | ArgReduce, operand: TensorType, index_dtype: DType | None, threads: int | None
 ) -> KernelMatch:
     """The search for the maximum or minimum and where it is."""
     direction, tree = arg_reducer(view.body), view.ordering.reduction_tree
     if not direction:
-        return "the body searches no extreme"
+        return "the body does not search for a maximum or minimum"
     if tree not in ("blocked", "balanced", "left"):
         return f"no kernel for the tree {tree!r}"
     from ...kernels.reduction import arg_reduce
@@ -54,14 +55,14 @@ def _position(
     if arg_reduce.supports_arg(operand.shape, operand.dtype, index_dtype, view.dimensions):
         arguments = (operand.shape, operand.dtype, index_dtype, view.dimensions, direction)
         return Kernel(
-            lambda: arg_reduce.prepare_arg(*arguments, threads=threads), f"the position of the {direction}"
+            lambda: arg_reduce.prepare_arg(*arguments, threads=threads), f"index of the {direction}"
         )
     return f"no kernel on {operand.element_type}, or along these dimensions"
 
 
-def _position_reduce(view: ArgReduce, threads: int | None) -> KernelMatch:
+def _arg_reduce(view: ArgReduce, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.reduction.arg_reduce`: positions are counted, not read."""
-    match = _position(view, view.operand, view.positions_type.dtype, threads)
+    match = _search(view, view.operand, view.positions_type.dtype, threads)
     if isinstance(match, str):
         return match
 
@@ -91,7 +92,7 @@ def _scatter(view: ScatterRules, threads: int | None) -> KernelMatch:
     combiner = "overwrite" if overwrites(body) else monoid(body)
     scalars = [type.with_shape(()) for type in inputs]
     if combiner is None or list(body.type.results) != scalars:
-        return "the body is no known monoid"
+        return "the body is not a recognized monoid"
     if not all(scatter.supports(type.dtype, combiner) for type in inputs):
         return f"no kernel on {inputs[0].element_type}"
     if view.combine is not None:
@@ -139,7 +140,7 @@ def _reduce_window(view: ReduceWindow, threads: int | None) -> KernelMatch:
     operand: TensorType = view.inputs[0]
     name = monoid(view.body)
     if name is None or view.body.type.results[0] != operand.with_shape(()):
-        return "the body is no known monoid"
+        return "the body is not a recognized monoid"
     if not reduce_window.supports(operand.dtype, name):
         return f"no kernel on {operand.element_type}"
     windows = (
@@ -166,7 +167,7 @@ def _reduce_window(view: ReduceWindow, threads: int | None) -> KernelMatch:
                 threads=threads,
             )
         ),
-        f"{name} is a known monoid",
+        f"{name} is a recognized monoid",
     )
 
 
@@ -185,7 +186,7 @@ def _sort(view: Sort, threads: int | None) -> KernelMatch:
     return _sort_by(keys, view.inputs, dimension, None, None, threads)
 
 
-def _position_sort(view: ArgSort, threads: int | None) -> KernelMatch:
+def _arg_sort(view: ArgSort, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.sorting.sort`: positions are counted, not read."""
     return _sort_by(view.keys, view.inputs, view.dimension, view.returned, view.results[-1].dtype, threads)
 
@@ -201,7 +202,7 @@ def _sort_by(
     from ...kernels.sorting import sort
 
     if keys is None or any(key.component != "value" for key in keys):
-        return "the comparator has no known form"
+        return "the comparator is not recognized"
     order = [sort.Key(key.operand, key.descending, _COMPARISONS[key.order]) for key in keys]
     dtypes = [type.dtype for type in inputs]
     if not sort.supports(dtypes, order):
@@ -211,7 +212,7 @@ def _sort_by(
         lambda: sort.prepare(
             shape, dtypes, dimension, order, returned=returned, positions=positions, threads=threads
         ),
-        "the comparator is known",
+        "the comparator is recognized",
     )
 
 
@@ -222,7 +223,7 @@ def _select_and_scatter(view: SelectAndScatter, threads: int | None) -> KernelMa
     operand: TensorType = view.operand
     direction, name = selection(view.select), monoid(view.scatter)
     if direction is None or name is None or view.scatter.type.results[0] != operand.with_shape(()):
-        return "select is no comparison, or scatter no known monoid"
+        return "select is not a comparison, or scatter is not a recognized monoid"
     if not select_and_scatter.supports(operand.dtype, direction, name):
         return f"no kernel on {operand.element_type}"
     if not select_and_scatter.supports_tree(operand.dtype, name, view.ordering.reduction_tree):
@@ -239,14 +240,14 @@ def _select_and_scatter(view: SelectAndScatter, threads: int | None) -> KernelMa
             accumulate=view.ordering.accumulate,
             threads=threads,
         ),
-        f"selects by {direction}, {name} is a known monoid",
+        f"selects by {direction}, {name} is a recognized monoid",
     )
 
 
 _MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
-    "nimblehlo.position_reduce": _position_reduce,
-    "nimblehlo.position_sort": _position_sort,
-    "nimblehlo.scatter": _scatter,
+    ARG_REDUCE: _arg_reduce,
+    ARG_SORT: _arg_sort,
+    COMPONENT_SCATTER: _scatter,
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
     "stablehlo.scatter": _scatter,

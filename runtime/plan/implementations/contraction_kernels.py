@@ -1,8 +1,8 @@
 """The kernels for products: `dot_general`, `dot` and `convolution`.
 
-Products of floats (`float_matmul`), products of narrow numbers (`low_precision_matmul`) and convolutions of
-floats (`convolution_algorithms`) are compiled ahead of time. References call them on one thread, and kernels
-on several.
+Products of floats (`float_matmul`), products of low-precision numbers (`low_precision_matmul`) and
+convolutions of floats (`convolution_algorithms`) are compiled ahead of time. References call them on one
+thread, and kernels on several.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MIN_MATRIX_UNIT_OUTPUTS: Final = 16
 
 
 def contraction(view: Contraction, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.matmul.integer_matmul`: integers and floats."""
+    """The kernel of a product: integer, complex, low-precision or float matrices, or the reason for none."""
     if view.algorithm is not None:
         return "a dot algorithm"
     shapes = _batched_shapes(view, view.lhs.shape, view.rhs.shape)
@@ -102,14 +102,14 @@ def _integer_matmul(view: Contraction, shapes: BatchedShapes, threads: int | Non
         multiply_stacks = integer_matmul.prepare(*shapes, lhs, rhs, result, threads=threads)
         stack, shape = view.stacker(view.lhs.shape, view.rhs.shape), view.result.shape
         convert_lhs, convert_rhs = _chained_astype(view.lhs.dtype, lhs), _chained_astype(view.rhs.dtype, rhs)
-        leave = _to_result_type(result, view.result)
+        to_result = _to_result_type(result, view.result)
 
         def run(a: Array, b: Array) -> Array:
-            return leave(multiply_stacks(*stack(convert_lhs(a), convert_rhs(b)))).reshape(shape)
+            return to_result(multiply_stacks(*stack(convert_lhs(a), convert_rhs(b)))).reshape(shape)
 
         return run
 
-    reason = "exact in integers" if implementation is None else implementation.name
+    reason = "exact integer GEMM" if implementation is None else implementation.name
     return Kernel(prepare, reason, is_compiled_ahead=True)
 
 
@@ -139,14 +139,14 @@ def _to_result_type(computed: DType, result: TensorType) -> Callable[[Array], Ar
     to_carrier = _chained_astype(computed, held)
     if held == result.dtype:
         return lambda array: np.asarray(to_carrier(array))
-    leave = rounding(held, result.plain_element_type)
-    return lambda array: np.asarray(leave(to_carrier(array)))
+    to_result = rounding(held, result.plain_element_type)
+    return lambda array: np.asarray(to_result(to_carrier(array)))
 
 
 def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
     """Match a product of floats with the reference's kernel, on threads."""
     if not have_threads():
-        return "BLAS multiplies matrices"
+        return "BLAS computes the product"
 
     def prepare() -> Runnable:
         (_, rows, k), (_, _, columns) = shapes
@@ -154,13 +154,13 @@ def _float_matmul(view: Contraction, shapes: BatchedShapes, threads: int | None)
         return _bound(view, multiply_stacks)
 
     is_vector = 1 in (shapes[0][1], shapes[1][2])
-    return Kernel(prepare, "a vector, in chains" if is_vector else "matrices, block by block", True)
+    return Kernel(prepare, "GEMV" if is_vector else "blocked GEMM", True)
 
 
 def _complex_matmul(view: Contraction, threads: int | None) -> KernelMatch:
     """Match a complex product with the reference's kernel, on threads."""
     multiply_stacks = functools.partial(complex_product, threads=threads)
-    return Kernel(lambda: _bound(view, multiply_stacks), "components as matrices of floats", True)
+    return Kernel(lambda: _bound(view, multiply_stacks), "complex GEMM from real GEMMs", True)
 
 
 def _bound(view: Contraction, multiply_stacks: Callable[[Array, Array], Array]) -> Runnable:
@@ -186,9 +186,7 @@ def convolution(view: Convolution, threads: int | None) -> KernelMatch:
 
 
 def _float_convolution(view: Convolution, windows: Sequence[Window], threads: int | None) -> KernelMatch:
-    """Match a float convolution with the reference's kernel, on threads; or with a kernel that scales
-    elements.
-    """
+    """Match a float convolution with the depthwise kernel or the reference's kernel, on threads."""
     padding = view.static_padding()
 
     def run(lhs: Array, rhs: Array) -> Array:
@@ -210,7 +208,7 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
         )
         if convolve_by_loops is not None:
             uses_winograd = is_winograd(view, windows, view.lhs.shape, view.rhs.shape)
-            reason = "Winograd's algorithm, 2x2 windows at a time" if uses_winograd else "windows times rhs"
+            reason = "Winograd's algorithm, 2x2 windows at a time" if uses_winograd else "direct convolution"
             return Kernel(lambda: convolve_by_loops, reason, is_compiled_ahead=True)
         if is_low_precision(view):
             return Kernel(lambda: run, str(bf16_implementation()), is_compiled_ahead=True)
@@ -224,13 +222,13 @@ def _float_convolution(view: Convolution, windows: Sequence[Window], threads: in
             return run(lhs, rhs)
         return np.asarray(from_accumulator(depthwise(convert_lhs(lhs), convert_rhs(rhs))))
 
-    return Kernel(lambda: run_depthwise, "elements are scaled and added", is_compiled_ahead=True)
+    return Kernel(lambda: run_depthwise, "depthwise convolution", is_compiled_ahead=True)
 
 
 def _depthwise_kernel(
     view: Convolution, windows: Sequence[Window], dtype: DType, threads: int | None
 ) -> Runnable | None:
-    """The kernel that scales elements of this type; None if there is none."""
+    """The kernel of a depthwise convolution in this type; None if there is none."""
     from ...kernels.convolution import convolution
 
     shapes, axes, numbers = _kernel_geometry(view, windows)
@@ -287,10 +285,10 @@ def _integer_convolution(
 
         convert_lhs = _chained_astype(view.lhs.dtype, lhs_type, computed)
         convert_rhs = _chained_astype(view.rhs.dtype, rhs_type, computed)
-        leave = _to_result_type(computed, view.result)
-        return lambda lhs, rhs: leave(convolve(convert_lhs(lhs), convert_rhs(rhs)))
+        to_result = _to_result_type(computed, view.result)
+        return lambda lhs, rhs: to_result(convolve(convert_lhs(lhs), convert_rhs(rhs)))
 
-    return Kernel(prepare, "exact in integers", is_compiled_ahead=True)
+    return Kernel(prepare, "exact integer convolution", is_compiled_ahead=True)
 
 
 def _integer_convolution_on_matrix_unit(
@@ -299,13 +297,13 @@ def _integer_convolution_on_matrix_unit(
     """The reference's convolution, with products by the matrix unit."""
     convert_lhs = _chained_astype(view.lhs.dtype, lhs_type)
     convert_rhs = _chained_astype(view.rhs.dtype, rhs_type)
-    leave = _to_result_type(np.dtype(np.int32), view.result)
+    to_result = _to_result_type(np.dtype(np.int32), view.result)
 
     def multiply(a: Array, b: Array) -> Array:
         from ...kernels.matmul.low_precision_matmul import Product
 
         multiply_stacks: Runnable = Product(a.shape, b.shape, lhs_type, rhs_type, np.int32, threads)
-        return leave(multiply_stacks(a, b))
+        return to_result(multiply_stacks(a, b))
 
     return lambda lhs, rhs: view.convolve(
         convert_lhs(lhs), convert_rhs(rhs), view.static_padding(), multiply

@@ -17,13 +17,13 @@ from ...ops.framework.verify import TERMINATORS, view_of
 from ...ops.internal.fusion import REDUCTION_FUSION, ROW_FUSION, Fusion
 from ...options import Options, Ordering
 from ...specialize.fusion.elementwise import MIN_LARGE_SIZE, form_fusions
-from ...specialize.fusion.gather_index_map import is_traceable
+from ...specialize.fusion.gather_index_map import has_gather_map
 from ...specialize.fusion.reductions import form_reduction_fusions
 from ...specialize.fusion.rematerialization import rematerialize
 from ...specialize.fusion.rows import form_row_fusions
 from ...specialize.fusion.small_steps import form_step_fusions
 from ...specialize.rewrites.registry import split_scatter_indices
-from ...specialize.utils.rewriter import is_plain
+from ...specialize.utils.rewriter import has_static_unquantized_types
 from ..implementation import Pairs, Runnable
 from ..tiering.cost_model import BYTES_PER_SECOND, MIN_SAVED_SECONDS, estimate, native_saving_seconds
 from .native_code import NativeCode
@@ -67,7 +67,7 @@ def _fuse_no_reductions(block: Block) -> None:
 
 def is_worth_compiling_alone(operation: Operation) -> bool:
     """Whether native code for one elementwise operation saves more time than its call takes."""
-    if not is_plain(operation):
+    if not has_static_unquantized_types(operation):
         return False
     return native_saving_seconds(operation) >= MIN_SAVED_SECONDS and generates(operation)
 
@@ -105,9 +105,9 @@ def is_generated(view: Op) -> bool:
     reference of a region on scalars may be applied to arrays, but native code serves one size.
     """
     operation = view.operation
-    if isinstance(view, Fusion) or is_traceable(operation):
+    if isinstance(view, Fusion) or has_gather_map(operation):
         return True
-    if not isinstance(view, Elementwise) or not is_plain(operation):
+    if not isinstance(view, Elementwise) or not has_static_unquantized_types(operation):
         return False
     result_type = tensor_type(operation.result)
     shape, size = result_type.shape, result_type.size
@@ -176,7 +176,7 @@ class NestCode(NativeCode):
 
     Args:
         block: see `nests_of`.
-        threads: maximum number of threads that it may use; None: all.
+        threads: maximum number of threads; None: all.
         box: the elements of the results that are computed; None: all.
     """
 

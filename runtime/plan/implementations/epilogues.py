@@ -95,9 +95,9 @@ class EpilogueFusion(Replaceable):
     Args:
         multiply: the implementation of the product.
         product: the product.
-        following: the implementation of the fusion, which has native code or gets it.
+        epilogue: the implementation of the fusion, which has native code or gets it.
         fusion: the fusion; its other operands follow those of the product.
-        threads: maximum number of threads that they may use; None: all.
+        threads: maximum number of threads; None: all.
     """
 
     takes_regions = False
@@ -106,16 +106,16 @@ class EpilogueFusion(Replaceable):
         self,
         multiply: Implementation,
         product: Operation,
-        following: Implementation,
+        epilogue: Implementation,
         fusion: Operation,
         threads: int | None,
     ) -> None:
         super().__init__()
-        self.kind = following.kind
-        self.reason = f"{following.reason}, following on stablehlo.dot_general block by block"
-        self.multiply, self.absorbed, self.following, self.fusion = multiply, product, following, fusion
+        self.kind = epilogue.kind
+        self.reason = f"{epilogue.reason}, epilogue of {product.name}, block by block"
+        self.multiply, self.absorbed, self.epilogue, self.fusion = multiply, product, epilogue, fusion
         self.product = product
-        self.functions = multiply.function, following.function
+        self.functions = multiply.function, epilogue.function
         self.position, self.threads = fusion.operands.index(product.result), threads
 
     @property
@@ -125,14 +125,14 @@ class EpilogueFusion(Replaceable):
         return (*self.product.operands, *before, *after)
 
     def constituents(self) -> tuple[Implementation, ...]:
-        return self.multiply, self.following
+        return self.multiply, self.epilogue
 
     def run(self, lhs: Any, rhs: Any, *others: Any) -> Any:
         if self.native is not None:
             return self.native(lhs, rhs, *others)
-        multiply, follow = self.functions
-        result = follow(*others[: self.position], multiply(lhs, rhs), *others[self.position :])
-        if self.following.is_settled:
+        multiply, apply_epilogue = self.functions
+        result = apply_epilogue(*others[: self.position], multiply(lhs, rhs), *others[self.position :])
+        if self.epilogue.is_settled:
             self.use(self.prepare())
         return result
 

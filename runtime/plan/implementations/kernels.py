@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...ops.framework.declaration import Op
+from ...ops.framework.op_registry import ARG_REDUCE, ARG_SORT, COMPONENT_SCATTER
 from ...types import QUANTIZED, TensorType
 from ..implementation import Runnable
 from ..tiering.tiers import Kernel
@@ -29,7 +30,7 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
 
     Args:
         view: the operation.
-        threads: maximum number of threads that the kernel may use; None: all.
+        threads: maximum number of threads; None: all.
     """
     matcher = _MATCHERS.get(view.name) or _OF_TARGETS.get(view.name)
     if matcher is None:
@@ -46,21 +47,21 @@ def kernel_for(view: Op, threads: int | None) -> KernelMatch:
 
 
 def _contraction(view: Contraction, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.matmul.integer_matmul`, and products of narrow numbers."""
+    """`nimblehlo.kernels.matmul.integer_matmul`, and products of floats and low-precision numbers."""
     from .contraction_kernels import contraction
 
     return contraction(view, threads)
 
 
 def _convolution(view: Convolution, threads: int | None) -> KernelMatch:
-    """`nimblehlo.kernels.convolution.convolution`, and products of narrow numbers."""
+    """`nimblehlo.kernels.convolution.convolution`, and products of low-precision numbers."""
     from .contraction_kernels import convolution
 
     return convolution(view, threads)
 
 
 def _with_body(view: Op, threads: int | None) -> KernelMatch:
-    """Kernels of operations with bodies of known forms."""
+    """Kernels of operations with recognized bodies."""
     from .body_kernels import body_kernel
 
     return body_kernel(view, threads)
@@ -74,7 +75,7 @@ def _top_k(view: TopK, threads: int | None) -> KernelMatch:
     if not top_k.supports(operand.dtype) or view.indices.plain_element_type.name != "i32":
         return f"no kernel on {operand.element_type}"
     return Kernel(
-        lambda: top_k.prepare(operand.shape, operand.dtype, view.k, threads=threads), "by selection"
+        lambda: top_k.prepare(operand.shape, operand.dtype, view.k, threads=threads), "top-k selection"
     )
 
 
@@ -85,14 +86,14 @@ def _fft(view: Fft | FftOfReal, threads: int | None) -> KernelMatch:
     shape = view.operand.shape
     if view.operand.size <= SMALL_TRANSFORM:
         return "a small transform takes one thread"
-    return Kernel(lambda: view.transformer(shape, threads), "transforms on several threads", True)
+    return Kernel(lambda: view.transformer(shape, threads), "multithreaded FFT", True)
 
 
 def _linear_algebra(view: Cholesky | TriangularSolve, threads: int | None) -> KernelMatch:
     """Match a factorization or a triangular system with the reference's kernel, on threads."""
     from ...ops.numerics.decompositions import uses_kernels
 
-    reason = "panels on several threads" if uses_kernels(view.operation) else "LAPACK"
+    reason = "multithreaded blocked factorization" if uses_kernels(view.operation) else "LAPACK"
     return Kernel(lambda: view.on_threads(threads), reason, is_compiled_ahead=True)
 
 
@@ -101,7 +102,7 @@ def _custom_call(view: CustomCall, threads: int | None) -> KernelMatch:
     function = view.on_threads(threads)
     if function is None:
         return "no kernel for this operation"
-    return Kernel(lambda: function, "a routine on several threads", is_compiled_ahead=True)
+    return Kernel(lambda: function, "a multithreaded routine", is_compiled_ahead=True)
 
 
 def _rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatch:
@@ -113,15 +114,15 @@ def _rng_bit_generator(view: RngBitGenerator, threads: int | None) -> KernelMatc
 
         return functools.partial(view.drawn_by, Generators(random_words.three_fry, random_words.philox))
 
-    return Kernel(prepare, "counters side by side", is_compiled_ahead=True)
+    return Kernel(prepare, "counters in SIMD lanes", is_compiled_ahead=True)
 
 
 _MATCHERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
     "chlo.top_k": _top_k,
     "nimblehlo.fft_of_real": _fft,
-    "nimblehlo.position_reduce": _with_body,
-    "nimblehlo.position_sort": _with_body,
-    "nimblehlo.scatter": _with_body,
+    ARG_REDUCE: _with_body,
+    ARG_SORT: _with_body,
+    COMPONENT_SCATTER: _with_body,
     "stablehlo.cholesky": _linear_algebra,
     "stablehlo.convolution": _convolution,
     "stablehlo.dot": _contraction,

@@ -39,7 +39,7 @@ class NativeCode(Implementation):
 
     Args:
         block: what it computes.
-        threads: maximum number of threads that it may use; None: all.
+        threads: maximum number of threads; None: all.
 
     Attributes:
         label: the kind of code, as `Executable.explain` names it.

@@ -23,8 +23,8 @@ from ...codegen.nests.nest import (
 from ...ir import Block, DenseElementsAttribute, Operation, Value, plain_element_type, tensor_type
 from ...ir.affine import AffineExpr, Box, identity_map, index_range, row_major_offset
 from ...ops.framework.verify import view_of
-from ...specialize.fusion.gather_index_map import GatherMap, read_through_views, trace_gather
-from ...specialize.fusion.movement_index_map import MOVES, InseparableLoops, LoopSplit, source
+from ...specialize.fusion.gather_index_map import GatherMap, gather_map_of, read_through_views
+from ...specialize.fusion.movement_index_map import MOVEMENT_OPS, InseparableLoops, LoopSplit, copied_element
 from ...types import SIGNED
 from ..implementation import NoCode
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MAX_NESTS = 16
 
 _Element = tuple[Value, tuple[AffineExpr, ...]]
-"""An element of a value, with its coordinates as affine expressions of the loop indices."""
+"""An element of a value, with its indices as affine expressions of the loop indices."""
 
 _NARROW = 1 << 31
 """Minimum elements of an array whose offsets do not fit 32 bits."""
@@ -101,9 +101,9 @@ class _BoxNest:
             tuple(self.start_indices),
         )
 
-    def node_of(self, value: Value, coordinates: tuple[AffineExpr, ...]) -> int:
+    def node_of(self, value: Value, indices: tuple[AffineExpr, ...]) -> int:
         """The node of an element; adds it and the nodes on which it depends."""
-        pending = [(value, coordinates)]
+        pending = [(value, indices)]
         while pending:
             point = pending[-1]
             inputs = [] if point in self.node_ids else self.operands(point)
@@ -114,50 +114,50 @@ class _BoxNest:
             if point not in self.node_ids:
                 self.node_ids[point] = self.enter(point, inputs)
             pending.pop()
-        return self.node_ids[value, coordinates]
+        return self.node_ids[value, indices]
 
     def operands(self, point: _Element) -> list[_Element]:
-        value, coordinates = point
+        value, indices = point
         owner = value.owner
         if value in self.arguments or not isinstance(owner, Operation):
             return []
-        if owner.name in MOVES:
-            return [source(owner, coordinates, self.box)]
+        if owner.name in MOVEMENT_OPS:
+            return [copied_element(owner, indices, self.box)]
         if owner.name == "stablehlo.gather":
-            gather_map = trace_gather(owner, coordinates, len(self.box))
-            return [(index.value, index.coordinates) for index in gather_map.dynamic_indices]
-        return [(operand, coordinates if tensor_type(operand).shape else ()) for operand in owner.operands]
+            gather_map = gather_map_of(owner, indices, len(self.box))
+            return [(index.value, index.indices) for index in gather_map.dynamic_indices]
+        return [(operand, indices if tensor_type(operand).shape else ()) for operand in owner.operands]
 
     def enter(self, point: _Element, operands: Sequence[_Element]) -> int:
         """The node of an element whose operands have nodes."""
-        value, coordinates = point
+        value, indices = point
         if value in self.arguments:
-            return self.node(Load(self.add_access(self.arguments[value], value, coordinates)))
+            return self.node(Load(self.add_access(self.arguments[value], value, indices)))
         operation = value.owner
         assert isinstance(operation, Operation)
-        if operation.name in MOVES:
+        if operation.name in MOVEMENT_OPS:
             return self.node_ids[operands[0]]
         if operation.name == "stablehlo.gather":
-            return self.gather(operation, trace_gather(operation, coordinates, len(self.box)))
+            return self.gather(operation, gather_map_of(operation, indices, len(self.box)))
         element_type = plain_element_type(value)
         if operation.name == "stablehlo.constant":
             return self.node(Constant(element_type, _only_element(operation)))
         if operation.name == "stablehlo.iota":
-            expr = coordinates[cast("IotaOp", view_of(operation)).iota_dimension]
+            expr = indices[cast("IotaOp", view_of(operation)).iota_dimension]
             self.iota_maps.append(self.relative_to_box(expr))
             return self.node(Iota(len(self.iota_maps) - 1, element_type))
         return self.node(Apply(operation, tuple([self.node_ids[operand] for operand in operands])))
 
     def gather(self, operation: Operation, gather_map: GatherMap) -> int:
         """The node of a gather's element."""
-        array, coordinates = read_through_views(operation.operands[0], gather_map, self.box, self.arguments)
+        array, indices = read_through_views(operation.operands[0], gather_map, self.box, self.arguments)
         loops = len(self.box)
         dimensions = loops + len(gather_map.dynamic_indices)
-        full_map = row_major_offset(tensor_type(array).shape, coordinates, dimensions)
+        full_map = row_major_offset(tensor_type(array).shape, indices, dimensions)
         expr = self.relative_to_box(AffineExpr(full_map.offset, full_map.strides[:loops]))
         dynamic_indices: list[GatherIndex] = []
         for index, stride in zip(gather_map.dynamic_indices, full_map.strides[loops:], strict=True):
-            number = self.node_ids[index.value, index.coordinates]
+            number = self.node_ids[index.value, index.indices]
             constant_map = self.constant_index(number, index.largest)
             if constant_map is None:
                 self.start_indices.append(StartIndex(index.largest, stride))
@@ -190,9 +190,9 @@ class _BoxNest:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
-    def add_access(self, array: int, value: Value, coordinates: Sequence[AffineExpr]) -> int:
+    def add_access(self, array: int, value: Value, indices: Sequence[AffineExpr]) -> int:
         """An access to an element of an array in row-major order."""
-        expr = row_major_offset(tensor_type(value).shape, coordinates, len(self.box))
+        expr = row_major_offset(tensor_type(value).shape, indices, len(self.box))
         self.accesses.append(Access(array, plain_element_type(value), self.relative_to_box(expr)))
         return len(self.accesses) - 1
 

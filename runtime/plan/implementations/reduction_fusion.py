@@ -31,12 +31,12 @@ def has_reduction_tiling(block: Block) -> bool:
     return plan_reduction_tiling(block, view_of) is not None
 
 
-class _Shared:
+class _SharedCode:
     """The lowered code that fusions with equal blocks share.
 
     Args:
         text: describes the block; different blocks have different texts.
-        lowered: the result of `LoopCode.lower`.
+        lowered: the result of `FusionCode.lower`.
     """
 
     def __init__(self, text: str, lowered: LoweredKernel | None) -> None:
@@ -51,15 +51,15 @@ class _Shared:
         return key_of(f"{self.lowered.size} in a task, {self.text}")
 
 
-class LoopCode(NativeCode):
-    """The native code of a fusion."""
+class FusionCode(NativeCode):
+    """The native code of a fusion, which fusions with equal blocks share."""
 
     def lower(self) -> LoweredKernel | None:
         """The code before it is compiled; None if there is none."""
         raise NotImplementedError
 
     @functools.cached_property
-    def _shared(self) -> _Shared:
+    def _shared(self) -> _SharedCode:
         """The code shared with equal blocks; their texts are only compared if their structural keys
         differ.
         """
@@ -70,13 +70,13 @@ class LoopCode(NativeCode):
             _by_structural_key.put((type(self).__name__, identity), cached)
         return cached[0]
 
-    def _of_equal_text(self) -> _Shared:
+    def _of_equal_text(self) -> _SharedCode:
         from ...codegen.description import block_description
 
         text = f"{type(self).__name__}\n{block_description(self.block)}"
         shared = _by_description.get(text)
         if shared is None:
-            shared = _Shared(text, self.lower())
+            shared = _SharedCode(text, self.lower())
             _by_description.put(text, shared)
         return shared
 
@@ -103,7 +103,7 @@ class LoopCode(NativeCode):
         return seconds_of(work, (*operands, *results))
 
 
-class RowCode(LoopCode):
+class RowCode(FusionCode):
     label = "one loop over rows"
 
     def lower(self) -> LoweredKernel | None:
@@ -123,7 +123,7 @@ class RowCode(LoopCode):
         return LoweredKernel(module, size, ((NAME, tasks, seconds),))
 
 
-class ReductionCode(LoopCode):
+class ReductionCode(FusionCode):
     """The code of a fusion of reductions and the operations on their operands."""
 
     def lower(self) -> LoweredKernel:
@@ -168,10 +168,11 @@ def lower_reductions(
     )
 
 
-_by_description: LRUCache[str, _Shared] = LRUCache(MAX_CACHED)
+_by_description: LRUCache[str, _SharedCode] = LRUCache(MAX_CACHED)
 """Code, by the name of the class and the block's description."""
 
-_by_structural_key: LRUCache[tuple[str, tuple[object, ...]], tuple[_Shared, list[object]]] = LRUCache(
+_by_structural_key: LRUCache[tuple[str, tuple[object, ...]], tuple[_SharedCode, list[object]]] = LRUCache(
     MAX_CACHED
 )
-"""Plans, by the class's name and the block's structural key, with the objects that the key refers to."""
+"""Lowered code, by the class's name and the block's structural key, with the objects that keep the key's
+identities valid."""

@@ -41,7 +41,7 @@ class RegionCode(NativeCode):
 
     Args:
         view: the operation.
-        threads: maximum number of threads that it may use; None: all.
+        threads: maximum number of threads; None: all.
     """
 
     max_small_calls = 1 << 16
@@ -105,8 +105,10 @@ class RegionCode(NativeCode):
         sizes = [tensor(value.type).size for value in (*operation.operands, *operation.results)]
         return max(sizes) <= MAX_SMALL_ELEMENTS and self.native_calls() <= self.max_small_calls
 
-    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
-        """A function of the operation's operands and values from outside, by one of the code's."""
+    def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap the native function, whose operands may differ from the operation's, for the operation's
+        operands and captured values.
+        """
         return native
 
     def reference(self, reference: Callable[..., Any]) -> Callable[..., Any]:
@@ -175,7 +177,7 @@ class RegionCode(NativeCode):
         return [*self.operands, *(tensor(value.type) for value in self.captured_operands)], self.results
 
     def prepare(self) -> Runnable:
-        return self.wrap_native(super().prepare())
+        return self.adapt_operands(super().prepare())
 
     def cost(self) -> Cost:
         """The estimated time of the reference and of the compilation."""

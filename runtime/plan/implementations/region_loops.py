@@ -10,6 +10,7 @@ import numpy as np
 
 from ...ir import Block, Builder
 from ...ops.framework.declaration import Op
+from ...ops.framework.op_registry import ARG_REDUCE
 from ...ops.framework.verify import view_of
 from ...ops.reduction.reduce import Layout, layout
 from ...types import COMPLEX, QUANTIZED, TensorType
@@ -32,7 +33,7 @@ def region_loop_code(view: Op, threads: int | None, has_kernel: bool) -> RegionC
 
     Args:
         view: the operation; its sizes are known.
-        threads: maximum number of threads that it may use; None: all.
+        threads: maximum number of threads; None: all.
         has_kernel: whether a hand-written kernel can serve as well; it is better on many elements.
     """
     code_class = _CODES.get(view.name)
@@ -105,7 +106,7 @@ class _ReduceCode(RegionCode):
     def native_calls(self) -> float:
         return float(self.view.inputs[0].size)
 
-    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
         analysis, types, input_layout = self.view.analysis, self.view.inputs, self.layout
         count = len(types)
         is_as_given = [type.element_type for type in types] == list(analysis.element_types)
@@ -125,7 +126,7 @@ class _ReduceCode(RegionCode):
         return run
 
 
-class _PositionCode(_ReduceCode):
+class _ArgReduceCode(_ReduceCode):
     """`reduce` of values and their positions, which are computed instead of read."""
 
     def __init__(self, view: ArgReduce, threads: int | None) -> None:
@@ -133,8 +134,8 @@ class _PositionCode(_ReduceCode):
         self.view.ordering = view.ordering
         self.positions = view.positions
 
-    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
-        reduced, positions = super().wrap_native(native), np.ascontiguousarray(self.positions)
+    def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        reduced, positions = super().adapt_operands(native), np.ascontiguousarray(self.positions)
         return lambda operand, *init_values: reduced(operand, positions, *init_values)
 
 
@@ -185,7 +186,7 @@ class _ScatterCode(RegionCode):
     def native_calls(self) -> float:
         return float(self.view.updates[0].size) * 2
 
-    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
         inputs, count = self.view.inputs, len(self.view.inputs)
         targets = [result.element_type for result in self.results]
         dtypes = [result.dtype for result in self.results]
@@ -280,7 +281,7 @@ class _SortCode(RegionCode):
     def native_calls(self) -> float:
         return float(self.view.comparisons)
 
-    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
         count, axis, shape = len(self.results), self.view.adjusted_dimension, self.view.inputs[0].shape
         moved_shape = (*shape[:axis], *shape[axis + 1 :], shape[axis])
 
@@ -332,7 +333,7 @@ class _ScanCode(RegionCode):
     def native_calls(self) -> float:
         return float(self.length)
 
-    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def adapt_operands(self, native: Callable[..., Any]) -> Callable[..., Any]:
         if len(self.results) > 1:
             return native
         return lambda *operands: (native(*operands),)
@@ -346,7 +347,7 @@ def _window_code(view: ReduceWindow | SelectAndScatter, threads: int | None) -> 
 
 _CODES: dict[str, Callable[[Any, int | None], RegionCode]] = {
     "chlo.scan": _ScanCode,
-    "nimblehlo.position_reduce": _PositionCode,
+    ARG_REDUCE: _ArgReduceCode,
     "stablehlo.reduce": _ReduceCode,
     "stablehlo.reduce_window": _window_code,
     "stablehlo.scatter": _ScatterCode,

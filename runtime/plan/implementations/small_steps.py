@@ -11,10 +11,10 @@ from ..tiering.cost_model import (
     compiler_load_seconds,
 )
 from .native_code import LoweredKernel
-from .reduction_fusion import LoopCode
+from .reduction_fusion import FusionCode
 
 
-class StepCode(LoopCode):
+class StepCode(FusionCode):
     """The code of a fusion of small steps."""
 
     label = "one step"

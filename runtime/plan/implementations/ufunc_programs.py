@@ -34,7 +34,7 @@ COLUMNS_PER_PASS: Final = 1024
 MIN_COLUMNS: Final = 64
 """Columns below which calling a loop of NumPy takes longer than the loop."""
 
-_SHARE = 0.3
+_PROGRAM_TIME_FRACTION = 0.3
 """The time of a program on one thread, as a fraction of the references' time on whole arrays."""
 
 _ALIGNMENT = 64
@@ -45,14 +45,14 @@ def ufunc_program_of(block: Block, threads: int | None, reference_seconds: float
 
     Args:
         block: the body of the fusion.
-        threads: maximum number of threads that it may use; None: all.
+        threads: maximum number of threads; None: all.
         reference_seconds: time of the references on whole arrays, in seconds.
     """
     identity, referenced = structural_key(block)
     key = identity, threads
     cached = _program_cache.get(key)
     if cached is None:
-        program = _prepared(block, threads, reference_seconds * _SHARE, identity)
+        program = _prepared(block, threads, reference_seconds * _PROGRAM_TIME_FRACTION, identity)
         cached = program, referenced
         _program_cache.put(key, cached)
     return cached[0]

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ...ops.reduction.reduce import Reduce
 
 MAX_OPERANDS = 3
-"""The kinds of an instruction."""
+"""Maximum operands of an instruction."""
 
-_SAME_ELEMENTS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
+_STRIDED_VIEWS_OF_OPERAND = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
 _EXTREMES = {"maximum": (kinds.MAXIMUM, np.maximum, -np.inf), "minimum": (kinds.MINIMUM, np.minimum, np.inf)}
 
 
@@ -148,26 +148,26 @@ class ProgramRecorder:
         self.instructions.append(ProgramInstruction(kind, loop, is_per_column, operands, result))
 
     def _array(self, number: int, value: Value) -> int:
-        """An operand's or result's elements."""
-        value_number = ProgramValue(
+        """Add the elements of an operand or result, array `number` of the program; the value's number."""
+        program_value = ProgramValue(
             number, tensor_type(value).dtype.itemsize, self.tiling.varies_along_columns(value)
         )
-        self._set_address(value_number, value)
-        return self._add(value_number)
+        self._set_address(program_value, value)
+        return self._add(program_value)
 
-    def _set_address(self, value_number: ProgramValue, value: Value) -> None:
-        """Set the address of a value to that of an array's elements."""
+    def _set_address(self, program_value: ProgramValue, value: Value) -> None:
+        """Set the strides of a program's value to those of `value`'s array."""
         stride = self.tiling.column_stride(value)
         if stride is None:
-            raise Untraceable("has columns that are not at one distance")
-        value_number.column_stride = stride * value_number.item_bytes
-        value_number.row_strides = [
-            stride * value_number.item_bytes for stride in self.tiling.strides(value)[: self.tiling.row_rank]
+            raise Untraceable("has columns without a constant stride")
+        program_value.column_stride = stride * program_value.item_bytes
+        program_value.row_strides = [
+            stride * program_value.item_bytes for stride in self.tiling.strides(value)[: self.tiling.row_rank]
         ]
 
     def _result_of(self, operation: Operation) -> Traced:
         operands = [self._traced[operand] for operand in operation.operands]
-        if operation.name in _SAME_ELEMENTS:
+        if operation.name in _STRIDED_VIEWS_OF_OPERAND:
             return operands[0]
         if operation.name == "stablehlo.constant":
             attribute = operation.attributes["value"]
@@ -189,11 +189,11 @@ class ProgramRecorder:
             not self.values[operand.number].varies_by_column
             or dtype != tensor_type(view.operation.result).dtype
         ):
-            raise Untraceable("reduces what does not differ, or to another type")
+            raise Untraceable("reduces elements that are equal in all columns, or to another type")
         if analysis.is_float_minmax:
             return self._extreme(str(analysis.monoid), operand, init_value)
         if reducer is None or reducer.ufunc is None or reducer.dtypes[0] != dtype:
-            raise Untraceable("reduces by what is no function of NumPy's")
+            raise Untraceable("reduces by a function that is not a NumPy ufunc")
         scratch = self._add(ProgramValue(kinds.SCRATCH, dtype.itemsize, True))
         reduced = self._emit_reduction(
             kinds.REDUCE if reducer.is_exact else kinds.TREE_REDUCE, reducer.ufunc, operand, scratch
@@ -205,7 +205,7 @@ class ProgramRecorder:
         kind, function, identity = _EXTREMES[name]
         initial = self.values[init_value.number]
         if initial.source != kinds.CONSTANT or initial.offset_or_bits != _bits(operand.dtype.type(identity)):
-            raise Untraceable("begins with a value that counts")
+            raise Untraceable("starts a maximum or minimum with a value other than its identity")
         return self._emit_reduction(kind, function, operand, operand.number)
 
     def _emit_reduction(self, kind: int, function: np.ufunc, operand: Traced, scratch: int) -> Traced:
@@ -227,7 +227,7 @@ class ProgramRecorder:
             return
         copy = kinds.cast_loop_of(dtype, dtype)
         if copy is None:
-            raise Untraceable("has large elements")
+            raise Untraceable("has elements that NumPy has no loop to copy")
         value_number = self._array(number, result)
         self._emit(
             kinds.APPLY, (copy, 0), self.values[value_number].varies_by_column, (traced.number,), value_number
@@ -250,5 +250,5 @@ def _is_exact(instruction: ProgramInstruction) -> bool:
 def _bits(value: Any) -> int:
     """The bits of a scalar of NumPy as an integer."""
     if value.dtype.itemsize > 8:
-        raise Untraceable("has large elements")
+        raise Untraceable("has a constant of more than 8 bytes")
     return int.from_bytes(value.tobytes().ljust(8, b"\0"), "little", signed=True)

@@ -17,11 +17,11 @@ from ...ops.shape.broadcasting import BroadcastInDim
 from ..rewrites.reshaping import broadcast
 from ..rewrites.slicing import concatenate, sliced
 from ..utils.constants import Budget
-from ..utils.rewriter import Rewriter, dimensions, is_plain, splat, viewed
+from ..utils.rewriter import Rewriter, dimensions, has_static_unquantized_types, splat, viewed
 from .elementwise import MIN_LARGE_SIZE
 from .movement_index_map import is_movement_op
 
-_SHARE: Final = 4
+_MIN_SIZE_RATIO: Final = 4
 """A gather moves if its operand has at least this many times as many elements as its result."""
 _MAX_OPERATIONS: Final = 24
 
@@ -43,7 +43,7 @@ def gather_early(region: Region) -> None:
 
 def _is_computed(value: Value) -> bool:
     owner = value.owner
-    return isinstance(owner, Operation) and is_plain(owner) and _is_elementwise(owner)
+    return isinstance(owner, Operation) and has_static_unquantized_types(owner) and _is_elementwise(owner)
 
 
 def _is_elementwise(operation: Operation) -> bool:
@@ -69,7 +69,8 @@ class _EarlyGathers:
         """The gathered elements, computed from gathered elements of the operands; None: the gather stays."""
         operand, start_indices = operation.operands
         view, size = viewed(operation, Gather), tensor_type(operand).size
-        if size < MIN_LARGE_SIZE or not 0 < view.result.size * _SHARE <= size or not _is_computed(operand):
+        is_smaller = 0 < view.result.size * _MIN_SIZE_RATIO <= size
+        if size < MIN_LARGE_SIZE or not is_smaller or not _is_computed(operand):
             return None
         if self.users.get(operand) != [operation]:
             return None
@@ -110,7 +111,7 @@ class _EarlyGathers:
         """Whether a value is written to memory anyway: another operation computes it, or needs it there."""
         owner = value.owner
         assert isinstance(owner, Operation)
-        if not is_plain(owner):
+        if not has_static_unquantized_types(owner):
             return True
         if not _is_elementwise(owner):
             return not is_movement_op(owner) and owner.name not in _NEVER_IN_MEMORY

@@ -22,23 +22,23 @@ from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ...types import PLAIN
 from ..utils.cleanup import remove_dead_code
 from ..utils.effects import CONTROL_FLOW
-from ..utils.rewriter import is_plain, is_plain_value
+from ..utils.rewriter import has_static_unquantized_types, is_static_unquantized
 from .gather_index_map import (
     MIN_CONTIGUOUS,
-    TRACEABLE_VIEWS,
+    READ_THROUGH_VIEWS,
     contiguous_length,
     gathers_elements,
-    is_traceable,
+    has_gather_map,
 )
 from .levels import LevelGrouping
-from .movement_index_map import is_movement_op
+from .movement_index_map import JOINING_OPS, is_movement_op
 from .scheduling import canonical_order, topological_order
 from .shapes import drop_other_shapes
 
-Generates = Callable[[Operation], bool]
-"""Whether native code can be generated for an operation, by its name and element types."""
+OperationPredicate = Callable[[Operation], bool]
+"""A property of an operation, such as whether native code can be generated for it."""
 
-MAX_OPERATIONS: Final = 200
+MAX_FUSION_OPERATIONS: Final = 200
 MAX_ARRAYS: Final = 40
 MIN_LARGE_SIZE: Final = 1 << 15
 """Elements of a result from which on one operation gains from threads and from fewer passes over memory."""
@@ -46,8 +46,6 @@ MIN_SMALL_OPERATIONS: Final = 3
 """Elementwise operations on small tensors that cost as much as one call of native code."""
 MAX_COPIED: Final = 16
 """Operations on single elements that a fusion may compute although another operation computes them too."""
-
-_JOINING_OPS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
 
 _NEEDS_CONTIGUOUS_OPERAND: Final = frozenset(
     {"chlo.top_k", COMPONENT_SCATTER, ARG_REDUCE, REDUCTION_FUSION, ROW_FUSION}
@@ -75,15 +73,15 @@ _INDEXED: Final = (_GATHER, _CONTIGUOUS_GATHER, _SHORT_CONTIGUOUS_GATHER)
 
 def form_fusions(
     region: Region,
-    generates: Generates,
-    stays_unfused: Generates = lambda _: False,
+    generates: OperationPredicate,
+    stays_unfused: OperationPredicate = lambda _: False,
     group_first: Callable[[Block], None] = lambda _: None,
-    pays_alone: Generates = lambda _: False,
+    pays_alone: OperationPredicate = lambda _: False,
 ) -> None:
     """Group the operations of a region and of the control flow in it, in place.
 
     Args:
-        generates: see `Generates`.
+        generates: whether native code can be generated for an operation, by its name and element types.
         stays_unfused: tells which control flow keeps its regions unfused.
         group_first: forms other fusions of a block before.
         pays_alone: tells which operations are worth a call of native code by themselves.
@@ -93,9 +91,9 @@ def form_fusions(
 
 
 def _form(
-    region: Region, generates: Generates, stays_unfused: Generates, group_first: Callable[
+    region: Region, generates: OperationPredicate, stays_unfused: OperationPredicate, group_first: Callable[
         [Block], None
-    ], pays_alone: Generates
+    ], pays_alone: OperationPredicate
 ) -> None:
     for operation in region.block.operations:
         if operation.name in CONTROL_FLOW and not stays_unfused(operation):
@@ -110,12 +108,12 @@ def _form(
         replace(region.block, fusions, grouping.users)
 
 
-def _may_pay(block: Block, pays_alone: Generates) -> bool:
+def _may_pay(block: Block, pays_alone: OperationPredicate) -> bool:
     """Whether a block has enough work for any fusion; if not, no code generator is loaded."""
     return len(block.operations) > MIN_SMALL_OPERATIONS or any(
         pays_alone(operation)
         or any(
-            is_plain_value(value) and tensor_type(value).size >= MIN_LARGE_SIZE
+            is_static_unquantized(value) and tensor_type(value).size >= MIN_LARGE_SIZE
             for value in _written_or_reduced(operation)
         )
         for operation in block.operations
@@ -155,19 +153,19 @@ class FusionGroup:
 class _Grouping(LevelGrouping):
     """Finds the fusions of one block."""
 
-    def __init__(self, block: Block, generates: Generates, pays_alone: Generates) -> None:
-        super().__init__(block, MAX_OPERATIONS)
+    def __init__(self, block: Block, generates: OperationPredicate, pays_alone: OperationPredicate) -> None:
+        super().__init__(block, MAX_FUSION_OPERATIONS)
         self.pays_alone = pays_alone
         self.users = users_of(block)
         self.kinds = [self.kind(operation, generates) for operation in self.operations]
         self.separable: set[int] = set()
         self.readers: dict[tuple[Value, int], int] = {}
 
-    def kind(self, operation: Operation, generates: Generates) -> int:
+    def kind(self, operation: Operation, generates: OperationPredicate) -> int:
         """The role of an operation in fusions, such as `_ELEMENTWISE`."""
         if len(operation.results) != 1 or operation.regions or operation.name in TERMINATORS:
             return _OTHER
-        if not is_plain(operation) or tensor_type(operation.result).size == 0:
+        if not has_static_unquantized_types(operation) or tensor_type(operation.result).size == 0:
             return _OTHER
         if operation.name == "stablehlo.constant":
             value = operation.attributes.get("value")
@@ -189,7 +187,7 @@ class _Grouping(LevelGrouping):
 
     def kind_of_gather(self, operation: Operation) -> int:
         """Whether a gather reads single elements, or contiguous slices and how long ones."""
-        if not is_traceable(operation):
+        if not has_gather_map(operation):
             return _OTHER
         if gathers_elements(operation):
             return _GATHER
@@ -285,7 +283,7 @@ class _Grouping(LevelGrouping):
                 continue
             transposes = operation.name == "stablehlo.transpose"
             needed = any(self.needs_in_order(user, operation.result, transposes) for user in users)
-            if operation.name in _JOINING_OPS or needed:
+            if operation.name in JOINING_OPS or needed:
                 size = tensor_type(operation.result).size
                 candidates.append(FusionGroup(size, self.levels[index], [index]))
         return candidates
@@ -379,7 +377,7 @@ class _Grouping(LevelGrouping):
         producer = self.producer(value)
         if producer is None or self.kinds[producer] != _MOVEMENT:
             return False
-        return self.operations[producer].name in TRACEABLE_VIEWS
+        return self.operations[producer].name in READ_THROUGH_VIEWS
 
     def is_read_at_indices(self, value: Value, members: set[int]) -> bool:
         """Whether members of a fusion index a value or a view of it."""
@@ -410,10 +408,10 @@ class _Grouping(LevelGrouping):
             return self.is_view(operation.result)
         if kind == _REMATERIALIZABLE:
             return True
-        if len(members) >= MAX_OPERATIONS:
+        if len(members) >= MAX_FUSION_OPERATIONS:
             return False
         if kind == _MOVEMENT:
-            return is_sole_user or operation.name not in _JOINING_OPS
+            return is_sole_user or operation.name not in JOINING_OPS
         size = tensor_type(operation.result).size
         if kind in _INDEXED:
             return is_sole_user and size >= group.size and kind != _SHORT_CONTIGUOUS_GATHER
@@ -559,8 +557,8 @@ def _inputs(
     if not separate_broadcasts:
         return list(dict.fromkeys([(value, None) for value, _ in used]))
     uses = Counter([value for value, _ in used])
-    is_separate = [member.name == "stablehlo.broadcast_in_dim" and uses[value] > 1 for value, member in used]
-    pairs = zip(used, is_separate, strict=True)
+    separated = [member.name == "stablehlo.broadcast_in_dim" and uses[value] > 1 for value, member in used]
+    pairs = zip(used, separated, strict=True)
     return list(dict.fromkeys([(value, member if separate else None) for (value, member), separate in pairs]))
 
 

@@ -9,13 +9,13 @@ from ...ir import Operation, Value
 from ...ir.affine import AffineExpr, Box
 from ...ir.record import Record
 from ...ops.framework.verify import view_of
-from ..utils.rewriter import is_plain
-from .movement_index_map import source
+from ..utils.rewriter import has_static_unquantized_types
+from .movement_index_map import copied_element
 
 if TYPE_CHECKING:
     from ...ops.indexing.gather import Gather
 
-TRACEABLE_VIEWS: Final = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reverse", "stablehlo.slice"})
+READ_THROUGH_VIEWS: Final = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reverse", "stablehlo.slice"})
 """Movement operations through which a gather may read: contiguous elements stay contiguous."""
 
 MIN_CONTIGUOUS: Final = 16
@@ -26,13 +26,13 @@ class DynamicIndex(Record):
     """A start index of slices along a dimension of the operand.
 
     Attributes:
-        value, coordinates: the element with the index.
+        value, indices: the element with the index.
         dimension: the dimension of the operand.
         largest: the last index at which a slice is within the operand.
     """
 
     value: Value
-    coordinates: tuple[AffineExpr, ...]
+    indices: tuple[AffineExpr, ...]
     dimension: int
     largest: int
 
@@ -41,60 +41,60 @@ class GatherMap(Record):
     """The operand element that an element of a gather's result copies.
 
     Attributes:
-        coordinates: in the operand, if all dynamic indices are 0.
+        indices: in the operand, if all dynamic indices are 0.
         dynamic_indices: the indices to add.
     """
 
-    coordinates: tuple[AffineExpr, ...]
+    indices: tuple[AffineExpr, ...]
     dynamic_indices: tuple[DynamicIndex, ...]
 
 
-def trace_gather(operation: Operation, coordinates: Sequence[AffineExpr], loops: int) -> GatherMap:
-    """The operand element that a gather's result at `coordinates`, in `loops` loops, copies."""
+def gather_map_of(operation: Operation, indices: Sequence[AffineExpr], loops: int) -> GatherMap:
+    """The operand element that a gather's result at `indices`, in `loops` loops, copies."""
     view = _gather_view(operation)
     zero = AffineExpr(0, (0,) * loops)
-    batch = [coordinates[d] for d in view.batch_dims]
+    batch = [indices[d] for d in view.batch_dims]
     batch_of = {d: d - (d > view.index_vector_dim) for d in view.start_indices_batching_dims}
-    operand_coordinates = [zero] * view.operand.rank
+    operand_indices = [zero] * view.operand.rank
     for d, other in zip(view.operand_batching_dims, view.start_indices_batching_dims, strict=True):
-        operand_coordinates[d] = batch[batch_of[other]]
+        operand_indices[d] = batch[batch_of[other]]
     for d, result_dim in view.windowed_dims.items():
-        operand_coordinates[d] = coordinates[result_dim]
+        operand_indices[d] = indices[result_dim]
     dynamic_indices = []
     for number, d in enumerate(view.start_index_map):
         largest = view.operand.shape[d] - view.slice_sizes[d]
         if largest:
-            index_coordinates = list(batch)
+            element_indices = list(batch)
             if view.index_vector_dim < view.start_indices.rank:
-                index_coordinates.insert(view.index_vector_dim, zero._replace(offset=number))
-            dynamic_indices.append(DynamicIndex(operation.operands[1], tuple(index_coordinates), d, largest))
-    return GatherMap(tuple(operand_coordinates), tuple(dynamic_indices))
+                element_indices.insert(view.index_vector_dim, zero._replace(offset=number))
+            dynamic_indices.append(DynamicIndex(operation.operands[1], tuple(element_indices), d, largest))
+    return GatherMap(tuple(operand_indices), tuple(dynamic_indices))
 
 
 def read_through_views(
-    array: Value, traced: GatherMap, box: Box, memory: Container[Value]
+    array: Value, gather_map: GatherMap, box: Box, memory: Container[Value]
 ) -> tuple[Value, list[AffineExpr]]:
     """The array in memory that a gather reads through views, and the indices into it.
 
     The indices are functions of the loops of the box, and of one more loop for each dynamic index.
     """
-    count = len(traced.dynamic_indices)
-    coordinates = [AffineExpr(expr.offset, expr.strides + (0,) * count) for expr in traced.coordinates]
-    for number, index in enumerate(traced.dynamic_indices):
+    count = len(gather_map.dynamic_indices)
+    indices = [AffineExpr(expr.offset, expr.strides + (0,) * count) for expr in gather_map.indices]
+    for number, index in enumerate(gather_map.dynamic_indices):
         stride = [0] * (len(box) + count)
         stride[len(box) + number] = 1
-        coordinates[index.dimension] = coordinates[index.dimension].plus(AffineExpr(0, tuple(stride)))
-    extended_box = (*box, *[(0, index.largest + 1) for index in traced.dynamic_indices])
+        indices[index.dimension] = indices[index.dimension].plus(AffineExpr(0, tuple(stride)))
+    extended_box = (*box, *[(0, index.largest + 1) for index in gather_map.dynamic_indices])
     while array not in memory:
         assert isinstance(array.owner, Operation)
-        array, source_coordinates = source(array.owner, coordinates, extended_box)
-        coordinates = list(source_coordinates)
-    return array, coordinates
+        array, source_indices = copied_element(array.owner, indices, extended_box)
+        indices = list(source_indices)
+    return array, indices
 
 
-def is_traceable(operation: Operation) -> bool:
-    """Whether an operation is a gather that `trace_gather` can follow within a loop over its result."""
-    if operation.name != "stablehlo.gather" or not is_plain(operation):
+def has_gather_map(operation: Operation) -> bool:
+    """Whether an operation is a gather for which `gather_map_of` gives a map."""
+    if operation.name != "stablehlo.gather" or not has_static_unquantized_types(operation):
         return False
     view = _gather_view(operation)
     return bool(view.result.size) and all(view.slice_sizes)
@@ -113,8 +113,8 @@ def contiguous_length(operation: Operation) -> int:
 
 
 def gathers_elements(operation: Operation) -> bool:
-    """Whether an operation is a gather of single elements that `trace_gather` can follow."""
-    return is_traceable(operation) and contiguous_length(operation) == 1
+    """Whether an operation is a gather of single elements that has a map."""
+    return has_gather_map(operation) and contiguous_length(operation) == 1
 
 
 def _last_offset(operation: Operation) -> int | None:

@@ -10,10 +10,10 @@ from ...ir.record import Record
 from ...ops.framework.op_registry import REDUCE
 from ...ops.framework.verify import view_of
 from ...types import DYNAMIC, TensorType
-from ..utils.rewriter import is_plain
+from ..utils.rewriter import has_static_unquantized_types
 from .elementwise import (
     FusionGroup,
-    Generates,
+    OperationPredicate,
     boundary,
     fusion_operation,
     is_splat_constant,
@@ -67,8 +67,8 @@ def replace_groups(block: Block, grouping: Grouping, can_generate: CanGenerate, 
         fusion_set = _FusionSet(block, can_generate, name)
         for group in profitable:
             extended = grouping.with_broadcasts(group, fusion_set.users)
-            if extended is None or not fusion_set.takes(extended):
-                fusion_set.takes(group)
+            if extended is None or not fusion_set.try_add(extended):
+                fusion_set.try_add(group)
         replace(block, fusion_set.groups, fusion_set.users, name)
 
 
@@ -90,16 +90,16 @@ class _FusionSet:
         self.groups: list[FusionGroup] = []
         self.fusion_of: dict[Value, FusionGroup] = {}
 
-    def takes(self, group: FusionGroup) -> bool:
-        """Add a group if code can be generated for it, and still for all groups before; tells whether."""
-        if not self.can_generate_now(group):
+    def try_add(self, group: FusionGroup) -> bool:
+        """Add a group if code can be generated for it, and still for all groups before; tell whether."""
+        if not self.try_build(group):
             return False
         consumer = max(group.owned)
         read_values = boundary(self.operations, group.owned, group.copied, self.users)[0]
         for value in read_values:
             self.users[value].append(consumer)
         affected = {self.fusion_of[value]: None for value in read_values if value in self.fusion_of}
-        if not all(map(self.can_generate_now, affected)):
+        if not all(map(self.try_build, affected)):
             for value in read_values:
                 self.users[value].pop()
             return False
@@ -108,8 +108,8 @@ class _FusionSet:
             self.fusion_of.update(dict.fromkeys(self.operations[index].results, group))
         return True
 
-    def can_generate_now(self, group: FusionGroup) -> bool:
-        """Whether code can be generated for a group with its present results; stores its operation."""
+    def try_build(self, group: FusionGroup) -> bool:
+        """Build the operation of a group with its present results; False if there is no code for it."""
         operands, results = boundary(self.operations, group.owned, group.copied, self.users)
         if group.built is not None and group.built[0] == results:
             return True
@@ -127,10 +127,10 @@ class Grouping(LevelGrouping):
     Args:
         block: is not changed.
         shape: of the operands of the groups' reductions.
-        generates: see `Generates`.
+        generates: whether native code can be generated for an operation, by its name and element types.
     """
 
-    def __init__(self, block: Block, shape: tuple[int, ...], generates: Generates) -> None:
+    def __init__(self, block: Block, shape: tuple[int, ...], generates: OperationPredicate) -> None:
         super().__init__(block, MAX_MEMBERS)
         self.generates = generates
         of_gathers = _operations_of_gathers(block, shape, generates)
@@ -227,7 +227,9 @@ def is_rematerializable(operation: Operation) -> bool:
     return isinstance(value, DenseElementsAttribute) and is_splat_constant(value)
 
 
-def _operations_of_gathers(block: Block, shape: tuple[int, ...], generates: Generates) -> set[Operation]:
+def _operations_of_gathers(
+    block: Block, shape: tuple[int, ...], generates: OperationPredicate
+) -> set[Operation]:
     """Operations that the loop of a gather computes, so that it stores narrower values than it gathers.
 
     An example is a comparison of gathered elements, and a logical operation on its result. None of their
@@ -237,7 +239,7 @@ def _operations_of_gathers(block: Block, shape: tuple[int, ...], generates: Gene
         operation
         for operation in block.operations
         if operation.name == "stablehlo.gather"
-        and is_plain(operation)
+        and has_static_unquantized_types(operation)
         and tensor_type(operation.result).shape == shape
         and gathers_elements(operation)
     ]
@@ -248,7 +250,9 @@ def _operations_of_gathers(block: Block, shape: tuple[int, ...], generates: Gene
             value, width = gather.result, _element_bytes(gather.result)
             while len(users.get(value, ())) == 1:
                 user = block.operations[users[value][0]]
-                if len(user.results) != 1 or user.regions or not is_plain(user) or not generates(user):
+                if len(user.results) != 1 or user.regions:
+                    break
+                if not has_static_unquantized_types(user) or not generates(user):
                     break
                 shapes = {tensor_type(each).shape for each in (*user.operands, user.result)}
                 is_narrower = _element_bytes(user.result) < width

@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Final, cast
 from ...ir import Operation, Value, tensor_type
 from ...ir.affine import AffineExpr, Box, index_range
 from ...ops.framework.verify import view_of
-from ..utils.rewriter import is_plain
+from ..utils.rewriter import has_static_unquantized_types
 
 if TYPE_CHECKING:
     from ...ops.shape.movement import MovementMap, MovementOp
 
-VIEWS: Final = frozenset(
+MOVEMENT_VIEWS: Final = frozenset(
     f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "reverse", "slice", "transpose")
 )
 """Movement operations whose reference is a view, which costs nothing unless the elements are needed in
 order."""
-MOVES: Final = VIEWS | {"stablehlo.concatenate", "stablehlo.pad"}
+JOINING_OPS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
+"""Movement operations that copy elements of several operands."""
+MOVEMENT_OPS: Final = MOVEMENT_VIEWS | JOINING_OPS
 
 
 class LoopSplit(Exception):
@@ -40,14 +42,14 @@ class LoopSplit(Exception):
 
 
 def is_movement_op(operation: Operation) -> bool:
-    """Whether an operation is a data movement that `source` can trace."""
-    if operation.name not in MOVES or not is_plain(operation):
+    """Whether an operation is a data movement for which `copied_element` finds the operand element."""
+    if operation.name not in MOVEMENT_OPS or not has_static_unquantized_types(operation):
         return False
     maps = cast("MovementOp", view_of(operation)).movement_maps()
     return maps is not None and all(stride == 1 for one in maps for stride in one.strides)
 
 
-def source(
+def copied_element(
     operation: Operation, indices: Sequence[AffineExpr], box: Box
 ) -> tuple[Value, tuple[AffineExpr, ...]]:
     """The operand that the element at `indices` of the result copies, and the indices in it.
@@ -60,7 +62,7 @@ def source(
     for one in view.movement_maps() or ():
         if _is_inside(one, view.operation.result, indices, box):
             local = [index.scaled(1, -start) for index, start in zip(indices, one.starts, strict=True)]
-            operand_indices = tuple([index.of(local, len(box)) for index in one.indices])
+            operand_indices = tuple([index.compose(local, len(box)) for index in one.indices])
             return operation.operands[one.operand], operand_indices
     raise ValueError("an index lies outside of the result")
 
@@ -69,7 +71,7 @@ def _is_inside(one: MovementMap, result: Value, indices: Sequence[AffineExpr], b
     """Whether all elements of a result are in the box of a map; False if none is.
 
     Raises:
-        LoopSplit, InseparableLoops: as `source`.
+        LoopSplit, InseparableLoops: as `copied_element`.
     """
     sizes = zip(indices, one.starts, one.sizes, tensor_type(result).shape, strict=True)
     for index, start, size, result_size in sizes:
@@ -97,7 +99,7 @@ def _loop_split(expr: AffineExpr, box: Box, index: int) -> LoopSplit:
     """
     varying = [d for d, stride in enumerate(expr.strides) if stride and box[d][1] - box[d][0] > 1]
     if len(varying) != 1:
-        raise InseparableLoops("several loops run through the place to cut")
+        raise InseparableLoops("the index at which to split depends on several loops")
     (loop,) = varying
     stride = expr.strides[loop]
     fixed = expr.offset + sum(other * box[d][0] for d, other in enumerate(expr.strides) if d != loop)

@@ -8,12 +8,12 @@ from ...ir import Block, Operation, Value, captured_values
 from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import REDUCTION_FUSION
 from ...types import TensorType
-from ..utils.rewriter import is_plain
-from .elementwise import MIN_LARGE_SIZE, FusionGroup, Generates
+from ..utils.rewriter import has_static_unquantized_types
+from .elementwise import MIN_LARGE_SIZE, FusionGroup, OperationPredicate
 from .grouping import CanGenerate, Grouping, ReducedSpace, is_rematerializable, reduced_space, replace_groups
 
 
-def form_reduction_fusions(block: Block, generates: Generates, can_generate: CanGenerate) -> None:
+def form_reduction_fusions(block: Block, generates: OperationPredicate, can_generate: CanGenerate) -> None:
     """Fuse reductions with the operations that compute their operands, which are then not written, and with
     those on their results."""
     for space in dict.fromkeys(map(reduced_space, block.operations)):
@@ -28,7 +28,7 @@ class _ReductionGrouping(Grouping):
         finished: the results of reductions and the values that are computed of these by members.
     """
 
-    def __init__(self, block: Block, space: ReducedSpace, generates: Generates) -> None:
+    def __init__(self, block: Block, space: ReducedSpace, generates: OperationPredicate) -> None:
         self.space = space
         self.finished: set[Value] = set()
         super().__init__(block, space.shape, generates)
@@ -42,7 +42,7 @@ class _ReductionGrouping(Grouping):
                 self.finished.add(operation.result)
             return is_member
         values = (*operation.operands, operation.result)
-        if operation.regions or not is_plain(operation):
+        if operation.regions or not has_static_unquantized_types(operation):
             return False
         shapes = [value.type.shape for value in values if isinstance(value.type, TensorType)]
         if self.is_on_results(operation, shapes):

@@ -17,7 +17,7 @@ from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ...types import TensorType
 from ..utils.effects import CONTROL_FLOW
-from .elementwise import EXPENSIVE, MAX_ARRAYS, MIN_LARGE_SIZE, Generates, fusion_operation
+from .elementwise import EXPENSIVE, MAX_ARRAYS, MIN_LARGE_SIZE, OperationPredicate, fusion_operation
 from .grouping import MAX_MEMBERS, CanGenerate, is_rematerializable
 
 MAX_OPERATIONS_PER_VALUE: Final = 4
@@ -32,9 +32,9 @@ _FUSIONS: Final = (FUSION, ROW_FUSION, REDUCTION_FUSION)
 
 def rematerialize(
     region: Region,
-    generates: Generates,
+    generates: OperationPredicate,
     can_generate: Mapping[str, CanGenerate],
-    stays_unfused: Generates = lambda _: False,
+    stays_unfused: OperationPredicate = lambda _: False,
 ) -> None:
     """Shorten the lifetimes of large values that fusions of a region can compute again, in place.
 
@@ -54,7 +54,7 @@ def rematerialize(
     ):
         rewriter = _Rewriter(generates, can_generate)
         for _ in range(MAX_ROUNDS):
-            if not rewriter.lowers_peak(region.block):
+            if not rewriter.lower_peak(region.block):
                 break
 
 
@@ -130,21 +130,23 @@ class _Lifetimes:
 class _Rewriter:
     """Rewrites pairs of fusions; see `rematerialize` for the arguments."""
 
-    def __init__(self, generates: Generates, can_generate: Mapping[str, CanGenerate]) -> None:
+    def __init__(self, generates: OperationPredicate, can_generate: Mapping[str, CanGenerate]) -> None:
         self.generates = generates
         self.can_generate = can_generate
 
-    def lowers_peak(self, block: Block) -> bool:
-        """Rematerialize values that are alive at the peak of a block; tells whether there were any."""
+    def lower_peak(self, block: Block) -> bool:
+        """Rematerialize values that are alive at the peak of a block; tell whether there were any."""
         lifetimes = _Lifetimes(block)
         peak = lifetimes.peak()
         pairs = list(lifetimes.pairs_around(peak))
-        rewritten = [self.rewrites(producer, consumer, lifetimes, peak) for producer, consumer in pairs]
+        rewritten = [self.try_recompute(producer, consumer, lifetimes, peak) for producer, consumer in pairs]
         if any(rewritten):
             block.operations = [one for one in block.operations if one.results or one.name not in _FUSIONS]
         return any(rewritten)
 
-    def rewrites(self, producer: Operation, consumer: Operation, lifetimes: _Lifetimes, peak: int) -> bool:
+    def try_recompute(
+        self, producer: Operation, consumer: Operation, lifetimes: _Lifetimes, peak: int
+    ) -> bool:
         """Let a consumer compute values of a producer again, if that takes less memory at the peak."""
         plan = self.recomputation(producer, consumer, lifetimes, peak) if producer.results else None
         if plan is None:

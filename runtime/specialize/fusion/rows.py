@@ -14,8 +14,8 @@ from ...ir.record import Record
 from ...ops.framework.op_registry import REDUCE
 from ...ops.internal.fusion import ROW_FUSION
 from ...types import TensorType
-from ..utils.rewriter import is_plain
-from .elementwise import MIN_LARGE_SIZE, Generates
+from ..utils.rewriter import has_static_unquantized_types
+from .elementwise import MIN_LARGE_SIZE, OperationPredicate
 from .grouping import CanGenerate, Grouping, is_rematerializable, reduced_space, replace_groups
 
 MIN_ROWS = 16
@@ -50,7 +50,7 @@ class Space(Record):
         return shape == self.shape or sizes == rows
 
 
-def form_row_fusions(block: Block, generates: Generates, has_row_tiling: CanGenerate) -> None:
+def form_row_fusions(block: Block, generates: OperationPredicate, has_row_tiling: CanGenerate) -> None:
     """Replace each group of operations that can become one loop over rows by a fusion operation."""
     spaces = dict.fromkeys(map(space_of, block.operations))
     for space in spaces:
@@ -69,7 +69,7 @@ def space_of(operation: Operation) -> Space | None:
 class _RowGrouping(Grouping):
     """Finds the groups of one block in one space."""
 
-    def __init__(self, block: Block, space: Space, generates: Generates) -> None:
+    def __init__(self, block: Block, space: Space, generates: OperationPredicate) -> None:
         self.space = space
         self.fits_space: dict[tuple[int, ...], bool] = {}
         super().__init__(block, space.shape, generates)
@@ -83,9 +83,11 @@ class _RowGrouping(Grouping):
         if len(operation.results) != 1:
             return False
         if operation.name == REDUCE:
-            reduces_space = space_of(operation) == self.space and is_plain(operation)
+            reduces_space = space_of(operation) == self.space and has_static_unquantized_types(operation)
             return reduces_space and not captured_values(operation.regions)
-        if not self.holds(operation.results[0]) or is_rematerializable(operation) or not is_plain(operation):
+        if not self.holds(operation.results[0]) or is_rematerializable(operation):
+            return False
+        if not has_static_unquantized_types(operation):
             return False
         values = (*operation.operands, operation.result)
         if operation.name == "stablehlo.reshape":

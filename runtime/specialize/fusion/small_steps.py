@@ -6,7 +6,7 @@ if it uses none of its results; otherwise it ends the fusion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from ...ir import Block, DenseElementsAttribute, Operation, Region, Value, used_values
@@ -14,14 +14,11 @@ from ...ops.framework.verify import TERMINATORS
 from ...ops.internal.fusion import STEP_FUSION
 from ...types import TensorType
 from ..utils.effects import CONTROL_FLOW, has_no_effect
-from .elementwise import MAX_ARRAYS, FusionGroup, Generates, boundary, replace, users_of
-
-CanGenerate = Callable[[list[Operation]], bool]
-"""Whether native code can be generated for some operations together."""
+from .elementwise import MAX_ARRAYS, FusionGroup, OperationPredicate, boundary, replace, users_of
 
 MIN_STEPS: Final = 4.0
 """Steps that cost as much as one call of native code."""
-MAX_OPERATIONS: Final = 200
+MAX_STEP_FUSION_OPERATIONS: Final = 200
 MAX_ELEMENTS: Final = 1 << 13
 """Elements of the results of an operation and of its regions: larger ones gain more from fused loop nests."""
 MAX_SLOW_ELEMENTS: Final = 1 << 15
@@ -31,13 +28,15 @@ MAX_BYTES: Final = 1 << 17
 MAX_INLINE_CONSTANT_ELEMENTS: Final = 64
 """Elements of a constant that becomes part of the code; larger constants are operands."""
 
-_VIEWS: Final = frozenset({"stablehlo.reshape", "stablehlo.slice", "stablehlo.transpose"})
-"""Operations that give views, which cost half of a step."""
+_HALF_STEPS: Final = frozenset({"stablehlo.reshape", "stablehlo.slice", "stablehlo.transpose"})
+"""Operations whose reference returns a view, which costs half as much as another step."""
 _SLOW_OPS: Final = frozenset({"chlo.top_k"})
 """Operations that are slow on few elements, in NumPy and in kernels: each is worth native code by itself."""
 
 
-def form_step_fusions(region: Region, generates: Generates, stays_unfused: Generates) -> None:
+def form_step_fusions(
+    region: Region, generates: OperationPredicate, stays_unfused: OperationPredicate
+) -> None:
     """Group the operations of a region and of the control flow in it, in place.
 
     Args:
@@ -58,7 +57,7 @@ def form_step_fusions(region: Region, generates: Generates, stays_unfused: Gener
 class _Grouping:
     """Finds the fusions of one block."""
 
-    def __init__(self, block: Block, generates: Generates) -> None:
+    def __init__(self, block: Block, generates: OperationPredicate) -> None:
         self.operations = block.operations
         self.users = users_of(block)
         self.generates = generates
@@ -79,7 +78,10 @@ class _Grouping:
                 continue
             can_fuse = _may_be_fused(operation) and self.generates(operation)
             operation_count, operation_bytes = sum(1 for _ in operation.walk()), _result_bytes(operation)
-            fits = size + operation_count <= MAX_OPERATIONS and result_bytes + operation_bytes <= MAX_BYTES
+            fits = (
+                size + operation_count <= MAX_STEP_FUSION_OPERATIONS
+                and result_bytes + operation_bytes <= MAX_BYTES
+            )
             if not (can_fuse and fits) and (can_fuse or not produced.isdisjoint(used_values(operation))):
                 groups += self.finished(members)
                 members, produced, size, result_bytes = [], set(), 0, 0
@@ -110,7 +112,7 @@ def _cost_in_steps(operation: Operation) -> float:
         return 0.0
     if operation.name in _SLOW_OPS:
         return MIN_STEPS
-    return 0.5 if operation.name in _VIEWS else 1.0
+    return 0.5 if operation.name in _HALF_STEPS else 1.0
 
 
 def _result_bytes(operation: Operation) -> int:

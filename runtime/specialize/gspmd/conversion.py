@@ -290,7 +290,7 @@ class _Emitter:
     def emit(self, operations: Sequence[Operation], returned: Sequence[Value]) -> None:
         """Append all operations; a manual region comes before the first use of a result."""
         for operation in operations:
-            if operation in self.regions.is_outside:
+            if operation in self.regions.outside_operations:
                 self.require(used_values(operation))
                 self.converter.operation(operation, self.builder, self.values)
         for region in dict.fromkeys(self.regions.region_of.values()):

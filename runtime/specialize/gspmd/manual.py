@@ -54,7 +54,7 @@ class ManualRegions:
 
     Attributes:
         region_of: the region of each operation that is in one.
-        is_outside: the operations that are needed outside of all regions.
+        outside_operations: the operations that are needed outside of all regions.
 
     Raises:
         UnsupportedError: a shard is never converted to a global value.
@@ -68,7 +68,7 @@ class ManualRegions:
             if self._levels.get(value, 0) > 0 and isinstance(value.owner, Operation):
                 raise _unsupported(value.owner, "its result leaves the function without SPMDShardToFullShape")
         self._group_regions(operations, levels)
-        self.is_outside = self._outside_operations(operations, levels, returned)
+        self.outside_operations = self._outside_operations(operations, levels, returned)
         self._fill_regions(operations, levels)
 
     def _set_level(self, operation: Operation) -> int:

@@ -154,12 +154,12 @@ class Meshes:
             mesh, dimensions = axes.mesh, axes.dimensions
             order = [axis.name for axis in self.meshes[mesh].axes]
             unreduced = tuple(sorted(axes.subgroups.get("unreduced", ()), key=order.index))
-        is_open = set(open_dimensions)
+        open_dims = set(open_dimensions)
         return TensorSharding(
             mesh,
             tuple(
                 [
-                    DimensionSharding(tuple(map(AxisRef, names)), index not in is_open)
+                    DimensionSharding(tuple(map(AxisRef, names)), index not in open_dims)
                     for index, names in enumerate(dimensions)
                 ]
             ),

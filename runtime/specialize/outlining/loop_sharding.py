@@ -67,7 +67,7 @@ def loop_shard(operation: Operation, max_shards: int) -> LoopShard | None:
         if sizes:
             numbers = [k for k in lengths if lengths[k] == length]
             plan = _ShardingPlan(operation, updates, length, sizes[0], numbers)
-            if plan.is_possible():
+            if plan.solve():
                 return _Emission(plan).shard()
     return None
 
@@ -136,8 +136,8 @@ class _ShardingPlan:
         sizes = [self.size if d == dim else size for d, size in enumerate(type.shape)]
         return type.with_shape(sizes)
 
-    def is_possible(self) -> bool:
-        """Whether no shard needs the results of another; records what each shard needs."""
+    def solve(self) -> bool:
+        """Find what each shard needs; False if a shard needs the results of another."""
         for k, value in enumerate(self.body.terminator.operands):
             if k not in self.updates:
                 self.demand(value, self.dims.get(k))

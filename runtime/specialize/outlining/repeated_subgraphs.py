@@ -17,10 +17,10 @@ from typing import Final, NamedTuple
 from ...ir import Operation, Value, captured_values, used_values
 from ...ops.framework.verify import TERMINATORS
 from ...types import TensorType
-from ..fusion.movement_index_map import VIEWS
+from ..fusion.movement_index_map import MOVEMENT_VIEWS
 from ..utils.cleanup import OperationKeys
 from ..utils.effects import CONTROL_FLOW, has_no_effect
-from ..utils.rewriter import is_plain
+from ..utils.rewriter import has_static_unquantized_types
 
 MIN_REPEATS: Final = 3
 MIN_SUBGRAPH_OPERATIONS: Final = 16
@@ -36,7 +36,7 @@ MAX_COMPARISONS: Final = 4000
 """Comparisons of subgraphs, after which the search ends."""
 
 _PRODUCTS: Final = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"})
-_REMATERIALIZED: Final = VIEWS | {"stablehlo.constant", "stablehlo.iota"}
+_RECOMPUTED_BY_USERS: Final = MOVEMENT_VIEWS | {"stablehlo.constant", "stablehlo.iota"}
 
 
 class RepeatedSubgraph(NamedTuple):
@@ -70,7 +70,9 @@ class _RepeatedRun(NamedTuple):
 def is_rematerialized(value: Value) -> bool:
     """Whether a value is defined by a constant or data movement, which each user can repeat."""
     owner = value.owner
-    return isinstance(owner, Operation) and owner.name in _REMATERIALIZED and is_plain(owner)
+    if not isinstance(owner, Operation) or owner.name not in _RECOMPUTED_BY_USERS:
+        return False
+    return has_static_unquantized_types(owner)
 
 
 def repeated_subgraphs(operations: Sequence[Operation]) -> list[RepeatedSubgraph]:
@@ -164,7 +166,7 @@ def _sources(operations: Sequence[Operation]) -> dict[Value, Value]:
     """The value whose elements each data movement of a block copies; constants map to themselves."""
     sources: dict[Value, Value] = {}
     for operation in operations:
-        if operation.name in _REMATERIALIZED:
+        if operation.name in _RECOMPUTED_BY_USERS:
             source_value = (*operation.operands, operation.result)[0]
             sources[operation.result] = sources.get(source_value, source_value)
     return sources
@@ -172,7 +174,7 @@ def _sources(operations: Sequence[Operation]) -> dict[Value, Value]:
 
 def _is_large_product(operation: Operation) -> bool:
     """Whether a subgraph may begin at an operation."""
-    if operation.name not in _PRODUCTS or not is_plain(operation):
+    if operation.name not in _PRODUCTS or not has_static_unquantized_types(operation):
         return False
     values = (*operation.operands, operation.result)
     sizes = [value.type.size for value in values if isinstance(value.type, TensorType)]
@@ -181,7 +183,9 @@ def _is_large_product(operation: Operation) -> bool:
 
 def _may_be_outlined(operation: Operation) -> bool:
     """Whether an operation may be part of an outlined subgraph."""
-    if operation.name in CONTROL_FLOW or not (is_plain(operation) and has_no_effect(operation)):
+    if operation.name in CONTROL_FLOW or not has_static_unquantized_types(operation):
+        return False
+    if not has_no_effect(operation):
         return False
     return not operation.regions or not captured_values(operation.regions)
 
@@ -204,7 +208,7 @@ def _passes_values_to_next(
         operation: index for index, subgraph in enumerate(subgraphs) for operation in subgraph.operations
     }
     for operation in operations:
-        if operation.name in _REMATERIALIZED or operation.name in TERMINATORS:
+        if operation.name in _RECOMPUTED_BY_USERS or operation.name in TERMINATORS:
             continue
         user_index = subgraph_of.get(operation, len(subgraphs))
         for value in used_values(operation):

@@ -12,7 +12,7 @@ from ...ir import Operation, StructAttribute, Value, plain_element_type, tensor_
 from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
 from ...types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, TensorType, storage_range
-from ..utils.rewriter import Rewriter, is_plain, is_splat_of, splat, viewed
+from ..utils.rewriter import Rewriter, has_static_unquantized_types, is_splat_of, splat, viewed
 from .reshaping import broadcast, reshaped
 
 
@@ -43,7 +43,7 @@ def product_of_mixed_types(operation: Operation, rewriter: Rewriter) -> Value | 
 def product_over_empty(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A product whose contracted dimensions have no elements is zero."""
     lhs, rhs, result = [tensor_type(value) for value in (*operation.operands[:2], operation.result)]
-    if not is_plain(operation) or not result.size or lhs.size or rhs.size:
+    if not has_static_unquantized_types(operation) or not result.size or lhs.size or rhs.size:
         return None
     return rewriter.constant(result, 0)
 
@@ -53,7 +53,7 @@ def pointwise_convolution(operation: Operation, rewriter: Rewriter) -> Value | N
 
     A product packs no windows, and can have an epilogue.
     """
-    if not is_plain(operation):
+    if not has_static_unquantized_types(operation):
         return None
     from ...ops.contraction.convolution import Convolution
     from ...ops.contraction.convolution_algorithms import is_matmul
@@ -111,7 +111,7 @@ def reduce_over_unit_dimensions(operation: Operation, rewriter: Rewriter) -> tup
 
     A sum of floats from +0 adds that, in any order once or more often: a -0 becomes +0.
     """
-    if len(operation.results) != 1 or not is_plain(operation):
+    if len(operation.results) != 1 or not has_static_unquantized_types(operation):
         return None
     value, initial = operation.operands
     type, result = tensor_type(value), tensor_type(operation.result)

@@ -8,7 +8,7 @@ from ...ir import Operation, StringAttribute, Value
 from ...ops.framework.rules import constant_operand
 from ...ops.framework.verify import view_of
 
-_SAME_ELEMENTS: Final = frozenset(
+_IDENTITY_IF_SAME_TYPE: Final = frozenset(
     {"stablehlo.convert", "stablehlo.reshape", "tensor.cast", "arith.index_cast"}
 )
 """Operations that return their operand if both have the same type."""
@@ -16,7 +16,9 @@ _SAME_ELEMENTS: Final = frozenset(
 
 def identity_operand(operation: Operation) -> Value | None:
     """The operand that an operation returns unchanged; None if it changes or has none."""
-    if operation.name not in _SAME_ELEMENTS or len(operation.operands) != 1 or len(operation.results) != 1:
+    if operation.name not in _IDENTITY_IF_SAME_TYPE:
+        return None
+    if len(operation.operands) != 1 or len(operation.results) != 1:
         return None
     (operand,) = operation.operands
     return operand if operand.type == operation.result.type else None

@@ -1,6 +1,6 @@
-"""Finds the components of index vectors before they were normalized and concatenated.
+"""Finds the components of index vectors before negative indices were wrapped and components concatenated.
 
-JAX normalises indices (``select(i < 0, i + n, i)``) and concatenates them to index vectors.
+JAX wraps negative indices (``select(i < 0, i + n, i)``) and concatenates indices to index vectors.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def index_components_of(
     start_indices: Value, index_vector_dim: int, rewriter: Rewriter
 ) -> list[IndexComponent]:
     """The components of index vectors, of which there must not be more than MAX_COMPONENTS."""
-    source, offset = _before_normalisation(start_indices, rewriter)
+    source, offset = _before_wrapping(start_indices, rewriter)
     type = tensor_type(source)
     concatenation = defined_by(source, "stablehlo.concatenate")
     if concatenation is not None and viewed(concatenation, Concatenate).dimension == index_vector_dim:
@@ -66,7 +66,7 @@ def index_components_of(
         vector_slice = component_slice(source, index_vector_dim, number, rewriter)
         component = rewriter.create("stablehlo.reshape", [vector_slice], like)
         source_value, extra_offset = (
-            (component, offset) if offset else _before_normalisation(component, rewriter)
+            (component, offset) if offset else _before_wrapping(component, rewriter)
         )
         components.append(IndexComponent(source_value, extra_offset))
     return components
@@ -99,9 +99,9 @@ def _movement_op(value: Value) -> Operation | None:
     return owner if owner.name in _MOVEMENT_OPS else None
 
 
-def _before_normalisation(value: Value, rewriter: Rewriter) -> tuple[Value, int]:
+def _before_wrapping(value: Value, rewriter: Rewriter) -> tuple[Value, int]:
     """The x and n of ``select(x < 0, x + n, x)``, in the value's shape, or (value, 0)."""
-    match = normalised(value)
+    match = wrapped_index(value)
     if match is None:
         return value, 0
     movement_ops: list[Operation] = []
@@ -117,7 +117,7 @@ def _before_normalisation(value: Value, rewriter: Rewriter) -> tuple[Value, int]
     return source_value, offset
 
 
-def normalised(value: Value) -> IndexComponent | None:
+def wrapped_index(value: Value) -> IndexComponent | None:
     """The x and n of ``select(x < 0, x + n, x)``, behind operations that only move elements; else None."""
     while (movement_op := _movement_op(value)) is not None:
         value = movement_op.operands[0]

@@ -14,7 +14,7 @@ from ...ir import Block, Builder, Operation, Region, Value, tensor_type
 from ...ops.elementwise.comparison import Compare
 from ...types import INTEGER, ElementType, storage_range
 from ..utils.effects import has_no_effect, is_pure
-from ..utils.rewriter import Rewriter, defined_by, is_plain, splat, viewed
+from ..utils.rewriter import Rewriter, defined_by, has_static_unquantized_types, splat, viewed
 from ..utils.unused_results import operands_within
 
 MAX_UNROLLED_ITERATIONS: Final = 8
@@ -23,7 +23,7 @@ MAX_UNROLLED_ITERATIONS: Final = 8
 MAX_UNROLLED_OPERATIONS: Final = 512
 """Maximum operations of all iterations together."""
 
-_REMATERIALIZED: Final = frozenset(
+_LEFT_WITH_USERS: Final = frozenset(
     {
         "stablehlo.broadcast_in_dim",
         "stablehlo.constant",
@@ -248,7 +248,7 @@ class _LoopInvariants:
                 self.loop_values.update(operation.results)
                 continue
             self.definitions.update(dict.fromkeys(operation.results, operation))
-            if operation.name not in _REMATERIALIZED and not self._is_cheap_index(operation):
+            if operation.name not in _LEFT_WITH_USERS and not self._is_cheap_index(operation):
                 self._add(operation)
 
     def _add(self, operation: Operation) -> None:
@@ -279,7 +279,7 @@ class _LoopInvariants:
         """How many operations compute a value from iotas and uniform constants; None: by others."""
         while value not in self.index_operations:
             owner = value.owner
-            if not isinstance(owner, Operation) or owner.name not in _REMATERIALIZED:
+            if not isinstance(owner, Operation) or owner.name not in _LEFT_WITH_USERS:
                 return None
             if owner.name == "stablehlo.iota" or splat(value) is not None:
                 return 0
@@ -298,7 +298,7 @@ def _is_speculatable(operation: Operation) -> bool:
     return (
         operation.name.startswith("stablehlo.")
         and operation.name not in _NOT_HOISTED
-        and is_plain(operation)
+        and has_static_unquantized_types(operation)
         and all(tensor_type(value).size for value in operation.operands)
         and has_no_effect(operation)
     )

@@ -10,17 +10,24 @@ from ...ops.framework.op_registry import COMPONENT_SCATTER
 from ...ops.indexing.index_space import batch_sizes
 from ...ops.indexing.scatter import Scatter
 from ...ops.reduction.bodies import monoid, overwrites
-from ..utils.rewriter import Rewriter, constant_array, defined_by, dimensions, is_plain, viewed
-from .index_components import MAX_COMPONENTS, index_components_of, normalised
+from ..utils.rewriter import (
+    Rewriter,
+    constant_array,
+    defined_by,
+    dimensions,
+    has_static_unquantized_types,
+    viewed,
+)
+from .index_components import MAX_COMPONENTS, index_components_of, wrapped_index
 
 
 def scatter_by_components(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
-    """A scatter that a kernel serves takes the components of normalised or concatenated index vectors."""
+    """A scatter that a kernel serves takes the components of wrapped or concatenated index vectors."""
     view = viewed(operation, Scatter)
     count, index_map = len(view.inputs), view.scatter_dims_to_operand_dims
     start_indices = operation.operands[count]
     is_joined = defined_by(start_indices, "stablehlo.concatenate") is not None
-    if not 0 < len(index_map) <= MAX_COMPONENTS or not (is_joined or normalised(start_indices)):
+    if not 0 < len(index_map) <= MAX_COMPONENTS or not (is_joined or wrapped_index(start_indices)):
         return None
     windows = math.prod(batch_sizes(view.scatter_indices.shape, view.index_vector_dim))
     if windows < 2 or not view.updates[0].size or not _is_served(view):
@@ -67,7 +74,7 @@ def _is_served(view: Scatter) -> bool:
 
 def scatter_of_one(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
     """A scatter that overwrites one window, which lies within the operand, is an update of a slice."""
-    if not is_plain(operation) or len(operation.operands) != 3:
+    if not has_static_unquantized_types(operation) or len(operation.operands) != 3:
         return None
     view = viewed(operation, Scatter)
     operand, start_indices, updates = operation.operands

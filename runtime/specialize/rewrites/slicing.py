@@ -15,7 +15,7 @@ from ..utils.rewriter import (
     defined_by,
     defining_operation,
     dimensions,
-    is_plain_value,
+    is_static_unquantized,
     splat,
     viewed,
 )
@@ -76,11 +76,11 @@ def slice_of_broadcast(operation: Operation, rewriter: Rewriter) -> Value | None
         return None
     (source,) = inner.operands
     to, shape = viewed(inner, BroadcastInDim).broadcast_dimensions, tensor_type(source).shape
-    is_repeated = [size == 1 < tensor_type(inner.result).shape[d] for size, d in zip(shape, to, strict=True)]
+    repeats_dim = [size == 1 < tensor_type(inner.result).shape[d] for size, d in zip(shape, to, strict=True)]
     if 0 in type.shape:
         return None
     starts, limits, strides = [
-        [default if is_repeated[d] else values[to[d]] for d in range(len(shape))]
+        [default if repeats_dim[d] else values[to[d]] for d in range(len(shape))]
         for values, default in zip(view.ranges(), (0, 1, 1), strict=True)
     ]
     return broadcast(sliced(source, (starts, limits, strides), rewriter), to, type, rewriter)
@@ -211,7 +211,7 @@ def dynamic_slice_whole_dimensions(operation: Operation, rewriter: Rewriter) -> 
     sizes, shape = viewed(operation, DynamicSlice).slice_sizes, tensor_type(operation.operands[0]).shape
     operands = list(operation.operands)
     for d, start in enumerate(operation.operands[1:]):
-        if shape[d] == sizes[d] and splat(start) is None and is_plain_value(start):
+        if shape[d] == sizes[d] and splat(start) is None and is_static_unquantized(start):
             operands[1 + d] = rewriter.constant(tensor_type(start), 0)
     if operands == list(operation.operands):
         return None

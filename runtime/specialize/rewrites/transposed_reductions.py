@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...ir import Block, Operation, Region, Value, tensor_type
 from ...ops.reduction.reduce import Reduce
 from ...ops.shape.layout import Transpose
-from ..utils.rewriter import dimensions, is_plain, reduced_from, viewed
+from ..utils.rewriter import dimensions, has_static_unquantized_types, reduced_from, viewed
 
 
 class _ReductionOfTranspose(NamedTuple):
@@ -71,7 +71,7 @@ def _rebuild(block: Block, users: Counter[Value], replaced: dict[Value, Value]) 
 
 def _match(operation: Operation, users: Counter[Value]) -> _ReductionOfTranspose | None:
     transpose = reduced_from(operation, Transpose.name)
-    if transpose is None or users[transpose.result] != 1 or not is_plain(operation):
+    if transpose is None or users[transpose.result] != 1 or not has_static_unquantized_types(operation):
         return None
     view, permutation = viewed(operation, Reduce), viewed(transpose, Transpose).permutation
     reduced_result_dims = sorted(view.dimensions)

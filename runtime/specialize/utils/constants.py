@@ -32,7 +32,7 @@ _NEVER_FOLDED = PROCESS_IDS | {
 """Operations that are never folded: a user's function must run when the program runs, a barrier separates its
 sides, and the ids of a process are unknown before the run."""
 
-_VIEWS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose"})
+_VIEWS_OF_SPLATS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose"})
 """Operations whose result is a view of a splat; others would allocate a large array."""
 
 _FOLDED_DIALECTS = ("stablehlo.", "arith.", "tensor.", "shape.")
@@ -112,7 +112,8 @@ def _computed(
         return None
     if operation.name in _NEVER_FOLDED or not has_no_effect(operation):
         return None
-    if operation.name in _VIEWS and budget.evaluate is None and _is_one_element(constants[0]) and type.size:
+    is_view = operation.name in _VIEWS_OF_SPLATS and budget.evaluate is None
+    if is_view and _is_one_element(constants[0]) and type.size:
         return _splat(constants[0], type)
     work = _work(operation.name, type, constants)
     if work > ALWAYS_FOLDED and not budget.take(work):
@@ -128,7 +129,7 @@ def _by_reference(operation: Operation, arrays: Sequence[Array]) -> Any:
 
 def _work(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> int:
     """Estimated work of the reference; a call counts even without elements."""
-    if name in _VIEWS:
+    if name in _VIEWS_OF_SPLATS:
         return 1
     sizes = [constant.array.size for constant in constants]
     return 1 + type.size + (math.prod(sizes) if name in _PRODUCTS else sum(sizes))
@@ -163,7 +164,7 @@ def _splat(constant: DenseElementsAttribute, type: TensorType) -> DenseElementsA
 def _is_small_result(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> bool:
     """Whether the result has few elements, or is a splat that costs no memory."""
     splats = all(map(_is_one_element, constants))
-    return type.size <= MAX_ELEMENTS or (splats and name in _VIEWS)
+    return type.size <= MAX_ELEMENTS or (splats and name in _VIEWS_OF_SPLATS)
 
 
 def _evaluate(

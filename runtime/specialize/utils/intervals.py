@@ -19,7 +19,7 @@ Interval = tuple[int, int]
 MAX_DEPTH: Final = 24
 """Maximum depth of definitions that are followed."""
 
-_SAME_ELEMENTS: Final = frozenset(
+_SELECTS_FROM_FIRST_OPERAND: Final = frozenset(
     {
         "stablehlo.broadcast_in_dim",
         "stablehlo.dynamic_slice",
@@ -32,7 +32,7 @@ _SAME_ELEMENTS: Final = frozenset(
 )
 """Operations whose result has only elements of the first operand."""
 
-_JOINING_OPS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
+_COMBINES_OPERANDS: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
 """Operations whose result has only elements of the operands."""
 
 
@@ -117,10 +117,10 @@ class Intervals:
             return _of_iota(operation)
         if name == "stablehlo.convert" and _integer_type(operation.operands[0]) is None:
             return (0, 1) if operation.operands[0].type.category == BOOLEAN else None
-        if name in _SAME_ELEMENTS or name == "stablehlo.convert":
+        if name in _SELECTS_FROM_FIRST_OPERAND or name == "stablehlo.convert":
             return self.of(operation.operands[0], depth + 1)
         rule = _RULES.get(name)
-        if rule is None and name not in _JOINING_OPS and name != "stablehlo.select":
+        if rule is None and name not in _COMBINES_OPERANDS and name != "stablehlo.select":
             return None
         operands = operation.operands[1:] if name == "stablehlo.select" else operation.operands
         intervals = [self.of(operand, depth + 1) for operand in operands]

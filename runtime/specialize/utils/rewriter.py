@@ -22,7 +22,7 @@ from .constants import Budget, fold
 from .effects import has_no_effect
 from .intervals import Interval, Intervals
 
-MAX_NESTED: Final = 40
+MAX_REWRITE_DEPTH: Final = 40
 """Maximum nesting of rewrites of created operations, so that two rewrites that undo each other end."""
 
 Rewrite = Callable[[Operation, "Rewriter"], "Value | Sequence[Value] | None"]
@@ -149,9 +149,9 @@ class Rewriter:
         """The values that replace the operation's results; None if no rewrite applies."""
         name = operation.name
         rewrites = self._other_rewrites.get(name, ())
-        if name in self._tensor_rewrites and is_plain(operation):
+        if name in self._tensor_rewrites and has_static_unquantized_types(operation):
             rewrites = (*rewrites, *self._tensor_rewrites[name])
-        if self._nested >= MAX_NESTED or not (rewrites or operation.operands):
+        if self._nested >= MAX_REWRITE_DEPTH or not (rewrites or operation.operands):
             return None
         outer, self._current = self._current, operation
         self._nested += 1
@@ -181,7 +181,7 @@ class Rewriter:
         for result in operation.results:
             if not isinstance(result.type, TensorType) or 0 not in result.type.shape:
                 return None
-        if not (is_plain(operation) and has_no_effect(operation)):
+        if not (has_static_unquantized_types(operation) and has_no_effect(operation)):
             return None
         self.rewrite_count += 1
         return [self.constant(tensor_type(result), 0) for result in operation.results]
@@ -200,46 +200,52 @@ class Rewriter:
         return (self.constant(value.type, value.array),)
 
 
-def is_plain(operation: Operation) -> bool:
+def has_static_unquantized_types(operation: Operation) -> bool:
     """Whether all operands and results are tensors of known sizes that are not quantized."""
     for values in (operation.operands, operation.results):
         for value in values:
             type = value.type
-            if not isinstance(type, TensorType) or not type.is_plain:
+            if not isinstance(type, TensorType) or not type.is_static_unquantized:
                 return False
     return True
 
 
-def is_plain_value(value: Value) -> bool:
+def is_static_unquantized(value: Value) -> bool:
     """Whether a value is a tensor of known sizes that is not quantized."""
     type = value.type
-    return isinstance(type, TensorType) and type.is_plain
+    return isinstance(type, TensorType) and type.is_static_unquantized
 
 
 def defined_by(value: Value, name: str) -> Operation | None:
-    """The plain operation of that name whose result a value is, or None."""
+    """The operation of that name whose result a value is; None where `defining_operation` returns None."""
     owner = value.owner
-    return owner if isinstance(owner, Operation) and owner.name == name and is_plain(owner) else None
+    if not isinstance(owner, Operation) or owner.name != name:
+        return None
+    return owner if has_static_unquantized_types(owner) else None
 
 
 def reduced_from(operation: Operation, name: str) -> Operation | None:
-    """The plain operation of that name whose result a reduction of one input reads, or None."""
+    """The result of `defined_by` for the value that a reduction of one input reduces, or None."""
     if operation.name != "stablehlo.reduce" or len(operation.operands) != 2:
         return None
     return defined_by(operation.operands[0], name)
 
 
 def defining_operation(value: Value) -> Operation | None:
-    """The operation whose result a value is; None if there is none or it is not plain.
+    """The operation whose result a value is; None if there is none.
 
-    Unknown sizes may be an error of the run, which a rewrite must not remove.
+    Also None if its types are not all static and unquantized: unknown sizes may be an error of the run, which
+    a rewrite must not remove.
     """
     owner = value.owner
-    return owner if isinstance(owner, Operation) and is_plain(owner) else None
+    return owner if isinstance(owner, Operation) and has_static_unquantized_types(owner) else None
 
 
 def viewed(operation: Operation, declaration: type[AnyOp]) -> AnyOp:
-    """The declared view of an operation whose declaration is known."""
+    """The view of an operation whose declaration is known.
+
+    A view is what MLIR calls an OpView: the operation with accessors for what its declaration names.
+    """
     view = view_of(operation)
     assert isinstance(view, declaration)
     return view

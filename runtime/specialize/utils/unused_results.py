@@ -110,7 +110,7 @@ def _sort(operation: Operation, used: Container[Value]) -> None:
     )
 
 
-def _position_sort(operation: Operation, used: Container[Value]) -> None:
+def _arg_sort(operation: Operation, used: Container[Value]) -> None:
     """Keep the sorted inputs that are used, and the positions."""
     view: Any = view_of(operation)
     last = len(view.returned)
@@ -147,7 +147,7 @@ def _reduce(operation: Operation, used: Container[Value]) -> None:
 
 
 _RULES: Final[Mapping[str, Callable[[Operation, Container[Value]], None]]] = {
-    ARG_SORT: _position_sort,
+    ARG_SORT: _arg_sort,
     "stablehlo.case": _branches,
     "stablehlo.if": _branches,
     "stablehlo.reduce": _reduce,

@@ -1,4 +1,4 @@
-"""`nimblehlo.scatter`: columns of indices are joined piece by piece."""
+"""`nimblehlo.component_scatter`: index components are combined chunk by chunk."""
 
 from __future__ import annotations
 

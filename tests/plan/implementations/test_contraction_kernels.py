@@ -90,7 +90,7 @@ def test_the_kernel_serves_from_the_first_call_on() -> None:
     explained = nimblehlo.compile(text_of((1, 512, 600, 520), "f32", "")).explain()
     if not matmul.is_available():
         pytest.skip("this processor has no fused multiply-add")
-    assert "[kernel: matrices, block by block]" in explained
+    assert "[kernel: blocked GEMM]" in explained
 
 
 @pytest.mark.parametrize("transposed", ["", "lhs", "rhs", "lhs rhs"])

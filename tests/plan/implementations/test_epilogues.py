@@ -16,7 +16,7 @@ from tests.running import same_bits
 
 pytestmark = pytest.mark.skipif(not matmul.is_available(), reason="no fused multiply-add here")
 
-JOINED = "following on stablehlo.dot_general"
+JOINED = "epilogue of stablehlo.dot_general"
 ACTIVATION = """  %shifted = stablehlo.add %product, %other : {c}
   %result = stablehlo.tanh %shifted : {c}
   return %result : {c}"""

@@ -190,7 +190,7 @@ def test_positions(type: str) -> None:
     text = POSITIONS.format(type=type)
     run_every_way(text, values(type, 6, 8), values(type, seed=1))
     plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
-    assert "position_reduce" in plan and "[generated:" in plan
+    assert "arg_reduce" in plan and "[generated:" in plan
 
 
 CUMULATIVE = """

@@ -11,7 +11,7 @@ from tests.running import run_every_way, same_bits
 
 from ..simplified import assert_same_bits, function, left, simplified
 
-POSITIONS = "nimblehlo.position_reduce"
+POSITIONS = "nimblehlo.arg_reduce"
 
 
 def search(type: str, index: str, *, direction: str = "GT", comparison: str = "FLOAT") -> str:
@@ -103,7 +103,7 @@ def test_edge_values(type: str) -> None:
     run_every_way(text, operand, dtype.type(np.nan), np.int32(5))
 
 
-SORTED = "nimblehlo.position_sort"
+SORTED = "nimblehlo.arg_sort"
 
 
 def sorting(

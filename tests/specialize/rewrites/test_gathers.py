@@ -85,7 +85,7 @@ def assert_bits_by_components(text: str, *inputs: Any) -> None:
     assert_same_bits(text, *inputs)
 
 
-SCATTERED = ["nimblehlo.scatter"]
+SCATTERED = ["nimblehlo.component_scatter"]
 
 
 def text_of(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
@@ -261,7 +261,7 @@ def test_scatters_of_few_updates_keep_index_vectors() -> None:
     made = simplified(text_of(function, arguments))
     assert made.body is not None
     split_scatter_indices(made.body, lambda view: True)
-    assert "scatter" in left(made) and "nimblehlo.scatter" not in left(made)
+    assert "scatter" in left(made) and "nimblehlo.component_scatter" not in left(made)
 
 
 def test_a_scatter_outside_of_the_operand_stays() -> None:

@@ -56,6 +56,6 @@ def test_few_updates_keep_index_vectors(size: int, count: int, by_components: bo
     run_every_way(text, *inputs(size, count))
     for way in ("eager", "auto"):
         plan = nimblehlo.compile(text, options=Options(compile=way)).explain("plan")  # type: ignore[arg-type]
-        assert ("nimblehlo.scatter" in plan) == by_components
+        assert ("nimblehlo.component_scatter" in plan) == by_components
     never = nimblehlo.compile(text, options=Options(compile="never"))
-    assert "nimblehlo.scatter" not in never.explain("plan")
+    assert "nimblehlo.component_scatter" not in never.explain("plan")
