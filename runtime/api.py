@@ -148,7 +148,7 @@ def execute(
         return compile(module, entry=entry, options=options, grid=grid, host=host)(inputs)
     if host is not None:
         return compile(module, entry=entry, options=options, host=host)(*inputs)
-    # A path is no text: what it names may change.
+    # Only texts are cached: the content of a file may change.
     if not isinstance(module, str) or "\n" not in module:
         return compile(module, entry=entry, options=options)(*inputs)
     key = (module, entry, options, _registry().changes)

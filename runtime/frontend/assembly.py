@@ -18,11 +18,11 @@ from typing import Any, Final
 from ..ops.framework.attribute_kinds import AttributeKind
 from . import custom_assembly, operation_types
 from .bare_attributes import bare_attribute
-from .lexer import Pattern
+from .lexer import LazyPattern
 from .signature import ParseAction, Signature
 from .statement_parser import OperationState, StatementParser
 
-_REGIONS: Final = Pattern(r"\(\s*\{")
+_REGIONS: Final = LazyPattern(r"\(\s*\{")
 
 
 def compile_assembly(assembly: str, signature: Signature) -> list[ParseAction]:
@@ -167,7 +167,7 @@ def _literal_group(literal: str, actions: list[ParseAction]) -> ParseAction:
 
 def _operands(parser: StatementParser, state: OperationState) -> None:
     if parser.peek() == "(" and not _REGIONS.match(parser.text, parser.position):
-        parser.fail("operands without parentheses", parser.position)
+        parser.fail_expecting("operands without parentheses", parser.position)
     state.operands += parser.operands()
 
 
@@ -207,11 +207,11 @@ _NAMED: Final[dict[str, ParseAction]] = {
     "functional-type": operation_types.functional_type,
     "same-type": operation_types.same_type,
     "complex-type": operation_types.complex_type,
-    "select-type": operation_types.select_type,
+    "select-type": operation_types.stablehlo_select_type,
     "tuple-type": operation_types.tuple_type,
     "pairwise-types": operation_types.pairwise_types,
     "compared-type": operation_types.compared_type,
-    "selected-type": operation_types.selected_type,
+    "selected-type": operation_types.arith_select_type,
     "index-type": operation_types.index_type,
     "element-type": operation_types.element_type,
 }

@@ -27,7 +27,7 @@ from ..ir import (
 from ..ir.attributes import FieldValue
 from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, ElementType, OpaqueType
 from .dense import DenseParser
-from .lexer import NUMBER, pattern
+from .lexer import NUMBER, token_pattern
 
 if TYPE_CHECKING:
     from .sharding_parser import ShardingParser
@@ -37,15 +37,15 @@ STRUCTURED_DIALECTS: Final = frozenset({"stablehlo", "chlo"})
 
 _I64: Final = ELEMENT_TYPES["i64"]
 _F64: Final = ELEMENT_TYPES["f64"]
-_DIALECT: Final = pattern(r"#([A-Za-z_][\w$]*+)((?:\.[\w$]++)*+)")
-_WORD: Final = pattern(r"([A-Za-z_][\w$]*+)(?![\w$.])")
-_TYPE_START: Final = pattern(
+_DIALECT: Final = token_pattern(r"#([A-Za-z_][\w$]*+)((?:\.[\w$]++)*+)")
+_WORD: Final = token_pattern(r"([A-Za-z_][\w$]*+)(?![\w$.])")
+_TYPE_START: Final = token_pattern(
     r"(?:[!(]|(?:tensor|memref|tuple|complex|vector)<|(?:[su]?i\d++|[bt]?f\d\w*+|index|none)(?![\w$.]))"
 )
-_ATTRIBUTE_NAME: Final = pattern(r'(?:([A-Za-z_][\w$.]*+)|(?="))')
-_SIMPLE_DICTIONARY: Final = pattern(r"(\{[^{}\"%@/]*+\})")
-_INTEGER_LIST: Final = pattern(r"\[[ \t\r\n\d,\-]*+\]")
-_ENUM_BODY: Final = pattern(r"([A-Za-z_]\w*+)[ \t]++([A-Za-z_]\w*+)>")
+_ATTRIBUTE_NAME: Final = token_pattern(r'(?:([A-Za-z_][\w$.]*+)|(?="))')
+_SIMPLE_DICTIONARY: Final = token_pattern(r"(\{[^{}\"%@/]*+\})")
+_INTEGER_LIST: Final = token_pattern(r"\[[ \t\r\n\d,\-]*+\]")
+_ENUM_BODY: Final = token_pattern(r"([A-Za-z_]\w*+)[ \t]++([A-Za-z_]\w*+)>")
 
 
 class AttributeParser(DenseParser):
@@ -86,10 +86,10 @@ class AttributeParser(DenseParser):
         for _ in self.items("}"):
             match = self.match(_ATTRIBUTE_NAME)
             if match is None:
-                self.fail("an attribute's name")
+                self.fail_expecting("an attribute's name")
             name = match.group(1) or self.string()
             if name in entries:
-                self.fail_with(f"attribute {name} is given twice", match.end() - len(name))
+                self.fail(f"attribute {name} is given twice", match.end() - len(name))
             entries[name] = self.attribute() if self.accept("=") else UnitAttribute()
         return entries
 
@@ -114,7 +114,7 @@ class AttributeParser(DenseParser):
             return TypeAttribute(self.type())
         match = self.match(_WORD)
         if match is None:
-            self.fail("an attribute")
+            self.fail_expecting("an attribute")
         return self._parse_word(match.group(1), match.start(1))
 
     def _parse_word(self, word: str, position: int) -> Attribute:
@@ -159,7 +159,7 @@ class AttributeParser(DenseParser):
         """
         match = self.match(NUMBER)
         if match is None:
-            self.fail("a number")
+            self.fail_expecting("a number")
         element_type = type
         if element_type is None and self.accept(":"):
             position = self.skip()
@@ -167,20 +167,20 @@ class AttributeParser(DenseParser):
             if isinstance(parsed, OpaqueType):
                 return OpaqueAttribute(f"{match.group().strip()} : {parsed}")
             if not isinstance(parsed, ElementType):
-                self.fail("the type of a number", position)
+                self.fail_expecting("the type of a number", position)
             element_type = parsed
         decimal, integer = match.groups()
         start = match.start(1 if decimal else 2)
         if decimal is not None:
             element_type = element_type or _F64
             if element_type.category != FLOAT:
-                self.fail_with(f"expected an integer, since the type is {element_type}", start)
+                self.fail(f"expected an integer, since the type is {element_type}", start)
             return FloatAttribute(self.rounded(float(decimal), element_type), element_type)
         element_type = element_type or _I64
         value = self.integer_value(integer, start)
         if element_type.category == FLOAT:
             if "0x" not in integer:
-                self.fail_with(
+                self.fail(
                     f"expected a float such as '{value}.0', since the type is {element_type}", start
                 )
             return FloatAttribute(self.from_bits(value, element_type, start), element_type)
@@ -194,37 +194,39 @@ class AttributeParser(DenseParser):
     def _parse_dense_array(self) -> DenseArrayAttribute:
         self.expect("<")
         position = self.skip()
-        elements = self.type()
-        if not isinstance(elements, ElementType) or not elements.category & (BOOLEAN | INTEGER | FLOAT):
-            self.fail("an element type of integers or floats", position)
+        element_type = self.type()
+        categories = BOOLEAN | INTEGER | FLOAT
+        if not isinstance(element_type, ElementType) or not element_type.category & categories:
+            self.fail_expecting("an element type of integers or floats", position)
         if self.accept(">"):
-            return DenseArrayAttribute(elements, ())
+            return DenseArrayAttribute(element_type, ())
         self.expect(":")
-        return DenseArrayAttribute(elements, tuple([self._array_value(elements) for _ in self.items(">")]))
+        values = [self._array_value(element_type) for _ in self.items(">")]
+        return DenseArrayAttribute(element_type, tuple(values))
 
-    def _array_value(self, elements: ElementType) -> bool | int | float:
-        if elements.category == BOOLEAN:
+    def _array_value(self, element_type: ElementType) -> bool | int | float:
+        if element_type.category == BOOLEAN:
             word = self.keyword("true or false")
             if word not in ("true", "false"):
-                self.fail("true or false", self.position - len(word))
+                self.fail_expecting("true or false", self.position - len(word))
             return word == "true"
         value = self.match(NUMBER)
         if value is None:
-            self.fail("a number")
+            self.fail_expecting("a number")
         decimal, integer = value.groups()
         start = value.start(1 if decimal else 2)
-        if elements.category == FLOAT:
+        if element_type.category == FLOAT:
             if decimal is not None:
-                return self.rounded(float(decimal), elements)
-            return self.from_bits(self.integer_value(integer, start), elements, start)
+                return self.rounded(float(decimal), element_type)
+            return self.from_bits(self.integer_value(integer, start), element_type, start)
         if integer is None:
-            self.fail("an integer", start)
-        return self.in_range(self.integer_value(integer, start), elements, start)
+            self.fail_expecting("an integer", start)
+        return self.in_range(self.integer_value(integer, start), element_type, start)
 
     def _parse_dialect_attribute(self) -> Attribute:
         match = self.match(_DIALECT)
         if match is None:
-            self.fail("an attribute")
+            self.fail_expecting("an attribute")
         dialect, suffix = match.groups()
         position = match.start(1) - 1
         has_body = self.text[self.position : self.position + 1] == "<"
@@ -311,7 +313,7 @@ class AttributeParser(DenseParser):
             position = self.skip()
             name = self.keyword("a field's name")
             if name in fields:
-                self.fail_with(f"field {name} is given twice", position)
+                self.fail(f"field {name} is given twice", position)
             self.expect("=")
             fields[name] = self._field_value()
         return StructAttribute(dialect, mnemonic, fields)

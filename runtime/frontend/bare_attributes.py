@@ -33,7 +33,7 @@ def _numbered_enum(parser: StatementParser, kind: kinds.NumberedEnum[Any]) -> At
     names, position = kind.members.__members__, parser.skip()
     member = names.get(parser.optional_keyword() or "")
     if member is None:
-        parser.fail(f"one of {', '.join(names)}", position)
+        parser.fail_expecting(f"one of {', '.join(names)}", position)
     return kind.encode(member)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from ..ir.attributes import FieldValue
-from .lexer import Cursor, pattern
+from .lexer import Cursor, token_pattern
 
-_DIMENSION: Final = pattern(r"(?:(\d{1,9})|([A-Za-z]))(?![\w$.])")
+_DIMENSION: Final = token_pattern(r"(?:(\d{1,9})|([A-Za-z]))(?![\w$.])")
 
 LETTERS_BY_OPERAND: Final = (
     ("input", {"b": "input_batch_dimension", "f": "input_feature_dimension"}),
@@ -43,11 +43,11 @@ def _parse_operand(cursor: Cursor, operand: str, letters: dict[str, str]) -> dic
         elif key in letters and letters[key] not in fields:
             fields[letters[key]] = position
         else:
-            cursor.fail(f"a spatial dimension or one of {', '.join(letters)}, each once", start)
+            cursor.fail_expecting(f"a spatial dimension or one of {', '.join(letters)}, each once", start)
     missing = [letter for letter, name in letters.items() if name not in fields]
     if missing or sorted(spatial) != list(range(len(spatial))):
         missing_names = missing or [str(n) for n in range(len(spatial)) if n not in spatial]
-        cursor.fail_with(
+        cursor.fail(
             f"expected the dimensions {', '.join(missing_names)} in the {operand}'s list", cursor.position - 1
         )
     fields[f"{operand}_spatial_dimensions"] = tuple(spatial[n] for n in range(len(spatial)))

@@ -27,14 +27,14 @@ from ..ir import (
 )
 from ..ir.attributes import FieldValue
 from ..types import ELEMENT_TYPES, TensorType, Type
-from .lexer import pattern
+from .lexer import token_pattern
 from .operation_types import functional_type, pairwise_types
 from .statement_parser import OperationState, StatementParser
 
 _I1: Final = ELEMENT_TYPES["i1"]
 _I32: Final = ELEMENT_TYPES["i32"]
 _I64: Final = ELEMENT_TYPES["i64"]
-_EXPONENT_MANTISSA: Final = pattern(r"e(\d{1,9})m(\d{1,9})(?![\w$.])")
+_EXPONENT_MANTISSA: Final = token_pattern(r"e(\d{1,9})m(\d{1,9})(?![\w$.])")
 _WINDOW_ATTRIBUTES: Final = {
     "stride": "window_strides",
     "pad": "padding",
@@ -54,7 +54,7 @@ def constant(parser: StatementParser, state: OperationState) -> None:
     position = parser.skip()
     value = parser.attribute()
     if not isinstance(value, (DenseElementsAttribute, DenseResourceAttribute)):
-        parser.fail("a constant such as 'dense<0> : tensor<2xi32>'", position)
+        parser.fail_expecting("a constant such as 'dense<0> : tensor<2xi32>'", position)
     state.attributes["value"] = value
     state.result_types = (value.type,)
 
@@ -69,7 +69,7 @@ def number(parser: StatementParser, state: OperationState) -> None:
     elif isinstance(value, (DenseElementsAttribute, IntegerAttribute)):
         state.result_types = (value.type,)
     else:
-        parser.fail("an integer or a dense constant", position)
+        parser.fail_expecting("an integer or a dense constant", position)
 
 
 def slice_ranges(parser: StatementParser, state: OperationState) -> None:
@@ -113,7 +113,7 @@ def exponent_mantissa(parser: StatementParser, state: OperationState) -> None:
     """``e5m10``."""
     match = parser.match(_EXPONENT_MANTISSA)
     if match is None:
-        parser.fail("a format such as 'e5m10'")
+        parser.fail_expecting("a format such as 'e5m10'")
     state.attributes["exponent_bits"] = IntegerAttribute(int(match.group(1)), _I32)
     state.attributes["mantissa_bits"] = IntegerAttribute(int(match.group(2)), _I32)
 
@@ -179,7 +179,7 @@ def window_attributes(parser: StatementParser, state: OperationState) -> None:
         position = parser.skip()
         name = parser.keyword("'stride'")
         if name not in _WINDOW_ATTRIBUTES or name in names:
-            parser.fail(f"one of {', '.join(_WINDOW_ATTRIBUTES)}, each at most once", position)
+            parser.fail_expecting(f"one of {', '.join(_WINDOW_ATTRIBUTES)}, each at most once", position)
         names.add(name)
         parser.expect("=")
         state.attributes[_WINDOW_ATTRIBUTES[name]] = _window_value(parser, name)
@@ -196,7 +196,7 @@ def _window_value(parser: StatementParser, name: str) -> DenseArrayAttribute | D
         position = parser.skip()
         pairs.append(parser.integers())
         if len(pairs[-1]) != 2:
-            parser.fail("a pair such as '[0, 1]'", position)
+            parser.fail_expecting("a pair such as '[0, 1]'", position)
     array = parser.int64_array(pairs).reshape(len(pairs), 2)
     return DenseElementsAttribute(TensorType(array.shape, _I64), array)
 
@@ -256,10 +256,10 @@ def _reducer_region(parser: StatementParser) -> Region:
 def _implied_region(parser: StatementParser, state: OperationState, name: str, position: int) -> Region:
     """The region that ``applies NAME`` implies: the operation on the two block arguments, and its return."""
     if not name.startswith("stablehlo.") or len(state.operands) != 2:
-        parser.fail("'applies' an operation of stablehlo to one input", position)
+        parser.fail_expecting("'applies' an operation of stablehlo to one input", position)
     operand = state.operands[0].type
     if not isinstance(operand, TensorType):
-        parser.fail("a tensor as input", position)
+        parser.fail_expecting("a tensor as input", position)
     return applied_region(name, operand, parser.location_at(state.position))
 
 

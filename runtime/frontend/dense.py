@@ -18,6 +18,7 @@ from ..ops.numerics.element_types import rounding
 from ..types import (
     BOOLEAN,
     COMPLEX,
+    ELEMENT_TYPES,
     FLOAT,
     UNSIGNED,
     Array,
@@ -26,22 +27,21 @@ from ..types import (
     QuantizedType,
     TensorType,
     Type,
-    element_type,
     storage_range,
 )
-from .lexer import SKIP, Pattern, pattern
+from .lexer import SKIP, LazyPattern, token_pattern
 from .location_parser import LocationParser
 
-_HEXADECIMAL: Final = pattern(r'"0x')
-_NUMBERS: Final = Pattern(
+_HEXADECIMAL: Final = token_pattern(r'"0x')
+_NUMBERS: Final = LazyPattern(
     r"(?:[ \t\r\n]++|[\[(](?![ \t\r\n]*+,)|[\])](?=[ \t\r\n]*+[,\])>])|,(?=[ \t\r\n]*+[\[(\-\dtf])"
     r"|(?:-?+\d++(?:x[0-9A-Fa-f]++|\.\d*+(?:[eE][+\-]?+\d++)?+)?+|true|false)(?=[ \t\r\n]*+[,\])>]))*+"
 )
-_SPLAT: Final = pattern(rf"(<[^<>\"\[\](),\s]++>{SKIP}:{SKIP}tensor<[^<>\"]*+>)")
-_STRUCTURE: Final = Pattern(r"[^\[\](),]++")
+_SPLAT: Final = token_pattern(rf"(<[^<>\"\[\](),\s]++>{SKIP}:{SKIP}tensor<[^<>\"]*+>)")
+_STRUCTURE: Final = LazyPattern(r"[^\[\](),]++")
 _BRACKETS: Final = str.maketrans("[]()", "    ")
-_WIDE_INTEGER: Final = Pattern(r"\d{19}")
-_COMPONENT_TYPES: Final = {"complex<f32>": element_type("f32"), "complex<f64>": element_type("f64")}
+_WIDE_INTEGER: Final = LazyPattern(r"\d{19}")
+_COMPONENT_TYPES: Final = {"complex<f32>": ELEMENT_TYPES["f32"], "complex<f64>": ELEMENT_TYPES["f64"]}
 
 _HEXADECIMAL_DIGITS: Final = frozenset("0123456789abcdefABCDEF")
 _DIGITS_PER_CHUNK: Final = 1 << 17
@@ -83,12 +83,12 @@ class DenseParser(LocationParser):
         assert numbers is not None
         self.position = numbers.end()
         if not self.accept(">"):
-            self.fail("a literal, ',' or '>'")
+            self.fail_expecting("a literal, ',' or '>'")
         self.expect(":")
         type_position = self.skip()
         type = self.type()
         if isinstance(type, OpaqueType):
-            self.fail_with(f"constants of type {type} are not supported", type_position)
+            self.fail(f"constants of type {type} are not supported", type_position)
         type = self._static_type(type, type_position)
         return DenseElementsAttribute(type, self._elements(numbers.group(), start, type))
 
@@ -97,9 +97,9 @@ class DenseParser(LocationParser):
 
     def _static_type(self, type: Type, position: int) -> TensorType:
         if not isinstance(type, TensorType) or not type.is_static:
-            self.fail("a tensor type with static sizes", position)
+            self.fail_expecting("a tensor type with static sizes", position)
         if not is_addressable(type):
-            self.fail_with(f"{type} has more elements than can be addressed", position)
+            self.fail(f"{type} has more elements than can be addressed", position)
         return type
 
     def _elements(self, text: str, start: int, type: TensorType) -> Array:
@@ -107,7 +107,7 @@ class DenseParser(LocationParser):
         literal = text.strip()
         if not literal:
             if type.size:
-                self.fail(f"{type.size} elements", start)
+                self.fail_expecting(f"{type.size} elements", start)
             return np.empty(type.shape, type.dtype)
         if literal[0] != "[":
             return np.broadcast_to(self._convert(text, start, type, 1).reshape(()), type.shape)
@@ -124,7 +124,7 @@ class DenseParser(LocationParser):
         shape = type.shape[: type.shape.index(0) + 1] if 0 in type.shape else type.shape
         min_elements = math.prod(size for size in shape if size)
         if not shape or min_elements > len(text):
-            self.fail_with(f"expected {min_elements} elements, since the type is {type}", start)
+            self.fail(f"expected {min_elements} elements, since the type is {type}", start)
         expected = "(,)" if type.category == COMPLEX and 0 not in shape else ""
         for size in reversed(shape):
             expected = f"[{','.join([expected] * size)}]"
@@ -137,40 +137,41 @@ class DenseParser(LocationParser):
         delimiters = re.finditer(r"[\[\](),]", text)
         position = next((m.start() for n, m in enumerate(delimiters) if n == common), len(text))
         delimiter = expected[common : common + 1]
-        self.fail(
+        self.fail_expecting(
             f"'{delimiter}', since the type is {type}" if delimiter else "the end of the list",
             start + position,
         )
 
     def _convert(self, text: str, start: int, type: TensorType, count: int) -> Array:
         """Convert the `count` literals of `text` to a flat array of the type's dtype."""
-        elements = type.element_type
-        if isinstance(elements, QuantizedType):
-            elements = elements.storage
+        element_type = type.element_type
+        if isinstance(element_type, QuantizedType):
+            element_type = element_type.storage
         literals_text = text.translate(_BRACKETS)
         if count == 0:
             if literals_text.strip(" \t\r\n,"):
-                self.fail(f"no elements, since the type is {type}", start)
-            return np.empty(0, elements.dtype)
-        if elements.category == COMPLEX:
+                self.fail_expecting(f"no elements, since the type is {type}", start)
+            return np.empty(0, element_type.dtype)
+        if element_type.category == COMPLEX:
             if text.count("(") != count or literals_text.count(",") != 2 * count - 1:
-                self.fail(f"{count} pairs such as '(1.0, 2.0)'", start)
-            return self._floats(literals_text, start, _COMPONENT_TYPES[elements.name]).view(elements.dtype)
+                self.fail_expecting(f"{count} pairs such as '(1.0, 2.0)'", start)
+            components = self._floats(literals_text, start, _COMPONENT_TYPES[element_type.name])
+            return components.view(element_type.dtype)
         if literals_text.count(",") != count - 1 or "(" in text:
-            self.fail(f"{count} elements of {elements}", start)
-        if elements.category == FLOAT:
-            return self._floats(literals_text, start, elements)
-        return self._integers(literals_text, start, elements)
+            self.fail_expecting(f"{count} elements of {element_type}", start)
+        if element_type.category == FLOAT:
+            return self._floats(literals_text, start, element_type)
+        return self._integers(literals_text, start, element_type)
 
-    def _floats(self, literals_text: str, start: int, elements: ElementType) -> Array:
+    def _floats(self, literals_text: str, start: int, element_type: ElementType) -> Array:
         """Convert comma-separated floats, rounded to the element type."""
         if "x" in literals_text:
-            return self._floats_and_bits(literals_text.split(","), start, elements)
+            return self._floats_and_bits(literals_text.split(","), start, element_type)
         if literals_text.count(".") != literals_text.count(",") + 1:
-            self.fail("floats such as '1.0'", start)
-        return self.rounded_array(np.fromstring(literals_text, np.float64, sep=","), elements)
+            self.fail_expecting("floats such as '1.0'", start)
+        return self.rounded_array(np.fromstring(literals_text, np.float64, sep=","), element_type)
 
-    def _floats_and_bits(self, literals: list[str], start: int, elements: ElementType) -> Array:
+    def _floats_and_bits(self, literals: list[str], start: int, element_type: ElementType) -> Array:
         """Convert float literals of which some are hexadecimal bit patterns."""
         bits: dict[int, int] = {}
         for index, literal in enumerate(literals):
@@ -178,32 +179,32 @@ class DenseParser(LocationParser):
                 bits[index] = self._literal_integer(literal, start)
                 literals[index] = "0.0"
             elif "." not in literal:
-                self.fail(f"floats such as '1.0', found '{literal.strip()[:40]}'", start)
-        values = self.rounded_array(np.array([float(literal) for literal in literals]), elements)
+                self.fail_expecting(f"floats such as '1.0', found '{literal.strip()[:40]}'", start)
+        values = self.rounded_array(np.array([float(literal) for literal in literals]), element_type)
         for index, value in bits.items():
-            values[index] = self._bits_array(value, elements, start)
+            values[index] = self._bits_array(value, element_type, start)
         return values
 
-    def _integers(self, literals_text: str, start: int, elements: ElementType) -> Array:
+    def _integers(self, literals_text: str, start: int, element_type: ElementType) -> Array:
         """Convert comma-separated integers or booleans."""
-        if elements.category == BOOLEAN:
+        if element_type.category == BOOLEAN:
             return self._booleans(literals_text.split(","), start)
         if "." in literals_text:
-            self.fail(f"integers, since the elements are {elements}", start)
+            self.fail_expecting(f"integers, since the elements are {element_type}", start)
         if not ("x" in literals_text or "e" in literals_text or _WIDE_INTEGER.search(literals_text)):
             values = np.fromstring(literals_text, np.int64, sep=",")
-            self._check_range(int(values.min()), int(values.max()), elements, start)
-            return values.astype(elements.dtype)
+            self._check_range(int(values.min()), int(values.max()), element_type, start)
+            return values.astype(element_type.dtype)
         wide = [self._literal_integer(literal, start) for literal in literals_text.split(",")]
-        self._check_range(min(wide), max(wide), elements, start)
-        masked = [value & (1 << elements.width) - 1 for value in wide]
-        return np.array(masked, np.uint64).astype(elements.dtype)
+        self._check_range(min(wide), max(wide), element_type, start)
+        masked = [value & (1 << element_type.width) - 1 for value in wide]
+        return np.array(masked, np.uint64).astype(element_type.dtype)
 
-    def _check_range(self, smallest: int, largest: int, elements: ElementType, start: int) -> None:
-        low, high = self._integer_range(elements)
+    def _check_range(self, smallest: int, largest: int, element_type: ElementType, start: int) -> None:
+        low, high = self._integer_range(element_type)
         if smallest < low or largest > high:
-            self.fail_with(
-                f"{smallest if smallest < low else largest} is out of the range of {elements}", start
+            self.fail(
+                f"{smallest if smallest < low else largest} is out of the range of {element_type}", start
             )
 
     def _booleans(self, literals: list[str], start: int) -> Array:
@@ -211,61 +212,61 @@ class DenseParser(LocationParser):
         try:
             return np.array([named[literal.strip()] for literal in literals], np.bool_)
         except KeyError as error:
-            self.fail(f"true or false, found {error}", start)
+            self.fail_expecting(f"true or false, found {error}", start)
 
     def _literal_integer(self, literal: str, start: int) -> int:
         literal = literal.strip()
         if literal in ("true", "false"):
             return int(literal == "true")
         if not re.fullmatch(r"-?(?:0x[0-9A-Fa-f]+|\d+)", literal):
-            self.fail(f"integers, found '{literal[:40]}'", start)
+            self.fail_expecting(f"integers, found '{literal[:40]}'", start)
         return self.integer_value(literal, start)
 
-    def _integer_range(self, elements: ElementType) -> tuple[int, int]:
+    def _integer_range(self, element_type: ElementType) -> tuple[int, int]:
         """The range of literals of a type; signless literals may be signed or unsigned."""
-        low, high = storage_range(elements)
-        return low, high if elements.category == UNSIGNED else (1 << elements.width) - 1
+        low, high = storage_range(element_type)
+        return low, high if element_type.category == UNSIGNED else (1 << element_type.width) - 1
 
-    def in_range(self, value: int, elements: ElementType, position: int) -> int:
+    def in_range(self, value: int, element_type: ElementType, position: int) -> int:
         """Convert `value` to an integer type, in which large unsigned literals wrap to negative values.
 
         Raises:
             ParseError: the type's range does not contain it.
         """
-        if elements.category == BOOLEAN:
+        if element_type.category == BOOLEAN:
             low, high = -1, 1
         else:
-            low, high = self._integer_range(elements)
+            low, high = self._integer_range(element_type)
         if not low <= value <= high:
-            self.fail_with(f"{value} is out of the range of {elements}", position)
-        if elements.category == BOOLEAN:
+            self.fail(f"{value} is out of the range of {element_type}", position)
+        if element_type.category == BOOLEAN:
             return abs(value)
-        return value - (1 << elements.width) if value > storage_range(elements)[1] else value
+        return value - (1 << element_type.width) if value > storage_range(element_type)[1] else value
 
-    def rounded(self, value: float, elements: ElementType) -> float:
+    def rounded(self, value: float, element_type: ElementType) -> float:
         """`value` rounded to a floating-point type."""
-        return float(self.rounded_array(np.array([value]), elements)[0])
+        return float(self.rounded_array(np.array([value]), element_type)[0])
 
-    def rounded_array(self, values: Array, elements: ElementType) -> Array:
+    def rounded_array(self, values: Array, element_type: ElementType) -> Array:
         """f64 values rounded to a floating-point type."""
         with np.errstate(all="ignore"):
-            return np.asarray(rounding(values.dtype, elements)(values))
+            return np.asarray(rounding(values.dtype, element_type)(values))
 
-    def from_bits(self, bits: int, elements: ElementType, position: int) -> float:
-        return float(self._bits_array(bits, elements, position))
+    def from_bits(self, bits: int, element_type: ElementType, position: int) -> float:
+        return float(self._bits_array(bits, element_type, position))
 
-    def _bits_array(self, bits: int, elements: ElementType, position: int) -> Array:
-        if not 0 <= bits < 1 << elements.width:
-            self.fail_with(f"{bits:#x} has more bits than {elements}", position)
-        size = elements.dtype.itemsize
-        bits_array: Array = np.frombuffer(bits.to_bytes(size, "little"), elements.dtype)
+    def _bits_array(self, bits: int, element_type: ElementType, position: int) -> Array:
+        if not 0 <= bits < 1 << element_type.width:
+            self.fail(f"{bits:#x} has more bits than {element_type}", position)
+        size = element_type.dtype.itemsize
+        bits_array: Array = np.frombuffer(bits.to_bytes(size, "little"), element_type.dtype)
         return bits_array.reshape(())
 
     def _parse_hexadecimal(self, start: int) -> DenseElementsAttribute:
         """Consume ``0x...">`` whose digits begin at `start`: little-endian bytes in row-major order."""
         quote = self.text.find('"', start)
         if quote < 0:
-            self.fail_with("expected '\"' that ends the string", start - 3)
+            self.fail("expected '\"' that ends the string", start - 3)
         self.position = quote + 1
         self.expect(">")
         self.expect(":")
@@ -281,7 +282,7 @@ class DenseParser(LocationParser):
             return np.broadcast_to(self._decode_hexadecimal(start, end, type).reshape(()), type.shape)
         if digits == 2 * itemsize * size:
             return self._decode_hexadecimal(start, end, type).reshape(type.shape)
-        self.fail_with(
+        self.fail(
             f"expected {2 * itemsize * size} hexadecimal digits, since the type is {type}, found {digits}",
             position,
         )
@@ -297,7 +298,7 @@ class DenseParser(LocationParser):
                 target[(first - start) // 2 : (first - start + len(digits)) // 2] = binascii.unhexlify(digits)
             except ValueError:
                 bad = next(index for index, digit in enumerate(digits) if digit not in _HEXADECIMAL_DIGITS)
-                self.fail("a hexadecimal digit", first + bad)
+                self.fail_expecting("a hexadecimal digit", first + bad)
         if type.category == BOOLEAN:
             np.not_equal(raw, 0, out=raw.view(np.bool_))
         elif type.element_type.width < 8:
@@ -318,7 +319,7 @@ class DenseParser(LocationParser):
             elif not self.accept(","):
                 break
         if depth:
-            self.fail("']'" if depth > 0 else "'['")
+            self.fail_expecting("']'" if depth > 0 else "'['")
         self.expect(">")
         self.expect(":")
         return DenseStringsAttribute(self.type(), tuple(values))
@@ -336,7 +337,7 @@ class DenseParser(LocationParser):
         if span is None:
             return DenseResourceAttribute(name, type)
         if span[1] - span[0] < 8:
-            self.fail_with(f"expected 4 bytes of alignment and the data in the blob of {name}", position)
+            self.fail(f"expected 4 bytes of alignment and the data in the blob of {name}", position)
         static = self._static_type(type, type_position)
         # The first four bytes of a blob say how it is aligned.
         return DenseElementsAttribute(static, self._blob(span[0] + 8, span[1], static, span[0]))

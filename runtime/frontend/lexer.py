@@ -27,7 +27,7 @@ _SHOWN_WIDTH: Final = 100
 _ESCAPE: Final = rb'\\(?:([0-9A-Fa-f]{2})|(["\\])|(n)|(t))?'
 
 
-class Pattern:
+class LazyPattern:
     """A regular expression that is compiled at its first use, because most programs use few of them.
 
     Attributes:
@@ -47,25 +47,25 @@ class Pattern:
 
     def __getattr__(self, name: str) -> Any:
         """Compile the expression when a method is first used."""
-        if name not in Pattern.__slots__ or name == "_expression":
+        if name not in LazyPattern.__slots__ or name == "_expression":
             raise AttributeError(name)
         method = getattr(re.compile(self._expression, re.ASCII), name)
         setattr(self, name, method)
         return method
 
 
-def pattern(expression: str) -> Pattern:
+def token_pattern(expression: str) -> LazyPattern:
     """A pattern that skips white space and comments, then matches `expression` at the cursor."""
-    return Pattern(SKIP + expression)
+    return LazyPattern(SKIP + expression)
 
 
-_WHITE_SPACE: Final = pattern("")
-_STRING: Final = pattern(r'"')
-_STRING_BODY: Final = Pattern(r'[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"')
-_SYMBOL: Final = pattern(r'@(?:([A-Za-z_0-9$.\-][\w$.\-]*+)|(?="))')
-_KEYWORD: Final = pattern(f"({BARE_IDENTIFIER})")
-_INTEGER: Final = pattern(r"(-?+(?:0x[0-9A-Fa-f]++|\d++))(?![.\w])")
-NUMBER: Final = pattern(r"(?:(-?+\d++\.\d*+(?:[eE][+\-]?+\d++)?+)|(-?+(?:0x[0-9A-Fa-f]++|\d++)))")
+_WHITE_SPACE: Final = token_pattern("")
+_STRING: Final = token_pattern(r'"')
+_STRING_BODY: Final = LazyPattern(r'[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"')
+_SYMBOL: Final = token_pattern(r'@(?:([A-Za-z_0-9$.\-][\w$.\-]*+)|(?="))')
+_KEYWORD: Final = token_pattern(f"({BARE_IDENTIFIER})")
+_INTEGER: Final = token_pattern(r"(-?+(?:0x[0-9A-Fa-f]++|\d++))(?![.\w])")
+NUMBER: Final = token_pattern(r"(?:(-?+\d++\.\d*+(?:[eE][+\-]?+\d++)?+)|(-?+(?:0x[0-9A-Fa-f]++|\d++)))")
 
 _IDENTIFIER_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$.")
 _USES_BEFORE_PATTERN: Final = 128
@@ -106,7 +106,7 @@ class _Literal:
         self._uses += 1
         if self._uses > _USES_BEFORE_PATTERN:
             end = r"(?![\w$.])" if self._ends_identifier else ""
-            self.match = pattern(SKIP.join(map(re.escape, self._tokens)) + end).match
+            self.match = token_pattern(SKIP.join(map(re.escape, self._tokens)) + end).match
         for token in self._tokens:
             match = _WHITE_SPACE.match(text, position)
             assert match is not None
@@ -146,7 +146,7 @@ class Cursor:
         self.position = 0
         self.nesting = 0
 
-    def match(self, expression: Pattern) -> re.Match[str] | None:
+    def match(self, expression: LazyPattern) -> re.Match[str] | None:
         """Consume the match of `expression` at the cursor; None, consuming nothing, without a match."""
         match = expression.match(self.text, self.position)
         if match is not None:
@@ -169,7 +169,7 @@ class Cursor:
         """
         match = (_LITERALS.get(literal) or _literal(literal)).match(self.text, self.position)
         if match is None:
-            self.fail(f"'{literal}'")
+            self.fail_expecting(f"'{literal}'")
         self.position = match.end()
 
     def at(self, literal: str) -> bool:
@@ -196,13 +196,13 @@ class Cursor:
         """
         self.nesting += 1
         if self.nesting > MAX_NESTING:
-            self.fail_with(f"nested deeper than {MAX_NESTING} levels", self.position)
+            self.fail(f"nested deeper than {MAX_NESTING} levels", self.position)
 
     def keyword(self, expected: str = "a keyword") -> str:
         """Consume a bare identifier."""
         match = self.match(_KEYWORD)
         if match is None:
-            self.fail(expected)
+            self.fail_expecting(expected)
         return match.group(1)
 
     def optional_keyword(self) -> str | None:
@@ -214,20 +214,20 @@ class Cursor:
         """Consume ``@name`` or ``@"name"`` and return the name."""
         match = self.match(_SYMBOL)
         if match is None:
-            self.fail("a symbol such as '@name'")
+            self.fail_expecting("a symbol such as '@name'")
         return match.group(1) or self.string()
 
     def integer(self, expected: str = "an integer") -> int:
         """Consume an integer literal, decimal or hexadecimal."""
         match = self.match(_INTEGER)
         if match is None:
-            self.fail(expected)
+            self.fail_expecting(expected)
         return self.integer_value(match.group(1), match.start(1))
 
     def integer_value(self, literal: str, position: int) -> int:
         """The value of the integer literal at `position`, decimal or hexadecimal."""
         if len(literal) > MAX_INTEGER_DIGITS:
-            self.fail_with(f"an integer of more than {MAX_INTEGER_DIGITS} digits", position)
+            self.fail(f"an integer of more than {MAX_INTEGER_DIGITS} digits", position)
         return int(literal, 16) if "x" in literal else int(literal)
 
     def items(self, close: str) -> Iterator[None]:
@@ -239,7 +239,7 @@ class Cursor:
             if self.accept(close):
                 return
             if not self.accept(","):
-                self.fail(f"',' or '{close}'")
+                self.fail_expecting(f"',' or '{close}'")
 
     def integers(self) -> tuple[int, ...]:
         """Consume ``[1, 2]``."""
@@ -250,7 +250,7 @@ class Cursor:
         """Consume a string literal; bytes that are not UTF-8 become surrogate escapes."""
         start = self.match(_STRING)
         if start is None:
-            self.fail("a string")
+            self.fail_expecting("a string")
         end = self.string_end(start.end())
         body = self.text[start.end() : end - 1]
         self.position = end
@@ -263,7 +263,7 @@ class Cursor:
             return quote + 1
         match = _STRING_BODY.match(self.text, start)
         if match is None:
-            self.fail_with("expected '\"' that ends the string", start - 1)
+            self.fail("expected '\"' that ends the string", start - 1)
         return match.end()
 
     def unescape(self, body: str, position: int) -> str:
@@ -276,7 +276,7 @@ class Cursor:
                 return match[2]
             if match[3] or match[4]:
                 return b"\n" if match[3] else b"\t"
-            self.fail_with(r"expected '\\', '\"', '\n', '\t' or two hexadecimal digits after '\'", position)
+            self.fail(r"expected '\\', '\"', '\n', '\t' or two hexadecimal digits after '\'", position)
 
         encoded = re.sub(_ESCAPE, character, body.encode("utf-8", "surrogateescape"))
         return encoded.decode("utf-8", "surrogateescape")
@@ -307,20 +307,20 @@ class Cursor:
             elif open_brackets and character == ",":
                 position += 1
             else:
-                self.fail(f"'{open_brackets[-1]}'", position)
+                self.fail_expecting(f"'{open_brackets[-1]}'", position)
 
     def location_at(self, position: int) -> SourceLocation:
         """The source location of the offset `position`."""
         return SourceLocation(self.source, position)
 
-    def fail(self, expected: str, position: int | None = None) -> NoReturn:
+    def fail_expecting(self, expected: str, position: int | None = None) -> NoReturn:
         """Raise a ParseError that says what was expected at `position`, or at the cursor."""
         if position is None:
             position = self.skip()
         actual = "end of text" if position >= len(self.text) else None
-        self.fail_with(f"expected {expected}" + (f", found the {actual}" if actual else ""), position)
+        self.fail(f"expected {expected}" + (f", found the {actual}" if actual else ""), position)
 
-    def fail_with(self, reason: str, position: int) -> NoReturn:
+    def fail(self, reason: str, position: int) -> NoReturn:
         """Raise a ParseError that shows the source line of `position` with a caret below the character."""
         raise parse_error(reason, self.text, self.source, position)
 
@@ -329,7 +329,7 @@ class Cursor:
         raise UnsupportedError(reason, operation=operation, location=self.location_at(position))
 
 
-_BALANCED: Final = Pattern(r"(?:[^\"<>()\[\]{},\-]++|->|-)*+")
+_BALANCED: Final = LazyPattern(r"(?:[^\"<>()\[\]{},\-]++|->|-)*+")
 _CLOSING: Final = {"<": ">", "(": ")", "[": "]", "{": "}"}
 
 
@@ -368,4 +368,4 @@ def split(text: str) -> list[tuple[int, str]]:
     return programs
 
 
-_SEPARATOR: Final = Pattern(r"// -----[ \t\r]*(?:\n|\Z)")
+_SEPARATOR: Final = LazyPattern(r"// -----[ \t\r]*(?:\n|\Z)")

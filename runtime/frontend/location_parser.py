@@ -20,16 +20,16 @@ from ..ir import (
     OpaqueAttribute,
 )
 from ..types import Type
-from .lexer import SKIP, Pattern, pattern
+from .lexer import SKIP, LazyPattern, token_pattern
 from .type_parser import TypeParser
 
-_LOCATION: Final = pattern(r"loc[ ]?+\((?:#([A-Za-z_][\w$]*+)\))?+")
-_FILE_LOCATION: Final = pattern(
+_LOCATION: Final = token_pattern(r"loc[ ]?+\((?:#([A-Za-z_][\w$]*+)\))?+")
+_FILE_LOCATION: Final = token_pattern(
     rf'"([^"\\\n]*+)":(\d{{1,18}}):(\d{{1,18}})(?:{SKIP}to{SKIP}(\d{{1,18}})?+:(\d{{1,18}}))?+'
 )
-_ALIAS: Final = pattern(r"#([A-Za-z_][\w$]*+)(?![.<\w$])")
-_DEFINITION_LINE: Final = Pattern(r"[ \t]*+([#!][A-Za-z_][\w$]*+)[ \t]*+=")
-_DEFINITION: Final = pattern(r"([#!])([A-Za-z_][\w$]*+)[ \t]*+=")
+_ALIAS: Final = token_pattern(r"#([A-Za-z_][\w$]*+)(?![.<\w$])")
+_DEFINITION_LINE: Final = LazyPattern(r"[ \t]*+([#!][A-Za-z_][\w$]*+)[ \t]*+=")
+_DEFINITION: Final = token_pattern(r"([#!])([A-Za-z_][\w$]*+)[ \t]*+=")
 
 
 class LocationParser(TypeParser):
@@ -110,7 +110,7 @@ class LocationParser(TypeParser):
             return CallSiteLocation(callee, caller)
         if kind == "fused":
             return self._fused_location()
-        self.fail("a location", position)
+        self.fail_expecting("a location", position)
 
     def _opaque_location(self) -> Location:
         """A location of another dialect; its text serves as its name."""
@@ -131,7 +131,7 @@ class LocationParser(TypeParser):
             return value.location
         if isinstance(value, OpaqueAttribute):
             return NameLocation(value.text)
-        self.fail_with(f"expected a location, but #{name} is another attribute", position)
+        self.fail(f"expected a location, but #{name} is another attribute", position)
 
     def type_alias(self, name: str, position: int) -> Type:
         value = self.alias("!" + name, position)
@@ -154,7 +154,7 @@ class LocationParser(TypeParser):
             self._resolve_at(name, position)
         value = self._aliases[name]
         if value is None:
-            self.fail_with(f"alias {name} stands for itself", position)
+            self.fail(f"alias {name} stands for itself", position)
         return value
 
     def alias_definition(self) -> bool:
@@ -169,7 +169,7 @@ class LocationParser(TypeParser):
             return True
         name = match.group(1) + match.group(2)
         if name in self._aliases:
-            self.fail_with(f"alias {name} is defined twice", start)
+            self.fail(f"alias {name} is defined twice", start)
         self._define(name, start)
         return True
 
@@ -201,7 +201,7 @@ class LocationParser(TypeParser):
         assert self._alias_starts is not None
         start = self._alias_starts.get(name)
         if start is None:
-            self.fail_with(f"expected an alias that is defined; {name} is not", use)
+            self.fail(f"expected an alias that is defined; {name} is not", use)
         saved = self.position
         self.position = start
         self.match(_DEFINITION)

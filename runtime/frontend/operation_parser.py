@@ -30,7 +30,7 @@ class OperationParser(StatementParser):
         name, start = state.name, state.position
         assembly_format = _FORMATS.get(name) or _assembly_format_of(name)
         if assembly_format is None and "." not in name:
-            self.fail("an operation's name with its dialect", start)
+            self.fail_expecting("an operation's name with its dialect", start)
         if assembly_format is None:
             self.unsupported("the operation is not supported", name, start)
         for action in assembly_format:

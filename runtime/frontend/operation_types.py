@@ -24,7 +24,7 @@ def same_type(parser: StatementParser, state: OperationState) -> None:
     type = parser.type()
     for operand in state.operands:
         if operand.type is not type and operand.type != type:
-            parser.fail(f"an operand of type {type}, found one of type {operand.type}", position)
+            parser.fail_expecting(f"an operand of type {type}, found one of type {operand.type}", position)
     state.result_types = (type,)
 
 
@@ -36,13 +36,13 @@ def complex_type(parser: StatementParser, state: OperationState) -> None:
     position = parser.position
     type = parser.type()
     if not isinstance(type, TensorType) or type.category != COMPLEX:
-        parser.fail("a tensor type with complex elements", position)
+        parser.fail_expecting("a tensor type with complex elements", position)
     component_type = type.with_element_type(types.element_type(str(type.element_type)[len("complex<") : -1]))
     parser.check_operand_types(state.operands, [component_type, component_type], position)
     state.result_types = (type,)
 
 
-def select_type(parser: StatementParser, state: OperationState) -> None:
+def stablehlo_select_type(parser: StatementParser, state: OperationState) -> None:
     """The type of the predicate, then that of the other operands and the result; or the functional type."""
     if parser.peek() == "(":
         functional_type(parser, state)
@@ -60,7 +60,7 @@ def tuple_type(parser: StatementParser, state: OperationState) -> None:
     position = parser.position
     type = parser.type()
     if not isinstance(type, TupleType):
-        parser.fail("a tuple type", position)
+        parser.fail_expecting("a tuple type", position)
     parser.check_operand_types(state.operands, type.types, position)
     state.result_types = (type,)
 
@@ -81,7 +81,7 @@ def compared_type(parser: StatementParser, state: OperationState) -> None:
     state.result_types = (type.with_element_type(i1) if isinstance(type, TensorType) else i1,)
 
 
-def selected_type(parser: StatementParser, state: OperationState) -> None:
+def arith_select_type(parser: StatementParser, state: OperationState) -> None:
     """The type of both values, preceded by the condition's type unless the condition is a scalar."""
     type = parser.type()
     state.result_types = (parser.type() if parser.accept(",") else type,)
@@ -96,5 +96,5 @@ def element_type(parser: StatementParser, state: OperationState) -> None:
     """No text: the result has the element type of the first operand."""
     type = state.operands[0].type
     if not isinstance(type, TensorType):
-        parser.fail("a tensor operand", parser.position)
+        parser.fail_expecting("a tensor operand", parser.position)
     state.result_types = (type.element_type,)

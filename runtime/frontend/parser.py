@@ -67,7 +67,7 @@ def parse_type(text: str, name: str = "<type>") -> Type:
     parser = Parser(text, name)
     parsed = parser.type()
     if parser.skip() != len(text):
-        parser.fail("the end of the text after the type")
+        parser.fail_expecting("the end of the text after the type")
     return parsed
 
 
@@ -137,7 +137,7 @@ class Parser(OperationParser):
                 return self._nested_module(start)
         operation = self.operation()
         if operation is None:
-            self.fail("an operation")
+            self.fail_expecting("an operation")
         if operation.name in _ITEM_KINDS:
             return self._from_generic(operation)
         return operation
@@ -163,7 +163,7 @@ class Parser(OperationParser):
     def _function(self, start: int) -> Function:
         visibility = self.optional_keyword()
         if visibility is not None and visibility not in ("public", "private", "nested"):
-            self.fail("a function's name", self.position - len(visibility))
+            self.fail_expecting("a function's name", self.position - len(visibility))
         name = self.symbol()
         arguments, inputs, argument_attributes = self._function_arguments()
         results, result_attributes = self._function_results()
@@ -172,7 +172,7 @@ class Parser(OperationParser):
         if self.peek() == "{":
             body = self.isolated_region(arguments) if arguments or not inputs else None
             if body is None:
-                self.fail("arguments with names, since the function has a body", start)
+                self.fail_expecting("arguments with names, since the function has a body", start)
         return Function(
             name,
             FunctionType(inputs, results),
@@ -199,7 +199,7 @@ class Parser(OperationParser):
         for _ in self.items(")"):
             match = self.match(NAME)
             if types and (match is None) != (not arguments):
-                self.fail("names for all arguments or for none")
+                self.fail_expecting("names for all arguments or for none")
             if match is not None:
                 self.expect(":")
             types.append(self.type())

@@ -73,7 +73,7 @@ class ShardingParser:
         position = self.cursor.position
         attribute = self.parse_attribute()
         if not isinstance(attribute, kind):
-            self.cursor.fail(f"an attribute #sdy.{kind.mnemonic}", position)
+            self.cursor.fail_expecting(f"an attribute #sdy.{kind.mnemonic}", position)
         return attribute
 
     def integer(self) -> int:
@@ -81,7 +81,7 @@ class ShardingParser:
         position = self.cursor.skip()
         value = self.cursor.integer()
         if value not in _I64:
-            self.cursor.fail_with("the integer is out of the range of i64", position)
+            self.cursor.fail("the integer is out of the range of i64", position)
         return value
 
     def _list(self, kind: type[T], opening: str, closing: str) -> tuple[T, ...]:
@@ -156,10 +156,10 @@ class ShardingParser:
         digits = word[1:]
         is_number = digits.isascii() and digits.isdigit()
         if word[0] != "p" or not is_number or str(_bounded_int(digits)) != digits:
-            cursor.fail_with(f"expected a priority such as 'p1', found '{word[:40]}'", position)
+            cursor.fail(f"expected a priority such as 'p1', found '{word[:40]}'", position)
         priority = _bounded_int(digits)
         if priority not in _I64:
-            cursor.fail_with("the priority is out of the range of i64", position)
+            cursor.fail("the priority is out of the range of i64", position)
         return priority
 
     def mesh_or_symbol(self) -> str | Mesh:
@@ -185,14 +185,14 @@ class ShardingParser:
                     reduction = next((word for word in ("sum", "max", "min") if cursor.accept(word)), "sum")
                 unreduced = self._axes()
             else:
-                cursor.fail("'replicated' or 'unreduced', each at most once")
+                cursor.fail_expecting("'replicated' or 'unreduced', each at most once")
         cursor.expect(">")
         return TensorSharding(mesh, dimensions, replicated, unreduced, reduction)
 
     def _axes(self) -> tuple[AxisRef, ...]:
         """``{"x", "y"}`` with at least one axis."""
         if not (axes := self._list(AxisRef, "{", "}")):
-            self.cursor.fail("an axis such as '\"x\"'", self.cursor.position - 1)
+            self.cursor.fail_expecting("an axis such as '\"x\"'", self.cursor.position - 1)
         return axes
 
     def per_value(self) -> ShardingPerValue:
@@ -276,14 +276,14 @@ class ShardingParser:
         if not word.startswith("z_", position):
             factor = ord(word[position]) - FIRST_FACTOR
             if not 0 <= factor <= LAST_LETTER:
-                self.cursor.fail_with("expected a factor from 'i' to 'z' or such as 'z_1'", start + position)
+                self.cursor.fail("expected a factor from 'i' to 'z' or such as 'z_1'", start + position)
             return factor, position + 1
         end = position + 2
         while end < len(word) and word[end] in "0123456789":
             end += 1
         digits = word[position + 2 : end]
         if not digits or digits.startswith("0") or _bounded_int(digits) not in _I64:
-            self.cursor.fail_with("expected a positive number after 'z_'", start + position)
+            self.cursor.fail("expected a positive number after 'z_'", start + position)
         return LAST_LETTER + _bounded_int(digits), end
 
     def _factor_sizes(self) -> tuple[int, ...]:
@@ -295,7 +295,7 @@ class ShardingParser:
         for _ in cursor.items("}"):
             position = cursor.skip()
             if self._factor_list() != (len(sizes),):
-                cursor.fail_with(f"expected the factor {factor_name(len(sizes))}", position)
+                cursor.fail(f"expected the factor {factor_name(len(sizes))}", position)
             cursor.expect("=")
             sizes.append(self.integer())
         return tuple(sizes)
@@ -308,7 +308,7 @@ class ShardingParser:
             position = self.cursor.skip()
             parsed = self._factor_list()
             if len(parsed) != 1:
-                self.cursor.fail_with("expected one factor", position)
+                self.cursor.fail("expected one factor", position)
             factors += parsed
         return tuple(factors)
 
@@ -354,7 +354,7 @@ class ShardingParser:
         position = self.cursor.skip()
         kind = self.cursor.keyword("operand or result")
         if kind not in ("operand", "result"):
-            self.cursor.fail("operand or result", position)
+            self.cursor.fail_expecting("operand or result", position)
         self.cursor.expect("-")
         return EdgeValue(kind, self.integer())
 

@@ -13,18 +13,18 @@ import numpy as np
 from ..ir import Attribute, Block, IntegerAttribute, Operation, Region, Value
 from ..types import FLOAT, ElementType, Type
 from .attribute_parser import AttributeParser
-from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, VALUE_USE, pattern
+from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, VALUE_USE, token_pattern
 from .repeated_statements import RepeatedStatements, StatementText, statement_text_at
 
-STATEMENT: Final = pattern(
+STATEMENT: Final = token_pattern(
     rf"(?:((?:{VALUE_NAME}(?:{SKIP}:{SKIP}\d++)?+{SKIP}(?:,{SKIP})?+)++)={SKIP})?+"
     rf'(?:({BARE_IDENTIFIER})|"([^"\\\n]*+)")'
 )
-_OPERAND: Final = pattern(f"({VALUE_USE})")
-_OPERANDS: Final = pattern(rf"({VALUE_USE}(?:[ \t]*+,[ \t]*+{VALUE_USE})*+)")
-_RESULT: Final = pattern(rf"({VALUE_NAME})(?:{SKIP}:{SKIP}(\d++))?+")
-NAME: Final = pattern(f"({VALUE_NAME})")
-_LABEL: Final = pattern(r"\^([\w$.\-]++)")
+_OPERAND: Final = token_pattern(f"({VALUE_USE})")
+_OPERANDS: Final = token_pattern(rf"({VALUE_USE}(?:[ \t]*+,[ \t]*+{VALUE_USE})*+)")
+_RESULT: Final = token_pattern(rf"({VALUE_NAME})(?:{SKIP}:{SKIP}(\d++))?+")
+NAME: Final = token_pattern(f"({VALUE_NAME})")
+_LABEL: Final = token_pattern(r"\^([\w$.\-]++)")
 
 BUILTIN_NAMES: Final = {
     "module": "builtin.module",
@@ -115,7 +115,7 @@ class StatementParser(AttributeParser):
 
     def _labelled_block(self) -> Block:
         if self.match(_LABEL) is None:
-            self.fail("a block's label")
+            self.fail_expecting("a block's label")
         arguments: list[tuple[str, int, Type]] = []
         if self.accept("("):
             arguments = [self.block_argument() for _ in self.items(")")]
@@ -136,7 +136,7 @@ class StatementParser(AttributeParser):
         """Consume a value's name and return it with its offset."""
         match = self.match(NAME)
         if match is None:
-            self.fail("a value's name such as '%0'")
+            self.fail_expecting("a value's name such as '%0'")
         return match.group(1), match.start(1)
 
     def _begin_block(self, arguments: Sequence[tuple[str, int, Type]]) -> Block:
@@ -147,7 +147,7 @@ class StatementParser(AttributeParser):
 
     def _define_value(self, name: str, value: Value, position: int) -> None:
         if name in self.values:
-            self.fail_with(f"{name} is defined twice", position)
+            self.fail(f"{name} is defined twice", position)
         self.values[name] = value
         self.defined.append(name)
 
@@ -156,7 +156,7 @@ class StatementParser(AttributeParser):
         while (operation := self.operation()) is not None:
             append(operation)
         if self.peek() not in ("}", "^"):
-            self.fail("an operation or '}'")
+            self.fail_expecting("an operation or '}'")
 
     def operation(self) -> Operation | None:
         """Consume an operation with its results' names and its location; None if no operation is next."""
@@ -212,10 +212,10 @@ class StatementParser(AttributeParser):
         while True:
             match = self.match(_RESULT)
             if match is None:
-                self.fail("a result's name")
+                self.fail_expecting("a result's name")
             count = self.integer_value(match.group(2), match.start(2)) if match.group(2) else 1
             if not 0 < count <= len(values) - bound:
-                self.fail_with(f"expected names for {len(values)} results of {operation.name}", position)
+                self.fail(f"expected names for {len(values)} results of {operation.name}", position)
             self._define_value(match.group(1), values[bound], match.start(1))
             if count > 1:
                 for index in range(count):
@@ -224,14 +224,14 @@ class StatementParser(AttributeParser):
             if not self.accept(","):
                 break
         if bound != len(values):
-            self.fail_with(f"expected names for {len(values)} results of {operation.name}", position)
+            self.fail(f"expected names for {len(values)} results of {operation.name}", position)
         self.position = end
 
     def operand(self) -> Value:
         """Consume the use of one value."""
         match = self.match(_OPERAND)
         if match is None:
-            self.fail("an operand such as '%0'")
+            self.fail_expecting("an operand such as '%0'")
         value = self.values.get(match.group(1))
         return value if value is not None else self._resolve(match.group(1), match.start(1))
 
@@ -261,8 +261,8 @@ class StatementParser(AttributeParser):
         if value is not None and index == "0":
             return value
         if value is not None:
-            self.fail_with(f"{base} has no result number {index}", position)
-        self.fail_with(f"expected a value that is defined before its use; {name} is not", position)
+            self.fail(f"{base} has no result number {index}", position)
+        self.fail(f"expected a value that is defined before its use; {name} is not", position)
 
     def parse_generic(self, state: OperationState) -> None:
         """Consume what follows the name in the generic form.
@@ -298,10 +298,10 @@ class StatementParser(AttributeParser):
             ParseError: an operand has another type, or the numbers differ.
         """
         if len(operands) != len(types):
-            self.fail(f"{len(operands)} operand types, found {len(types)}", position)
+            self.fail_expecting(f"{len(operands)} operand types, found {len(types)}", position)
         for operand, type in zip(operands, types, strict=True):
             if operand.type is not type and operand.type != type:
-                self.fail(f"an operand of type {type}, found one of type {operand.type}", position)
+                self.fail_expecting(f"an operand of type {type}, found one of type {operand.type}", position)
 
     def add_attributes(self, attributes: dict[str, Attribute], more: Mapping[str, Attribute]) -> None:
         """Add the attributes `more` to `attributes`.
@@ -311,7 +311,7 @@ class StatementParser(AttributeParser):
         """
         for name in more:
             if name in attributes:
-                self.fail_with(f"attribute {name} is given twice", self.position)
+                self.fail(f"attribute {name} is given twice", self.position)
         attributes.update(more)
 
     def boolean(self) -> bool:
@@ -320,7 +320,7 @@ class StatementParser(AttributeParser):
             return True
         if self.accept("false") or self.accept("0"):
             return False
-        self.fail("true or false")
+        self.fail_expecting("true or false")
 
     def booleans(self) -> tuple[bool, ...]:
         """Consume ``[true, false]``."""
@@ -336,7 +336,7 @@ class StatementParser(AttributeParser):
         try:
             return np.array(values, np.int64)
         except OverflowError:
-            self.fail_with("an integer is out of the range of i64", self.position)
+            self.fail("an integer is out of the range of i64", self.position)
 
     def bare_number(self, type: ElementType) -> Attribute:
         """Consume a number of the given type, which the text need not state."""

@@ -30,19 +30,19 @@ from ..types import (
     element_type,
     storage_range,
 )
-from .lexer import NUMBER, Cursor, Pattern, pattern
+from .lexer import NUMBER, Cursor, LazyPattern, token_pattern
 
 MAX_DIMENSION_SIZE: Final = 2**63 - 1
 _MAX_RANK: Final = 64
 _ANGLES: Final = r"<(?:[^<>\"()]|<(?:[^<>\"()]|<[^<>\"()]*+>)*+>)*+>"
-_PLAIN_TYPE: Final = pattern(rf"((?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![\w<.]))")
+_PLAIN_TYPE: Final = token_pattern(rf"((?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![\w<.]))")
 _SIMPLE_TENSOR: Final = re.compile(
     r"tensor<((?:(?:\d{1,18}|\?)x)*+)([A-Za-z][\w]*+(?:<f32>|<f64>)?+)>", re.ASCII
 )
-_SIZE: Final = pattern(r"(?:(\?)|(\d++))x")
-_UNRANKED: Final = pattern(r"\*x")
-_NAME: Final = pattern(r"([A-Za-z_]\w*+)(?![\w$.])")
-_DIALECT_TYPE: Final = pattern(r"!([A-Za-z_][\w$]*+)((?:\.[\w$]++)*+)")
+_SIZE: Final = token_pattern(r"(?:(\?)|(\d++))x")
+_UNRANKED: Final = token_pattern(r"\*x")
+_NAME: Final = token_pattern(r"([A-Za-z_]\w*+)(?![\w$.])")
+_DIALECT_TYPE: Final = token_pattern(r"!([A-Za-z_][\w$]*+)((?:\.[\w$]++)*+)")
 
 
 class TypeParser(Cursor):
@@ -88,7 +88,7 @@ class TypeParser(Cursor):
         position = self.skip()
         parsed = self.type()
         if not isinstance(parsed, TensorType):
-            self.fail("a ranked tensor type", position)
+            self.fail_expecting("a ranked tensor type", position)
         return parsed
 
     def element_type(self) -> AnyElementType:
@@ -96,7 +96,7 @@ class TypeParser(Cursor):
         position = self.skip()
         parsed = self.type()
         if not isinstance(parsed, (ElementType, QuantizedType)):
-            self.fail("an element type", position)
+            self.fail_expecting("an element type", position)
         return parsed
 
     def type_alias(self, name: str, position: int) -> Type:
@@ -115,17 +115,17 @@ class TypeParser(Cursor):
     def _simple_tensor(self, match: re.Match[str]) -> TensorType:
         sizes, name = match.groups()
         try:
-            elements = element_type(name)
+            parsed = element_type(name)
         except KeyError:
-            self.fail_with(f"unknown element type '{name}'", match.start(2))
+            self.fail(f"unknown element type '{name}'", match.start(2))
         shape = [DYNAMIC if size == "?" else int(size) for size in sizes.split("x")[:-1]]
         self._check_rank(shape, match.start())
         self.position = match.end()
-        return TensorType(shape, elements)
+        return TensorType(shape, parsed)
 
     def _check_rank(self, shape: list[int], position: int) -> None:
         if len(shape) > _MAX_RANK:
-            self.fail_with(f"a rank of {len(shape)}; at most {_MAX_RANK} is supported", position)
+            self.fail(f"a rank of {len(shape)}; at most {_MAX_RANK} is supported", position)
 
     def _parse_any_type(self) -> Type:
         next_character = self.peek()
@@ -135,7 +135,7 @@ class TypeParser(Cursor):
             return self._parse_dialect_type()
         match = self.match(_NAME)
         if match is None:
-            self.fail("a type")
+            self.fail_expecting("a type")
         name = match.group(1)
         if name == "tensor":
             return self._parse_tensor()
@@ -161,7 +161,7 @@ class TypeParser(Cursor):
             return OpaqueType(name)
         if name in _OTHER_FLOATS:
             return OpaqueType(name)
-        self.fail("a type", position)
+        self.fail_expecting("a type", position)
 
     def _angle_types(self) -> list[Type]:
         self.expect("<")
@@ -174,7 +174,7 @@ class TypeParser(Cursor):
         try:
             return element_type(f"complex<{component}>")
         except KeyError:
-            self.fail("complex<f32> or complex<f64>", position)
+            self.fail_expecting("complex<f32> or complex<f64>", position)
 
     def _parse_sizes(self) -> list[int]:
         shape: list[int] = []
@@ -185,7 +185,7 @@ class TypeParser(Cursor):
                 continue
             size = self.integer_value(match.group(2), match.start(2))
             if size > MAX_DIMENSION_SIZE:
-                self.fail("a dimension size below 2^63", match.start(2))
+                self.fail_expecting("a dimension size below 2^63", match.start(2))
             shape.append(size)
         self._check_rank(shape, start)
         return shape
@@ -197,21 +197,21 @@ class TypeParser(Cursor):
             self.expect(">")
             return unranked
         shape = self._parse_sizes()
-        elements = self._tensor_elements()
+        element_type = self._tensor_elements()
         bounds = None
         if self.accept(","):
             bounds = self._parse_bounds(len(shape))
         self.expect(">")
-        if isinstance(elements, OpaqueType):
+        if isinstance(element_type, OpaqueType):
             sizes = "".join("?x" if size == DYNAMIC else f"{size}x" for size in shape)
-            return OpaqueType(f"tensor<{sizes}{elements}>")
-        return TensorType(shape, elements, bounds)
+            return OpaqueType(f"tensor<{sizes}{element_type}>")
+        return TensorType(shape, element_type, bounds)
 
     def _tensor_elements(self) -> AnyElementType | OpaqueType:
         position = self.skip()
         parsed = self.type()
         if not isinstance(parsed, (ElementType, QuantizedType, OpaqueType)):
-            self.fail("an element type", position)
+            self.fail_expecting("an element type", position)
         return parsed
 
     def attribute(self) -> Attribute:
@@ -233,25 +233,25 @@ class TypeParser(Cursor):
         bounds_text = (match.group(1) or match.group(2) or "").strip()
         sizes = [size.strip() for size in bounds_text.split(",")] if bounds_text else []
         if not all(_BOUND.fullmatch(size) for size in sizes):
-            self.fail("bounds that are ? or numbers", position)
+            self.fail_expecting("bounds that are ? or numbers", position)
         bounds = tuple([DYNAMIC if size == "?" else int(size) for size in sizes])
         if len(bounds) != rank:
-            self.fail(f"{rank} bounds, one for each dimension", position)
+            self.fail_expecting(f"{rank} bounds, one for each dimension", position)
         return bounds
 
     def _parse_buffer(self) -> BufferType:
         self.expect("<")
         shape = self._parse_sizes()
-        elements = self.element_type()
+        element_type = self.element_type()
         if not self.at(">"):
-            self.fail("'>'; layouts and memory spaces of buffers are not supported")
+            self.fail_expecting("'>'; layouts and memory spaces of buffers are not supported")
         self.expect(">")
-        return BufferType(shape, elements)
+        return BufferType(shape, element_type)
 
     def _parse_dialect_type(self) -> Type:
         match = self.match(_DIALECT_TYPE)
         if match is None:
-            self.fail("a type")
+            self.fail_expecting("a type")
         dialect, suffix = match.groups()
         if not suffix and self.text[self.position : self.position + 1] != "<":
             return self.type_alias(dialect, match.start() + match.group().index("!"))
@@ -290,7 +290,7 @@ class TypeParser(Cursor):
         expressed_position = self.skip()
         expressed = self.element_type()
         if not isinstance(expressed, ElementType) or expressed.category != FLOAT:
-            self.fail("a floating-point type", expressed_position)
+            self.fail_expecting("a floating-point type", expressed_position)
         axis = self.integer() if self.accept(":") else None
         self.expect(",")
         pairs = [self._scale_and_zero_point()] if axis is None else self._scales_and_zero_points()
@@ -304,9 +304,9 @@ class TypeParser(Cursor):
         try:
             storage = element_type(f"u{name[1:]}" if name.startswith("ui") else name.replace("u", "ui"))
         except KeyError:
-            self.fail("a storage type such as 'i8' or 'u8'", position)
+            self.fail_expecting("a storage type such as 'i8' or 'u8'", position)
         if not storage.category & INTEGER or storage.name == "index":
-            self.fail("an integer storage type", position)
+            self.fail_expecting("an integer storage type", position)
         return storage
 
     def _scales_and_zero_points(self) -> list[tuple[float, int]]:
@@ -316,12 +316,12 @@ class TypeParser(Cursor):
     def _scale_and_zero_point(self) -> tuple[float, int]:
         match = self.match(NUMBER)
         if match is None:
-            self.fail("a scale")
+            self.fail_expecting("a scale")
         text = match.group(1) or match.group(2)
         try:
             scale = float.fromhex(text) if "x" in text else float(text)
         except OverflowError:
-            self.fail("a scale that f64 can hold", match.start())
+            self.fail_expecting("a scale that f64 can hold", match.start())
         zero_point = self.integer() if self.accept(":") else 0
         return scale, zero_point
 
@@ -330,8 +330,8 @@ _SHAPE_TYPES: Final[dict[str, Type]] = {"shape.shape": TensorType((DYNAMIC,), IN
 """The type that values of each type of the shape dialect have here."""
 
 _OTHER_FLOATS: Final = frozenset({"f80", "f128"})
-_BOUND: Final = Pattern(r"\?|[0-9]{1,18}")
+_BOUND: Final = LazyPattern(r"\?|[0-9]{1,18}")
 
-_BOUNDS: Final = Pattern(
+_BOUNDS: Final = LazyPattern(
     r"#stablehlo\.(?:bounds<([\d?, ]*)>|type_extensions<\s*bounds\s*=\s*\[([\d?, ]*)\]\s*>)"
 )

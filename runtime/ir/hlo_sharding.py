@@ -66,7 +66,7 @@ def parse_hlo_sharding(text: str) -> tuple[HloSharding, ...]:
         text: see the module.
 
     Raises:
-        ValueError: the text is no sharding, or names more than MAX_DEVICES devices; says why.
+        ValueError: the text is not a sharding, or names more than MAX_DEVICES devices; says why.
     """
     if not text:
         # An OpSharding message without fields, as older JAX serializes it; its type 0 is REPLICATED.
@@ -168,7 +168,7 @@ class _Reader:
             elif token in _GROUPED:
                 self.integer()
             elif token != ",":
-                raise ValueError(f"has {token!r}, which is no part of a sharding")
+                raise ValueError(f"has {token!r}, which is not part of a sharding")
         return _hlo_sharding(kind, sizes, devices, subgroups)
 
     def only(self, before: str, kind: str) -> str:

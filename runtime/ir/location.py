@@ -35,7 +35,7 @@ class Source:
 
 
 class SourceLocation:
-    """A place in a parsed text; ``str()`` gives ``name:line:column``."""
+    """An offset in a parsed text; ``str()`` gives ``name:line:column``."""
 
     __slots__ = ("offset", "source")
 

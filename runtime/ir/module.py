@@ -18,8 +18,8 @@ class Module:
     Attributes:
         name: its symbol, or None.
         attributes: its attributes.
-        body: what it holds, in the order of the text.
-        producer: what made it, where it came as an object of that: ``"JAX"``; else None.
+        body: its functions, nested modules and other operations, in the order of the text.
+        producer: the framework whose object it was loaded from (``"JAX"``); None for text and bytecode.
     """
 
     __slots__ = ("attributes", "body", "location", "name", "producer")

@@ -120,7 +120,7 @@ class Region:
 
     Attributes:
         blocks: its blocks.
-        is_isolated: whether whoever made it knows that it uses nothing from outside.
+        is_isolated: whether it is known to use no values from outside (MLIR's IsolatedFromAbove).
     """
 
     __slots__ = ("blocks", "is_isolated")
@@ -162,7 +162,7 @@ class Function:
         visibility: ``"public"``, ``"private"`` or ``"nested"``; None if the text says nothing (public).
         attributes: its own attributes.
         argument_attributes, result_attributes: a mapping for each input and output.
-        callees: functions that are called by it alone, as a specialized program has them for its layers.
+        callees: the functions that only this one calls, which outlining has made of repeated subgraphs.
     """
 
     __slots__ = (

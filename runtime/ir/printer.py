@@ -68,13 +68,6 @@ def print_module(module: PrintedModule, locations: bool = False) -> str:
     return "\n".join(printer.lines) + "\n"
 
 
-def print_operation(operation: Operation) -> str:
-    """The text of one operation; values from outside get names of their own."""
-    printer = Printer()
-    printer.operation(operation)
-    return "\n".join(printer.lines)
-
-
 class Printer:
     """Collects lines.
 
@@ -301,7 +294,7 @@ _F64: Final = ELEMENT_TYPES["f64"]
 
 
 def symbol_text(name: str) -> str:
-    """``@name``, quoted where it is no identifier."""
+    """``@name``, quoted where it is not an identifier."""
     return f"@{name if _SYMBOL.fullmatch(name) else quoted(name)}"
 
 

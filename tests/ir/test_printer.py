@@ -18,7 +18,7 @@ from nimblehlo.ir import (
     StringAttribute,
 )
 from nimblehlo.ir.fingerprint import fingerprint
-from nimblehlo.ir.printer import print_module, print_operation
+from nimblehlo.ir.printer import Printer, print_module
 from nimblehlo.types import ELEMENT_TYPES, TensorType, element_type
 from tests.ir.jaxlib_parser import mlir_context, mlir_parse
 
@@ -86,6 +86,13 @@ def test_locations_are_printed_where_wanted() -> None:
     assert again.functions["f"].location == NameLocation("g")
     plain = parse("func.func @f() {\n  return\n}", "m.mlir")
     assert 'loc("m.mlir":2:3)' in print_module(plain, locations=True)
+
+
+def print_operation(operation: Operation) -> str:
+    """The text of one operation outside of a module."""
+    printer = Printer()
+    printer.operation(operation)
+    return "\n".join(printer.lines)
 
 
 def test_print_operation_alone() -> None:

@@ -107,7 +107,7 @@ class _Targets:
         last_read = dict.fromkeys(results, len(steps))
         for number in reversed(range(len(steps))):
             function, operands, _ = steps[number]
-            # A function that is no ufunc may return a view of its operands.
+            # A function that is not a ufunc may return a view of its operands.
             is_new = isinstance(function, np.ufunc)
             last = number if is_new else max(number, last_read.get(arguments + number, number))
             for slot in operands:

@@ -131,7 +131,7 @@ class FusionGroup:
 
     Attributes:
         size: elements of its results.
-        level: see the module's docstring.
+        level: that of its operations (see `levels`).
         owned: operations that only this group computes; other operations may use their results.
         copied: operations that are computed outside of the group too.
         built: the results, and the fusion operation that computes them, if it was built already.

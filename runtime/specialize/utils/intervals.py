@@ -50,7 +50,7 @@ class Intervals:
         self._cache[value] = interval
 
     def of(self, value: Value, depth: int = 0) -> Interval | None:
-        """The minimum and maximum of a value; None if it is no integer tensor.
+        """The minimum and maximum of a value; None if it is not an integer tensor.
 
         A tensor without elements has the bounds of its element type.
         """
@@ -71,7 +71,7 @@ class Intervals:
         return interval
 
     def along(self, value: Value, dimension: int, index: int, depth: int = 0) -> Interval | None:
-        """Bounds of the elements at one index of a dimension; None if the value is no integer tensor.
+        """Bounds of the elements at one index of a dimension; None if the value is not an integer tensor.
 
         Args:
             value: any value.
