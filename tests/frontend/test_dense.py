@@ -174,7 +174,7 @@ def test_resources() -> None:
         ('dense<"0x0102> : tensor<2xi8>', "ends the string"),
         ("dense<1> : tensor<?xi8>", "static sizes"),
         ("dense<> : tensor<2xi8>", "2 elements"),
-        ("dense<0> : tensor<9223372036854775807xi64>", "more elements than memory"),
+        ("dense<0> : tensor<9223372036854775807xi64>", "more elements than can be addressed"),
         ("dense<[0]> : tensor<99999999x99999999xi8>", "9999999800000001 elements"),
         ("dense<1> : !foo.bar", "ranked tensor|not supported"),
         ('dense<"0x01" : tensor<1xi8>', "'>'"),
