@@ -12,11 +12,14 @@ import numpy as np
 
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, put
-from ..simd.copy_bytes import item_at
+from ..simd.copy_bytes import item_at, prefetch_read
 from .scatter_destinations import accumulate_destinations
+from .scatter_slices import CACHE_LINE_BYTES
 
 BLOCK = 1 << 14
 """Slices located at a time: their destinations stay in a core's own caches."""
+PREFETCH_GROUP = 16
+"""Slices between two calls of `prefetch_indices`: their indices of 32 bits fill a cache line."""
 
 
 @kernel
@@ -171,6 +174,37 @@ def locate_slices(
             done, fiber_count, inner, bases, geometry, destinations, update_offsets, clamped_starts
         )
         done += fiber_count
+
+
+@kernel
+def index_stream(slice_number: int, geometry: Any) -> tuple[int, int]:
+    """The address of that slice's first index, and the distance in bytes to the next slice's along the
+    innermost dimension; (0, 0) if the slices have no indices. For `prefetch_indices` only: the number may be
+    too large, and a schedule is ignored."""
+    slice_space, components, addresses, sample = geometry[0], geometry[1], geometry[3], geometry[4]
+    if components.shape[0] == 0:
+        return 0, 0
+    inner, offset = slice_space.shape[0] - 1, 0
+    for axis in range(inner, -1, -1):
+        outer = slice_number // slice_space[axis, 0]
+        offset += (slice_number - outer * slice_space[axis, 0]) * slice_space[axis, 1]
+        slice_number = outer
+    address = addresses[components[0, 0]] + offset * sample.itemsize
+    return address, slice_space[inner, 1] * sample.itemsize
+
+
+@kernel
+def prefetch_indices(stream: Any, position: int) -> None:
+    """Prefetch the indices of PREFETCH_GROUP slices, `position` slices after the start of `index_stream`.
+
+    While updates are applied, nothing else requests the indices of the next block: the hardware's prefetchers
+    begin only once that block is located.
+    """
+    address, stride = stream
+    begin = address + position * stride
+    prefetch_read(begin)
+    if stride * PREFETCH_GROUP > CACHE_LINE_BYTES:
+        prefetch_read(begin + CACHE_LINE_BYTES)
 
 
 @kernel

@@ -15,7 +15,15 @@ from ..simd.block_sizes import INTERLEAVED_TABLES
 from ..simd.copy_bytes import prefetch_write
 from ..simd.monoids import OVERWRITE
 from ..simd.searches import select_in_range
-from .scatter_locations import BLOCK, first_slice, locate_slices, mask_outside
+from .scatter_locations import (
+    BLOCK,
+    PREFETCH_GROUP,
+    first_slice,
+    index_stream,
+    locate_slices,
+    mask_outside,
+    prefetch_indices,
+)
 from .scatter_slices import initialize_partition, partition_buffer, write_back
 
 PREFETCH_DISTANCE = 32
@@ -174,24 +182,29 @@ def update_tables(element: str, combiner: str) -> Kernel:
     @kernel(inline=True)
     def combine_values(
         block_count: int, destinations: np.ndarray, tables: np.ndarray, table_stride: int, values: np.ndarray,
-        first: int,
+        first: int, next_indices: Any,
     ) -> None:  # fmt: skip
-        vector_end = block_count - block_count % INTERLEAVED_TABLES
-        for position in range(0, vector_end, INTERLEAVED_TABLES):
-            for replica in range(INTERLEAVED_TABLES):
-                offset = np.int64(get(destinations, position + replica)) + replica * table_stride + 1
-                apply(tables, offset, values, first + position + replica)
+        vector_end = block_count - block_count % PREFETCH_GROUP
+        for position in range(0, vector_end, PREFETCH_GROUP):
+            prefetch_indices(next_indices, position)
+            for number in range(PREFETCH_GROUP):
+                offset = np.int64(get(destinations, position + number)) + 1
+                offset += number % INTERLEAVED_TABLES * table_stride
+                apply(tables, offset, values, first + position + number)
         for position in range(vector_end, block_count):
             apply(tables, np.int64(get(destinations, position)) + 1, values, first + position)
 
     @kernel
     def combine_one(
-        block_count: int, destinations: np.ndarray, tables: np.ndarray, table_stride: int, value: Any
-    ) -> None:
-        vector_end = block_count - block_count % INTERLEAVED_TABLES
-        for position in range(0, vector_end, INTERLEAVED_TABLES):
-            for replica in range(INTERLEAVED_TABLES):
-                offset = np.int64(get(destinations, position + replica)) + replica * table_stride + 1
+        block_count: int, destinations: np.ndarray, tables: np.ndarray, table_stride: int, value: Any,
+        next_indices: Any,
+    ) -> None:  # fmt: skip
+        vector_end = block_count - block_count % PREFETCH_GROUP
+        for position in range(0, vector_end, PREFETCH_GROUP):
+            prefetch_indices(next_indices, position)
+            for number in range(PREFETCH_GROUP):
+                offset = np.int64(get(destinations, position + number)) + 1
+                offset += number % INTERLEAVED_TABLES * table_stride
                 store(
                     element, tables, offset, combine(element, combiner, load(element, tables, offset), value)
                 )
@@ -213,10 +226,14 @@ def update_tables(element: str, combiner: str) -> Kernel:
         for first in range(task * size, end, BLOCK):
             block_count = min(BLOCK, end - first)
             locate_slices(first, block_count, geometry, destinations, empty, empty)
+            next_indices = index_stream(first + BLOCK, geometry)
             if value_stride == 0:
-                combine_one(block_count, destinations, task_tables, table_stride, load(element, values, 0))
+                value = load(element, values, 0)
+                combine_one(block_count, destinations, task_tables, table_stride, value, next_indices)
             else:
-                combine_values(block_count, destinations, task_tables, table_stride, values, first)
+                combine_values(
+                    block_count, destinations, task_tables, table_stride, values, first, next_indices
+                )
 
     return body
 

@@ -1,4 +1,4 @@
-"""Byte copies and a prefetch inside kernels. Importing this module imports Numba."""
+"""Byte copies and prefetches inside kernels. Importing this module imports Numba."""
 
 
 from llvmlite import ir
@@ -59,3 +59,14 @@ def prefetch_write(typing_context: TypingContext, array: types.Type, index: type
         return context.get_dummy_value()
 
     return types.void(array, types.intp), emit
+
+
+@intrinsic
+def prefetch_read(typing_context: TypingContext, address: types.Type) -> TypedCode:
+    """Prefetch the cache line at an address, which may lie outside of all arrays."""
+
+    def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
+        prefetch_address(builder, builder.inttoptr(arguments[0], ir.IntType(8).as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.intp), emit

@@ -554,7 +554,7 @@ def test_one_update_for_all():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-@pytest.mark.parametrize(("places", "count"), [(1, 50_003), (100, 70_001), (3000, 200_003)])
+@pytest.mark.parametrize(("places", "count"), [(1, 50_003), (100, 70_001), (100, 600_009), (3000, 200_003)])
 def test_counts_in_tables(places, count, threads):
     geometry = Geometry((places,), (count, 1), (count,), (), (0,), (), (), (0,), 1, ())
     indices = np.random.default_rng(11).integers(-2, places + 2, (count, 1)).astype(np.int32)
