@@ -21,9 +21,9 @@ __all__ = ["Axis", "DimensionNumbers", "are_finite", "prepare", "prepare_scaling
 Convolution = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Writer = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
-_MIN_WORK_ITEMS = 16
+MIN_WORK_ITEMS = 16
 """Minimum number of work items of a convolution that is large enough for them."""
-_ITEM_FMAS = 1 << 20
+ITEM_FMAS = 1 << 20
 """Multiply-adds per work item from which on work is divided further."""
 _MAX_WINDOWS_OF_ITEMS = 128
 """Maximum number of windows for which each work item packs its own part of rhs: that is read once or twice,
@@ -336,7 +336,7 @@ def _products(
     fmas = windows * columns * groups * k
     packs_items = is_direct and not by_groups and rhs_strides[-1] == 1 and windows <= _MAX_WINDOWS_OF_ITEMS
     packs_items = packs_items and not problem.is_rhs_constant
-    wanted_items, item_windows = min(_MIN_WORK_ITEMS, fmas // _ITEM_FMAS), block
+    wanted_items, item_windows = min(MIN_WORK_ITEMS, fmas // ITEM_FMAS), block
     if packs_items:
         # Half of the wanted items suffice: each group of rows packs the same strips again.
         row_groups = max(1, min(-(-wanted_items // (2 * groups * strips)), windows // tasks.BLOCK))
@@ -356,7 +356,7 @@ def _products(
     work_items = blocks * -(-groups * strips // strip_group)
     if by_groups:
         blocks, vectors = -(-windows // tasks.GROUP_WINDOWS), max_vectors
-        while vectors > 1 and blocks * groups < _MIN_WORK_ITEMS // 2 * vectors * lanes:
+        while vectors > 1 and blocks * groups < MIN_WORK_ITEMS // 2 * vectors * lanes:
             vectors //= 2
         work_items = blocks * -(-groups // (vectors * lanes))
     is_nontemporal = len(k_blocks) == 2 and result.nbytes >= tasks.NONTEMPORAL_BYTES

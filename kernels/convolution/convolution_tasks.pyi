@@ -13,6 +13,7 @@ NONTEMPORAL_BYTES: int
 GROUP_WINDOWS: int
 MAX_AXES: int
 WINOGRAD_TILES: int
+WINOGRAD_COLUMNS: int
 
 def best_level() -> int: ...
 def supports(name: str, level: int) -> bool: ...

@@ -77,10 +77,11 @@ cdef extern from "convolution_tasks.h" nogil:
         int64_t work_items, items_per_task, kind, level
 
     enum:
-        WINOGRAD_COLUMNS
+        _WINOGRAD_COLUMNS "WINOGRAD_COLUMNS"
         _WINOGRAD_TILES "WINOGRAD_TILES"
         WINOGRAD_PACKED_FEATURES
         WINOGRAD_POSITIONS
+        WINOGRAD_LANES
         WINOGRAD_COPIED
 
     ctypedef struct ConvWinograd:
@@ -122,6 +123,7 @@ NONTEMPORAL_BYTES = CONV_NONTEMPORAL_BYTES
 GROUP_WINDOWS = CONV_GROUP_WINDOWS
 MAX_AXES = CONV_MAX_AXES
 WINOGRAD_TILES = _WINOGRAD_TILES
+WINOGRAD_COLUMNS = _WINOGRAD_COLUMNS
 
 cdef dict _KINDS = {"float32": 0, "float64": 1, "int32": 2, "int64": 3}
 
@@ -295,16 +297,16 @@ cdef class Winograd:
         p.factor_feature_stride, p.factor_output_stride = layout["factor_strides"]
         p.result_batch_stride, p.result_row_stride, p.result_column_stride, p.output_stride = layout["result_strides"]
         conv_tile_shape(_KINDS["float32"], level, &lanes, &vectors, &rows)
-        groups = (p.columns + WINOGRAD_COLUMNS - 1) // WINOGRAD_COLUMNS
+        groups = (p.columns + _WINOGRAD_COLUMNS - 1) // _WINOGRAD_COLUMNS
         p.blocks = (p.tiles + p.block - 1) // p.block
         p.work_items = groups * p.blocks
         self.tasks = divide_items(p.work_items, MAX_TASKS, &p.items_per_task)
-        self.panel_bytes = rounded(
-            WINOGRAD_POSITIONS * p.features * ((p.columns + lanes - 1) // lanes * lanes) * sizeof(float))
-        p.pack_items = groups * ((p.features + WINOGRAD_PACKED_FEATURES - 1) // WINOGRAD_PACKED_FEATURES)
+        items = p.features * ((p.columns + lanes - 1) // lanes * lanes) + groups * p.k_block_count * WINOGRAD_LANES
+        self.panel_bytes = rounded(WINOGRAD_POSITIONS * items * sizeof(float))
+        p.pack_items = (p.features + WINOGRAD_PACKED_FEATURES - 1) // WINOGRAD_PACKED_FEATURES
         p.pack_tasks = divide_items(p.pack_items, self.panel_bytes // MIN_PACKED_TASK_BYTES, &p.packs_per_task)
         row_stride = winograd_row_stride(p.k_block_size)
-        items = winograd_position_stride(p.block, row_stride) + winograd_position_stride(p.block, WINOGRAD_COLUMNS)
+        items = winograd_position_stride(p.block, row_stride) + winograd_position_stride(p.block, _WINOGRAD_COLUMNS)
         items = WINOGRAD_POSITIONS * items + WINOGRAD_COPIED + CONV_K_BLOCK
         p.slot_bytes = rounded(
             items * sizeof(float) + (p.block + CONV_NARROW_ROWS) * sizeof(void *) + 2 * CONV_CACHE_LINE)

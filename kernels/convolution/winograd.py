@@ -16,7 +16,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import convolution_tasks as tasks
-from .convolution import Axis, Convolution, DimensionNumbers, Writer, rhs_offsets, strides_of, supports
+from .convolution import (
+    ITEM_FMAS,
+    MIN_WORK_ITEMS,
+    Axis,
+    Convolution,
+    DimensionNumbers,
+    Writer,
+    rhs_offsets,
+    strides_of,
+    supports,
+)
 from .convolution import prepare as prepare_direct
 
 __all__ = ["TILE", "WINDOW", "is_axis", "prepare"]
@@ -26,6 +36,8 @@ WINDOW = 3
 TILE = 2
 """Windows of a tile along each spatial dimension; the tile reads 2 + 3 - 1 = 4 elements."""
 _POSITIONS = 4
+_MIN_BLOCK_TILES = 2
+"""Minimum number of tiles of registers that multiply each panel of a work item."""
 _FMAS_PER_SECOND = 2.5e10
 """Fused multiply-adds of the transformed product that a thread does in a second; measured on Zen 4."""
 
@@ -93,7 +105,10 @@ def _winograd(
     tiles = result.shape[numbers.result[0]] * tile_rows * tile_columns
     level = tasks.best_level()
     rows = tasks.tile_shape("float32", level)[2]
-    even_block = -(-tiles // -(-tiles // tasks.WINOGRAD_TILES))
+    fmas = _POSITIONS**2 * tiles * features * outputs
+    wanted_blocks = -(-min(MIN_WORK_ITEMS, fmas // ITEM_FMAS) // -(-outputs // tasks.WINOGRAD_COLUMNS))
+    wanted_blocks = min(wanted_blocks, tiles // (_MIN_BLOCK_TILES * rows))
+    even_block = -(-tiles // max(1, wanted_blocks, -(-tiles // tasks.WINOGRAD_TILES)))
     block = min(tiles, -(-even_block // rows) * rows)
     k_block = -(-features // -(-features // tasks.K_BLOCK))
     layout = {
@@ -108,8 +123,7 @@ def _winograd(
         "column_offsets": _tile_offsets(axes[1], lhs_strides[2]),
         "factor_offsets": rhs_offsets(axes, rhs_strides),
     }
-    seconds = _POSITIONS**2 * tiles * features * outputs / _FMAS_PER_SECOND
-    return tasks.Winograd(level, tables, layout, seconds, threads, is_rhs_constant)
+    return tasks.Winograd(level, tables, layout, fmas / _FMAS_PER_SECOND, threads, is_rhs_constant)
 
 
 def _tile_offsets(axis: Axis, stride: int) -> np.ndarray:

@@ -33,42 +33,45 @@ CONV_INLINE int64_t CONV_NAME(winograd_k_size)(const ConvWinograd *p, int64_t k_
     return conv_min(p->k_block_size, p->features - k_block * p->k_block_size);
 }
 
-/* The panels of a k block of a group, of which those of a position are `k_size * padded` items. */
+/* The panels of a k block of a group; WINOGRAD_LANES items follow those of a position, so that what is written to the
+   16 positions at a time is in different sets of the L1 cache. */
 CONV_INLINE CONV_ITEM *CONV_NAME(winograd_panels)(const ConvWinograd *p, int64_t group, int64_t k_block) {
-    int64_t columns = group * WINOGRAD_COLUMNS * p->features;
-    columns += k_block * p->k_block_size * CONV_NAME(winograd_padded)(p, group);
-    return (CONV_ITEM *)p->panels + WINOGRAD_POSITIONS * columns;
+    int64_t items = group * (WINOGRAD_COLUMNS * p->features + WINOGRAD_LANES * p->k_block_count);
+    items += k_block * (p->k_block_size * CONV_NAME(winograd_padded)(p, group) + WINOGRAD_LANES);
+    return (CONV_ITEM *)p->panels + WINOGRAD_POSITIONS * items;
 }
 
-/* Transform the factors of some input features and of one group of output features. */
-CONV_CODE void CONV_NAME(winograd_pack)(const ConvWinograd *p, int64_t number) {
-    int64_t chunks = (p->features + WINOGRAD_PACKED_FEATURES - 1) / WINOGRAD_PACKED_FEATURES, group = number / chunks;
-    int64_t feature = number % chunks * WINOGRAD_PACKED_FEATURES, full = CONV_VECTORS * CONV_LANES;
-    int64_t end = conv_min(feature + WINOGRAD_PACKED_FEATURES, p->features);
+/* Transform the factors of one input feature and of one group of output features. */
+CONV_INLINE void CONV_NAME(winograd_pack_group)(const ConvWinograd *p, int64_t feature, int64_t group) {
     int64_t columns = CONV_NAME(winograd_columns)(p, group), padded = CONV_NAME(winograd_padded)(p, group);
-    int64_t stride = p->factor_output_stride;
-    for (; feature < end; feature++) {
-        int64_t k_block = feature / p->k_block_size, k = feature % p->k_block_size;
-        int64_t k_size = CONV_NAME(winograd_k_size)(p, k_block);
-        CONV_ITEM *panels = CONV_NAME(winograd_panels)(p, group, k_block);
-        const CONV_ITEM *from = (const CONV_ITEM *)p->rhs + feature * p->factor_feature_stride +
-                                group * WINOGRAD_COLUMNS * stride;
-        for (int64_t column = 0; column < padded; column += CONV_LANES) {
-            int64_t strip = column / full * full, width = conv_min(full, padded - strip);
-            CONV_ITEM *to = panels + strip * k_size + k * width + column - strip;
-            CONV_VECTOR g[9], by_columns[12], u[16];
+    int64_t k_block = feature / p->k_block_size, k = feature % p->k_block_size, full = CONV_VECTORS * CONV_LANES;
+    int64_t k_size = CONV_NAME(winograd_k_size)(p, k_block), stride = p->factor_output_stride;
+    CONV_ITEM *panels = CONV_NAME(winograd_panels)(p, group, k_block);
+    const CONV_ITEM *from = (const CONV_ITEM *)p->rhs + feature * p->factor_feature_stride;
+    from += group * WINOGRAD_COLUMNS * stride;
+    for (int64_t column = 0; column < padded; column += CONV_LANES) {
+        int64_t strip = column / full * full, width = conv_min(full, padded - strip);
+        CONV_ITEM *to = panels + strip * k_size + k * width + column - strip;
+        CONV_VECTOR g[9], by_columns[12], u[16];
 #pragma GCC unroll 9
-            for (int i = 0; i < 9; i++)
-                g[i] = CONV_NAME(conv_load)(
-                    from + p->factor_offsets[i] + column * stride, stride, columns - column);
+        for (int i = 0; i < 9; i++)
+            g[i] = CONV_NAME(conv_load)(from + p->factor_offsets[i] + column * stride, stride, columns - column);
 #pragma GCC unroll 3
-            for (int i = 0; i < 3; i++) CONV_NAME(winograd_factor)(g + i, 3, by_columns + i, 3);
+        for (int i = 0; i < 3; i++) CONV_NAME(winograd_factor)(g + i, 3, by_columns + i, 3);
 #pragma GCC unroll 4
-            for (int i = 0; i < 4; i++) CONV_NAME(winograd_factor)(by_columns + 3 * i, 1, u + 4 * i, 1);
+        for (int i = 0; i < 4; i++) CONV_NAME(winograd_factor)(by_columns + 3 * i, 1, u + 4 * i, 1);
 #pragma GCC unroll 16
-            for (int i = 0; i < 16; i++) CONV_STORE(to + i * k_size * padded, u[i]);
-        }
+        for (int i = 0; i < 16; i++) CONV_STORE(to + i * (k_size * padded + WINOGRAD_LANES), u[i]);
     }
+}
+
+/* Transform the factors of some input features; where output features are contiguous they are read in order. */
+CONV_CODE void CONV_NAME(winograd_pack)(const ConvWinograd *p, int64_t number) {
+    int64_t feature = number * WINOGRAD_PACKED_FEATURES;
+    int64_t end = conv_min(feature + WINOGRAD_PACKED_FEATURES, p->features);
+    for (; feature < end; feature++)
+        for (int64_t group = 0; group * WINOGRAD_COLUMNS < p->columns; group++)
+            CONV_NAME(winograd_pack_group)(p, feature, group);
 }
 
 /* The memory of a work item: transformed inputs [position][tile][feature] of a k block, sums
@@ -198,6 +201,7 @@ CONV_CODE void CONV_NAME(winograd_multiply_tiles)(
             }
             panel = next;
         }
+        panel += WINOGRAD_LANES;
     }
 }
 

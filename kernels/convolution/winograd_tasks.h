@@ -32,7 +32,7 @@
 enum {
     WINOGRAD_COLUMNS = 64,        /* output features of a work item, at most */
     WINOGRAD_TILES = 56,          /* of a work item, at most: whole tiles of 7 or 8 rows */
-    WINOGRAD_PACKED_FEATURES = 16, /* input features whose factors a packing work item transforms */
+    WINOGRAD_PACKED_FEATURES = 8, /* input features whose factors a packing work item transforms */
     WINOGRAD_POSITIONS = 16,      /* of a tile */
     WINOGRAD_LANES = 16,          /* items of a vector, at most */
     WINOGRAD_COPIED = 4 * (2 * WINOGRAD_TILES + 2) * WINOGRAD_LANES, /* items of inputs that are copied at a time */
@@ -43,7 +43,7 @@ enum {
    `row_offsets` and `column_offsets`: lhs offsets [tile row][4] and [tile column][4], CONV_OUTSIDE in the padding.
    `factor_offsets`: of the 9 positions of a window, into rhs. `panels`: transformed factors
    [group of WINOGRAD_COLUMNS output features][k block][position of a tile][strip][k][item], groups padded to whole
-   vectors. The first `pack_tasks` tasks transform factors, `packs_per_task` of `pack_items` each. The others wait for
+   vectors, with a gap behind each position. The first `pack_tasks` tasks transform factors, `packs_per_task` of `pack_items` each. The others wait for
    them, and do `items_per_task` work items each: `block` tiles of `group`. */
 typedef struct {
     const char *lhs, *rhs;
