@@ -21,6 +21,7 @@ from ...specialize.fusion.gather_index_map import has_gather_map
 from ...specialize.fusion.reductions import form_reduction_fusions
 from ...specialize.fusion.rematerialization import rematerialize
 from ...specialize.fusion.rows import form_row_fusions
+from ...specialize.fusion.scheduling import reduce_early
 from ...specialize.fusion.small_steps import form_step_fusions
 from ...specialize.rewrites.registry import split_scatter_indices
 from ...specialize.utils.rewriter import has_static_unquantized_types
@@ -48,6 +49,7 @@ def fuse_operations(function: Function, options: Options) -> None:
         rematerialize(each.body, generates, _CAN_GENERATE, leave)
         if options.ordering == Ordering():
             form_step_fusions(each.body, is_small_step, leave)
+        reduce_early(each.body, leave)
 
 
 def _has_few_updates(view: Op) -> bool:

@@ -1,11 +1,18 @@
-"""Orders the operations of a block so that each follows the operations whose results it uses."""
+"""Orders the operations of a block: each follows those whose results it uses; reductions follow soon."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final
 
-from ...ir import Operation, Value, used_values
-from ..utils.effects import has_no_effect
+from ...ir import Operation, Region, Value, used_values
+from ...ops.framework.memory_limit import bytes_of
+from ...ops.framework.op_registry import REDUCE
+from ...ops.internal.fusion import REDUCTION_FUSION
+from ..utils.effects import CONTROL_FLOW, has_no_effect
+
+_REDUCTIONS: Final = (REDUCE, REDUCTION_FUSION)
 
 
 def canonical_order(operations: Iterable[Operation], results: Iterable[Value]) -> list[Operation]:
@@ -68,3 +75,48 @@ def _is_in_order(operations: list[Operation]) -> bool:
             return False
         undefined.difference_update(operation.results)
     return True
+
+
+def reduce_early(region: Region, stays_unfused: Callable[[Operation], bool] = lambda _: False) -> None:
+    """Move reductions to where their operands are computed, in place, if fewer bytes are alive then.
+
+    Args:
+        region: a region whose fusions are formed.
+        stays_unfused: tells which control flow keeps its regions as they are.
+    """
+    block = region.block
+    for operation in block.operations:
+        if operation.name in CONTROL_FLOW and not stays_unfused(operation):
+            for inner in operation.regions:
+                reduce_early(inner, stays_unfused)
+    if any(operation.name in _REDUCTIONS for operation in block.operations):
+        block.operations = _with_early_reductions(block.operations)
+
+
+def _with_early_reductions(operations: list[Operation]) -> list[Operation]:
+    """Operations in order, but each reduction that frees memory after the last producer of its operands."""
+    use_counts = Counter(value for operation in operations for value in used_values(operation))
+    ranks: dict[Operation, int] = {}
+    """The rank of the operation that each one follows, or its own: their order, before those that follow."""
+    followers: dict[Operation, list[Operation]] = {}
+    for rank, operation in enumerate(operations):
+        ranks[operation] = rank
+        if operation.name not in _REDUCTIONS or not has_no_effect(operation):
+            continue
+        producers = [value.owner for value in used_values(operation) if value.owner in ranks]
+        freed = [value for value in operation.operands if value.owner in ranks and use_counts[value] == 1]
+        if sum(map(_bytes, freed)) > sum(map(_bytes, operation.results)):
+            latest = max(ranks[producer] for producer in producers)
+            ranks[operation] = latest
+            followers.setdefault(operations[latest], []).append(operation)
+    moved = {operation for ones in followers.values() for operation in ones}
+    return [
+        one
+        for operation in operations
+        if operation not in moved
+        for one in (operation, *followers.get(operation, ()))
+    ]
+
+
+def _bytes(value: Value) -> int:
+    return bytes_of(value.type)
