@@ -10,24 +10,18 @@ from typing import Any
 
 from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Array
 from ..framework import constraints, rules
-from ..framework.attribute_kinds import BOOL, DIMENSIONS, I64
+from ..framework.attribute_kinds import BOOL
 from ..framework.declaration import AnyOperand, Attribute, Evaluate, Operand, Region, Result, constraint
 from . import index_space
-from .scatter_rules import Destinations, ScatterRules
+from .scatter_rules import Destinations, ScatterNumbers, ScatterRules
 
 
-class Scatter(ScatterRules, name="stablehlo.scatter"):
+class Scatter(ScatterRules, ScatterNumbers, name="stablehlo.scatter"):
     """Combines updates with elements at index vectors; updates that are out of bounds are dropped."""
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     scatter_indices = Operand(INTEGER)
     updates = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
-    update_window_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
-    inserted_window_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
-    input_batching_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
-    scatter_indices_batching_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
-    scatter_dims_to_operand_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
-    index_vector_dim = Attribute(I64, 0, of="scatter_dimension_numbers")
     indices_are_sorted = Attribute(BOOL, False)
     unique_indices = Attribute(BOOL, False)
     update_computation = Region()

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...ir import Region as IrRegion
 from ...types import Array, DType, ElementType, TensorType, Type
+from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Attribute, Evaluate, Op, Operand, Region, Result
 from ..numerics.element_types import rounding
 from ..reduction.bodies import overwrites, vectorize_region
@@ -21,7 +22,7 @@ from ..reduction.vectorize_region import Arrays, Body, Reducer
 from . import index_space, shuffled_schedule
 from .index_space import IndexedWindows
 
-__all__ = ["Destinations", "ScatterRules"]
+__all__ = ["Destinations", "ScatterNumbers", "ScatterRules"]
 
 _BY_VALUE: Final[dict[str, np.ufunc]] = {
     "add": np.add,
@@ -34,6 +35,17 @@ _BY_VALUE: Final[dict[str, np.ufunc]] = {
 
 _UPDATES_PER_CHUNK: Final = 1 << 18
 """About how many updates are applied at a time, so that destinations and values stay in the cache."""
+
+
+class ScatterNumbers(Op):
+    """The dimension numbers of a scatter."""
+
+    update_window_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    inserted_window_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    input_batching_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    scatter_indices_batching_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    scatter_dims_to_operand_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    index_vector_dim = Attribute(I64, 0, of="scatter_dimension_numbers")
 
 
 class ScatterRules(Op):

@@ -7,15 +7,15 @@ drops all of its elements.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
 from ...types import ANY, INTEGER, Array
-from ..framework.attribute_kinds import DIMENSIONS, I64
-from ..framework.declaration import Attribute, Operand, Result
+from ..framework.declaration import Operand, Result
 from ..framework.rules import constant_operand
 from ..indexing import index_space
+from ..indexing.scatter_rules import ScatterNumbers
 from ..shape.dynamic_shapes import RunTimeShaped
 
 EXCLUDE_PARTIAL_WINDOWS: Final = "nimblehlo.exclude_partial_windows"
@@ -24,7 +24,7 @@ OUT_OF_BOUNDS_START: Final = -(1 << 48)
 """A start index so far out of bounds that no window overlaps any tensor."""
 
 
-class ExcludePartialWindows(RunTimeShaped, name=EXCLUDE_PARTIAL_WINDOWS):
+class ExcludePartialWindows(RunTimeShaped, ScatterNumbers, name=EXCLUDE_PARTIAL_WINDOWS):
     """The scatter_indices of a scatter, OUT_OF_BOUNDS_START for windows that are not in bounds.
 
     It occurs only in specialized programs. Its attributes are those of the scatter.
@@ -35,31 +35,10 @@ class ExcludePartialWindows(RunTimeShaped, name=EXCLUDE_PARTIAL_WINDOWS):
     input = Operand(ANY)
     scatter_indices = Operand(INTEGER)
     update = Operand(ANY)
-    update_window_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
-    inserted_window_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
-    input_batching_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
-    scatter_indices_batching_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
-    scatter_dims_to_operand_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
-    index_vector_dim = Attribute(I64, 0, of="scatter_dimension_numbers")
     result = Result(INTEGER)
 
     def reference(self, input: Array, scatter_indices: Array, update: Array) -> Array:
         return indices_without_partial_windows(self, input.shape, scatter_indices, update.shape)
-
-
-class ScatterNumbers(Protocol):
-    """The dimension numbers of `stablehlo.scatter`, which several declarations have."""
-
-    @property
-    def update_window_dims(self) -> Sequence[int]: ...
-    @property
-    def inserted_window_dims(self) -> Sequence[int]: ...
-    @property
-    def input_batching_dims(self) -> Sequence[int]: ...
-    @property
-    def scatter_dims_to_operand_dims(self) -> Sequence[int]: ...
-    @property
-    def index_vector_dim(self) -> int: ...
 
 
 def may_drop_windows(view: Any) -> bool:
