@@ -48,12 +48,13 @@ def assert_same_bits(got: Array, want: Array) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def run_every_way(text: str, *inputs: Any, entry: str = "main") -> list[Array]:
+def run_every_way(program: str | nimblehlo.Module, *inputs: Any, entry: str = "main") -> list[Array]:
     """The results of a program, the same bits in every mode; inputs must not be written to."""
     before = [np.array(value) for value in inputs]
+    module = nimblehlo.load(program)
     results: dict[str, list[Array]] = {}
     for mode, options in MODES.items():
-        results[mode] = nimblehlo.execute(text, inputs, entry=entry, options=options)
+        results[mode] = nimblehlo.execute(module, inputs, entry=entry, options=options)
         for value, copy in zip(inputs, before, strict=True):
             assert same_bits(np.asarray(value), copy), f"{mode} changed an input"
     first_mode, first = next(iter(results.items()))

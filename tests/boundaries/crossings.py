@@ -331,10 +331,11 @@ def differences(family: str, name: str, type: str, layout: str) -> list[str]:
     """Run a decision's programs; where ways of running differ, or another computation."""
     found: list[str] = []
     for case in FAMILIES[family][name](value_of(name), type, layout):
-        wanted = nimblehlo.execute(case.text, case.inputs, options=Options(compile="never"))
+        module = nimblehlo.load(case.text)
+        wanted = nimblehlo.execute(module, case.inputs, options=Options(compile="never"))
         reason = case.differs(wanted[0]) if case.differs else None
         for options in (Options(compile="eager"), Options(compile="eager", threads=1)):
-            results = nimblehlo.execute(case.text, case.inputs, options=options)
+            results = nimblehlo.execute(module, case.inputs, options=options)
             for number, (a, b) in enumerate(zip(wanted, results, strict=True)):
                 if not same_bits(a, b):
                     reason = f"result {number} differs with {options}"

@@ -68,9 +68,10 @@ def differences(operands: Sequence[tuple[str, Codes]], lines: Sequence[Line]) ->
     returned = ", ".join(f"%r{index}" for index in range(len(lines)))
     text = f"func.func @main({arguments}) -> ({results}) {{\n{body}  return {returned} : {results}\n}}"
     inputs = [array_of(name, codes) for name, codes in operands]
+    module = nimblehlo.load(text)
     found = []
     for mode, options in MODES.items():
-        for line, array in zip(lines, nimblehlo.execute(text, inputs, options=options), strict=True):
+        for line, array in zip(lines, nimblehlo.execute(module, inputs, options=options), strict=True):
             got = codes_of(line.result.name, array)
             wrong = [k for k in range(count) if not _agree(line.result, got[k], line.expected[k])]
             if wrong:

@@ -28,13 +28,13 @@ def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Array:
 def check(function: Callable[..., Any], *inputs: Array, count: int = 1) -> None:
     """The function has so many fusions of reductions, and gives the same bits in every way of running."""
     with jax.enable_x64(True):
-        text = jax.jit(function).lower(*inputs).as_text()
-    plan = nimblehlo.compile(text, options=Options(compile="eager")).explain()
+        module = nimblehlo.load(jax.jit(function).lower(*inputs).as_text())
+    plan = nimblehlo.compile(module, options=Options(compile="eager")).explain()
     steps = [line for line in plan.splitlines() if " nimblehlo.reduction_fusion " in line]
     assert len(steps) == count, plan
-    want = run_every_way(text, *inputs)
+    want = run_every_way(module, *inputs)
     for threads in (2, 3, 8):
-        got = nimblehlo.execute(text, inputs, options=Options(compile="eager", threads=threads))
+        got = nimblehlo.execute(module, inputs, options=Options(compile="eager", threads=threads))
         assert all(map(same_bits, got, want))
 
 

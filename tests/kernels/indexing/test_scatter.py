@@ -69,7 +69,7 @@ def check(geometry, values, indices, updates, combiner, schedule=None, **options
     assert same_bits(values, before)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(geometries(), st.sampled_from(["int32", "int64"]), st.booleans(), st.integers(0, 2**32))
 def test_any_dimension_numbers(geometry, index_type, is_scheduled, seed):
     rng = np.random.default_rng(seed)
@@ -95,7 +95,7 @@ def all_are_partitioned(*, reduces_rows=True):
         yield
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(geometries(), st.sampled_from(["int32", "int64"]), st.booleans(), st.booleans(), st.integers(0, 2**32))
 def test_any_dimension_numbers_by_partitions(geometry, index_type, is_scheduled, reduces_rows, seed):
     rng = np.random.default_rng(seed)
@@ -107,7 +107,7 @@ def test_any_dimension_numbers_by_partitions(geometry, index_type, is_scheduled,
         check(geometry, values, indices, updates, "add", schedule)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     geometries().filter(lambda geometry: geometry.start_index_map),
     st.sampled_from(["int8", "int32", "int64", "uint16"]),
@@ -138,14 +138,19 @@ def test_columns_of_indices_that_count_from_the_end(geometry, index_type, with_o
     assert same_bits(result, scattered(values, wrapped, updates, geometry, COMBINE["add"]))
 
 
-@pytest.mark.parametrize("width", [1, 3, 15, 16, 17, 33, 64, 100])
+COMBINED_TYPES = [
+    ("float64", "minimum"), (ml_dtypes.bfloat16, "multiply"), ("complex64", "add"), ("int8", "maximum"),
+    ("uint16", "overwrite"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("dtype", "combiner"),
+    ("dtype", "combiner", "width"),
     [
-        ("float32", "add"), ("float64", "minimum"), (ml_dtypes.bfloat16, "multiply"), ("complex64", "add"),
-        ("int8", "maximum"), ("uint16", "overwrite"),
+        *[("float32", "add", width) for width in (1, 3, 15, 16, 17, 33, 64, 100)],
+        *[(*types, width) for types in COMBINED_TYPES for width in (1, 3, 17, 64)],
     ],
-)  # fmt: skip
+)
 def test_rows_of_any_width(dtype, combiner, width):
     rng = np.random.default_rng(13)
     rows = Geometry((9, width), (60, 1), (60, width), (1,), (0,), (), (), (0,), 1, ())

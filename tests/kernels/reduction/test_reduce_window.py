@@ -203,9 +203,8 @@ def test_cumulative(shape, dimension, reverse, init_value):
         assert_same_bits(run(operand, init_value), want)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("shape", "reverse"), [((2, 5000), False), ((35, 275), True)])
 @pytest.mark.parametrize("dtype", ["i1", "u4", "f8", "c8"])
-@pytest.mark.parametrize("shape", [(2, 5000), (35, 275)])
 def test_cumulative_types(dtype, shape, reverse):
     rows, size = shape
     operand = sample(np.random.default_rng(5), shape, dtype)
@@ -258,8 +257,9 @@ def test_panels_that_other_tasks_have_not_reduced(folded, reverse):
     assert_same_bits(result[done], np.asarray(want)[done])
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("dtype", ["f4", "f8", ml_dtypes.bfloat16])
+@pytest.mark.parametrize(
+    ("dtype", "reverse"), [("f4", False), ("f4", True), ("f8", False), (ml_dtypes.bfloat16, True)]
+)
 def test_cumulative_extremes(dtype, reverse):
     operand = np.random.default_rng(6).standard_normal((2, 5000)).astype(dtype)
     operand[0, :40] = np.resize(np.array([0.0, -0.0], dtype), 40)

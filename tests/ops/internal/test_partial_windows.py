@@ -40,10 +40,11 @@ def scatter(a: str, indices: str, updates: str, numbers: str, body: str = BODIES
 
 def windows_left_out(text: str, *inputs: Array) -> Array:
     """The result in every mode under the option, which have the same bits."""
+    module = nimblehlo.load(text)
     results = []
     for options in COMPILE_MODES.values():
         chosen = Options(options.compile, options.threads, scatter_out_of_bounds="window")
-        (result,) = nimblehlo.execute(text, inputs, options=chosen)
+        (result,) = nimblehlo.execute(module, inputs, options=chosen)
         results.append(result)
     assert all(same_bits(result, results[0]) for result in results)
     return results[0]
@@ -235,13 +236,13 @@ def test_what_jax_lowers_is_run_as_by_xla(dtype: Any, sizes: Any, names: tuple[s
     inputs = [*cut_windows(*sizes, dtype), *cut_windows(*sizes, dtype, (3,))]
     lowered = jax.jit(function).lower(*inputs)
     want = [np.asarray(value) for value in lowered.compile()(*inputs)]
-    text = lowered.as_text()
+    module = nimblehlo.load(lowered.as_text())
     compile_modes = [*COMPILE_MODES.values()]
     if sizes is SMALL:
         checks = ["unique_indices", "dropped_updates"]
         compile_modes.append(Options(sanitize=checks, sanitize_action="collect"))
     for options in compile_modes:
-        got = nimblehlo.execute(text, inputs, options=options)
+        got = nimblehlo.execute(module, inputs, options=options)
         for index, (a, b) in enumerate(zip(got, want, strict=True)):
             assert same_bits(a, b), index
 

@@ -43,10 +43,11 @@ def draw(dtype: Any, *shape: int, special: bool = False) -> Array:
 
 def every_way(text: str, *inputs: Any, **choice: Any) -> list[Array]:
     """The results under the choice, which must be the same bits in references and kernels."""
-    found = nimblehlo.execute(text, inputs, options=Options(compile="never", **choice))
+    module = nimblehlo.load(text)
+    found = nimblehlo.execute(module, inputs, options=Options(compile="never", **choice))
     for threads in (1, 3):
         options = Options(compile="eager", threads=threads, **choice)
-        for one, other in zip(found, nimblehlo.execute(text, inputs, options=options), strict=True):
+        for one, other in zip(found, nimblehlo.execute(module, inputs, options=options), strict=True):
             assert same_bits(one, other), (choice, threads)
     return found
 
@@ -195,7 +196,7 @@ def test_random_trees_differ_by_seed_and_are_fixed_by_it() -> None:
     assert len(set(results)) > 1 and results[0] == results[4]
 
 
-@pytest.mark.parametrize("name", ["f32", "bf16", "f16", "i8"])
+@pytest.mark.parametrize("name", ["f32", "bf16", "i8"])
 @pytest.mark.parametrize("accumulate", ACCUMULATIONS)
 @pytest.mark.parametrize(("window", "low"), [(7, 3), (40, 39)])
 def test_windows_are_reduced_by_the_chosen_tree(name: str, accumulate: str, window: int, low: int) -> None:
@@ -225,7 +226,7 @@ SELECT = """func.func @main(%x: tensor<30x{t}>, %s: tensor<14x{t}>, %i: tensor<{
   return %0 : tensor<30x{t}> }}"""
 
 
-@pytest.mark.parametrize("name", ["f32", "bf16", "f16", "i8"])
+@pytest.mark.parametrize("name", ["f32", "bf16", "i8"])
 @pytest.mark.parametrize("accumulate", ACCUMULATIONS)
 def test_select_and_scatter_folds_as_chosen(name: str, accumulate: str) -> None:
     dtype = DTYPES[name]

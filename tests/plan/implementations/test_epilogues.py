@@ -30,15 +30,15 @@ ARITHMETIC = """  %shifted = stablehlo.add %product, %other : {c}
 def program(
     sizes: tuple[int, int, int],
     type: str = "f32",
-    turned: tuple[bool, bool] = (False, False),
+    transposed: tuple[bool, bool] = (False, False),
     body: str = ACTIVATION,
     result: str | None = None,
 ) -> str:
-    rows, terms, columns = sizes
-    a = tensor((terms, rows) if turned[0] else (rows, terms), type)
-    b = tensor((columns, terms) if turned[1] else (terms, columns), type)
+    rows, k, columns = sizes
+    a = tensor((k, rows) if transposed[0] else (rows, k), type)
+    b = tensor((columns, k) if transposed[1] else (k, columns), type)
     c = tensor((rows, columns), type)
-    contracting = f"[{0 if turned[0] else 1}] x [{1 if turned[1] else 0}]"
+    contracting = f"[{0 if transposed[0] else 1}] x [{1 if transposed[1] else 0}]"
     return f"""func.func @main(%lhs: {a}, %rhs: {b}, %other: {c}) -> ({(result or "{c}").format(c=c)}) {{
   %product = stablehlo.dot_general %lhs, %rhs, contracting_dims = {contracting} : ({a}, {b}) -> {c}
 {body.format(c=c)}
@@ -47,26 +47,27 @@ def program(
 
 
 def operands(
-    sizes: tuple[int, int, int], type: str = "f32", turned: tuple[bool, bool] = (False, False)
+    sizes: tuple[int, int, int], type: str = "f32", transposed: tuple[bool, bool] = (False, False)
 ) -> list[Any]:
-    rows, terms, columns = sizes
+    rows, k, columns = sizes
     generator = np.random.default_rng(0)
     dtype = {"f32": np.float32, "f64": np.float64}[type]
     lhs, rhs, other = (
         generator.standard_normal(shape).astype(dtype) / 8
-        for shape in ((rows, terms), (terms, columns), (rows, columns))
+        for shape in ((rows, k), (k, columns), (rows, columns))
     )
     lhs[0, 0], lhs[-1, -1], rhs[0, -1], other[-1, 0] = np.nan, np.inf, -0.0, -np.inf
     return [
-        np.ascontiguousarray(array.T) if is_turned else array
-        for array, is_turned in ((lhs, turned[0]), (rhs, turned[1]), (other, False))
+        np.ascontiguousarray(array.T) if is_transposed else array
+        for array, is_transposed in ((lhs, transposed[0]), (rhs, transposed[1]), (other, False))
     ]
 
 
 def assert_same_in_every_way(text: str, inputs: list[Any], joined: bool = True) -> None:
-    expected = nimblehlo.execute(text, inputs, options=Options(compile="never"))
+    module = nimblehlo.load(text)
+    expected = nimblehlo.execute(module, inputs, options=Options(compile="never"))
     for threads in (1, 2, 3, 8):
-        executable = nimblehlo.compile(text, options=Options(compile="eager", threads=threads))
+        executable = nimblehlo.compile(module, options=Options(compile="eager", threads=threads))
         assert (JOINED in executable.explain()) == joined
         kept = [array.copy() for array in inputs]
         for _ in range(3):
@@ -77,23 +78,23 @@ def assert_same_in_every_way(text: str, inputs: list[Any], joined: bool = True) 
 
 @pytest.mark.parametrize("sizes", [(32, 128, 128), (33, 300, 65), (7, 515, 300), (600, 70, 515), (9, 9, 9)])
 @pytest.mark.parametrize("type", ["f32", "f64"])
-@pytest.mark.parametrize("turned", [*itertools.product((False, True), repeat=2)])
+@pytest.mark.parametrize("transposed", [*itertools.product((False, True), repeat=2)])
 def test_the_same_bits_in_every_way(
-    sizes: tuple[int, int, int], type: str, turned: tuple[bool, bool]
+    sizes: tuple[int, int, int], type: str, transposed: tuple[bool, bool]
 ) -> None:
     body = ACTIVATION if type == "f32" else ARITHMETIC
-    text, is_joined = program(sizes, type, turned, body), sizes == (600, 70, 515) and body is ARITHMETIC
-    assert_same_in_every_way(text, operands(sizes, type, turned), is_joined)
+    text, is_joined = program(sizes, type, transposed, body), sizes == (600, 70, 515) and body is ARITHMETIC
+    assert_same_in_every_way(text, operands(sizes, type, transposed), is_joined)
 
 
 @pytest.mark.parametrize("sizes", [(600, 40, 1100), (257, 256, 513), (1500, 23, 70), (256, 32, 1000)])
 @pytest.mark.parametrize("type", ["f32", "f64"])
-@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True)])
 def test_large_products_of_few_terms(
-    sizes: tuple[int, int, int], type: str, turned: tuple[bool, bool]
+    sizes: tuple[int, int, int], type: str, transposed: tuple[bool, bool]
 ) -> None:
-    assert_same_in_every_way(program(sizes, type, turned, ARITHMETIC), operands(sizes, type, turned))
-    text = program(sizes, type, turned, ACTIVATION)
+    assert_same_in_every_way(program(sizes, type, transposed, ARITHMETIC), operands(sizes, type, transposed))
+    text = program(sizes, type, transposed, ACTIVATION)
     plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
     assert JOINED not in plan
 
@@ -133,8 +134,8 @@ def test_a_product_that_is_used_elsewhere_stays_a_step() -> None:
 
 
 def test_a_product_that_is_read_at_other_places_stays_a_step() -> None:
-    body = """  %turned = stablehlo.transpose %product, dims = [1, 0] : ({c}) -> {c}
-  %shifted = stablehlo.add %turned, %other : {c}
+    body = """  %transposed = stablehlo.transpose %product, dims = [1, 0] : ({c}) -> {c}
+  %shifted = stablehlo.add %transposed, %other : {c}
   %result = stablehlo.negate %shifted : {c}
   return %result : {c}"""
     assert_same_in_every_way(program((400, 64, 400), body=body), operands((400, 64, 400)), joined=False)

@@ -303,9 +303,10 @@ def _check_bits_and_plan(
     text = _of_one_operation(name, f"tensor<{'x'.join(map(str, shape))}x{type}>", operands)
     random = np.random.default_rng(3)
     values = [(random.standard_normal(shape) * 3).astype(ELEMENT_TYPES[type].dtype) for _ in range(operands)]
-    want = nimblehlo.execute(text, values, options=nimblehlo.Options(compile="never"))
+    module = nimblehlo.load(text)
+    want = nimblehlo.execute(module, values, options=nimblehlo.Options(compile="never"))
     for threads in (1, 2, 3):
-        executable = nimblehlo.compile(text, options=nimblehlo.Options(compile=compile, threads=threads))
+        executable = nimblehlo.compile(module, options=nimblehlo.Options(compile=compile, threads=threads))
         assert ("row by row" in str(executable.explain())) == is_row
         for got, wanted in zip(executable(*values), want, strict=True):
             assert got.tobytes() == wanted.tobytes()
