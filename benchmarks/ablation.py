@@ -1,4 +1,4 @@
-"""What each strategy is worth: programs run with it, and without it, where the next more general one serves.
+"""Ablation of strategies of kernels: each program runs with a strategy and with the next more general one.
 
 ``python -m benchmarks.ablation [STRATEGY ...]`` prints how many times as long each program takes without the
 strategy, on one thread and on two; docs/strategies.md has the table. None of the programs is in `programs/`.
@@ -30,7 +30,7 @@ Make = Callable[[Draw], Case]
 
 
 def _attribute(name: str, value: Any) -> Without:
-    """Every prepared scatter has `value` as its attribute `name`."""
+    """Set the attribute `name` of every prepared scatter to `value`."""
     cls = scatter_strategies.ScatterLoops
     initialize = cls.__init__
 
@@ -149,7 +149,7 @@ def batches_of_12(draw: Draw) -> Case:
 
 @_program
 def permuted_in_place(draw: Draw) -> Case:
-    """IdentityRecord elements of an intermediate result are overwritten."""
+    """Distinct elements of an intermediate result are overwritten."""
     n = 3_000_000
     order = np.argsort(draw.floats(2 * n))[:n].astype(np.int32)
     return lambda x, i, v: jnp.cumsum(x).at[i].set(v, unique_indices=True), (

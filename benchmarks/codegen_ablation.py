@@ -1,4 +1,4 @@
-"""What each strategy of generated code is worth: programs compiled with it, and without it.
+"""Ablation of strategies of generated code: each program is compiled with a strategy and without it.
 
 ``python -m benchmarks.codegen_ablation [STRATEGY ...]`` prints how many times as long each program takes
 without the strategy, on one thread and on two; docs/strategies.md has the table. None of the programs is in
@@ -41,7 +41,7 @@ _salts = itertools.count()
 
 
 def _without(name: str, value: Any, *modules: Any) -> Without:
-    """All modules that have the name have `value` there."""
+    """Set the global `name` to `value` in every module that has it."""
 
     @contextmanager
     def without() -> Iterator[None]:

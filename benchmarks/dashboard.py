@@ -2,8 +2,8 @@
 
     python -m benchmarks.dashboard
 
-asv's page takes its scripts from servers of others, which not every browser may reach. Where npm is
-installed, they are put beside the page, so that it opens without a network.
+asv's page loads scripts from other servers. If npm is installed, these scripts are stored beside the page,
+which then opens without a network.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CONFIGURATION = Path(__file__).parent / "asv.conf.json"
 PAGES = Path(__file__).resolve().parent.parent / ".asv" / "html"
 
 REMOTE = re.compile(r'(src|href)="(https://[^"]+\.(?:js|css))"[^>\n]*?(?=/?>)')
-"""A script or style sheet of another server, with what the page says of it."""
+"""A script or style sheet of another server, with its other attributes in the page."""
 
 SOURCES = (
     re.compile(r"code\.jquery\.com/(?P<name>jquery)-(?P<version>[\d.]+)\.min\.js"),
@@ -28,11 +28,11 @@ SOURCES = (
     re.compile(r"/npm/(?P<name>[^/@]+)@(?P<version>[^/]+)/"),
 )
 PACKAGES = {"stupidtable": "stupid-table-plugin"}
-"""Names of libraries that npm calls otherwise."""
+"""The names that npm has for libraries, where they differ from those in URLs."""
 
 
 def packages(urls: Iterable[str]) -> dict[str, str]:
-    """For each URL npm's package that has the file; none where its place tells none."""
+    """The npm package of each URL's file; URLs of unknown servers are left out."""
     found: dict[str, str] = {}
     for url in urls:
         match = next(filter(None, (source.search(url) for source in SOURCES)), None)
@@ -43,7 +43,7 @@ def packages(urls: Iterable[str]) -> dict[str, str]:
 
 
 def file_of(url: str, package: str, folder: Path) -> Path | None:
-    """The file of a URL in an unpacked package; a readable script serves for a shortened one."""
+    """The file of a URL in an unpacked package; an unminified script replaces a minified one."""
     version = package.partition("@^")[2]
     name = url.rpartition("/")[2].replace(f"-{version}", "")
     root = folder / package.partition("@")[0]
@@ -53,17 +53,17 @@ def file_of(url: str, package: str, folder: Path) -> Path | None:
     return None
 
 
-def with_own_scripts(page: str, own: Mapping[str, str]) -> str:
-    """The page, with the files of some URLs taken from where it lies itself."""
+def with_local_scripts(page: str, local: Mapping[str, str]) -> str:
+    """The page with some URLs replaced by files beside it."""
 
     def replaced(match: re.Match[str]) -> str:
-        return f'{match[1]}="{own[match[2]]}"' if match[2] in own else match[0]
+        return f'{match[1]}="{local[match[2]]}"' if match[2] in local else match[0]
 
     return REMOTE.sub(replaced, page)
 
 
-def bring_scripts(pages: Path) -> bool:
-    """Put the scripts of others beside the page; whether all of them are there."""
+def store_scripts(pages: Path) -> bool:
+    """Store the scripts of other servers beside the page. Returns whether all of them could be stored."""
     index = pages / "index.html"
     page = index.read_text()
     urls = [match[2] for match in REMOTE.finditer(page)]
@@ -76,22 +76,22 @@ def bring_scripts(pages: Path) -> bool:
         command += ["--prefix", folder, *sorted(set(wanted.values()))]
         if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
             return False
-        own: dict[str, str] = {}
+        local: dict[str, str] = {}
         for url, package in wanted.items():
             path = file_of(url, package, Path(folder, "node_modules"))
             if path is not None:
                 shutil.copy(path, pages / path.name)
-                own[url] = path.name
-    index.write_text(with_own_scripts(page, own))
-    return len(own) == len(urls)
+                local[url] = path.name
+    index.write_text(with_local_scripts(page, local))
+    return len(local) == len(urls)
 
 
 def main() -> int:
     """asv's exit status."""
     command = [sys.executable, "-m", "asv", "publish", "--config", str(CONFIGURATION)]
     status = subprocess.run(command).returncode
-    if status == 0 and not bring_scripts(PAGES):
-        print("its scripts come from other servers: npm, which could put them beside it, did not serve")
+    if status == 0 and not store_scripts(PAGES):
+        print("the page loads scripts from other servers: npm could not store them beside it")
     return status
 
 

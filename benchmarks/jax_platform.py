@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .measuring import Action, Comparison, figures, side_by_side, three_digits, warm_up
+from .measuring import Action, Comparison, figures, rounded, side_by_side, warm_up
 from .programs import PROGRAMS, SIZES, representatives
 
 PLATFORMS = "nimblehlo,cpu"
@@ -112,7 +112,7 @@ def compared(case: Case) -> Comparison:
     if reason is not None:
         raise ValueError(reason)
     warm_up(ours, for_seconds=0.5)
-    return side_by_side(ours, other, for_seconds=1.5, most=1000)
+    return side_by_side(ours, other, for_seconds=1.5, max_pairs=1000)
 
 
 def report(cases: Iterator[Case], names: list[str], as_figures: bool) -> int:
@@ -130,7 +130,7 @@ def report(cases: Iterator[Case], names: list[str], as_figures: bool) -> int:
             continue
         ratios[case.name] = found.ratio
         if as_figures:
-            print(f'FIGURES {{"ratio": {three_digits(found.ratio)}}}')
+            print(f'FIGURES {{"ratio": {rounded(found.ratio)}}}')
         else:
             print(
                 f"{case.name:24} CPU {found.other * 1e6:10.1f} µs, NimbleHLO {found.ours * 1e6:10.1f} µs, "

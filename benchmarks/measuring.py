@@ -1,4 +1,4 @@
-"""How things are timed: two of them side by side, what comes out of a fresh process, how fast memory is."""
+"""Timing: two actions in turn, calls in a new process, and memory copies."""
 
 from __future__ import annotations
 
@@ -25,44 +25,49 @@ Action = Callable[[], object]
 ROOT = Path(__file__).resolve().parent.parent
 
 COPIED_BYTES = 64_000_000
-"""What one timed copy reads, and writes: more than caches hold."""
+"""Bytes that one timed copy reads, and that it writes: more than the caches hold."""
 
-MOST_SECONDS = 60.0
-"""How long a program is warmed up at most."""
+MAX_WARM_UP_SECONDS = 60.0
+"""The longest warm-up of a program."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Medians in seconds. `ratio`: how many times as fast as the other we are, the median of all pairs'."""
+    """Median times of two actions.
+
+    Attributes:
+        ours, other: seconds.
+        ratio: the median over all pairs of `other / ours`.
+    """
 
     ours: float
     other: float
     ratio: float
 
 
-def three_digits(value: float) -> float:
-    """The value to as many digits as a measurement can promise."""
+def rounded(value: float) -> float:
+    """The value rounded to three significant digits."""
     return float(f"{value:.3g}")
 
 
 def seconds(action: Action) -> float:
-    """What one call takes."""
+    """The seconds that one call takes."""
     started = time.perf_counter()
     action()
     return time.perf_counter() - started
 
 
 def side_by_side(
-    ours: Action, other: Action, *, for_seconds: float = 0.4, least: int = 5, most: int = 300
+    ours: Action, other: Action, *, for_seconds: float = 0.4, min_pairs: int = 5, max_pairs: int = 300
 ) -> Comparison:
-    """Time two actions in turn, each pair in the other order than the one before.
+    """Time two actions in turn; pairs alternate in which action comes first.
 
-    What else the machine does meanwhile falls on both. There are at least `least` pairs and at most `most`;
-    in between, `for_seconds` decides.
+    Other load on the machine thus slows both actions. At least `min_pairs` and at most `max_pairs` pairs are
+    timed; in between, `for_seconds` decides.
     """
     pairs: list[tuple[float, float]] = []
     end = time.perf_counter() + for_seconds
-    while len(pairs) < least or (len(pairs) < most and time.perf_counter() < end):
+    while len(pairs) < min_pairs or (len(pairs) < max_pairs and time.perf_counter() < end):
         if len(pairs) % 2:
             second = seconds(other)
             pairs.append((seconds(ours), second))
@@ -72,12 +77,13 @@ def side_by_side(
     return Comparison(*np.median(times, axis=0).tolist(), float(np.median(times[:, 1] / times[:, 0])))
 
 
-def warm_up(action: Action, for_seconds: float = 1.0, least: int = 3, most: int = 100_000) -> None:
-    """Call until all that compiles itself in the course of its work is compiled, and for some time at least;
-    a minute at most."""
+def warm_up(action: Action, for_seconds: float = 1.0, min_calls: int = 3, max_calls: int = 100_000) -> None:
+    """Call for `for_seconds`, and until background compilation has ended; at most `MAX_WARM_UP_SECONDS`."""
     calls, started = 0, time.perf_counter()
-    end, last = started + for_seconds, started + MOST_SECONDS
-    while calls < least or (calls < most and time.perf_counter() < (last if BACKGROUND.is_busy else end)):
+    end, limit = started + for_seconds, started + MAX_WARM_UP_SECONDS
+    while calls < min_calls or (
+        calls < max_calls and time.perf_counter() < (limit if BACKGROUND.is_busy else end)
+    ):
         action()
         calls += 1
 
@@ -125,7 +131,7 @@ print("FIGURES", json.dumps({"times": times, "peak_megabytes": peak}))
 
 @dataclass(frozen=True)
 class FreshProcess:
-    """What a process that starts with an empty folder of compiled code measured.
+    """Times and memory of a new process that starts with an empty cache of compiled code.
 
     Attributes:
         first_result: seconds from importing nimblehlo to the first call's results.
@@ -140,7 +146,11 @@ class FreshProcess:
 
 
 def figures(command: list[str], environment: dict[str, str]) -> Any:
-    """What a process prints as JSON after the word FIGURES; RuntimeError where it fails."""
+    """The JSON that a process prints after the word FIGURES.
+
+    Raises:
+        RuntimeError: the process failed or printed none.
+    """
     finished = subprocess.run(
         command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True
     )
@@ -151,9 +161,9 @@ def figures(command: list[str], environment: dict[str, str]) -> Any:
 
 
 def fresh_process(text: str, inputs: list[Array], calls: int = 3, for_seconds: float = 0.0) -> FreshProcess:
-    """Compile a program in a process of its own, with an empty folder of compiled code, and call it.
+    """Compile a program in a new process, with an empty cache of compiled code, and call it.
 
-    There are at least so many calls, and together they take at least `for_seconds`.
+    It is called at least `calls` times, and for at least `for_seconds`.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -86,7 +86,7 @@ def compared(program: Text) -> Comparison:
     """Both, in turn."""
     ours = our_call(program)
     warm_up(ours)
-    return side_by_side(ours, xla_call(program)(), most=1000)
+    return side_by_side(ours, xla_call(program)(), max_pairs=1000)
 
 
 def compared_first(program: Text) -> Comparison:

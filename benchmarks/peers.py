@@ -1,4 +1,4 @@
-"""A program's call, and those of what it is compared with: XLA:CPU, the reference interpreter, NumPy, memory.
+"""Calls of a program in NimbleHLO and in its peers: XLA:CPU, the reference interpreter, NumPy, memory copies.
 
 `PEERS` maps the name of each to a function that makes its call.
 """
@@ -21,8 +21,8 @@ from .measuring import (
     figures,
     fresh_process,
     memory_copy,
+    rounded,
     side_by_side,
-    three_digits,
     warm_up,
 )
 from .programs import Program
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 
 def our_call(program: Program, inputs: list[Array]) -> Callable[[], list[Array]]:
-    """A call of an executable that has become as fast as it will."""
+    """A call of a warm executable."""
     executable = nimblehlo.compile(program.lowered(inputs).as_text())
     warm_up(lambda: executable(*inputs))
     return lambda: executable(*inputs)
@@ -39,7 +39,7 @@ def our_call(program: Program, inputs: list[Array]) -> Callable[[], list[Array]]
 
 @contextmanager
 def xla_call(program: Program, inputs: list[Array]) -> Iterator[Action]:
-    """XLA:CPU with the same StableHLO, arrays in its own memory, until the results are ready."""
+    """A call of XLA:CPU with the same StableHLO and device arrays, until the results are ready."""
     with program.precision():
         compiled = program.lowered(inputs).compile()
         arrays = [jax.device_put(array) for array in inputs]
@@ -106,10 +106,10 @@ def ratios(peers: Iterable[str], program: Program, size: str) -> dict[str, float
     found: dict[str, float | None] = {}
     for peer in peers:
         with PEERS[peer](program, inputs) as other:
-            least = 1 if peer == "interpreter" else 5  # its calls may take seconds
-            value = None if other is None else side_by_side(ours, other, least=least).ratio
+            min_pairs = 1 if peer == "interpreter" else 5  # its calls may take seconds
+            value = None if other is None else side_by_side(ours, other, min_pairs=min_pairs).ratio
         if value is not None:
-            value = three_digits(value * moved / (2 * COPIED_BYTES) if peer == "memory" else value)
+            value = rounded(value * moved / (2 * COPIED_BYTES) if peer == "memory" else value)
         found[peer] = value
     return found
 
@@ -146,4 +146,4 @@ def first_result_ratio(program: Program, size: str, pairs: int = 3) -> float:
         ours = fresh_process(text, inputs, calls=1).first_result
         other: float = figures([sys.executable, "-c", FIRST_OF_XLA, program.name, size], {})
         found.append(other / ours)
-    return three_digits(float(np.median(found)))
+    return rounded(float(np.median(found)))

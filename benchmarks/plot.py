@@ -48,7 +48,7 @@ Figures = dict[str, dict[str, float | None]]
 
 
 def measure(family: str) -> Figures:
-    """The ratios of a family's programs, under the keys of `COLUMNS`; what fails is told, and has none."""
+    """The ratios of a family's programs, by the keys of `COLUMNS`; failures are printed and left out."""
     found: Figures = {}
     for program in PROGRAMS.values():
         if program.family == family:
@@ -68,7 +68,7 @@ def measure(family: str) -> Figures:
 
 
 def measure_all() -> dict[str, Any]:
-    """The ratios of all programs, and on what machine; says on standard error how far it is."""
+    """The ratios of all programs, and the machine; reports progress on standard error."""
     rows: Figures = {}
     for family in dict.fromkeys(program.family for program in PROGRAMS.values()):
         print(family, file=sys.stderr, flush=True)
@@ -77,7 +77,7 @@ def measure_all() -> dict[str, Any]:
 
 
 def machine() -> str:
-    """The processor, the system and what has been compared."""
+    """The processor, the system and the versions of the packages compared."""
     processor = platform.processor() or platform.machine()
     described = Path("/proc/cpuinfo")
     if described.exists():
@@ -92,13 +92,13 @@ def machine() -> str:
 
 
 def mean(values: Iterable[float | None]) -> float:
-    """The geometric mean of the values that there are; NaN where there are none."""
+    """The geometric mean of the values that are neither None nor 0; NaN if there are none."""
     logarithms = [math.log(value) for value in values if value]
     return math.exp(sum(logarithms) / len(logarithms)) if logarithms else math.nan
 
 
-def written(value: float | None) -> str:
-    """Two or three digits; a dash for what is not there."""
+def formatted(value: float | None) -> str:
+    """The value with two or three digits; a dash if there is none."""
     if value is None or math.isnan(value):
         return "-"
     return f"{value:,.0f}" if value >= 100 else f"{value:#.2g}".rstrip(".")
@@ -110,8 +110,8 @@ def table(found: dict[str, Any]) -> str:
     lines = [f"Measured on: {found['machine']}.", ""]
     lines += ["| program | " + " | ".join(COLUMNS.values()) + " |", "|---|" + "---:|" * len(COLUMNS)]
     for name, row in rows.items():
-        lines.append(f"| `{name}` | " + " | ".join(written(row.get(key)) for key in COLUMNS) + " |")
-    means = [written(mean(row.get(key) for row in rows.values())) for key in COLUMNS]
+        lines.append(f"| `{name}` | " + " | ".join(formatted(row.get(key)) for key in COLUMNS) + " |")
+    means = [formatted(mean(row.get(key) for row in rows.values())) for key in COLUMNS]
     lines.append("| **geometric mean** | " + " | ".join(f"**{value}**" for value in means) + " |")
     ahead = [sum((row.get(key) or 0) >= 1 for row in rows.values()) for key in list(COLUMNS)[:2]]
     lines += [
@@ -133,7 +133,7 @@ def draw(found: dict[str, Any]) -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    # Without the salt and with a date the same figures would give another file each time.
+    # Equal figures give equal files: a fixed salt for ids, and no date.
     matplotlib.rcParams["svg.hashsalt"] = "nimblehlo"
     metadata = {"Date": None}
     matplotlib.rcParams["svg.fonttype"] = "none"
@@ -151,10 +151,10 @@ def draw(found: dict[str, Any]) -> None:
         f"numpy {LARGEST}": ("d", "#d98b1f"),
     }
     for key, (marker, colour) in styles.items():
-        average = written(mean(row.get(key) for row in rows.values()))
+        average = formatted(mean(row.get(key) for row in rows.values()))
         points(left, rows, places, key, marker, colour, f"{COLUMNS[key]} (mean {average})")
     key = f"interpreter {SMALLEST}"
-    average = written(mean(row.get(key) for row in rows.values()))
+    average = formatted(mean(row.get(key) for row in rows.values()))
     points(right, rows, places, key, "s", "#4b8f3c", f"{COLUMNS[key]}\n(mean {average})")
     families = [PROGRAMS[name].family if name in PROGRAMS else "" for name in rows]
     for axes in (left, right):

@@ -47,8 +47,8 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_job_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Fails where compiling beside the calls did: results stay right, as the reference goes on serving."""
+def background_compilation_succeeds(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Fail a test during which a background compilation failed; references would still give right results."""
     yield
     logger = "nimblehlo.plan.tiering.background"
     failed = [record for record in caplog.get_records("call") if record.name == logger]
@@ -56,8 +56,8 @@ def no_job_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def watched_storage() -> Iterator[None]:
-    """Code for small arrays is verified as it is generated."""
+def storage_is_verified() -> Iterator[None]:
+    """Verify code for small arrays as it is generated."""
     from nimblehlo.verification.storage import verifying_storage
 
     with verifying_storage():
@@ -66,7 +66,7 @@ def watched_storage() -> Iterator[None]:
 
 @pytest.fixture
 def unverified(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """For tests of what calls cost or import, here and in processes of their own: nothing is verified."""
+    """Turn verification off, here and in child processes, for tests of what calls cost or import."""
     from nimblehlo.verification import verifying
 
     monkeypatch.setenv("NIMBLEHLO_VERIFY", "off")

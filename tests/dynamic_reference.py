@@ -1,4 +1,4 @@
-"""What the StableHLO project says of programs with unknown sizes: its refinement and interpreter.
+"""StableHLO's own refinement and interpreter, for programs with unknown sizes.
 
 Both are those of jaxlib, and run in a child process, since the interpreter aborts on some programs. Run as a
 module, this is that child: it answers pickled requests on its standard input.

@@ -1,4 +1,4 @@
-"""Which source file imports or includes which, read from the sources."""
+"""The graphs of imports and of C includes, read from the sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no user may see: an exception that is none of the project's, bare or as text within one of them."""
+"""Finds internal exceptions that reach a user: raised themselves, or named in the text of a `NimbleError`."""
 
 from __future__ import annotations
 

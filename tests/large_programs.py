@@ -88,12 +88,12 @@ def gpt2(layers: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def rotated(q: Any, v: Any) -> Any:
-    """A vector turned by a quaternion."""
+    """A vector rotated by a quaternion."""
     t = 2 * jnp.cross(q[1:], v)
     return v + q[0] * t + jnp.cross(q[1:], t)
 
 
-def turned(q: Any, r: Any) -> Any:
+def quaternion_product(q: Any, r: Any) -> Any:
     """The product of quaternions."""
     vector = q[0] * r[1:] + r[0] * q[1:] + jnp.cross(q[1:], r[1:])
     return jnp.concatenate([(q[0] * r[0] - q[1:] @ r[1:])[None], vector])
@@ -115,7 +115,7 @@ def humanoid(steps: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
                 parent = parents[link]
                 half = angles[link] / 2
                 own = jnp.concatenate([jnp.cos(half)[None], jnp.sin(half) * axes[link]])
-                rotations.append(turned(rotations[parent], own))
+                rotations.append(quaternion_product(rotations[parent], own))
                 places.append(places[parent] + rotated(rotations[parent], offsets[link]))
             centres = jnp.stack(places)
             heights = centres[:, 2] + 0.5

@@ -1,4 +1,4 @@
-"""StableHLO's reference interpreter, that of jaxlib, in child processes: some programs end it.
+"""StableHLO's reference interpreter (of jaxlib) in child processes, because some programs abort it.
 
 Run as a module this is the server: it reads pickled batches of programs, and forks a process for each batch
 (and another one for the rest of a batch, where a program has ended it).

@@ -74,17 +74,19 @@ def test_modules_are_imported_where_their_folder_lies_alone(tmp_path: Path) -> N
 
 
 def test_interleaved_timing_finds_the_faster_one() -> None:
-    comparison = side_by_side(lambda: time.sleep(0.002), lambda: time.sleep(0.02), for_seconds=0, least=5)
+    comparison = side_by_side(lambda: time.sleep(0.002), lambda: time.sleep(0.02), for_seconds=0, min_pairs=5)
     assert 0.002 <= comparison.ours < comparison.other
     assert 2 < comparison.ratio < 11
 
 
-@pytest.mark.parametrize(("least", "most", "for_seconds", "calls"), [(3, 300, 0.0, 3), (2, 7, 60.0, 7)])
+@pytest.mark.parametrize(
+    ("min_pairs", "max_pairs", "for_seconds", "calls"), [(3, 300, 0.0, 3), (2, 7, 60.0, 7)]
+)
 def test_interleaved_timing_calls_both_equally_often(
-    least: int, most: int, for_seconds: float, calls: int
+    min_pairs: int, max_pairs: int, for_seconds: float, calls: int
 ) -> None:
     called: list[str] = []
-    limits = {"for_seconds": for_seconds, "least": least, "most": most}
+    limits = {"for_seconds": for_seconds, "min_pairs": min_pairs, "max_pairs": max_pairs}
     side_by_side(lambda: called.append("ours"), lambda: called.append("other"), **limits)  # type: ignore[arg-type]
     assert called[:4] == ["ours", "other", "other", "ours"]
     assert called.count("ours") == called.count("other") == calls
@@ -92,9 +94,9 @@ def test_interleaved_timing_calls_both_equally_often(
 
 def test_warm_up_is_bounded() -> None:
     calls: list[None] = []
-    warm_up(lambda: calls.append(None), for_seconds=60, most=5)
+    warm_up(lambda: calls.append(None), for_seconds=60, max_calls=5)
     assert len(calls) == 5
-    warm_up(lambda: calls.append(None), for_seconds=0, least=3)
+    warm_up(lambda: calls.append(None), for_seconds=0, min_calls=3)
     assert len(calls) == 8
 
 
@@ -106,7 +108,7 @@ def test_warm_up_lasts_while_code_is_compiled() -> None:
         done.append(None)
 
     BACKGROUND.submit(Job(compile, is_quick=False))
-    warm_up(lambda: time.sleep(1e-3), for_seconds=0, least=1)
+    warm_up(lambda: time.sleep(1e-3), for_seconds=0, min_calls=1)
     assert done
 
 
@@ -176,7 +178,7 @@ def test_the_dashboard_brings_the_scripts_of_others(tmp_path: Path) -> None:
         path.touch()
     found = {url: dashboard.file_of(url, package, tmp_path) for url, package in packages.items()}
     own = {url: path.name for url, path in found.items() if path is not None}
-    page = dashboard.with_own_scripts(PAGE, own)
+    page = dashboard.with_local_scripts(PAGE, own)
     assert page.splitlines() == [
         '<script src="jquery.min.js"></script>',
         '<script src="jquery.flot.js"></script>',
@@ -224,7 +226,7 @@ def test_the_table_and_the_plot_show_each_program(tmp_path: Path, monkeypatch: p
 def test_means_leave_out_what_is_not_there() -> None:
     assert plot.mean([2.0, None, 8.0]) == pytest.approx(4.0)
     assert math.isnan(plot.mean([None]))
-    assert [plot.written(value) for value in (None, 0.0034, 1.0, 12.4, 8880.0)] == [
+    assert [plot.formatted(value) for value in (None, 0.0034, 1.0, 12.4, 8880.0)] == [
         "-",
         "0.0034",
         "1.0",

@@ -36,7 +36,7 @@ PACKAGES = {"runtime": "nimblehlo", "kernels": "nimblehlo/kernels", "tests": "te
 
 
 def unpack_system() -> None:
-    """Download and unpack the Debian; no program of it runs for that."""
+    """Download and unpack a Debian system, without running any of its programs."""
     if (SYSTEM / "usr/bin" / PYTHON).exists():
         return
     options = ["--arch=arm64", "--foreign", "--variant=minbase", f"--include={PYTHON},lib{PYTHON}-dev"]

@@ -108,8 +108,8 @@ FUNCTIONS = (
 )
 
 
-class Real(NamedTuple):
-    """What matters of a floating-point type: its NumPy form, digits and exponents."""
+class FloatType(NamedTuple):
+    """A floating-point type: its NumPy dtype, digits and range."""
 
     dtype: np.dtype[Any]
     mantissa_bits: int
@@ -118,16 +118,16 @@ class Real(NamedTuple):
     least: float
 
 
-def real_of(element: str) -> Real:
-    """The type of a floating-point element type's values, or of a complex one's parts."""
+def component_type(element: str) -> FloatType:
+    """A floating-point element type, or the type of a complex one's real and imaginary parts."""
     name = element.removeprefix("complex<").removesuffix(">")
     dtype = ELEMENT_TYPES[name].dtype
     layout: Any = ml_dtypes.finfo(dtype)
     least = float(layout.smallest_subnormal)
-    return Real(dtype, int(layout.nmant), int(layout.minexp), float(layout.max), least)
+    return FloatType(dtype, int(layout.nmant), int(layout.minexp), float(layout.max), least)
 
 
-def reals(generator: np.random.Generator, limits: tuple[float, float], real: Real) -> Array:
+def samples(generator: np.random.Generator, limits: tuple[float, float], real: FloatType) -> Array:
     """Edge values and random values within the limits, as f64 that the type holds."""
     low, high = max(limits[0], -real.greatest), min(limits[1], real.greatest)
     near = (max(low, -8.0), min(high, 8.0))
@@ -158,25 +158,25 @@ def reals(generator: np.random.Generator, limits: tuple[float, float], real: Rea
 def arguments(function: Function, element: str) -> list[Array]:
     """Arrays of arguments of an element type, one for each operand."""
     generator = np.random.default_rng(2026)
-    real = real_of(element)
+    real = component_type(element)
     dtype = ELEMENT_TYPES[element].dtype
     if dtype.kind == "c":
         narrow = (-20.0, 20.0)
-        columns = [[reals(generator, narrow, real) for _ in range(2)] for _ in function.ranges]
+        columns = [[samples(generator, narrow, real) for _ in range(2)] for _ in function.ranges]
         count = min(len(part) for parts in columns for part in parts)
         return [
             (generator.permutation(re)[:count] + 1j * generator.permutation(im)[:count]).astype(dtype)
             for re, im in columns
         ]
-    values = [generator.permutation(reals(generator, limits, real)) for limits in function.ranges]
+    values = [generator.permutation(samples(generator, limits, real)) for limits in function.ranges]
     count = min(map(len, values))
     if function.whole:
         values[0] = np.floor(np.abs(values[0]))
     return [array[:count].astype(dtype) for array in values]
 
 
-def computed(function: Function, element: str, operands: Sequence[Array]) -> Array:
-    """What the runtime computes."""
+def runtime_values(function: Function, element: str, operands: Sequence[Array]) -> Array:
+    """The runtime's results."""
     type = f"tensor<{len(operands[0])}x{element}>"
     names = [f"%{position}" for position in range(len(operands))]
     text = (
@@ -193,7 +193,7 @@ def _exact(value: Any) -> Any:
     return mpmath.mpf(float(value))
 
 
-def error(got: Any, true: Any, real: Real) -> float:
+def error(got: Any, true: Any, real: FloatType) -> float:
     """The error in ulps; infinite where only one of both is beyond the type's range, or `got` is NaN."""
     modulus = abs(true)
     if modulus == 0:
@@ -211,8 +211,8 @@ def error(got: Any, true: Any, real: Real) -> float:
 def measure(function: Function, element: str) -> float:
     """The largest error of a function on an element type, in ulps."""
     operands = arguments(function, element)
-    results = computed(function, element, operands)
-    real = real_of(element)
+    results = runtime_values(function, element, operands)
+    real = component_type(element)
     worst = 0.0
     with mpmath.workprec(function.bits):
         for *values, got in zip(*operands, results, strict=True):

@@ -1,4 +1,4 @@
-"""How results are compared with expected ones: one rule for the examples and for the tests."""
+"""Compares results with expected ones: one rule for the examples and for the tests."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ Array = np.ndarray[Any, Any]
 
 
 def difference(actual: Array, expected: Array, bound: float) -> str | None:
-    """What tells two results apart, or None if they agree.
+    """The difference of two results in words, or None if they agree.
 
     Types and shapes agree. Integers and booleans are equal. For floating-point values NaN agrees with NaN,
     infinities are equal, and the absolute difference is at most `bound` times the largest finite magnitude

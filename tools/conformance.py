@@ -104,7 +104,7 @@ def errors(file: Path) -> dict[str, Any]:
 
 
 def _text(value: Any, digits: int) -> str:
-    """A number, real or complex, with so many digits."""
+    """A real or complex number with `digits` significant digits."""
     import mpmath
 
     number = mpmath.mpmathify(value)

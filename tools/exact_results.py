@@ -1,8 +1,8 @@
-"""Exact results of programs that check themselves, to tell whose rounding errors a failed check is about.
+"""Exact results of self-checking programs, which tell whose rounding errors made a check fail.
 
-Every element is a number of mpmath, with some hundred bits; the operations on it are the mathematical ones.
-Sums and products of a few f32 or f64 are exact in so many bits. Fourier transforms are sums in integers
-with as many bits behind the point. Only operations that occur in such programs are here.
+Every element is an mpmath number of `PRECISION` bits, in which sums and products of a few f32 or f64 are
+exact. Fourier transforms are computed in fixed point with as many fractional bits. Only the operations of
+the programs that need exact results are implemented.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PRECISION = 400
 
 
 def exact_operands(module: Module, check: Operation) -> list[Array]:
-    """The exact values of a check's operands, which stands in @main, as arrays of mpmath's numbers."""
+    """The exact operands of a check in @main, as arrays of mpmath numbers."""
     with mpmath.workprec(PRECISION):
         values: dict[Value, Array] = {}
         for operation in module.functions["main"].body.block.operations:
@@ -36,14 +36,14 @@ def exact_operands(module: Module, check: Operation) -> list[Array]:
 
 
 def exact(array: Array) -> Array:
-    """An array of floats or complex numbers as one of mpmath's numbers; others as they are."""
+    """Floats and complex numbers as mpmath numbers; other arrays unchanged."""
     if array.dtype.kind == "c":
-        return _each(mpmath.mpc)(array.real.astype(float), array.imag.astype(float))
-    return _each(mpmath.mpf)(array.astype(float)) if array.dtype.kind == "f" else array
+        return _elementwise(mpmath.mpc)(array.real.astype(float), array.imag.astype(float))
+    return _elementwise(mpmath.mpf)(array.astype(float)) if array.dtype.kind == "f" else array
 
 
-def _each(function: Callable[..., Any]) -> Callable[..., Array]:
-    """A function of numbers as one of arrays."""
+def _elementwise(function: Callable[..., Any]) -> Callable[..., Array]:
+    """Apply a function of numbers to each element of arrays."""
     return lambda *arrays: np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), object)
 
 
@@ -62,7 +62,7 @@ def _evaluate(module: Module, operation: Operation, values: dict[Value, Array]) 
     if operation.name == "func.call":
         results = _call(module, module.functions[view.callee], operands)
     elif operation.name in _ELEMENTWISE:
-        results = [_each(_ELEMENTWISE[operation.name])(*operands)]
+        results = [_elementwise(_ELEMENTWISE[operation.name])(*operands)]
     else:
         results = [_OPERATIONS[operation.name](view, *operands)]
     values.update(zip(operation.results, results, strict=True))
@@ -123,7 +123,7 @@ def _triangular_solve(view: Any, a: Array, b: Array) -> Array:
     """By substitution. With the unknowns on the left, the transposed equation is solved."""
     kind = str(view.transpose_a)
     if kind == "ADJOINT":
-        a = _each(mpmath.conj)(a)
+        a = _elementwise(mpmath.conj)(a)
     lower = view.lower
     if (kind == "NO_TRANSPOSE") != bool(view.left_side):
         a, lower = a.swapaxes(-1, -2), not lower
@@ -141,7 +141,8 @@ def _triangular_solve(view: Any, a: Array, b: Array) -> Array:
 def _fft(view: Any, operand: Array) -> Array:
     """Transforms along the last dimensions, one after another, in integers times 2^-PRECISION."""
     sizes, kind = list(view.fft_length), str(view.fft_type)
-    re, im = _integers(_each(lambda x: x.real)(operand)), _integers(_each(lambda x: x.imag)(operand))
+    re = _fixed_point(_elementwise(lambda x: x.real)(operand))
+    im = _fixed_point(_elementwise(lambda x: x.imag)(operand))
     sign = 1 if kind.startswith("I") else -1
     for axis, size in zip(range(-len(sizes), 0), sizes, strict=True):
         is_last = axis == -1
@@ -150,7 +151,7 @@ def _fft(view: Any, operand: Array) -> Array:
         columns = half if is_last and kind == "RFFT" else size
         # Of a real line, values that are conjugates of others count twice.
         counts = [1 if rows == size or k == 0 or 2 * k == size else 2 for k in range(rows)]
-        along, across = _turns(size)
+        along, across = _roots_of_unity(size)
         turns = np.outer(np.arange(rows), np.arange(columns)) % size
         weights = np.array(counts, object)[:, None]
         cosines, sines = weights * along[turns], weights * (sign * across[turns])
@@ -159,26 +160,26 @@ def _fft(view: Any, operand: Array) -> Array:
         if sign > 0:
             re, im = re // size, im // size
         re, im = np.moveaxis(re, -1, axis), np.moveaxis(im, -1, axis)
-    real = _each(lambda x: mpmath.ldexp(mpmath.mpf(x), -PRECISION))
-    return real(re) if kind == "IRFFT" else _each(mpmath.mpc)(real(re), real(im))
+    real = _elementwise(lambda x: mpmath.ldexp(mpmath.mpf(x), -PRECISION))
+    return real(re) if kind == "IRFFT" else _elementwise(mpmath.mpc)(real(re), real(im))
 
 
-def _integers(array: Array) -> Array:
-    return _each(lambda x: int(mpmath.nint(mpmath.ldexp(x, PRECISION))))(array)
+def _fixed_point(array: Array) -> Array:
+    return _elementwise(lambda x: int(mpmath.nint(mpmath.ldexp(x, PRECISION))))(array)
 
 
 @functools.cache
-def _turns(size: int) -> tuple[Array, Array]:
-    """Cosines and sines of all fractions of a turn, as integers times 2^-PRECISION."""
+def _roots_of_unity(size: int) -> tuple[Array, Array]:
+    """The real and imaginary parts of the roots of unity, as integers times 2^-PRECISION."""
     turns = [mpmath.mpf(2 * k) / size for k in range(size)]
-    return _integers(np.array([mpmath.cospi(t) for t in turns])), _integers(
+    return _fixed_point(np.array([mpmath.cospi(t) for t in turns])), _fixed_point(
         np.array([mpmath.sinpi(t) for t in turns])
     )
 
 
 _OPERATIONS: dict[str, Callable[..., Array]] = {
     "stablehlo.constant": lambda view: exact(view.value.array),
-    "stablehlo.compare": lambda view, a, b: _each(_COMPARISONS[str(view.comparison_direction)])(a, b),
+    "stablehlo.compare": lambda view, a, b: _elementwise(_COMPARISONS[str(view.comparison_direction)])(a, b),
     "stablehlo.broadcast_in_dim": _broadcast,
     "stablehlo.convolution": _convolution,
     "stablehlo.reduce_window": _reduce_window,
@@ -210,6 +211,7 @@ def rounded(values: Array, dtype: Any) -> Array:
 
     with mpmath.workprec(PRECISION):
         if kind.kind == "c":
-            re, im = (_each(nearest)(_each(part)(values)) for part in (lambda x: x.real, lambda x: x.imag))
+            components = (_elementwise(get)(values) for get in (lambda x: x.real, lambda x: x.imag))
+            re, im = map(_elementwise(nearest), components)
             return (re.astype(float) + 1j * im.astype(float)).astype(kind)
-        return _each(nearest)(values).astype(float).astype(kind)
+        return _elementwise(nearest)(values).astype(float).astype(kind)

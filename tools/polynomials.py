@@ -36,7 +36,7 @@ KERNELS_HEADER = """/* Coefficients of approximations, the highest power's first
    interval. */
 """
 EXP_STEPS, LONG_EXP_STEPS = 1024, 16
-"""So many powers of two, in a table, double it."""
+"""Entries of the tables of powers of two between 1 and 2."""
 
 
 class Approximation(NamedTuple):
@@ -85,13 +85,13 @@ def _erfc_over(t: Any) -> Any:
 
 
 def _stirling(w: Any) -> Any:
-    """What Stirling's formula leaves of lgamma(x), times x, where w = 1 / x^2."""
+    """(lgamma(x) - Stirling's formula) * x, where w = 1 / x^2."""
     x = 1 / mpmath.sqrt(w)
     formula = (x - mpf(1) / 2) * mpmath.log(x) - x + mpmath.log(2 * mpmath.pi) / 2
     return (mpmath.loggamma(x) - formula) * x
 
 
-def _digamma_rest(w: Any) -> Any:
+def _digamma_remainder(w: Any) -> Any:
     """(log(x) - 1 / (2 x) - digamma(x)) / w, where w = 1 / x^2."""
     x = 1 / mpmath.sqrt(w)
     return (mpmath.log(x) - 1 / (2 * x) - mpmath.digamma(x)) / w
@@ -103,7 +103,7 @@ def _series(start: Callable[[Any], Any], limit: Any) -> Callable[[Any], Any]:
 
 
 def _exponential(degree: int) -> Approximation:
-    """e to the power of what is left of a number without multiples of log(2)."""
+    """exp(r), where r is an argument reduced by multiples of log(2)."""
     return Approximation(
         "EXP",
         "(exp(r) - 1 - r) / r^2",
@@ -125,7 +125,7 @@ def _arctangent(limit: Any, degree: int) -> Approximation:
 
 
 def _power(name: str, steps: int, degree: int) -> Approximation:
-    """2 to the power of what is left of a number without whole steps."""
+    """2^(t / steps), where t is the fraction that rounding to whole steps leaves."""
     limit = LOG2 / steps
     return Approximation(
         name,
@@ -262,7 +262,7 @@ with mpmath.workdps(80):
         Approximation(
             "DIGAMMA_FAR",
             "(log(x) - 1 / (2 x) - digamma(x)) / w, where w = 1 / x^2",
-            _series(_digamma_rest, mpf(1) / 12),
+            _series(_digamma_remainder, mpf(1) / 12),
             (mpf(0), 1 / mpf("6.5") ** 2),
             6,
         ),
@@ -386,17 +386,17 @@ with mpmath.workdps(80):
     )
 
 
-def nodes(interval: tuple[Any, Any], count: int) -> list[Any]:
+def chebyshev_nodes(interval: tuple[Any, Any], count: int) -> list[Any]:
     """Chebyshev nodes."""
     low, high = interval
     middle, half = (low + high) / 2, (high - low) / 2
     return [middle + half * mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * count)) for k in range(count)]
 
 
-def fitted(wanted: Approximation) -> tuple[list[float], list[float]]:
+def fit(wanted: Approximation) -> tuple[list[float], list[float]]:
     """The coefficients of the dividend and of the divisor."""
     count = wanted.degree + 1 + wanted.divisor_degree
-    points = nodes(wanted.interval, count)
+    points = chebyshev_nodes(wanted.interval, count)
     values = [wanted.function(point) for point in points]
     rows = [
         [point**k for k in range(wanted.degree + 1)]
@@ -411,7 +411,7 @@ def fitted(wanted: Approximation) -> tuple[list[float], list[float]]:
 def error(wanted: Approximation, dividend: Sequence[float], divisor: Sequence[float]) -> float:
     """The largest error of the approximation on a grid."""
     worst, scale = mpf(0), mpf(0)
-    for point in nodes(wanted.interval, 301):
+    for point in chebyshev_nodes(wanted.interval, 301):
         top = mpmath.polyval([mpf(value) for value in reversed(dividend)], point)
         bottom = mpmath.polyval([*map(mpf, reversed(divisor)), mpf(1)], point)
         true = wanted.function(point)
@@ -421,53 +421,52 @@ def error(wanted: Approximation, dividend: Sequence[float], divisor: Sequence[fl
     return float(worst if divisor else worst / scale)
 
 
-def listed(name: str, values: Sequence[float]) -> str:
-    """A constant of the module."""
+def python_constant(name: str, values: Sequence[float]) -> str:
+    """A constant of the Python module, a tuple of numbers."""
     return "\n".join([f"{name}: Final = (", *[f"    {value!r}," for value in values], ")"])
 
 
-def text_of(wanted: Approximation) -> str:
-    """The constants of an approximation, with a comment."""
-    dividend, divisor = fitted(wanted)
+def python_constants(wanted: Approximation) -> str:
+    """The constants of an approximation in Python, with a comment."""
+    dividend, divisor = fit(wanted)
     low, high = (mpmath.nstr(bound, 6) for bound in wanted.interval)
     found = mpmath.log(error(wanted, dividend, divisor), 2)
     lines = [f"# {wanted.text}, in [{low}, {high}]: error 2^{mpmath.nstr(found, 4)}."]
     if not divisor:
-        return "\n".join([*lines, listed(wanted.name, dividend)])
+        return "\n".join([*lines, python_constant(wanted.name, dividend)])
     return "\n".join(
         [
             *lines,
-            listed(f"{wanted.name}_DIVIDEND", dividend),
-            listed(f"{wanted.name}_DIVISOR", [1.0, *divisor]),
+            python_constant(f"{wanted.name}_DIVIDEND", dividend),
+            python_constant(f"{wanted.name}_DIVISOR", [1.0, *divisor]),
         ]
     )
 
 
-def macro_of(wanted: Approximation) -> str:
-    """An approximation for C: coefficients that macros are to apply to, to the first two and to each of the
-    others."""
-    dividend, divisor = fitted(wanted)
+def c_macros(wanted: Approximation) -> str:
+    """An approximation in C: macros that apply FIRST to the first two coefficients, TERM to each other."""
+    dividend, divisor = fit(wanted)
     low, high = (mpmath.nstr(bound, 6) for bound in wanted.interval)
     found = mpmath.nstr(mpmath.log(error(wanted, dividend, divisor), 2), 4)
     comment = f"/* {wanted.text}, in [{low}, {high}]: error 2^{found}. */"
     if not divisor:
-        return f"{comment}\n{terms_of(wanted.name, dividend)}"
+        return f"{comment}\n{polynomial_macro(wanted.name, dividend)}"
     parts = [
-        terms_of(f"{wanted.name}_DIVIDEND", dividend),
-        terms_of(f"{wanted.name}_DIVISOR", [1.0, *divisor]),
+        polynomial_macro(f"{wanted.name}_DIVIDEND", dividend),
+        polynomial_macro(f"{wanted.name}_DIVISOR", [1.0, *divisor]),
     ]
     return "\n".join([comment, *parts])
 
 
-def terms_of(name: str, values: Sequence[float]) -> str:
+def polynomial_macro(name: str, values: Sequence[float]) -> str:
     """The macro of one polynomial."""
     first, second, *others = reversed(values)
     terms = [f"    FIRST({first!r}, {second!r})", *[f"    TERM({value!r})" for value in others]]
     return "\n".join([f"#define {name}_TERMS(FIRST, TERM) \\", " \\\n".join(terms)])
 
 
-def kernels_numbers() -> list[str]:
-    """Constants for C that take more digits than f64 has."""
+def c_numbers() -> list[str]:
+    """Constants in C with more digits than an f64 has, as sums of several."""
     found = []
     for name, text, value, bits in (
         ("TWO_OVER_ROOT_PI", "2 / sqrt(pi)", TWO_OVER_ROOT_PI, None),
@@ -483,7 +482,7 @@ def kernels_numbers() -> list[str]:
         ("ATAN_OF_HALF", "atan(1 / 2)", mpmath.atan(HALF), None),
         ("ATAN_OF_ONE", "atan(1)", mpmath.atan(1), None),
     ):
-        first, rest = parts_of(value, bits)
+        first, rest = split_number(value, bits)
         lines = [f"/* {text} in two parts. */", f"#define {name} {first!r}", f"#define {name}_REST {rest!r}"]
         found.append("\n".join(lines))
     digits, half_pi = [], mpmath.pi / 2
@@ -505,41 +504,47 @@ def kernels_numbers() -> list[str]:
 
 
 def two_over_pi(bits: int, count: int) -> str:
-    """The digits of 2 / pi as floats of so many bits each, whose sum it is."""
+    """2 / pi as a sum of `count` floats of `bits` bits each."""
     rest, parts = 2 / mpmath.pi, []
     for k in range(count):
         part = mpmath.floor(mpmath.ldexp(rest, bits * (k + 1)))
         parts.append(float(mpmath.ldexp(part, -bits * (k + 1))))
         rest -= mpmath.ldexp(part, -bits * (k + 1))
-    return f"# 2 / pi in parts of {bits} bits.\n" + listed("TWO_OVER_PI", parts)
+    return f"# 2 / pi in parts of {bits} bits.\n" + python_constant("TWO_OVER_PI", parts)
 
 
-def in_parts(name: str, text: str, value: Any, bits: int | None = None, second: Any = float) -> str:
-    """A number as the sum of two floats, the first of so many bits after the point where they are given;
-    `second` rounds the other."""
-    return f"# {text} in two parts.\n" + listed(name, parts_of(value, bits, second))
+def split_constant(name: str, text: str, value: Any, bits: int | None = None, second: Any = float) -> str:
+    """A constant that `split_number` splits, in Python."""
+    return f"# {text} in two parts.\n" + python_constant(name, split_number(value, bits, second))
 
 
-def parts_of(value: Any, bits: int | None = None, second: Any = float) -> list[float]:
-    """A number as the sum of two floats, as `in_parts` has it."""
+def split_number(value: Any, bits: int | None = None, second: Any = float) -> list[float]:
+    """A number as the sum of two floats.
+
+    Args:
+        bits: after the binary point of the first one; None: as many as f64 has.
+        second: rounds the second one.
+    """
     first = float(value if bits is None else mpmath.ldexp(mpmath.floor(mpmath.ldexp(value, bits)), -bits))
     return [first, float(second(value - first))]
 
 
-def numbers() -> list[str]:
-    """Constants that take more digits than f64 has."""
+def python_numbers() -> list[str]:
+    """Constants in Python with more digits than an f64 has, as sums of several."""
     return [
-        in_parts("LOG_OF_2", "log(2)", mpmath.log(2)),
-        in_parts("INVERSE_LOG_OF_2", "1 / log(2)", 1 / mpmath.log(2)),
-        in_parts("SINGLE_LOG_OF_2", "log(2), as f32, the first of 15 bits,", mpmath.log(2), 15, np.float32),
-        in_parts("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", mpmath.log(2), 42),
-        in_parts("TWO_THIRDS", "2 / 3", mpf(2) / 3),
-        in_parts("TWO_OVER_ROOT_PI", "2 / sqrt(pi)", 2 / mpmath.sqrt(mpmath.pi)),
-        in_parts("HALF_ROOT_PI", "sqrt(pi) / 2", HALF_ROOT_PI),
-        in_parts("DIGAMMA_ROOT", "the positive root of digamma", DIGAMMA_ROOT),
-        in_parts("HALF_PI", "pi / 2", mpmath.pi / 2),
+        split_constant("LOG_OF_2", "log(2)", mpmath.log(2)),
+        split_constant("INVERSE_LOG_OF_2", "1 / log(2)", 1 / mpmath.log(2)),
+        split_constant(
+            "SINGLE_LOG_OF_2", "log(2), as f32, the first of 15 bits,", mpmath.log(2), 15, np.float32
+        ),
+        split_constant("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", mpmath.log(2), 42),
+        split_constant("TWO_THIRDS", "2 / 3", mpf(2) / 3),
+        split_constant("TWO_OVER_ROOT_PI", "2 / sqrt(pi)", 2 / mpmath.sqrt(mpmath.pi)),
+        split_constant("HALF_ROOT_PI", "sqrt(pi) / 2", HALF_ROOT_PI),
+        split_constant("DIGAMMA_ROOT", "the positive root of digamma", DIGAMMA_ROOT),
+        split_constant("HALF_PI", "pi / 2", mpmath.pi / 2),
         *[
-            in_parts(f"ATAN_OF_{name}", f"atan({mpmath.nstr(value, 2)})", mpmath.atan(value))
+            split_constant(f"ATAN_OF_{name}", f"atan({mpmath.nstr(value, 2)})", mpmath.atan(value))
             for name, value in (("HALF", mpf("0.5")), ("ONE", mpf(1)), ("THREE_HALVES", mpf("1.5")))
         ],
         two_over_pi(29, 7),
@@ -552,10 +557,10 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the files")
     options = parser.parse_args()
     with mpmath.workdps(80):
-        parts = [HEADER, *[text_of(wanted) for wanted in APPROXIMATIONS], *numbers()]
+        parts = [HEADER, *[python_constants(wanted) for wanted in APPROXIMATIONS], *python_numbers()]
     module = "\n".join(parts[:1]) + "\n" + "\n\n".join(parts[1:]) + "\n"
     with mpmath.workdps(80):
-        parts = [KERNELS_HEADER, *map(macro_of, KERNELS_APPROXIMATIONS), *kernels_numbers()]
+        parts = [KERNELS_HEADER, *map(c_macros, KERNELS_APPROXIMATIONS), *c_numbers()]
     header = "\n".join([parts[0], "\n\n".join(parts[1:]), ""])
     if options.write:
         TARGET.write_text(module, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Write docs/scale.md: what steps of training cost in messages and bytes on a thousand processes.
+"""Write docs/scale.md: the messages and bytes of training steps on a thousand processes.
 
     python tools/scale.py
 
@@ -44,7 +44,7 @@ LAYERS = 2
 """Layers of the models that are run; each has the same traffic."""
 
 
-class Counting(GridExecutable):
+class CountedExecutable(GridExecutable):
     """A program on a grid whose transport counts."""
 
     transport: CountingTransport
@@ -135,7 +135,7 @@ def sharded(data: int, model: int) -> str:
 
 def count(text: str, grid: Grid) -> Counter[Traffic]:
     """The traffic of a program, whose inputs are ones."""
-    executable = Counting(load(text), "main", Options(compile="never"), grid)
+    executable = CountedExecutable(load(text), "main", Options(compile="never"), grid)
     types = [type for type in executable.input_types if isinstance(type, TensorType)]
     ones = [np.ones(type.shape, type.dtype) for type in types]
     executable([ones] * grid.size)

@@ -2,10 +2,11 @@
 
     python tools/set_up.py [EXTRA ...]
 
-A stamp in .venv records what it was made from, so that a second run does only what has changed: it installs
-the project and its requirements again after a change of pyproject.toml or setup.py, and builds the extensions
-alone after a change of a Cython source. Another Python or place needs another environment: the extensions are
-compiled then while pip installs what the extras need. Needs nothing but Python's standard library.
+A stamp in .venv records the inputs of the last set-up, so that the next one repeats only what is out of date:
+after a change of pyproject.toml or setup.py it installs the project and its requirements again; after a
+change of a Cython or C source it builds only the extensions. With another Python, or in another folder, it
+makes a new environment and compiles the extensions while pip installs the requirements of the extras. It
+needs only Python's standard library.
 """
 
 import hashlib
@@ -50,7 +51,7 @@ def digest(texts: Iterable[bytes]) -> str:
 
 
 def wanted_state(extras: Iterable[str]) -> State:
-    """The state that the files ask for now. The root's place counts: an environment cannot be moved."""
+    """The state that the present files need. It includes the root's path: an environment cannot be moved."""
     shaping = [ROOT / "pyproject.toml", ROOT / "setup.py"]
     sources = sorted(
         path
@@ -81,7 +82,7 @@ def environment_python() -> Path:
 
 
 def is_usable() -> bool:
-    """Whether the environment was made by this Python, for this place: an environment cannot be moved."""
+    """Whether this Python made the environment, at this path: an environment cannot be moved."""
     try:
         lines = (ENVIRONMENT / "pyvenv.cfg").read_text().splitlines()
     except OSError:
@@ -106,7 +107,7 @@ def pip_install(*arguments: str) -> None:
 
 @contextmanager
 def building_extensions() -> Iterator[None]:
-    """Build the extensions anew meanwhile; a failure ends the program with the compilers' output."""
+    """Build the extensions while the body runs; a failure ends the program with the compilers' output."""
     shutil.rmtree(EDITABLE_BUILD, ignore_errors=True)
     command = [str(environment_python()), "setup.py", "-q", "build_ext", "--inplace"]
     with tempfile.TemporaryFile() as output:
@@ -121,7 +122,7 @@ def building_extensions() -> Iterator[None]:
 
 
 def extra_requirements(project: dict[str, Any], extras: Iterable[str]) -> list[str]:
-    """What extras require of other packages; an extra may name extras of the project itself."""
+    """The requirements of extras; an extra may name other extras of the project."""
     wanted: list[str] = []
     for extra in extras:
         for requirement in project["optional-dependencies"][extra]:

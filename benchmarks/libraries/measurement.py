@@ -84,8 +84,8 @@ def measure(program: LibraryProgram) -> Measurement:
         warm_up(ours, WARM_UP_SECONDS)
         warm_results = executable(*inputs)
         disagreement = disagreement or _disagreement(warm_results, expected, program.bound)
-        least = 3 if max(seconds(ours), xla_call_seconds) > 2 else 10
-        compared = side_by_side(ours, xla, for_seconds=2.0, least=least)
+        min_pairs = 3 if max(seconds(ours), xla_call_seconds) > 2 else 10
+        compared = side_by_side(ours, xla, for_seconds=2.0, min_pairs=min_pairs)
         if disagreement is not None and _are_both_right(lowered, inputs, warm_results, expected):
             disagreement = None
     return Measurement(

@@ -1,7 +1,8 @@
-"""Which side each decision takes while tests run.
+"""Records on which side of its threshold each decision falls while tests run.
 
-`install` lets Python's modules of the package be compiled with every ordering by a decision's number replaced
-by a call that does the same and takes note. Functions that Numba compiles are left as they are, and C.
+`install` instruments the package's Python modules as they are imported: each comparison with a decision's
+number becomes a call that compares and records the side. C code and functions that Numba compiles are left as
+they are.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def compared(operators: Sequence[str], names: Sequence[str | None], *values: Any
 
 
 def divided(code: str, names: Sequence[str | None], a: Any, b: Any) -> Any:
-    """A quotient or a remainder of a decision's number, or by one: whether one part is enough is decided."""
+    """A quotient or remainder with a decision's number: it decides whether one chunk is enough."""
     if names[0] is not None:
         note(names[0], b, a, includes=False)
     if names[1] is not None:
@@ -71,7 +72,7 @@ def divided(code: str, names: Sequence[str | None], a: Any, b: Any) -> Any:
     return _OPERATORS[code](a, b)
 
 
-def least_or_most(function: Callable[..., Any], names: Sequence[str | None], *values: Any) -> Any:
+def min_or_max(function: Callable[..., Any], names: Sequence[str | None], *values: Any) -> Any:
     """`min` or `max` of values, of which those with a name are decisions' numbers."""
     for place, name in enumerate(names):
         for other, value in enumerate(values):
@@ -144,8 +145,8 @@ def _constants_of(path: Path) -> dict[str, str]:
 _native_constants = functools.cache(sources.native_constants)
 
 
-class _Noting(ast.NodeTransformer):
-    """Replaces the orderings of one function."""
+class _Instrumenter(ast.NodeTransformer):
+    """Replaces the comparisons of one function."""
 
     def __init__(self, path: Path, function: str, names: dict[str, str]) -> None:
         self.path, self.function, self.names = path, function, names
@@ -194,14 +195,14 @@ class _Noting(ast.NodeTransformer):
             return node
         if node.func.id in ("min", "max") and len(node.args) > 1:
             known = ast.Tuple([ast.Constant(name) for name in names], ast.Load())
-            return self._call("least_or_most", node, node.func, known, *node.args)
+            return self._call("min_or_max", node, node.func, known, *node.args)
         if node.func.id == "range" and len(node.args) == 3 and names[2] is not None:
             return self._call("ranged", node, ast.Constant(names[2]), *node.args)
         return node
 
 
-def noting(path: Path) -> CodeType:
-    """A file's code, which takes note of what it decides."""
+def instrumented(path: Path) -> CodeType:
+    """A file's code, which records the sides of its decisions."""
     tree = ast.parse(path.read_text())
     names = names_in(path)
     for function, definition in sources.functions(tree):
@@ -214,28 +215,28 @@ def noting(path: Path) -> CodeType:
                  for one in nested.decorator_list}  # fmt: skip
         if inner & _JITTED:
             continue
-        visitor = _Noting(path, function, names)
+        visitor = _Instrumenter(path, function, names)
         definition.body = [visitor.visit(statement) for statement in definition.body]
-    place = max([number + 1 for number, one in enumerate(tree.body) if _comes_first(one)], default=1)
+    place = max([number + 1 for number, one in enumerate(tree.body) if _is_future_import(one)], default=1)
     text = f"from tests.boundaries import recording as {_MODULE_NAME}"
     tree.body[place:place] = ast.parse(text).body
     return compile(ast.fix_missing_locations(tree), str(path), "exec")
 
 
-def _comes_first(statement: ast.stmt) -> bool:
+def _is_future_import(statement: ast.stmt) -> bool:
     """Whether a statement imports features of the language."""
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 
 def install() -> None:
-    """Let modules of the package that are imported from now on take note."""
+    """Instrument the modules of the package that are imported from now on."""
     plain = importlib.machinery.SourceFileLoader.get_code
     folders = [sources.ROOT / folder for folder in sources.FOLDERS]
 
     def get_code(loader: Any, fullname: str) -> Any:
         path = Path(loader.get_filename(fullname)).resolve()
         if any(path.is_relative_to(folder) for folder in folders):
-            return noting(path)
+            return instrumented(path)
         return plain(loader, fullname)
 
     importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""The decisions of the code, found in its sources: named numbers, and comparisons with numbers.
+"""Finds the decisions in the sources: named numbers, and comparisons with numbers.
 
 Python is read as a syntax tree, C and Cython by patterns.
 """
@@ -15,8 +15,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDERS = ("runtime", "kernels")
 
-LEAST_LITERAL = 3
-"""Comparisons with smaller numbers ask for nothing, one thing or a pair: they are no thresholds."""
+MIN_THRESHOLD = 3
+"""Smaller numbers in comparisons (0, 1, 2) are not thresholds."""
 
 Number = int | float
 
@@ -116,7 +116,7 @@ def literals_compared(node: ast.Compare) -> list[Number]:
         if isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
             for operand in operands[place : place + 2]:
                 value = number(operand)
-                if value is not None and abs(value) >= LEAST_LITERAL:
+                if value is not None and abs(value) >= MIN_THRESHOLD:
                     found.append(value)
     return found
 
@@ -220,7 +220,7 @@ def native_comparisons(path: Path, root: Path = ROOT) -> dict[str, Decision]:
         line = bare.count("\n", 0, match.start()) + 1
         words = bare.splitlines()[line - 1].strip()
         if (
-            value < LEAST_LITERAL
+            value < MIN_THRESHOLD
             or words.startswith("#")
             or "<uint64_t>" in words
             or (words.startswith(("#", "for ", "while ")) and "&&" not in words)
