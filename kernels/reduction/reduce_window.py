@@ -270,7 +270,7 @@ def sliding(
     storage = storage_dtype(kind.element)
     tasks, size = division(rows * chunks, (offsets * row.window + 1) * chunk * inner * storage.itemsize)
     outer_table, row_table = _numbers(outer), _numbers([row])
-    vector_stride = row.stride if inner == 1 else 1
+    column_stride = row.stride if inner == 1 else 1
 
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
         from . import reduce_window_loops
@@ -278,8 +278,8 @@ def sliding(
         result = np.empty(shape, dtype)
         initial = flat(np.asarray(init_value, dtype), storage)
         window_offsets = np.empty(tasks * 2 * (offsets * row.window + len(outer)), np.int64)
-        is_constant = vector_stride <= reduce_window_loops.MAX_CONSTANT_STRIDE
-        body = reduce_window_loops.rows(*kind, vector_stride if is_constant else 0)
+        is_constant = column_stride <= reduce_window_loops.MAX_CONSTANT_STRIDE
+        body = reduce_window_loops.rows(*kind, column_stride if is_constant else 0)
         arguments = (
             size, rows, chunk, offsets, inner, outer_table, row_table, window_offsets,
             flat(operand, storage), initial,

@@ -32,24 +32,25 @@ _VECTORS = 4  # vectors of contiguous windows that are reduced together, as inde
 
 
 @kernel(inline=True)
-def element_at(axis: Any, at: int, window: int, offset: int) -> int:
+def element_at(axis: Any, fields_start: int, window: int, offset: int) -> int:
     """The element at an offset of a window along an axis, or -1 in the padding and in holes."""
-    padded_index = window * get(axis, at + 2) + offset * get(axis, at + 4) - get(axis, at + 5)
-    dilation = get(axis, at + 3)
+    padded_index = window * get(axis, fields_start + 2) + offset * get(axis, fields_start + 4)
+    padded_index -= get(axis, fields_start + 5)
+    dilation = get(axis, fields_start + 3)
     element = padded_index // dilation if dilation > 1 else padded_index
-    return element if element * dilation == padded_index and 0 <= element < get(axis, at) else -1
+    return element if element * dilation == padded_index and 0 <= element < get(axis, fields_start) else -1
 
 
 @kernel
 def find_window_offsets(
-    row: int, offsets: int, axes: Any, row_axis: Any, inner: int, starts: np.ndarray, at: int
+    row: int, offsets: int, axes: Any, row_axis: Any, inner: int, starts: np.ndarray, first_start: int
 ) -> None:
     """The operand's offset of each position of the first window of a row, or _PADDING.
 
     It may be before the operand, if only later windows are inside.
     """
     rank, positions = axes.size // _FIELDS, get(row_axis, 1)
-    windows = at + offsets * positions
+    windows = first_start + offsets * positions
     current = windows + rank
     for axis in range(rank - 1, -1, -1):
         count = get(axes, axis * _FIELDS + 6)
@@ -65,7 +66,7 @@ def find_window_offsets(
             outer = outer * get(axes, axis * _FIELDS) + element if element >= 0 and outer >= 0 else -1
         for position in range(positions):
             start = (outer * get(row_axis, 0) + position * get(row_axis, 4) - get(row_axis, 5)) * inner
-            put(starts, at + number * positions + position, start if outer >= 0 else _PADDING)
+            put(starts, first_start + number * positions + position, start if outer >= 0 else _PADDING)
         axis = rank - 1
         while axis >= 0:
             following = get(starts, current + axis) + 1
@@ -77,7 +78,8 @@ def find_window_offsets(
 
 @kernel
 def find_edge_offsets(
-    positions: int, row_axis: Any, window: int, inner: int, starts: np.ndarray, at: int, to: int
+    positions: int, row_axis: Any, window: int, inner: int, starts: np.ndarray, first_start: int,
+    first_edge: int,
 ) -> None:  # fmt: skip
     """The operand's offset of each position of one window that may be outside along the row, or _PADDING."""
     length = get(row_axis, 1)
@@ -85,19 +87,31 @@ def find_edge_offsets(
         element = element_at(row_axis, 0, window, offset)
         displacement = (element - offset * get(row_axis, 4) + get(row_axis, 5)) * inner
         for position in range(offset, positions, length):
-            start = get(starts, at + position)
+            start = get(starts, first_start + position)
             is_outside = element < 0 or start == _PADDING
-            put(starts, to + position, _PADDING if is_outside else start + displacement)
+            put(starts, first_edge + position, _PADDING if is_outside else start + displacement)
 
 
 @intrinsic(prefer_literal=True)
 def reduce_windows(
-    typing_context: Any, element: Any, monoid: Any, constant_stride: Any, operand: Any, starts: Any, at: Any,
-    positions: Any, shift: Any, stride: Any, width: Any, initial: Any, result: Any, to: Any,
+    typing_context: Any, element: Any, monoid: Any, constant_stride: Any, operand: Any, starts: Any,
+    first_start: Any, positions: Any, shift: Any, stride: Any, width: Any, initial: Any, result: Any,
+    result_start: Any,
 ) -> Any:  # fmt: skip
-    """Write to `result[to + i]`, for each i below `width`, the initial value and the elements `i * stride +
-    shift` after each of `positions` starts, reduced from the left; the initial value stands for padding.
-    `constant_stride` is that stride, or 0 for any."""
+    """Reduce `width` windows, each from the left: the initial value, then its value at each position.
+
+    Window i has the values `operand[starts[first_start + p] + shift + i * stride]` for p < `positions`; a
+    start of _PADDING stands for the initial value.
+
+    Args:
+        element, monoid: literals: the element type and the combining function.
+        constant_stride: literal: `stride`, or 0 for any.
+        operand: flat, of the storage type of `element`.
+        starts: int64: offsets in the operand.
+        first_start, positions, shift, stride, width: intp.
+        initial: one element, of the storage type.
+        result: flat, of the storage type; receives the results from `result_start` on.
+    """
     constant = int(literal(constant_stride))
     kind = Combination(literal(element), literal(monoid))
 
@@ -178,8 +192,8 @@ def rows(element: str, monoid: str, constant_stride: int) -> Kernel:
         total, stride = get(row_axis, 6), get(row_axis, 2)
         positions = offsets * get(row_axis, 1)
         chunks = (total + chunk - 1) // chunk
-        at = task * 2 * (positions + axes.size // _FIELDS)
-        edge = at + positions + 2 * (axes.size // _FIELDS)
+        first_start = task * 2 * (positions + axes.size // _FIELDS)
+        first_edge = first_start + positions + 2 * (axes.size // _FIELDS)
         side_by_side = inner == 1 or stride == 1
         begin, end = inner_range(row_axis)
         for work_item in range(task * size, min((task + 1) * size, count * chunks)):
@@ -187,15 +201,15 @@ def rows(element: str, monoid: str, constant_stride: int) -> Kernel:
             first = (work_item - row * chunks) * chunk
             last = min(first + chunk, total)
             if first == 0 or work_item == task * size:
-                find_window_offsets(row, offsets, axes, row_axis, inner, starts, at)
+                find_window_offsets(row, offsets, axes, row_axis, inner, starts, first_start)
             left, right = min(max(begin, first), last), min(max(end, first), last)
             window = first
             while window < last:
                 is_edge = not left <= window < right
-                window_count, source, number = right - window, at, window
+                window_count, source, number = right - window, first_start, window
                 if is_edge:
-                    find_edge_offsets(positions, row_axis, window, inner, starts, at, edge)
-                    window_count, source, number = 1, edge, 0
+                    find_edge_offsets(positions, row_axis, window, inner, starts, first_start, first_edge)
+                    window_count, source, number = 1, first_edge, 0
                 windows_together = window_count if side_by_side else 1
                 for window_index in range(0, window_count, windows_together):
                     reduce_windows(

@@ -100,7 +100,7 @@ def prepare(
         work_items, work_item_bytes, max(1, min(_MAX_TASKS, _MAX_SCRATCH_BYTES // blocks.task_bytes))
     )
     tables = _numbers(blocks.outer), _numbers([row_axis])
-    vector_stride = row_axis.stride if inner == 1 else 1
+    column_stride = row_axis.stride if inner == 1 else 1
     nontemporal = int(prod(shape) * storage.itemsize >= _MIN_NONTEMPORAL_BYTES)
 
     def run(operand: np.ndarray, source: np.ndarray, init_value: Any) -> np.ndarray:
@@ -118,9 +118,9 @@ def prepare(
             tasks * (row_axis.stride + 1), np.int64
         )
         phase_results = np.empty(
-            tasks * blocks.row_pitch * row_axis.stride if vector_stride > 1 else 0, computing
+            tasks * blocks.row_pitch * row_axis.stride if column_stride > 1 else 0, computing
         )
-        body = loops.blocks(element, kind, comparison_direction, vector_stride, row_axis.window)
+        body = loops.blocks(element, kind, comparison_direction, column_stride, row_axis.window)
         block_sizes = (work_items, blocks.block_axis, blocks.block, blocks.chunk)
         sizes = (inner, offsets, blocks.max_rows, window_rows, blocks.row_pitch, blocks.pairs)
         buffers = (row_starts, position_numbers, choices, window_values, pairs, ends, phase_results)

@@ -21,7 +21,7 @@ _FIELDS = 5
 @kernel
 def find_rows(
     window_row: int, offsets: int, axes: Any, windowed_axis: int, window: int, row_size: int, rows: Any,
-    numbers: np.ndarray, at: int,
+    numbers: np.ndarray, rows_start: int,
 ) -> int:  # fmt: skip
     """The operand's offsets of the rows of elements of a row of windows, and the number of the first position
     in each, without padding. Returns their count.
@@ -34,8 +34,8 @@ def find_rows(
         outer = window_row // get(axes, windowed_axis + 4)
         start = (window_row - outer * get(axes, windowed_axis + 4)) * stride - get(axes, windowed_axis + 3)
         for offset in range(max(0, -start), min(offsets, size - start)):
-            put(rows, at + count, (outer * size + start + offset) * row_size)
-            put(numbers, at + count, offset * window)
+            put(rows, rows_start + count, (outer * size + start + offset) * row_size)
+            put(numbers, rows_start + count, offset * window)
             count += 1
         return count
     for offset in range(offsets):
@@ -53,8 +53,8 @@ def find_rows(
             ), window_position // get(axes, axis + 1)
             row_index, scale = row_index + element * scale, scale * size
         if is_inside:
-            put(rows, at + count, row_index * row_size)
-            put(numbers, at + count, offset * window)
+            put(rows, rows_start + count, row_index * row_size)
+            put(numbers, rows_start + count, offset * window)
             count += 1
     return count
 
@@ -62,7 +62,7 @@ def find_rows(
 @kernel
 def find_window_rows(
     row: int, offsets: int, axes: Any, windowed_axis: int, window: int, window_rows: Any, numbers: np.ndarray,
-    at: int,
+    rows_start: int,
 ) -> int:  # fmt: skip
     """The rows of windows that contain a row of elements, in order, and the number of the first position
     there. Returns their count. `windowed_axis` is as in `find_rows`."""
@@ -75,8 +75,8 @@ def find_window_rows(
         start = row - outer * size + get(axes, windowed_axis + 3)
         last = start // stride
         for number in range(max(0, (start - offsets) // stride + 1), min(last + 1, windows)):
-            put(window_rows, at + count, outer * windows + number)
-            put(numbers, at + count, (start - number * stride) * window)
+            put(window_rows, rows_start + count, outer * windows + number)
+            put(numbers, rows_start + count, (start - number * stride) * window)
             count += 1
         return count
     for offset in range(offsets - 1, -1, -1):
@@ -89,21 +89,21 @@ def find_window_rows(
             row_number, window_position = row_number // size, window_position // get(axes, axis + 1)
             window_row, scale = window_row + start // stride * scale, scale * windows
         if is_inside:
-            put(window_rows, at + count, window_row)
-            put(numbers, at + count, offset * window)
+            put(window_rows, rows_start + count, window_row)
+            put(numbers, rows_start + count, offset * window)
             count += 1
     return count
 
 
 @functools.cache
-def choose_row(element: str, direction: str, vector_stride: int, unrolled_size: int) -> Kernel:
-    """The choices of windows number `first` to `last` along a row, to `choices[to:]`; NO_CHOICE if there is
-    no such window, or no element in it."""
+def choose_row(element: str, direction: str, column_stride: int, unrolled_size: int) -> Kernel:
+    """Write the choices of windows number `first` to `last` along a row to `choices[choices_start:]`;
+    NO_CHOICE if there is no such window, or no element in it."""
 
     @kernel
     def body(
-        operand: np.ndarray, rows: Any, numbers: np.ndarray, at: int, count: int, row_axis: Any, inner: int,
-        first: int, last: int, choices: np.ndarray, to: int,
+        operand: np.ndarray, rows: Any, numbers: np.ndarray, rows_start: int, count: int, row_axis: Any,
+        inner: int, first: int, last: int, choices: np.ndarray, choices_start: int,
     ) -> None:  # fmt: skip
         size, width, stride = get(row_axis, 0), get(row_axis, 1), get(row_axis, 2)
         low_padding, windows = get(row_axis, 3), get(row_axis, 4)
@@ -114,14 +114,15 @@ def choose_row(element: str, direction: str, vector_stride: int, unrolled_size: 
         inside_end = max(min((size - width + low_padding) // stride + 1, end), inside)
         number = first
         while number <= last:
-            target, start = to + (number - first) * inner, number * stride - low_padding
+            target, start = choices_start + (number - first) * inner, number * stride - low_padding
             window_count = inside_end - number if inside <= number < inside_end else 1
             first_position, end_position = max(0, -start), min(width, size - start)
             if begin <= number < end and first_position < end_position:
                 choose(
-                    element, direction, vector_stride, unrolled_size, operand, rows, numbers, at, count,
-                    start * inner, inner, first_position, end_position, 1 if inner == 1 else window_count,
-                    stride * inner, window_count if inner == 1 else inner, choices, target,
+                    element, direction, column_stride, unrolled_size, operand, rows, numbers, rows_start,
+                    count, start * inner, inner, first_position, end_position,
+                    1 if inner == 1 else window_count, stride * inner, window_count if inner == 1 else inner,
+                    choices, target,
                 )  # fmt: skip
             else:
                 for column in range(target, target + inner):
@@ -133,27 +134,27 @@ def choose_row(element: str, direction: str, vector_stride: int, unrolled_size: 
 
 @kernel
 def find_pairs(
-    window_rows: Any, numbers: np.ndarray, at: int, count: int, first_window_row: int, row_axis: Any,
+    window_rows: Any, numbers: np.ndarray, rows_start: int, count: int, first_window_row: int, row_axis: Any,
     inner: int, row_pitch: int, source_pitch: int, choices_start: int, values_start: int, pairs: np.ndarray,
-    to: int, ends: np.ndarray, ends_at: int,
+    pairs_start: int, ends: np.ndarray, ends_start: int,
 ) -> None:  # fmt: skip
     """The pairs of each phase of a row of elements, as `collect` takes them."""
     width, stride = get(row_axis, 1), get(row_axis, 2)
     reach = (width - 1) // stride
-    pair_index = to
+    pair_index = pairs_start
     for phase in range(stride):
-        put(ends, ends_at + phase, pair_index)
+        put(ends, ends_start + phase, pair_index)
         for index in range(count):
-            window_row = get(window_rows, at + index) - first_window_row
+            window_row = get(window_rows, rows_start + index) - first_window_row
             for windows_back in range(reach, -1, -1):
                 offset = phase + windows_back * stride
                 if offset < width:
                     window = (reach - windows_back) * inner
                     put(pairs, pair_index, choices_start + window_row * row_pitch + window)
                     put(pairs, pair_index + 1, values_start + window_row * source_pitch + window)
-                    put(pairs, pair_index + 2, get(numbers, at + index) + offset)
+                    put(pairs, pair_index + 2, get(numbers, rows_start + index) + offset)
                     pair_index += 3
-    put(ends, ends_at + stride, pair_index)
+    put(ends, ends_start + stride, pair_index)
 
 
 @functools.cache
@@ -163,7 +164,7 @@ def combine_row(combined: str, monoid: str) -> Kernel:
     @kernel
     def body(
         choices: np.ndarray, values: np.ndarray, initial: np.ndarray, pairs: np.ndarray, ends: np.ndarray,
-        at: int, row_axis: Any, inner: int, row: int, x: int, x_end: int, phase_results: np.ndarray,
+        ends_start: int, row_axis: Any, inner: int, row: int, x: int, x_end: int, phase_results: np.ndarray,
         phase_results_start: int, nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
         stride, low_padding = get(row_axis, 2), get(row_axis, 3)
@@ -182,9 +183,8 @@ def combine_row(combined: str, monoid: str) -> Kernel:
                 end = last_phase + 1
             count, width = (1, window_count * inner) if stride == 1 else (window_count, inner)
             collect(
-                combined, monoid, combined, choices, values, initial, pairs, ends, at, window * inner,
-                begin, end,
-                inner, count, inner, stride * inner, width, nontemporal, result,
+                combined, monoid, combined, choices, values, initial, pairs, ends, ends_start, window * inner,
+                begin, end, inner, count, inner, stride * inner, width, nontemporal, result,
                 origin + window * stride * inner,
             )  # fmt: skip
             window += window_count
@@ -201,16 +201,15 @@ def combine_row_by_phases(combined: str, monoid: str, phases: int) -> Kernel:
     @kernel
     def body(
         choices: np.ndarray, values: np.ndarray, initial: np.ndarray, pairs: np.ndarray, ends: np.ndarray,
-        at: int, row_axis: Any, inner: int, row: int, x: int, x_end: int, phase_results: np.ndarray,
+        ends_start: int, row_axis: Any, inner: int, row: int, x: int, x_end: int, phase_results: np.ndarray,
         phase_results_start: int, nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
         stride, low_padding = get(row_axis, 2), get(row_axis, 3)
         first = (x + low_padding) // stride
         windows = (x_end - 1 + low_padding) // stride + 1 - first
         collect(
-            combined, monoid, computed, choices, values, initial, pairs, ends, at, 0, 0, stride, windows,
-            1, 0, 0,
-            windows, 0, phase_results, phase_results_start,
+            combined, monoid, computed, choices, values, initial, pairs, ends, ends_start, 0, 0, stride,
+            windows, 1, 0, 0, windows, 0, phase_results, phase_results_start,
         )  # fmt: skip
         start = row * get(row_axis, 0) + first * stride - low_padding
         last_position = x_end + low_padding - first * stride
@@ -235,20 +234,36 @@ def combine_row_by_phases(combined: str, monoid: str, phases: int) -> Kernel:
 
 
 @functools.cache
-def blocks(element: str, kind: Combination, direction: str, vector_stride: int, window: int) -> Kernel:
-    """Blocks of the result, along axis `block_axis` and along rows: the choices of all windows that reach
-    into one, then its elements. `row_axis` is the axis of the rows; a block has `block` rows of elements and
-    `chunk` elements of each.
+def blocks(element: str, kind: Combination, direction: str, column_stride: int, window: int) -> Kernel:
+    """Compute blocks of the result: the choices of all windows that reach into a block, then its elements.
 
-    If elements are single values, with windows `vector_stride` apart, a row is computed phase by phase.
+    Blocks are cut along one of the outer axes and along rows. If elements are single values, and windows are
+    `column_stride` > 1 apart, a row is computed phase by phase. The kernel takes:
+
+      - next_work_item: int64[1], 0 at first: the number of the next block, which tasks increment; and the
+        number of blocks, `work_items`
+      - block_axis, block, chunk: the outer axis along which blocks are cut, their size along it, and their
+        size along rows, in elements
+      - axes, row_axis: int64: (size, window, stride, low padding, windows) of each outer axis and of the
+        axis of rows; inner: the contiguous columns of an element
+      - offsets: the product of the outer axes' window sizes
+      - max_rows, max_window_rows, row_pitch, max_pairs: the scratch memory of a task, as `_Blocks` of
+        `select_and_scatter` describes it
+      - rows, numbers: int64[tasks * max_rows], scratch
+      - choices: int32, values: of the computing type, [tasks * max_window_rows * row_pitch], scratch; if
+        `is_same`, all source values are equal, and `values` has [tasks * row_pitch]
+      - pairs: int64[tasks * max_pairs], ends: int64[tasks * (stride + 1)], scratch of `find_pairs`
+      - phase_results: [tasks * row_pitch * stride] of the computing type, scratch if `column_stride` > 1
+      - operand, source: flat, of the storage type; initial: one element of the computing type
+      - nontemporal: whether to use nontemporal stores for aligned vectors of the result
+      - result: flat, of the storage type
     """
     combined, monoid = kind
-    vector_stride, unrolled_size = min(
-        vector_stride, MAX_VECTOR_STRIDE
-    ), window if window <= MAX_UNROLLED else 0
-    choose_windows = choose_row(element, direction, vector_stride, unrolled_size)
-    phases = vector_stride if vector_stride < MAX_VECTOR_STRIDE else 0
-    combine_elements = combine_row(combined, monoid) if vector_stride == 1 else combine_row_by_phases(
+    column_stride = min(column_stride, MAX_VECTOR_STRIDE)
+    unrolled_size = window if window <= MAX_UNROLLED else 0
+    choose_windows = choose_row(element, direction, column_stride, unrolled_size)
+    phases = column_stride if column_stride < MAX_VECTOR_STRIDE else 0
+    combine_elements = combine_row(combined, monoid) if column_stride == 1 else combine_row_by_phases(
         combined, monoid, phases
     )
 
@@ -262,7 +277,7 @@ def blocks(element: str, kind: Combination, direction: str, vector_stride: int, 
     ) -> None:  # fmt: skip
         length, width, stride, low = get(row_axis, 0), get(row_axis, 1), get(row_axis, 2), get(row_axis, 3)
         reach = (width - 1) // stride
-        at, choices_start = task * max_rows, task * max_window_rows * row_pitch
+        rows_start, choices_start = task * max_rows, task * max_window_rows * row_pitch
         values_start, source_pitch = (task * row_pitch, 0) if is_same else (choices_start, row_pitch)
         pairs_start, ends_start, phase_results_start = task * max_pairs, task * (stride + 1), task * (
             row_pitch * stride
@@ -294,11 +309,12 @@ def blocks(element: str, kind: Combination, direction: str, vector_stride: int, 
             for window_row in range(first_window_row, end_window_row):
                 target = choices_start + (window_row - first_window_row) * row_pitch
                 count = find_rows(
-                    window_row, offsets, axes, windowed_axis, width, length * inner, rows, numbers, at
+                    window_row, offsets, axes, windowed_axis, width, length * inner, rows, numbers, rows_start
                 )
                 choose_windows(
-                    operand, rows, numbers, at, count, row_axis, inner, first - reach, last, choices, target
-                )
+                    operand, rows, numbers, rows_start, count, row_axis, inner, first - reach, last, choices,
+                    target,
+                )  # fmt: skip
                 if not is_same:
                     windows = get(row_axis, 4)
                     left, right = max(first - reach, 0), min(last + 1, windows)
@@ -309,10 +325,10 @@ def blocks(element: str, kind: Combination, direction: str, vector_stride: int, 
             for row in range(
                 (outer * axis_size + begin) * inner_rows, (outer * axis_size + end) * inner_rows
             ):
-                count = find_window_rows(row, offsets, axes, windowed_axis, width, rows, numbers, at)
+                count = find_window_rows(row, offsets, axes, windowed_axis, width, rows, numbers, rows_start)
                 find_pairs(
-                    rows, numbers, at, count, first_window_row, row_axis, inner, row_pitch, source_pitch,
-                    choices_start, values_start, pairs, pairs_start, ends, ends_start,
+                    rows, numbers, rows_start, count, first_window_row, row_axis, inner, row_pitch,
+                    source_pitch, choices_start, values_start, pairs, pairs_start, ends, ends_start,
                 )  # fmt: skip
                 combine_elements(
                     choices, values, initial, pairs, ends, ends_start, row_axis, inner, row, x, x_end,

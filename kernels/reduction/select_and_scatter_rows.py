@@ -28,36 +28,51 @@ from ..simd.vectors import (
 )
 
 NO_CHOICE = -1
-MAX_UNROLLED = 3  # rows, their elements, and pairs for which there is quick code
-MAX_VECTOR_STRIDE = 9  # stands for all greater distances
+MAX_UNROLLED = 3  # rows, their elements, and pairs for which there is unrolled code
+MAX_VECTOR_STRIDE = 9  # the literal of all greater strides, which are then read from an argument
 
 
 @intrinsic(prefer_literal=True)
 def choose(
-    typing_context: Any, element: Any, direction: Any, vector_stride: Any, size: Any, operand: Any, rows: Any,
-    numbers: Any, at: Any, count: Any, first: Any, step: Any, begin: Any, end: Any, windows: Any, stride: Any,
-    width: Any, choices: Any, to: Any,
+    typing_context: Any, element: Any, direction: Any, column_stride: Any, size: Any, operand: Any,
+    rows: Any, numbers: Any, rows_start: Any, count: Any, first: Any, step: Any, begin: Any, end: Any,
+    windows: Any, stride: Any, width: Any, choices: Any, choices_start: Any,
 ) -> Any:  # fmt: skip
-    """Write the choices of a row of windows, `stride` apart, of `width` columns each, to `choices[to:]`.
+    """Write the choices of a row of windows.
 
-    A window's elements are in `count` rows, at the offsets in `rows` from `at` on, `first` further on:
-    elements `begin` to `end`, `step` apart. `numbers` has the number of each row's first position. Columns
-    are contiguous, or `vector_stride` apart: MAX_VECTOR_STRIDE if that is the stride. Few rows of `size`
-    elements are unrolled.
+    Window w has, in column c, the elements
+    `operand[rows[rows_start + r] + first + w * stride + c * column_stride + p * step]` for each r < `count`
+    and p from `begin` to `end`. The number of such an element is `numbers[rows_start + r] + p`.
+
+    Args:
+        element, direction: literals: the element type, and the comparison of the selected element with
+            the next one for which it stays selected.
+        column_stride: literal: 1, or the stride between windows, whose columns then are the windows
+            themselves; MAX_VECTOR_STRIDE: the argument `stride`.
+        size: literal: the elements of a row of a window for which few rows are unrolled; 0: none.
+        operand: flat, of the storage type of `element`.
+        rows, numbers: int64: the offset of each row of elements, and the number of its first position.
+        rows_start, count: intp: the range of `rows` and `numbers`.
+        first, step, stride: intp, in elements.
+        begin, end: intp: the positions of a row that are in the operand.
+        windows, width: intp: the number of windows, and of columns of each.
+        choices: int32; receives the number of the selected element of each window and column, in row-major
+            order, from `choices_start` on.
     """
-    name, distance, unrolled_size = literal(element), int(literal(vector_stride)), int(literal(size))
+    name, distance, unrolled_size = literal(element), int(literal(column_stride)), int(literal(size))
     compare = _comparison(name, literal(direction))
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        at, count, first, step, begin, end, windows, stride, width = arguments[7:16]
-        data = data_of(context, builder, operand, arguments[4], name)
+        operand_arg, rows_arg, numbers_arg, rows_start, count, first, step, begin, end = arguments[4:13]
+        windows, stride, width, choices_arg, choices_start = arguments[13:]
+        data = data_of(context, builder, operand, operand_arg, name)
         row_data, number_data, choice_data = (
-            context.make_array(type)(context, builder, arguments[index]).data
-            for index, type in ((5, rows), (6, numbers), (16, choices))
+            context.make_array(type)(context, builder, array).data
+            for array, type in ((rows_arg, rows), (numbers_arg, numbers), (choices_arg, choices))
         )
 
         def row_at(row: Any) -> tuple[Any, Any]:
-            index = builder.add(at, row)
+            index = builder.add(rows_start, row)
             offset, number = (builder.load(builder.gep(data, [index])) for data in (row_data, number_data))
             return builder.add(offset, first), builder.trunc(number, I32)
 
@@ -79,7 +94,7 @@ def choose(
             """Write `elements(start, column, lanes)`, for all windows."""
             with cgutils.for_range(builder, windows, intp=I64) as window:
                 start = builder.mul(window.index, stride)
-                target = builder.add(arguments[17], builder.mul(window.index, width))
+                target = builder.add(choices_start, builder.mul(window.index, width))
 
                 def write(column: Any, lanes: int) -> None:
                     chosen = elements(start, column, lanes)
@@ -111,8 +126,11 @@ def choose(
                 chosen = cgutils.alloca_once_value(builder, splat(builder, number, lanes))
                 with cgutils.for_range(builder, count, intp=I64) as loop:
                     row = row_at(loop.index)
-                    with cgutils.for_range_slice(builder, begin, end, I64(1), intp=I64, inc=True) as (at, _):
-                        origin, number = element_at(row, at)
+                    with cgutils.for_range_slice(builder, begin, end, I64(1), intp=I64, inc=True) as (
+                        position,
+                        _,
+                    ):
+                        origin, number = element_at(row, position)
                         other = values(builder.add(origin, start), column, lanes)
                         before = builder.load(best), builder.load(chosen)
                         after = better(*before, other, splat(builder, number, lanes))
@@ -134,7 +152,7 @@ def choose(
         return context.get_dummy_value()
 
     lists = (operand, rows, numbers)
-    names = (element, direction, vector_stride, size)
+    names = (element, direction, column_stride, size)
     return types.void(*names, *lists, *(types.intp,) * 9, choices, types.intp), generate
 
 
@@ -176,24 +194,31 @@ def _for_number(
 
 @intrinsic(prefer_literal=True)
 def interleave(
-    typing_context: Any, element: Any, phases: Any, accumulators: Any, at: Any, vector_stride: Any,
-    count: Any, result: Any, to: Any,
+    typing_context: Any, element: Any, phases: Any, phase_results: Any, start: Any, phase_stride: Any,
+    count: Any, result: Any, result_start: Any,
 ) -> Any:  # fmt: skip
-    """Write `count` elements of each phase in turn to `result[to:]`; those of a phase are in `accumulators`,
-    from `at` on, and phases are `vector_stride` apart."""
+    """Interleave the elements of phases: `result[result_start + i * phases + p]` becomes
+    `phase_results[start + p * phase_stride + i]`.
+
+    Args:
+        element, phases: literals: the element type of the result, and the number of phases.
+        phase_results: flat, of the computing type of `element`.
+        start, phase_stride, count, result_start: intp; `count` is the number of elements of a phase.
+        result: flat, of the storage type of `element`.
+    """
     kind, number = literal(element), int(literal(phases))
     computed = computing_dtype(kind).name
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        at, vector_stride, count = arguments[3:6]
-        accumulator_data = data_of(context, builder, accumulators, arguments[2], computed)
-        result_data = data_of(context, builder, result, arguments[6], kind)
+        phase_results_arg, start, phase_stride, count, result_arg, result_start = arguments[2:]
+        phase_data = data_of(context, builder, phase_results, phase_results_arg, computed)
+        result_data = data_of(context, builder, result, result_arg, kind)
 
         def write(column: Any, lanes: int) -> None:
-            first = builder.add(at, column)
-            starts = [builder.add(first, builder.mul(vector_stride, I64(phase))) for phase in range(number)]
-            values = [load_lanes(builder, computed, accumulator_data, start, lanes)[0] for start in starts]
-            target = builder.add(arguments[7], builder.mul(column, I64(number)))
+            first = builder.add(start, column)
+            offsets = [builder.add(first, builder.mul(phase_stride, I64(phase))) for phase in range(number)]
+            values = [load_lanes(builder, computed, phase_data, offset, lanes)[0] for offset in offsets]
+            target = builder.add(result_start, builder.mul(column, I64(number)))
             for vector in range(number):
                 positions = range(vector * lanes, (vector + 1) * lanes)
                 sources = [(position % number, position // number) for position in positions]
@@ -209,7 +234,7 @@ def interleave(
         return context.get_dummy_value()
 
     numbers = (types.intp,) * 3
-    return types.void(element, phases, accumulators, *numbers, result, types.intp), generate
+    return types.void(element, phases, phase_results, *numbers, result, types.intp), generate
 
 
 def _comparison(element: str, direction: str) -> Callable[[Any, Any, Any], Any]:
@@ -229,33 +254,52 @@ def _comparison(element: str, direction: str) -> Callable[[Any, Any, Any], Any]:
 @intrinsic(prefer_literal=True)
 def collect(
     typing_context: Any, element: Any, monoid: Any, stored: Any, choices: Any, source: Any, initial: Any,
-    pairs: Any, ends: Any, at: Any, shift: Any, begin: Any, end: Any, phase_stride: Any, count: Any,
-    window_stride: Any,
-    stride: Any, width: Any, nontemporal: Any, result: Any, to: Any,
+    pairs: Any, ends: Any, ends_start: Any, shift: Any, begin: Any, end: Any, phase_stride: Any, count: Any,
+    window_stride: Any, stride: Any, width: Any, nontemporal: Any, result: Any, result_start: Any,
 ) -> Any:  # fmt: skip
-    """Combine the elements of phases `begin` to `end` after `count` windows, of `width` columns each, into
-    `result[to:]`.
+    """Combine the elements of phases `begin` to `end` with the values of the windows that chose them.
 
-    The elements of a phase see the same positions of windows, `stride` apart. The pairs of phase p are
-    `pairs[ends[at + p]:ends[at + p + 1]]`: a position and a window that has it, as the offsets of its choice
-    and of its value of the source before `shift`, and the position's number. Starting from the initial value,
-    an element is combined with the values of the windows that chose it. Results have the type `stored`.
+    The phase of an element is its distance from the beginning of the last window before it: elements of a
+    phase are at the same positions of the windows that contain them. A pair (offset of a choice, offset of a
+    value of the source, number of the position) stands for a window that contains the elements of a phase.
+    Starting from the initial value, an element is combined, in the order of the pairs, with the values of
+    those windows whose choice is the position's number.
+
+    Args:
+        element, monoid, stored: literals: the element type of the sums, the combining function, and the
+            element type of the result.
+        choices: int32, from `choose`.
+        source: the values of the windows, flat, of the computing type of `element`.
+        initial: one element of that type.
+        pairs: int64; those of phase p are `pairs[ends[ends_start + p]:ends[ends_start + p + 1]]`, three
+            numbers each.
+        ends: int64.
+        ends_start, begin, end: intp.
+        shift: intp: is added to the offsets of all pairs.
+        phase_stride, stride: intp: the elements of the result between phases, and between windows.
+        count, window_stride: intp: the number of windows, and the elements of `choices` and `source` between
+            them.
+        width: intp: the contiguous columns of each element.
+        nontemporal: intp: not 0: use nontemporal stores if all vectors are aligned to cache lines.
+        result: flat, of the storage type of `stored`; phase 0 of window 0 is at `result_start`.
     """
     kind, target = Combination(literal(element), literal(monoid)), literal(stored)
     computed = computing_dtype(kind.element).name
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        shift, begin, end, phase_stride, count, window_stride, stride, width = arguments[9:17]
-        source_data = data_of(context, builder, source, arguments[4], computed)
-        initial_data = data_of(context, builder, initial, arguments[5], computed)
-        result_data = data_of(context, builder, result, arguments[18], target)
+        choices_arg, source_arg, initial_arg, pairs_arg, ends_arg, ends_start, shift = arguments[3:10]
+        begin, end, phase_stride, count, window_stride, stride, width, nontemporal = arguments[10:18]
+        result_arg, result_start = arguments[18:]
+        source_data = data_of(context, builder, source, source_arg, computed)
+        initial_data = data_of(context, builder, initial, initial_arg, computed)
+        result_data = data_of(context, builder, result, result_arg, target)
         choice_data, pair_data, end_data = (
-            context.make_array(type)(context, builder, arguments[index]).data
-            for index, type in ((3, choices), (6, pairs), (7, ends))
+            context.make_array(type)(context, builder, array).data
+            for array, type in ((choices_arg, choices), (pairs_arg, pairs), (ends_arg, ends))
         )
         itemsize = storage_dtype(target).itemsize
-        is_nontemporal = builder.icmp_signed("!=", arguments[17], I64(0))
-        distances = builder.mul(builder.or_(arguments[19], width), I64(itemsize))
+        is_nontemporal = builder.icmp_signed("!=", nontemporal, I64(0))
+        distances = builder.mul(builder.or_(result_start, width), I64(itemsize))
         bits = builder.and_(
             builder.or_(builder.ptrtoint(result_data, I64), distances), I64(CACHE_LINE_BYTES - 1)
         )
@@ -271,7 +315,7 @@ def collect(
             )
             return builder.add(choice, shift), builder.add(value, shift), builder.trunc(number, I32)
 
-        def combined(total: Any, pair: tuple[Any, ...], column_offset: Any, lanes: int) -> Any:
+        def combine_pair(total: Any, pair: tuple[Any, ...], column_offset: Any, lanes: int) -> Any:
             choice, value, number = pair
             (chosen,) = load_lanes(builder, "int32", choice_data, builder.add(choice, column_offset), lanes)
             added = load_lanes(builder, computed, source_data, builder.add(value, column_offset), lanes)
@@ -287,29 +331,29 @@ def collect(
 
                 def write(column: Any, lanes: int) -> None:
                     total = totals(splat(builder, alone[0], lanes), builder.add(window_offset, column), lanes)
-                    at = builder.add(offset, column)
+                    result_offset = builder.add(offset, column)
                     if lanes < lanes_of(target):
-                        store_lanes(builder, target, result_data, at, (total,), lanes)
+                        store_lanes(builder, target, result_data, result_offset, (total,), lanes)
                         return
                     with builder.if_else(is_nontemporal) as (nontemporal_branch, temporal_branch):
                         with nontemporal_branch:
-                            store_lanes(builder, target, result_data, at, (total,), lanes, True)
+                            store_lanes(builder, target, result_data, result_offset, (total,), lanes, True)
                         with temporal_branch:
-                            store_lanes(builder, target, result_data, at, (total,), lanes)
+                            store_lanes(builder, target, result_data, result_offset, (total,), lanes)
 
                 _for_columns(builder, target, width, fills_no_vector, write)
 
         with cgutils.for_range_slice(builder, begin, end, I64(1), intp=I64, inc=True) as (phase, _):
-            number = builder.add(arguments[8], phase)
+            number = builder.add(ends_start, phase)
             first, last = number_at(end_data, number), number_at(end_data, builder.add(number, I64(1)))
-            start = builder.add(arguments[19], builder.mul(phase, phase_stride))
+            start = builder.add(result_start, builder.mul(phase, phase_stride))
 
             def unrolled(number: int) -> None:
                 pairs = [pair_at(builder.add(first, I64(3 * pair))) for pair in range(number)]
 
                 def totals(total: Any, column_offset: Any, lanes: int) -> Any:
                     for pair in pairs:
-                        total = combined(total, pair, column_offset, lanes)
+                        total = combine_pair(total, pair, column_offset, lanes)
                     return total
 
                 sweep(start, totals, False)
@@ -320,7 +364,7 @@ def collect(
                     pairs = cgutils.for_range_slice(builder, first, last, I64(3), intp=I64, inc=True)
                     with pairs as (offset, _):
                         builder.store(
-                            combined(builder.load(slot), pair_at(offset), column_offset, lanes), slot
+                            combine_pair(builder.load(slot), pair_at(offset), column_offset, lanes), slot
                         )
                     return builder.load(slot)
 
