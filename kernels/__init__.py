@@ -1,7 +1,8 @@
 """Loops over arrays: arrays, integers and tuples in, arrays out.
 
 A module here holds one family of operations. Its `prepare(...)` takes the static description (shapes, element
-types, dimension numbers), takes every decision once and returns a callable on arrays. Nothing here knows a
-program, and importing these modules loads neither Numba nor llvmlite: `compilation.kernel` compiles a loop
-when it is first called.
+types, dimension numbers), makes every decision once and returns a callable on arrays. No module knows
+operations, values or types of `nimblehlo.ir`: `launch/` also runs the native code of programs, tasks
+(`native.pyx`) and `while` loops (`native_loop.pyx`), but takes it as addresses. Importing these modules loads
+neither Numba nor llvmlite: `compilation.kernel` compiles a loop when it is first called.
 """

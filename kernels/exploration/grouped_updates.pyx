@@ -94,15 +94,16 @@ def apply(
     const real[::1] values, str schedule, seed, real[::1] totals, real[::1] result=None,
     threads=None, bint may_be_wide=True,
 ):
-    """Apply the updates of contested elements under one schedule.
+    """Apply the updates of order-dependent elements under one schedule.
 
     Args:
         combiner: one of COMBINERS.
-        elements, initials, bounds, values: as `update_groups.settle` returns them; the first three may be slices.
+        elements, initials, bounds, values: as `update_groups.combine_order_independent` returns them; the first
+            three may be slices.
         schedule: one of SCHEDULES.
         seed: a non-negative integer; for ``"shuffled"``.
         totals: receives the elements' values, in the order of `elements`.
-        result: None, or an array whose contested elements are overwritten.
+        result: None, or an array whose order-dependent elements are overwritten.
         threads: maximum number of threads; None: all.
         may_be_wide: False: do not use AVX-512.
     """
@@ -124,7 +125,7 @@ def compare_schedules(
     const real[::1] values, real[::1] plain, schedules, uint8_t[::1] differs, real[::1] minimum, real[::1] maximum,
     threads=None, bint may_be_wide=True,
 ):
-    """Apply the updates of contested elements under some schedules, and compare the results with those of one.
+    """Apply the updates of order-dependent elements under some schedules, and compare the results with those of one.
 
     Any NaN equals any other.
 

@@ -13,7 +13,7 @@ def group(
     destinations: Array, size: int, values: Array, threads: int | None = None,
     scratch: Sequence[Array] | None = None,
 ) -> tuple[Array, Array]: ...
-def settle(
+def combine_order_independent(
     combiner: str, starts: Array, grouped: Array, result: Array, threads: int | None = None,
     scratch: Sequence[Array] | None = None,
 ) -> tuple[Array, Array, Array, Array]: ...

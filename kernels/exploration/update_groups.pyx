@@ -63,7 +63,7 @@ cdef struct Grouping:
 
 
 def scratch_arrays(Py_ssize_t updates, Py_ssize_t size, dtype):
-    """The sizes and types of the scratch arrays of `group` and `settle`."""
+    """The sizes and types of the scratch arrays of `group` and `combine_order_independent`."""
     itemsize = np.dtype(dtype).itemsize
     return (updates * itemsize // 4, np.uint64), (size + 1, np.int32), (updates, dtype), (size + 1, np.int32)
 
@@ -222,30 +222,32 @@ cdef inline void _group(
             grouped[offset] = bucketed[2 * number + 1]
 
 
-cdef struct Settling:
+cdef struct CombineArgs:
     const int32_t *starts
     void *grouped
     void *result
     bint is_wide, multiplies
     Py_ssize_t size, chunks
-    # The contested elements of each chunk, and the number of elements of each chunk.
-    int32_t *contested_elements
+    # The order-dependent elements of each chunk, and the number of elements of each chunk.
+    int32_t *order_dependent_elements
     Py_ssize_t counts[8]
     # [chunk, number of updates]: first the number of elements, then the index for the next one.
     int32_t *offsets
-    # The contested elements, sorted, and their values.
-    Py_ssize_t contested
+    # The order-dependent elements, sorted, and their values.
+    Py_ssize_t order_dependent_count
     int32_t *elements
     int32_t *bounds
     void *initials
     void *values
 
 
-def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1] result, threads=None, scratch=None):
+def combine_order_independent(
+    str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1] result, threads=None, scratch=None
+):
     """Apply in place the updates of those elements of `result` whose value does not depend on the order.
 
     These are elements with one update, and those with two that give the same value in both orders. All others
-    with updates are contested.
+    with updates are order-dependent.
 
     Args:
         combiner: one of `grouped_updates.COMBINERS`.
@@ -255,55 +257,57 @@ def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1]
         scratch: as in `group`; of the results only the values may be a view, of the first array.
 
     Returns:
-        The contested elements, sorted by their number of updates; their initial values; for each the index of its
+        The order-dependent elements, sorted by their number of updates; their initial values; for each the index of its
         first value, then the number of values; and the values: for an element with two updates its results in
         lexicographic and in reverse order, otherwise the updates.
     """
-    cdef Settling settling
+    cdef CombineArgs args
     cdef Py_ssize_t chunk, number
     cdef int32_t total = 0, count
     cdef double seconds = _SECONDS_PER_UPDATE * (result.shape[0] + grouped.shape[0])
-    settling.size = result.shape[0]
-    settling.chunks = _chunks(settling.size + grouped.shape[0])
-    settling.is_wide = real is double
-    settling.multiplies = combiner == "multiply"
-    settling.starts = &starts[0]
-    settling.grouped = &grouped[0] if grouped.shape[0] else NULL
-    settling.result = &result[0] if settling.size else NULL
-    cdef int32_t[::1] contested_elements = np.empty(settling.size + 1, np.int32) if scratch is None else scratch[3]
-    cdef int32_t[:, ::1] offsets = np.zeros((settling.chunks, COUNT_CLASSES), np.int32)
-    settling.contested_elements, settling.offsets = &contested_elements[0], &offsets[0, 0]
-    run_in_order(<size_t>&_settle_chunk, <size_t>&settling, settling.chunks, seconds, threads)
+    args.size = result.shape[0]
+    args.chunks = _chunks(args.size + grouped.shape[0])
+    args.is_wide = real is double
+    args.multiplies = combiner == "multiply"
+    args.starts = &starts[0]
+    args.grouped = &grouped[0] if grouped.shape[0] else NULL
+    args.result = &result[0] if args.size else NULL
+    cdef int32_t[::1] order_dependent_elements = (
+        np.empty(args.size + 1, np.int32) if scratch is None else scratch[3]
+    )
+    cdef int32_t[:, ::1] offsets = np.zeros((args.chunks, COUNT_CLASSES), np.int32)
+    args.order_dependent_elements, args.offsets = &order_dependent_elements[0], &offsets[0, 0]
+    run_in_order(<size_t>&_combine_chunk, <size_t>&args, args.chunks, seconds, threads)
     for number in range(COUNT_CLASSES):
-        for chunk in range(settling.chunks):
+        for chunk in range(args.chunks):
             count = offsets[chunk, number]
             offsets[chunk, number] = total
             total += count
-    settling.contested = total
+    args.order_dependent_count = total
     elements, bounds = np.empty(total, np.int32), np.empty(total + 1, np.int32)
     cdef int32_t[::1] chosen = elements, bound = bounds
-    settling.elements, settling.bounds = &chosen[0] if total else NULL, &bound[0]
-    run_in_order(<size_t>&_order_chunk, <size_t>&settling, settling.chunks, seconds, threads)
+    args.elements, args.bounds = &chosen[0] if total else NULL, &bound[0]
+    run_in_order(<size_t>&_order_chunk, <size_t>&args, args.chunks, seconds, threads)
     bound[0] = 0
     for number in range(total):
         bound[number + 1] = bound[number] + starts[chosen[number] + 1] - starts[chosen[number]]
     initials = np.empty(total, np.asarray(grouped).dtype)
-    contested_values = np.empty(bound[total],
+    order_dependent_values = np.empty(bound[total],
         initials.dtype) if scratch is None else scratch[0].view(initials.dtype)[: bound[total]]
-    cdef real[::1] initial = initials, values = contested_values
-    settling.initials = &initial[0] if total else NULL
-    settling.values = &values[0] if total else NULL
-    run_in_order(<size_t>&_gather_contested_chunk, <size_t>&settling, settling.chunks, seconds, threads)
-    return elements, initials, bounds, contested_values
+    cdef real[::1] initial = initials, values = order_dependent_values
+    args.initials = &initial[0] if total else NULL
+    args.values = &values[0] if total else NULL
+    run_in_order(<size_t>&_gather_order_dependent_chunk, <size_t>&args, args.chunks, seconds, threads)
+    return elements, initials, bounds, order_dependent_values
 
 
-cdef void _settle_chunk(int64_t chunk, void *closure) noexcept nogil:
-    """Settle the elements of a chunk, and record those that are contested."""
-    cdef Settling *settling = <Settling *>closure
-    if settling.is_wide:
-        _settle(settling, chunk, <double *>settling.grouped, <double *>settling.result)
+cdef void _combine_chunk(int64_t chunk, void *closure) noexcept nogil:
+    """Combine the order-independent elements of a chunk, and record the order-dependent ones."""
+    cdef CombineArgs *args = <CombineArgs *>closure
+    if args.is_wide:
+        _combine_order_independent(args, chunk, <double *>args.grouped, <double *>args.result)
     else:
-        _settle(settling, chunk, <float *>settling.grouped, <float *>settling.result)
+        _combine_order_independent(args, chunk, <float *>args.grouped, <float *>args.result)
 
 
 cdef inline real _combined(real total, real value, bint multiplies) noexcept nogil:
@@ -318,16 +322,18 @@ cdef inline bint _is_identical(const real *first, const real *second) noexcept n
         return (<const uint64_t *>first)[0] == (<const uint64_t *>second)[0]
 
 
-cdef inline void _settle(Settling *settling, Py_ssize_t chunk, real *grouped, real *result) noexcept nogil:
-    cdef Py_ssize_t first = chunk * settling.size // settling.chunks, end = (chunk
-        + 1) * settling.size // settling.chunks
-    cdef const int32_t *starts = settling.starts
-    cdef int32_t *contested_elements = settling.contested_elements + first
-    cdef int32_t *offsets = settling.offsets + chunk * COUNT_CLASSES
+cdef inline void _combine_order_independent(
+    CombineArgs *args, Py_ssize_t chunk, real *grouped, real *result
+) noexcept nogil:
+    cdef Py_ssize_t first = chunk * args.size // args.chunks, end = (chunk
+        + 1) * args.size // args.chunks
+    cdef const int32_t *starts = args.starts
+    cdef int32_t *order_dependent_elements = args.order_dependent_elements + first
+    cdef int32_t *offsets = args.offsets + chunk * COUNT_CLASSES
     cdef int32_t[BLOCK] single_elements, multiple_elements
-    cdef Py_ssize_t element, number, block, begin, stop, single_count, multiple_count, contested = 0, offset
+    cdef Py_ssize_t element, number, block, begin, stop, single_count, multiple_count, order_dependent_count = 0, offset
     cdef int32_t count
-    cdef bint multiplies = settling.multiplies
+    cdef bint multiplies = args.multiplies
     cdef Py_ssize_t blocks = (end - first + BLOCK - 1) // BLOCK
     for block in range(blocks):
         begin = first + block * BLOCK
@@ -345,15 +351,15 @@ cdef inline void _settle(Settling *settling, Py_ssize_t chunk, real *grouped, re
         for number in range(multiple_count):
             element, offset = multiple_elements[number], starts[multiple_elements[number]]
             count = <int32_t>(starts[element + 1] - offset)
-            if count == 2 and _settles_pair(&result[element], &grouped[offset], multiplies):
+            if count == 2 and _combine_if_commutative(&result[element], &grouped[offset], multiplies):
                 continue
-            contested_elements[contested] = <int32_t>element
-            contested += 1
+            order_dependent_elements[order_dependent_count] = <int32_t>element
+            order_dependent_count += 1
             offsets[min(count, COUNT_CLASSES - 1)] += 1
-    settling.counts[chunk] = contested
+    args.counts[chunk] = order_dependent_count
 
 
-cdef inline bint _settles_pair(real *result, real *updates, bint multiplies) noexcept nogil:
+cdef inline bint _combine_if_commutative(real *result, real *updates, bint multiplies) noexcept nogil:
     """Apply two updates if they give the same value in both orders; otherwise store both values over them."""
     cdef real forward = _combined(_combined(result[0], updates[0], multiplies), updates[1], multiplies)
     cdef real backward = _combined(_combined(result[0], updates[1], multiplies), updates[0], multiplies)
@@ -365,38 +371,38 @@ cdef inline bint _settles_pair(real *result, real *updates, bint multiplies) noe
 
 
 cdef void _order_chunk(int64_t chunk, void *closure) noexcept nogil:
-    """Sort the contested elements of a chunk by their number of updates (a counting sort)."""
-    cdef Settling *settling = <Settling *>closure
-    cdef const int32_t *contested_elements = settling.contested_elements + chunk * settling.size // settling.chunks
-    cdef int32_t *offsets = settling.offsets + chunk * COUNT_CLASSES
+    """Sort the order-dependent elements of a chunk by their number of updates (a counting sort)."""
+    cdef CombineArgs *args = <CombineArgs *>closure
+    cdef const int32_t *order_dependent_elements = args.order_dependent_elements + chunk * args.size // args.chunks
+    cdef int32_t *offsets = args.offsets + chunk * COUNT_CLASSES
     cdef int32_t count
     cdef Py_ssize_t number
-    for number in range(settling.counts[chunk]):
-        count = min(settling.starts[contested_elements[number] + 1] - settling.starts[contested_elements[number]],
+    for number in range(args.counts[chunk]):
+        count = min(args.starts[order_dependent_elements[number] + 1] - args.starts[order_dependent_elements[number]],
             COUNT_CLASSES - 1)
-        settling.elements[offsets[count]] = contested_elements[number]
+        args.elements[offsets[count]] = order_dependent_elements[number]
         offsets[count] += 1
 
 
-cdef void _gather_contested_chunk(int64_t chunk, void *closure) noexcept nogil:
-    """Gather the initial and other values of a chunk of the contested elements."""
-    cdef Settling *settling = <Settling *>closure
-    if settling.is_wide:
-        _gather_contested(settling, chunk, <const double *>settling.grouped, <const double *>settling.result)
+cdef void _gather_order_dependent_chunk(int64_t chunk, void *closure) noexcept nogil:
+    """Gather the initial and other values of a chunk of the order-dependent elements."""
+    cdef CombineArgs *args = <CombineArgs *>closure
+    if args.is_wide:
+        _gather_order_dependent(args, chunk, <const double *>args.grouped, <const double *>args.result)
     else:
-        _gather_contested(settling, chunk, <const float *>settling.grouped, <const float *>settling.result)
+        _gather_order_dependent(args, chunk, <const float *>args.grouped, <const float *>args.result)
 
 
-cdef inline void _gather_contested(
-    Settling *settling, Py_ssize_t chunk, const real *grouped, const real *result
+cdef inline void _gather_order_dependent(
+    CombineArgs *args, Py_ssize_t chunk, const real *grouped, const real *result
 ) noexcept nogil:
-    cdef real *initials = <real *>settling.initials
-    cdef real *values = <real *>settling.values
+    cdef real *initials = <real *>args.initials
+    cdef real *values = <real *>args.values
     cdef const real *updates
     cdef Py_ssize_t number, offset
-    for number in range(chunk * settling.contested // settling.chunks,
-        (chunk + 1) * settling.contested // settling.chunks):
-        initials[number] = result[settling.elements[number]]
-        updates = grouped + settling.starts[settling.elements[number]]
-        for offset in range(settling.bounds[number], settling.bounds[number + 1]):
-            values[offset] = updates[offset - settling.bounds[number]]
+    for number in range(chunk * args.order_dependent_count // args.chunks,
+        (chunk + 1) * args.order_dependent_count // args.chunks):
+        initials[number] = result[args.elements[number]]
+        updates = grouped + args.starts[args.elements[number]]
+        for offset in range(args.bounds[number], args.bounds[number + 1]):
+            values[offset] = updates[offset - args.bounds[number]]

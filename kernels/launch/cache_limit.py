@@ -28,9 +28,13 @@ UNFINISHED_PREFIX = ".unfinished-"
 """Prefix of the names of files that are being written."""
 
 KINDS = {".bin": "numba", ".o": "generated"}
-"""The kind of an entry by its suffix: loops that Numba compiled, and code generated as LLVM IR."""
+"""The kind of an entry by its suffix: loops that Numba compiled, and code generated as LLVM IR. Each process
+evicts entries of all kinds, whichever it uses itself."""
 
-_FOLDER = re.compile(r"(generated-)?[0-9a-f]{32}")
+GENERATED_PREFIX = "generated-"
+"""Prefix of the names of folders with code generated as LLVM IR."""
+
+_FOLDER = re.compile(rf"({GENERATED_PREFIX})?[0-9a-f]{{32}}")
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)(i?b)?", re.IGNORECASE)
 _UNFINISHED_SECONDS = 3600.0
 """Age from which an unfinished file counts as left behind by a process that ended."""

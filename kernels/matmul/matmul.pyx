@@ -301,7 +301,7 @@ cdef class MatmulWithEpilogue:
             arrays.append(array if cnp.PyArray_ISCARRAY_RO(array) else np.array(array, order="C"))
         arrays.insert(self.position, result)
         arrays.append(result)
-        product.row_block, product.column_block = self.rows, rounded(self.columns, 1, WIDTH)
+        product.row_block, product.column_block = self.rows, block_size(self.columns, 1, WIDTH)
         product.row_blocks = (product.rows + self.rows - 1) // self.rows
         product.column_blocks = (product.columns + product.column_block - 1) // product.column_block
         product.work_items, product.items_per_task = product.row_blocks * product.column_blocks, 1
@@ -346,7 +346,7 @@ cdef AlignedMemory allocate_workspaces(MatrixProduct *product, int64_t tasks):
         copies = k_blocks * product_copies_rows(product, product.row_block, product.columns)
         product.copy_bytes = copy_bytes if copies else 0
     product.workspace_count = min(tasks, max(MIN_WORKSPACES, available_threads()), PRODUCT_MAX_WORKSPACES)
-    product.workspace_bytes = rounded(
+    product.workspace_bytes = block_size(
         (PRODUCT_PANEL + product_partial_sums(product)) * product.itemsize + copies * copy_bytes, 1, MEMORY_ALIGNMENT
     )
     for slot in range(product.workspace_count):
@@ -362,26 +362,28 @@ cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
     cdef int64_t rows = product.rows, columns = product.columns, fmas = batch * rows * columns * product.k_size
     cdef int64_t row_bytes = max(1, product.k_size * product.itemsize)
     cdef int64_t most_rows = max(LONG_ROW_BLOCK, min(ROW_BLOCK, LEFT_BYTES // row_bytes))
-    cdef int64_t down = (rows + most_rows - 1) // most_rows
-    cdef int64_t across = ((rows + down - 1) // down * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
+    cdef int64_t row_splits = (rows + most_rows - 1) // most_rows
+    cdef int64_t column_splits = ((rows + row_splits - 1) // row_splits * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
     cdef int64_t wanted = max(min(TARGET_WORK_ITEMS, fmas // MIN_ITEM_FMAS), min(MAX_TASKS, fmas // LARGE_ITEM_FMAS))
     cdef int64_t min_rows = MIN_ROW_BLOCK if rows > PRODUCT_DIRECT_ROWS else MIN_DIRECT_ROW_BLOCK
-    # Each block of columns, which is copied once, is multiplied with as many rows as may be.
-    cdef bint flat = rows > PRODUCT_LOW_ROWS and product.k_size > PRODUCT_LOW_K
+    # A block of columns is copied once: multiply it with as many rows as possible.
+    cdef bint shares_columns = rows > PRODUCT_LOW_ROWS and product.k_size > PRODUCT_LOW_K
     product.is_symmetric = rows >= 2 * MIN_ROW_BLOCK and is_own_transpose(product)
     if product.is_symmetric:
-        down = across = min((rows + MIN_ROW_BLOCK - 1) // MIN_ROW_BLOCK, max(MAX_MIRRORED_BLOCKS, down))
+        row_splits = min((rows + MIN_ROW_BLOCK - 1) // MIN_ROW_BLOCK, max(MAX_MIRRORED_BLOCKS, row_splits))
+        column_splits = row_splits
         wanted = 0
-    while batch * down * across < wanted:
-        if not flat and rows // down >= 2 * min_rows and rows // down >= columns // across:
-            down *= 2
-        elif columns // across >= 2 * WIDTH:
-            across *= 2
-        elif rows // down >= 2 * min_rows:
-            down *= 2
+    while batch * row_splits * column_splits < wanted:
+        if not shares_columns and rows // row_splits >= 2 * min_rows and rows // row_splits >= columns // column_splits:
+            row_splits *= 2
+        elif columns // column_splits >= 2 * WIDTH:
+            column_splits *= 2
+        elif rows // row_splits >= 2 * min_rows:
+            row_splits *= 2
         else:
             break
-    product.row_block, product.column_block = rounded(rows, down, PRODUCT_LOW_ROWS), rounded(columns, across, WIDTH)
+    product.row_block = block_size(rows, row_splits, PRODUCT_LOW_ROWS)
+    product.column_block = block_size(columns, column_splits, WIDTH)
     if product.is_symmetric:
         product.row_block = product.column_block
     product.row_blocks = (rows + product.row_block - 1) // product.row_block
@@ -403,6 +405,6 @@ cdef bint is_own_transpose(MatrixProduct *product) noexcept:
     )
 
 
-cdef int64_t rounded(int64_t total, int64_t count, int64_t multiple) noexcept:
-    """The size of each of `count` blocks, rounded up to a multiple."""
+cdef int64_t block_size(int64_t total, int64_t count, int64_t multiple) noexcept:
+    """The size of each of `count` blocks of `total`, rounded up to a multiple."""
     return (total + count * multiple - 1) // (count * multiple) * multiple

@@ -22,28 +22,28 @@ class _Groups(NamedTuple):
 
     Attributes:
         operand, indices, updates: the operands; references to them prevent overwriting.
-        contested, initials, bounds, values: what `update_groups.settle` returns: the elements that depend on
-            the schedule, and their initial and other values.
-        settled: the result, except for the contested elements, which have the operand's values.
+        order_dependent, initials, bounds, values: the elements whose value depends on the schedule, and their
+            initial and other values, as `update_groups.combine_order_independent` returns them.
+        partial_result: the result, except for the order-dependent elements, which have the operand's values.
     """
 
     operand: Array
     indices: Array
     updates: Array
-    contested: Array
+    order_dependent: Array
     initials: Array
     bounds: Array
     values: Array
-    settled: Array
+    partial_result: Array
 
 
 class GroupedResult(NamedTuple):
-    """A scatter's result under one schedule. Results of the same groups differ only in the contested
+    """A scatter's result under one schedule. Results of the same groups differ only in the order-dependent
     elements.
 
     Attributes:
         groups: the grouped updates.
-        totals: the values of the contested elements.
+        totals: the values of the order-dependent elements.
         result: the whole result; None if it is not needed.
     """
 
@@ -59,7 +59,7 @@ class GroupedExtremes(IdentityRecord):
         baseline_result: one of the results.
         combiner: of the scatter.
         order: the schedule of the other result, whose totals are not stored.
-        first, largest, distance: as in `Comparison`, where positions number the contested elements.
+        first, largest, distance: as in `Comparison`, where positions number the order-dependent elements.
     """
 
     baseline_result: GroupedResult
@@ -70,13 +70,13 @@ class GroupedExtremes(IdentityRecord):
     distance: int
 
     def element(self, position: int) -> int:
-        return int(self.baseline_result.groups.contested[position])
+        return int(self.baseline_result.groups.order_dependent[position])
 
     def values_at(self, position: int) -> tuple[Any, Any]:
         """The two values at a position."""
         groups, own = self.baseline_result.groups, slice(position, position + 1)
-        bounds, total = groups.bounds[position : position + 2], np.empty(1, groups.settled.dtype)
-        group_arrays = (groups.contested[own], groups.initials[own], bounds, groups.values)
+        bounds, total = groups.bounds[position : position + 2], np.empty(1, groups.partial_result.dtype)
+        group_arrays = (groups.order_dependent[own], groups.initials[own], bounds, groups.values)
         grouped_updates.apply(self.combiner, *group_arrays, *self.order, total)
         return self.baseline_result.totals[position], total[0]
 
@@ -86,13 +86,13 @@ class GroupedComparisons(NamedTuple):
 
     Attributes:
         extremes: for each schedule; None if nothing differs.
-        contested: the elements of which the others tell.
+        order_dependent: the elements of which the others tell.
         differs: whether they differ under some schedule.
         minimum, maximum: the range of each of them under all of these schedules.
     """
 
     extremes: list[GroupedExtremes | None]
-    contested: Array
+    order_dependent: Array
     differs: Array
     minimum: Array
     maximum: Array
@@ -100,7 +100,7 @@ class GroupedComparisons(NamedTuple):
 
 def compare_grouped_results(one: GroupedResult, other: GroupedResult, type: TensorType) -> Comparison | None:
     """The differences between two results that are computed from the same groups."""
-    return compare(one.totals, other.totals, type, one.groups.contested)
+    return compare(one.totals, other.totals, type, one.groups.order_dependent)
 
 
 class GroupedScatter:
@@ -142,8 +142,8 @@ class GroupedScatter:
     ) -> GroupedResult:
         """Scatter the updates; `with_result` selects whether the full result is computed."""
         groups = self._grouped(*operands)
-        totals = np.empty(groups.contested.size, groups.settled.dtype)
-        result = groups.settled.copy() if with_result else None
+        totals = np.empty(groups.order_dependent.size, groups.partial_result.dtype)
+        result = groups.partial_result.copy() if with_result else None
         target = None if result is None else result.reshape(-1)
         order = _order(scatter_schedule)
         grouped_updates.apply(
@@ -157,10 +157,10 @@ class GroupedScatter:
         """The differences of its results under the supported schedules from one of them."""
         groups, max_schedules = baseline.groups, grouped_updates.MAX_SCHEDULES
         group_arrays = _group_arrays(groups)
-        differs = np.zeros(groups.contested.size, np.uint8)
+        differs = np.zeros(groups.order_dependent.size, np.uint8)
         low, high = baseline.totals.copy(), baseline.totals.copy()
         all_extremes: list[GroupedExtremes | None] = []
-        for begin in range(0, len(scatter_schedules) if groups.contested.size else 0, max_schedules):
+        for begin in range(0, len(scatter_schedules) if groups.order_dependent.size else 0, max_schedules):
             orders = [_order(schedule) for schedule in scatter_schedules[begin : begin + max_schedules]]
             extremes = grouped_updates.compare_schedules(
                 self._combiner,
@@ -178,7 +178,7 @@ class GroupedScatter:
                     None if is_same else GroupedExtremes(baseline, self._combiner, order, *where)
                 )
         all_extremes += [None] * (len(scatter_schedules) - len(all_extremes))
-        return GroupedComparisons(all_extremes, groups.contested, differs, low, high)
+        return GroupedComparisons(all_extremes, groups.order_dependent, differs, low, high)
 
     def _grouped(self, operand: Array, indices: Array, updates: Array) -> _Groups:
         """The groups of these operands; the groups of the last call are cached."""
@@ -186,10 +186,12 @@ class GroupedScatter:
             cached = self._groups
             if cached is not None and all(map(_same, cached[:3], (operand, indices, updates))):
                 return cached
-            settled = np.array(operand, order="C")
+            partial_result = np.array(operand, order="C")
             flat = np.ascontiguousarray(updates).reshape(-1)
-            contested = self._contested(*self._destinations_and_updates(indices, flat), settled.reshape(-1))
-            self._groups = _Groups(operand, indices, updates, *contested, settled)
+            order_dependent = self._order_dependent(
+                *self._destinations_and_updates(indices, flat), partial_result.reshape(-1)
+            )
+            self._groups = _Groups(operand, indices, updates, *order_dependent, partial_result)
             return self._groups
 
     def _destinations_and_updates(self, indices: Array, updates: Array) -> tuple[Array, Array]:
@@ -198,17 +200,19 @@ class GroupedScatter:
         destinations, positions = self._destinations.in_order(indices)
         return destinations, updates[positions]
 
-    def _contested(
-        self, destinations: Array, updates: Array, settled: Array
+    def _order_dependent(
+        self, destinations: Array, updates: Array, partial_result: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """The values and updates of contested elements; it computes the other elements into `settled`."""
+        """The order-dependent elements and their values; combines the others in `partial_result`."""
         first, *others = update_groups.scratch_arrays(updates.size, self._size, updates.dtype)
         with borrow_scratch(*others) as borrowed_arrays:
             # The values stay in the first array: touching new memory would take longer.
             scratch = (np.empty(*first), *borrowed_arrays)
             operands = (np.ascontiguousarray(destinations), self._size, np.ascontiguousarray(updates))
             groups = update_groups.group(*operands, self._threads, scratch)
-            return update_groups.settle(self._combiner, *groups, settled, self._threads, scratch)
+            return update_groups.combine_order_independent(
+                self._combiner, *groups, partial_result, self._threads, scratch
+            )
 
 
 def _order(scatter_schedule: ScatterOrder) -> tuple[str, int]:
@@ -217,8 +221,8 @@ def _order(scatter_schedule: ScatterOrder) -> tuple[str, int]:
 
 
 def _group_arrays(groups: _Groups) -> tuple[Array, Array, Array, Array]:
-    """The arrays that loops over contested elements take."""
-    return groups.contested, groups.initials, groups.bounds, groups.values
+    """The arrays that loops over order-dependent elements take."""
+    return groups.order_dependent, groups.initials, groups.bounds, groups.values
 
 
 def _indexes_elements(view: Scatter) -> bool:

@@ -104,7 +104,9 @@ def test_two_updates_that_commute_are_settled() -> None:
     grouped = np.array([1, 2, 3, 1e8, 1, 4, 5, 6], np.float32)
     starts = np.array([0, 2, 2, 3, 5, 8], np.int32)
     result = np.array([1, 7, 1, -1e8, 1], np.float32)
-    elements, initials, bounds, values = update_groups.settle("add", starts, grouped, result)
+    elements, initials, bounds, values = update_groups.combine_order_independent(
+        "add", starts, grouped, result
+    )
     assert list(elements) == [3, 4] and list(bounds) == [0, 2, 5]
     assert list(initials) == [-1e8, 1]
     # The last two have the value in either order, and the updates.

@@ -32,6 +32,7 @@ from ...kernels.launch.cache_files import (
     read_entry,
     write_entry,
 )
+from ...kernels.launch.cache_limit import GENERATED_PREFIX
 from ...kernels.launch.processor import has_full_speed_avx512, llvm_target, prefers_scalar_gather
 from ...kernels.launch.spans import span
 from .address_space import require_address_space
@@ -43,9 +44,6 @@ _OPTIMISATION_LEVEL = 3
 
 _USES_JIT_LINK = sys.platform != "win32"
 _CODE_MODEL = "small" if _USES_JIT_LINK else "large"
-
-_FOLDERS = "generated-"
-"""Prefix of the names of folders with machine code."""
 
 _USE_512_BIT_VECTORS = "-prefer-256-bit"
 _LOAD_INSTEAD_OF_GATHER = "+prefer-no-gather"
@@ -96,7 +94,7 @@ def is_compiled(key: str) -> bool:
 
 def has_compiled_code() -> bool:
     """Whether any code is loaded or on disk. Does not load LLVM."""
-    return bool(_machines) or has_folder(_FOLDERS)
+    return bool(_machines) or has_folder(GENERATED_PREFIX)
 
 
 def tuning() -> str:
@@ -218,7 +216,7 @@ def _folder(target: str) -> str | None:
         sources = digest_of_sources(*_generator_sources())
     except OSError:
         return None
-    return _FOLDERS + digest(sources, target.encode()).hex()[:32]
+    return GENERATED_PREFIX + digest(sources, target.encode()).hex()[:32]
 
 
 _lock = threading.RLock()

@@ -40,17 +40,17 @@ def test_updates_are_applied_in_the_schedule(
     for schedule, places in orders.items():
         found = np.array(np.resize(SPECIAL, size), dtype)
         wanted = found.copy()
-        contested = update_groups.settle(combiner, starts, grouped.copy(), found)
-        elements, initials = contested[:2]
+        order_dependent = update_groups.combine_order_independent(combiner, starts, grouped.copy(), found)
+        elements, initials = order_dependent[:2]
         assert (np.diff(starts)[elements] > 1).all() and (np.diff(np.diff(starts)[elements]) >= 0).all()
         assert initials.tobytes() == wanted[elements].tobytes()
         totals = np.empty(elements.size, dtype)
-        grouped_updates.apply(combiner, *contested, schedule, seed, totals, found)
+        grouped_updates.apply(combiner, *order_dependent, schedule, seed, totals, found)
         assert totals.tobytes() == found[elements].tobytes()
         alone = np.empty(elements.size, dtype)
-        grouped_updates.apply(combiner, *contested, schedule, seed, alone)
+        grouped_updates.apply(combiner, *order_dependent, schedule, seed, alone)
         assert alone.tobytes() == totals.tobytes()
-        grouped_updates.apply(combiner, *contested, schedule, seed, alone, may_be_wide=False)
+        grouped_updates.apply(combiner, *order_dependent, schedule, seed, alone, may_be_wide=False)
         assert np.array_equal(alone, totals, equal_nan=True)
         with np.errstate(all="ignore"):
             getattr(np, combiner).at(wanted, destinations[places], values[places])
@@ -72,9 +72,9 @@ def test_what_is_supported() -> None:
     assert not grouped_updates.supports(np.float32, "maximum")
     starts, grouped = update_groups.group(np.empty(0, np.int64), 0, np.empty(0, "f"))
     assert starts.tolist() == [0] and not grouped.size
-    contested = update_groups.settle("add", starts, grouped, np.empty(0, "f"))
+    order_dependent = update_groups.combine_order_independent("add", starts, grouped, np.empty(0, "f"))
     with pytest.raises(ValueError, match="no loop"):
-        grouped_updates.apply("add", *contested, "random", 0, np.empty(0, "f"))
+        grouped_updates.apply("add", *order_dependent, "random", 0, np.empty(0, "f"))
 
 
 def test_elements_whose_value_hangs_on_no_order_are_settled() -> None:
@@ -82,7 +82,7 @@ def test_elements_whose_value_hangs_on_no_order_are_settled() -> None:
     values = np.array([1, 2, 3, 1, 1e30, 1, 1, 1], np.float32)
     result = np.array([1, 1, -1e30, 1, 7], np.float32)
     starts, grouped = update_groups.group(destinations, 5, values)
-    elements, initials, bounds, made = update_groups.settle("add", starts, grouped, result)
+    elements, initials, bounds, made = update_groups.combine_order_independent("add", starts, grouped, result)
     assert elements.tolist() == [2, 3] and initials.tolist() == [np.float32(-1e30), 1]
     assert bounds.tolist() == [0, 2, 5] and made.tolist() == [0, 1, 1, 1, 1]
     assert result[[0, 1, 4]].tolist() == [2, 6, 7]
@@ -106,10 +106,10 @@ def test_many_updates_are_grouped_alike_by_any_number_of_threads(size: int, type
         assert np.array_equal(grouped, values[order])
         assert np.array_equal(starts, np.searchsorted(destinations[order], np.arange(size + 1)))
         found = initials.copy()
-        settled = update_groups.settle("add", starts, grouped, found, threads)
-        counts = np.minimum(np.diff(starts)[settled[0]], 1023)
-        assert (np.diff(counts) >= 0).all() and np.array_equal(settled[1], found[settled[0]])
-        grouped_updates.apply("add", *settled, "reverse", 0, np.empty(counts.size, types[1]), found)
+        order_dependent = update_groups.combine_order_independent("add", starts, grouped, found, threads)
+        counts = np.minimum(np.diff(starts)[order_dependent[0]], 1023)
+        assert (np.diff(counts) >= 0).all() and np.array_equal(order_dependent[1], found[order_dependent[0]])
+        grouped_updates.apply("add", *order_dependent, "reverse", 0, np.empty(counts.size, types[1]), found)
         assert np.array_equal(found, wanted)
 
 
@@ -128,20 +128,22 @@ def test_schedules_at_the_same_time_are_those_one_after_the_other(
     values[generator.integers(0, updates, updates // 50)] = generator.choice(SPECIAL, updates // 50)
     first = np.zeros(size, dtype)
     first[::7] = np.nan
-    contested = update_groups.settle("add", *update_groups.group(destinations, size, values), first)
-    plain = np.empty(contested[0].size, dtype)
-    grouped_updates.apply("add", *contested, "lexicographic", 0, plain)
+    order_dependent = update_groups.combine_order_independent(
+        "add", *update_groups.group(destinations, size, values), first
+    )
+    plain = np.empty(order_dependent[0].size, dtype)
+    grouped_updates.apply("add", *order_dependent, "lexicographic", 0, plain)
     names = ["reverse", "lexicographic", *["shuffled"] * count]
     schedules = [(name, 3 * number) for number, name in enumerate(names[:count])]
     differs, least, most = np.zeros(plain.size, np.uint8), plain.copy(), plain.copy()
     wanted = differs.copy(), least.copy(), most.copy()
     found = grouped_updates.compare_schedules(
-        "add", *contested, plain, schedules, differs, least, most, may_be_wide=may_be_wide
+        "add", *order_dependent, plain, schedules, differs, least, most, may_be_wide=may_be_wide
     )
     for (name, seed), *extremes in zip(schedules, *found, strict=True):
         totals = np.empty_like(plain)
-        grouped_updates.apply("add", *contested, name, seed, totals)
-        comparison = array_differences.compare(plain, totals, contested[0])
+        grouped_updates.apply("add", *order_dependent, name, seed, totals)
+        comparison = array_differences.compare(plain, totals, order_dependent[0])
         assert extremes[:2] == ([-1, -1] if comparison is None else list(comparison[1:3]))
         if comparison is not None:
             assert extremes[2] == comparison[3]
@@ -171,7 +173,7 @@ def test_scratch_arrays_change_no_result(dtype: Any, size: int) -> None:
     wanted = update_groups.group(*operands)
     found = update_groups.group(*operands, None, scratch)
     assert all(one.tobytes() == other.tobytes() for one, other in zip(found, wanted, strict=True))
-    known = update_groups.settle("add", *wanted, results[0])
-    contested = update_groups.settle("add", *found, results[1], None, scratch)
-    assert np.shares_memory(contested[3], scratch[0]) and results[0].tobytes() == results[1].tobytes()
-    assert all(one.tobytes() == other.tobytes() for one, other in zip(contested, known, strict=True))
+    known = update_groups.combine_order_independent("add", *wanted, results[0])
+    order_dependent = update_groups.combine_order_independent("add", *found, results[1], None, scratch)
+    assert np.shares_memory(order_dependent[3], scratch[0]) and results[0].tobytes() == results[1].tobytes()
+    assert all(one.tobytes() == other.tobytes() for one, other in zip(order_dependent, known, strict=True))
