@@ -28,7 +28,7 @@ from ..simd.monoids import Combination, computing_dtype, storage_dtype
 Scan = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 _MAX_TASKS = 32
-_MIN_NONTEMPORAL_BYTES = 3 << 21  # of results: 4 MB are written 1.1 to 1.4 times as fast to the caches
+_MIN_NONTEMPORAL_BYTES = 3 << 21  # results of scans; 4 MB are written 1.1 to 1.4 times as fast to caches
 _MAX_BLOCK_COST = 1.25
 
 

@@ -19,11 +19,11 @@ import numpy as np
 
 from ..launch.compilation import flat
 from ..launch.threads import division
+from ..simd.block_sizes import NONTEMPORAL_BYTES
 from ..simd.monoids import computing_dtype, is_exact, normalized, storage_dtype, supports_element
 from ..simd.monoids import supports as supports_monoid
 from .reduce_window import Axis, axes_of, merged
 
-_MIN_NONTEMPORAL_BYTES = 1 << 22  # results from this size on use nontemporal stores
 _ROW_BYTES = 1 << 15  # choices and values of a row of windows in a block
 _BLOCK_BYTES = 1 << 17  # choices and values in a block
 _MAX_SCRATCH_BYTES = 1 << 27  # choices and values of all tasks
@@ -101,7 +101,7 @@ def prepare(
     )
     tables = _numbers(blocks.outer), _numbers([row_axis])
     column_stride = row_axis.stride if inner == 1 else 1
-    nontemporal = int(prod(shape) * storage.itemsize >= _MIN_NONTEMPORAL_BYTES)
+    nontemporal = int(prod(shape) * storage.itemsize >= NONTEMPORAL_BYTES)
 
     def run(operand: np.ndarray, source: np.ndarray, init_value: Any) -> np.ndarray:
         from . import select_and_scatter_loops as loops

@@ -11,5 +11,5 @@ SCAN_LANES = 16  # slices scanned in parallel, one per lane
 SCAN_PANEL = SCAN_LANES * SCAN_BLOCK  # values of SCAN_LANES slices
 SCAN_CHUNK = 512  # columns per chunk of a scan
 CACHE_LINE_BYTES = 64  # as on all x86-64 processors and most of aarch64
-NONTEMPORAL_BYTES = 1 << 22  # results from this size on use nontemporal stores
+NONTEMPORAL_BYTES = 1 << 22  # of results that are stored past the caches, unless a kernel has a limit
 INTERLEAVED_TABLES = 4  # tables that a scatter task fills in turn, if not one

@@ -143,7 +143,7 @@ def _generated(operation: Operation, captured: Sequence[IrValue], view_of: ViewO
         workspace = Workspace(builder, address)
         emitter = ArrayEmitter(builder, view_of, workspace, updated_in_place(operation))
         emitter.read_only_values.update(captured)
-    emitter.bound.update(zip(captured, map(emitter.result, captured_storages), strict=True))
+    emitter.bindings.update(zip(captured, map(emitter.result, captured_storages), strict=True))
     if not runs_uninterrupted(operation):
         monitor = _pointer(builder, captured_pointers, len(captured) + 1)
         emitter.interruption = Interruption(builder, view_of, monitor)

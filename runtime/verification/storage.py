@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from ..codegen.blocks import Bound, Elements, Emitter, Storage
+from ..codegen.blocks import Binding, Elements, Emitter, Storage
 from ..codegen.blocks.in_place_updates import ALIASES, BRANCHES
 from ..ir import Block, Operation, Value
 from .plans import InvalidPlan
@@ -51,9 +51,9 @@ class StorageObserver:
             self.contents[emitter] = {pointer: set(held) for pointer, held in self.before.pop(block).items()}
         contents = self.contents.setdefault(emitter, {})
         for argument in block.arguments:
-            bound = emitter.bound[argument]
-            if isinstance(bound, Storage):
-                contents.setdefault(bound.pointer, set()).add(argument)
+            binding = emitter.bindings[argument]
+            if isinstance(binding, Storage):
+                contents.setdefault(binding.pointer, set()).add(argument)
 
     def begin_operation(self, emitter: Emitter, operation: Operation) -> None:
         contents = self.contents.setdefault(emitter, {})
@@ -63,36 +63,36 @@ class StorageObserver:
             held = {pointer: set(values) for pointer, values in contents.items()}
             self.before.update({region.block: held for region in operation.regions})
 
-    def end_operation(self, emitter: Emitter, operation: Operation, bounds: Sequence[Bound]) -> None:
+    def end_operation(self, emitter: Emitter, operation: Operation, bindings: Sequence[Binding]) -> None:
         contents = self.contents.setdefault(emitter, {})
-        operands = [emitter.bound.get(value) for value in operation.operands]
-        shared = {bound.pointer for bound in operands if isinstance(bound, Storage)}
-        for result, bound in zip(operation.results, bounds, strict=True):
-            if isinstance(bound, Elements):
+        operands = [emitter.bindings.get(value) for value in operation.operands]
+        shared = {binding.pointer for binding in operands if isinstance(binding, Storage)}
+        for result, binding in zip(operation.results, bindings, strict=True):
+            if isinstance(binding, Elements):
                 continue
-            is_same = bound.pointer in shared and operation.name in ALIASES
-            if not is_same and not _is_forwarded(emitter, operation, bound):
-                contents[bound.pointer] = set()
-            contents.setdefault(bound.pointer, set()).add(result)
+            is_same = binding.pointer in shared and operation.name in ALIASES
+            if not is_same and not _is_forwarded(emitter, operation, binding):
+                contents[binding.pointer] = set()
+            contents.setdefault(binding.pointer, set()).add(result)
 
     def end_block(self, emitter: Emitter, block: Block) -> None:
         for value in block.terminator.operands:
             self._read(emitter, value, block.terminator)
 
     def _read(self, emitter: Emitter, value: Value, operation: Operation) -> None:
-        bound = emitter.bound.get(value)
-        if not isinstance(bound, Storage):
+        binding = emitter.bindings.get(value)
+        if not isinstance(binding, Storage):
             return
-        held = self.contents[emitter].setdefault(bound.pointer, {value})
+        held = self.contents[emitter].setdefault(binding.pointer, {value})
         if value not in held:
             where = f"{operation.name} at {operation.location}"
             raise InvalidPlan(f"{where} reads {value.type} in memory that holds another value by then")
 
 
-def _is_forwarded(emitter: Emitter, operation: Operation, bound: Storage) -> bool:
+def _is_forwarded(emitter: Emitter, operation: Operation, binding: Storage) -> bool:
     """Whether a result shares memory with a value that the operation's region returns, as in a fusion."""
     if operation.name in _UPDATES or operation.name in BRANCHES:
         return False
     returned = [value for region in operation.regions for value in region.block.terminator.operands]
-    bounds = [emitter.bound.get(value) for value in returned]
-    return any(isinstance(one, Storage) and one.pointer is bound.pointer for one in bounds)
+    bindings = [emitter.bindings.get(value) for value in returned]
+    return any(isinstance(one, Storage) and one.pointer is binding.pointer for one in bindings)

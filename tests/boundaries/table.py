@@ -91,7 +91,7 @@ kernels/sorting/top_k.py:_MAX_POSITIONS
 kernels/sorting/top_k.py:_SPARE_CAPACITY
 kernels/reduction/reduce_window.py:CHUNK
 runtime/codegen/nests/contiguous_copy.py:*
-runtime/codegen/nests/nest.py:TILE_BYTES
+runtime/codegen/nests/emission_plan.py:TILE_BYTES
 runtime/codegen/nests/nontemporal_stores.py:_WIDEST
 runtime/codegen/nests/nontemporal_stores.py:BUFFER_BYTES
 runtime/codegen/nests/transposition.py:*

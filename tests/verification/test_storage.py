@@ -84,7 +84,7 @@ def test_code_as_it_is_generated_is_accepted(generate: Any) -> None:
 
 def test_an_update_in_place_of_what_is_read_later_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        ArrayEmitter, "updated", lambda emitter, operation: emitter.bound[operation.operands[0]]
+        ArrayEmitter, "updated", lambda emitter, operation: emitter.bindings[operation.operands[0]]
     )
     monkeypatch.setattr(ArrayEmitter, "emit_outlined", lambda self, one: EMIT_RULES[one.name].emit(self, one))
     with pytest.raises(InvalidPlan, match="reads tensor<8xf32> in memory that holds another value"):

@@ -10,7 +10,7 @@ from ...ir import Block, Operation, captured_values, tensor_type
 from ...ir import Value as IrValue
 from ...types import TensorType, Type
 from .. import blocks
-from ..blocks import Bound, Emitter, Mode, Storage, check_interruption, is_plain
+from ..blocks import Binding, Emitter, Mode, Storage, check_interruption, is_plain
 from ..blocks.boxes import copy_all
 from ..blocks.elements import element_count, flat, is_large
 from ..blocks.elementwise import VIEWS
@@ -242,27 +242,27 @@ class ArrayEmitter(Emitter):
     def updates_in_place(self, operation: Operation) -> bool:
         return operation.name in IN_PLACE and self.is_in_place(operation.operands[0].type)
 
-    def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
+    def emit_block(self, block: Block, arguments: Sequence[Binding]) -> list[Binding]:
         outer, self.liveness = self.liveness, self.liveness_of(block)
         results = super().emit_block(block, arguments)
         self.begin_statement(results)
         self.liveness = outer
         return results
 
-    def emit_operation(self, operation: Operation) -> Sequence[Bound]:
-        self.begin_statement(self.bound.get(value) for value in self.values_read(operation))
+    def emit_operation(self, operation: Operation) -> Sequence[Binding]:
+        self.begin_statement(self.bindings.get(value) for value in self.values_read(operation))
         results = self._emit(operation)
         self._use(results)
         return results
 
-    def begin_statement(self, bounds: Iterable[Bound | Target | None]) -> None:
+    def begin_statement(self, bindings: Iterable[Binding | Target | None]) -> None:
         if self.workspace is not None:
             self.workspace.statement += 1
-            self._use(bounds)
+            self._use(bindings)
 
-    def _use(self, bounds: Iterable[Bound | Target | None]) -> None:
+    def _use(self, bindings: Iterable[Binding | Target | None]) -> None:
         if self.workspace is not None:
-            self.workspace.use(bound.pointer for bound in bounds if isinstance(bound, Storage))
+            self.workspace.use(binding.pointer for binding in bindings if isinstance(binding, Storage))
 
     def enter_loop(self) -> int:
         return 0 if self.workspace is None else self.workspace.statement
@@ -303,7 +303,7 @@ class ArrayEmitter(Emitter):
                     return False
         return True
 
-    def _emit(self, operation: Operation) -> Sequence[Bound]:
+    def _emit(self, operation: Operation) -> Sequence[Binding]:
         rule = emit_rule_of(operation)
         if operation.name in CONSTANTS:
             self.read_only_values.add(operation.result)
@@ -319,7 +319,7 @@ class ArrayEmitter(Emitter):
         takes_splats = emit_rule_of(operation) is EMIT_RULES[ELEMENTWISE]
         return chain(operation, lambda one: one in self.fused_operations or (takes_splats and is_splat(one)))
 
-    def emit_outlined(self, operation: Operation) -> list[Bound]:
+    def emit_outlined(self, operation: Operation) -> list[Binding]:
         """Generate an operation and its chain as a call of an outlined function.
 
         Returns:
@@ -334,7 +334,7 @@ class ArrayEmitter(Emitter):
         operands = list(dict.fromkeys(used))
         self._reuse_operand(operation)
         result_storages = [self.allocate_result(result) for result in operation.results]
-        components = [component for value in operands for component in flat(self.bound[value])]
+        components = [component for value in operands for component in flat(self.bindings[value])]
         components += [storage.pointer for storage in result_storages]
         arguments = list(dict.fromkeys(components))
         positions = [arguments.index(component) for component in components]
@@ -351,11 +351,13 @@ class ArrayEmitter(Emitter):
         if liveness is None or workspace is None or operation.results[0] in self.result_storage:
             return
         for value in self.overwritable(operation, liveness):
-            bound = self.bound[value]
-            if not isinstance(bound, Storage) or bound.pointer not in workspace.buffers:
+            binding = self.bindings[value]
+            if not isinstance(binding, Storage) or binding.pointer not in workspace.buffers:
                 continue
             if liveness.is_own(value) and liveness.is_last(operation, value):
-                self.result_storage[operation.result] = Storage(tensor_type(operation.result), bound.pointer)
+                self.result_storage[operation.result] = Storage(
+                    tensor_type(operation.result), binding.pointer
+                )
                 return
 
     def overwritable(self, operation: Operation, liveness: Liveness) -> Sequence[IrValue]:
@@ -408,7 +410,7 @@ class ArrayEmitter(Emitter):
         emitter = ArrayEmitter(builder, self.view_of)
         emitter.fused_operations = self.fused_operations
         for value in operands:
-            emitter.bound[value] = self.mode.take(tensor_type(value), function_args)
+            emitter.bindings[value] = self.mode.take(tensor_type(value), function_args)
         for result, pointer in zip(operation.results, function_args, strict=True):
             # Results do not overlap operands or each other.
             pointer.add_attribute("noalias")
@@ -419,13 +421,13 @@ class ArrayEmitter(Emitter):
 
     def updated(self, operation: Operation) -> Storage:
         operand = operation.operands[0]
-        bound = self.bound[operand]
+        binding = self.bindings[operand]
         if self.is_in_place(operand.type):
-            assert isinstance(bound, Storage)
-            return bound
+            assert isinstance(binding, Storage)
+            return binding
         target = self.allocate_result(operation.result)
-        if not isinstance(bound, Storage) or bound.pointer is not target.pointer:
-            copy_all(self, target, bound)
+        if not isinstance(binding, Storage) or binding.pointer is not target.pointer:
+            copy_all(self, target, binding)
         return target
 
     def allocate_scratch(self, type: TensorType) -> Storage:

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ...kernels.launch.cache_files import digest
-from ..blocks import Bound, Mode
+from ..blocks import Binding, Mode
 from ..blocks.emitter import EMIT_RULES, EmitRule
 from ..coverage import ViewOf
 from ..description import operations_description
@@ -52,7 +52,7 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     return None if view_of(operation).native_call() is not None else "is not generated"
 
 
-def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
     builder = emitter.builder
     sources = [emitter.storage(operand).pointer for operand in operation.operands]
     targets = [emitter.allocate_result(result) for result in operation.results]

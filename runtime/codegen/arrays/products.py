@@ -16,7 +16,7 @@ from ...ir import Operation, tensor_type
 from ...ir.affine import AffineExpr, identity_map, row_major_strides
 from ...kernels.launch.processor import register_bytes
 from ...types import FLOAT, TensorType
-from ..blocks import Bound, Storage
+from ..blocks import Binding, Storage
 from ..blocks.boxes import Side, copy, merged_dimensions, window
 from ..blocks.elements import element_pointer
 from ..blocks.emitter import EMIT_RULES, ElementRule, EmitRule, Mode
@@ -74,7 +74,7 @@ def _sizes(view: Contraction) -> _Sizes:
     )
 
 
-def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
     view = emitter.view_of(operation)
     operands, orders = [emitter.storage(operand) for operand in view.operation.operands], _orders(view)
     result = emitter.allocate_result(operation.result)
@@ -148,10 +148,10 @@ def _in_order(emitter: ArrayEmitter, storage: Storage, dimensions: Sequence[int]
     """An array with its dimensions in the given order; a copy unless it is stored in that order."""
     shape = storage.type.shape
     sizes = [shape[d] for d in dimensions]
-    kind = storage.type.with_shape(tuple(sizes))
+    ordered_type = storage.type.with_shape(tuple(sizes))
     if _is_in_order(shape, dimensions):
-        return Storage(kind, storage.pointer)
-    computed, strides = emitter.allocate_scratch(kind), row_major_strides(shape)
+        return Storage(ordered_type, storage.pointer)
+    computed, strides = emitter.allocate_scratch(ordered_type), row_major_strides(shape)
     copy(emitter, window(computed, sizes), Side(storage, 0, [strides[d] for d in dimensions]), sizes)
     return computed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir import Operation
-from ..blocks import Bound, Mode
+from ..blocks import Binding, Mode
 from ..blocks.emitter import EMIT_RULES, EmitRule
 from ..blocks.reductions import check_order
 from ..coverage import ViewOf
@@ -24,7 +24,7 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     return check_order(view) or check_region(view.body, view_of)
 
 
-def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
     view, builder = emitter.view_of(operation), emitter.builder
     layout = view.scan_layout
     functions = ScanFunctions(builder.module, view, (), layout, emitter.view_of)

@@ -8,7 +8,7 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ...types import FLOAT, SIGNED, ElementType
-from ..blocks import Bound, Storage
+from ..blocks import Binding, Storage
 from ..blocks.emitter import EMIT_RULES, EmitRule, Mode
 from ..coverage import ViewOf
 from ..elementwise.elementwise import total_order
@@ -31,7 +31,7 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     return "has many elements" if view.operand.size * view.k > MAX_COMPARISONS else None
 
 
-def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
     view, builder = emitter.view_of(operation), emitter.builder
     length, k = view.operand.shape[-1], view.k
     operand = emitter.storage(operation.operands[0])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ...ir import Operation
 from ...types import ELEMENT_TYPES, TensorType
-from ..blocks import Bound, Mode, Storage
+from ..blocks import Binding, Mode, Storage
 from ..blocks.boxes import Side, copy
 from ..blocks.emitter import EMIT_RULES, EmitRule, Index
 from ..coverage import ViewOf
@@ -40,13 +40,13 @@ def _work(operation: Operation, view_of: ViewOf) -> int:
     return int(view_of(operation).comparisons) * _OPERATIONS_PER_PROBE
 
 
-def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
     view = emitter.view_of(operation)
     shape, axis, length = view.inputs[0].shape, view.adjusted_dimension, view.length
     inner = math.prod(shape[axis + 1 :])
     outer = view.inputs[0].size // (length * inner)
     targets = [emitter.allocate_result(result) for result in operation.results]
-    sources = [emitter.bound[value] for value in operation.operands]
+    sources = [emitter.bindings[value] for value in operation.operands]
     rows = _Rows(emitter, view, length)
     for row in emitter.loop(outer):
         for column in emitter.loop(inner):
@@ -70,7 +70,7 @@ class _Rows:
         )
         self.points = emitter.allocate_scratch(TensorType((length + 1,), ELEMENT_TYPES["i32"]))
 
-    def sort(self, sources: Sequence[Bound], targets: Sequence[Storage], first: Index, stride: int) -> None:
+    def sort(self, sources: Sequence[Binding], targets: Sequence[Storage], first: Index, stride: int) -> None:
         """Sort the row at an offset, whose elements have a stride."""
         emitter, sizes = self.emitter, [self.length]
         for source, row in zip(sources, self.before, strict=True):

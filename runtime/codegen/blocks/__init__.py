@@ -9,12 +9,12 @@ from . import control, elementwise, indexing, movement, reductions
 from .control import check_loop, emit_while
 from .counting import count_limit
 from .elements import Elements, Storage, all_elements, is_plain, is_small, store_elements
-from .emitter import Bound, Emitter, Mode, check_block
+from .emitter import Binding, Emitter, Mode, check_block
 from .in_place_updates import IsArray, check_in_place_updates
 from .interruption import Interruption, check_interruption
 
 __all__ = [
-    "Bound",
+    "Binding",
     "Elements",
     "Emitter",
     "Interruption",

@@ -11,27 +11,27 @@ from ...ir.affine import row_major_strides
 from ...types import ElementType
 from ..llvm.values import BIT, I64, POINTER, stored_type
 from .elements import Elements, Storage, element_pointer
-from .emitter import Bound, Emitter, Index, Target, as_value
+from .emitter import Binding, Emitter, Index, Target, as_value
 
 
 class Side(NamedTuple):
     """The location of a box: the offset of its first element, and the stride of each dimension."""
 
-    bound: Bound | Target
+    binding: Binding | Target
     first: Index
     strides: Sequence[int]
 
 
-def window(bound: Bound | Target, shape: Sequence[int], first: Index = 0) -> Side:
+def window(binding: Binding | Target, shape: Sequence[int], first: Index = 0) -> Side:
     """A window of a tensor of some shape."""
-    return Side(bound, first, row_major_strides(shape))
+    return Side(binding, first, row_major_strides(shape))
 
 
 def copy(emitter: Emitter, target: Side, source: Side, sizes: Sequence[int]) -> None:
     """Copy a box; a source that is a single element is written to all of it."""
     lengths, (targets, sources) = merged_dimensions(sizes, [target.strides, source.strides])
     run = 1
-    to, at = target.bound, source.bound
+    to, at = target.binding, source.binding
     is_contiguous = bool(lengths) and targets[-1] == sources[-1] == 1
     if isinstance(to, Storage) and isinstance(at, Storage) and is_contiguous:
         run, *_ = lengths.pop(), targets.pop(), sources.pop()
@@ -66,7 +66,7 @@ def _copy_run(
     builder.call(copy, [to, at, I64(count * element_type.dtype.itemsize), BIT(0)])
 
 
-def copy_all(emitter: Emitter, target: Target, source: Bound) -> None:
+def copy_all(emitter: Emitter, target: Target, source: Binding) -> None:
     """Copy all elements of a tensor to another of as many, unless they lie there."""
     if isinstance(target, Storage) and isinstance(source, Storage) and target.pointer is source.pointer:
         return

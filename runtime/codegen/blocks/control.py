@@ -16,7 +16,7 @@ from .boxes import copy_all
 from .elements import Elements, Storage, is_plain
 from .emitter import (
     EMIT_RULES,
-    Bound,
+    Binding,
     ElementVariable,
     EmitRule,
     Emitter,
@@ -48,11 +48,11 @@ def check_body(region: Region, view_of: ViewOf, mode: Mode) -> str | None:
     return check_interruption(block.operations) or check_block(block, view_of)
 
 
-def _emit_if(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_if(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     return _emit_branches(emitter, operation, list(emitter.element(operation.operands[0])))
 
 
-def _emit_case(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_case(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     """The last region is the default of `case`."""
     (index,) = emitter.element(operation.operands[0])
     numbers = range(len(operation.regions) - 1)
@@ -60,11 +60,13 @@ def _emit_case(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     return _emit_branches(emitter, operation, chosen)
 
 
-def _emit_branches(emitter: Emitter, operation: Operation, conditions: Sequence[ir.Value]) -> Sequence[Bound]:
+def _emit_branches(
+    emitter: Emitter, operation: Operation, conditions: Sequence[ir.Value]
+) -> Sequence[Binding]:
     """The first region whose condition holds, or the last one; each ends in a common block."""
     builder = emitter.builder
     end = builder.append_basic_block("joined")
-    arrivals: list[tuple[list[Bound], ir.Block]] = []
+    arrivals: list[tuple[list[Binding], ir.Block]] = []
     targets = [
         emitter.allocate_result(result) if emitter.allocates(result.type) else None
         for result in operation.results
@@ -83,28 +85,28 @@ def _emit_branches(emitter: Emitter, operation: Operation, conditions: Sequence[
             otherwise = builder.append_basic_block("otherwise")
             builder.cbranch(conditions[number], here, otherwise)
             builder.position_at_end(here)
-        bounds = emitter.emit_block(region.block, [])
+        bindings = emitter.emit_block(region.block, [])
         for k, target in enumerate(targets):
             if target is not None:
-                if not _is_at(bounds[k], target):
-                    copy_all(emitter, target, bounds[k])
-                bounds[k] = emitter.result(target)
-        arrivals.append((bounds, builder.block))
+                if not _is_at(bindings[k], target):
+                    copy_all(emitter, target, bindings[k])
+                bindings[k] = emitter.result(target)
+        arrivals.append((bindings, builder.block))
         builder.branch(end)
         if otherwise is not None:
             builder.position_at_end(otherwise)
     builder.position_at_end(end)
-    columns = [[bounds[k] for bounds, _ in arrivals] for k in range(len(operation.results))]
+    columns = [[bindings[k] for bindings, _ in arrivals] for k in range(len(operation.results))]
     blocks = [block for _, block in arrivals]
     return [_joined(builder, column, blocks) for column in columns]
 
 
-def _is_at(bound: Bound, target: Target) -> bool:
+def _is_at(binding: Binding, target: Target) -> bool:
     """Whether an array is in the memory of a target."""
-    return isinstance(bound, Storage) and isinstance(target, Storage) and bound.pointer is target.pointer
+    return isinstance(binding, Storage) and isinstance(target, Storage) and binding.pointer is target.pointer
 
 
-def _joined(builder: ir.IRBuilder, column: Sequence[Bound], blocks: Sequence[ir.Block]) -> Bound:
+def _joined(builder: ir.IRBuilder, column: Sequence[Binding], blocks: Sequence[ir.Block]) -> Binding:
     """Merge the bindings of a result in each branch (`column`) with phi nodes; arrays are the same in all."""
     first = column[0]
     if isinstance(first, Storage):
@@ -114,9 +116,9 @@ def _joined(builder: ir.IRBuilder, column: Sequence[Bound], blocks: Sequence[ir.
         phis = []
         for component in range(len(first.values[position])):
             phi = builder.phi(first.values[position][component].type)
-            for bound, block in zip(column, blocks, strict=True):
-                assert isinstance(bound, Elements)
-                phi.add_incoming(bound.values[position][component], block)
+            for binding, block in zip(column, blocks, strict=True):
+                assert isinstance(binding, Elements)
+                phi.add_incoming(binding.values[position][component], block)
             phis.append(phi)
         values.append(tuple(phis))
     return Elements(tuple(values))
@@ -140,8 +142,8 @@ def _check_inner_loop(operation: Operation, view_of: ViewOf, mode: Mode) -> str 
 
 
 def emit_while(
-    emitter: Emitter, operation: Operation, initial: Sequence[Bound], budget: ir.Value | None = None
-) -> tuple[list[Bound], ir.Value]:
+    emitter: Emitter, operation: Operation, initial: Sequence[Binding], budget: ir.Value | None = None
+) -> tuple[list[Binding], ir.Value]:
     """Generate a `while` that `check_while` accepts.
 
     Args:
@@ -153,7 +155,7 @@ def emit_while(
     """
     builder = emitter.builder
     cond, body = (region.block for region in operation.regions)
-    carried = [_Carried(emitter, body, number, bound) for number, bound in enumerate(initial)]
+    carried = [_Carried(emitter, body, number, binding) for number, binding in enumerate(initial)]
     left = None if budget is None else Variable(builder, budget)
     first = emitter.enter_loop()
     with While(builder) as goes_on:
@@ -165,11 +167,11 @@ def emit_while(
         returned = emitter.emit_block(body, [one.read() for one in carried])
         buffers = [one.current for one in carried if one.current is not None]
         next_values = [
-            _preserved(emitter, bound, [buffer for buffer in buffers if buffer is not one.current])
-            for one, bound in zip(carried, returned, strict=True)
+            _preserved(emitter, binding, [buffer for buffer in buffers if buffer is not one.current])
+            for one, binding in zip(carried, returned, strict=True)
         ]
-        for one, bound in zip(carried, next_values, strict=True):
-            one.write(bound)
+        for one, binding in zip(carried, next_values, strict=True):
+            one.write(binding)
         if left is not None:
             left.set(builder.sub(left.get(), I64(1)))
     emitter.leave_loop(first, [storage for one in carried for storage in one.storages])
@@ -186,12 +188,12 @@ def _updated_array(emitter: Emitter, body: Block, number: int) -> IrValue | None
     return value if returned.index(value) == number else None
 
 
-def _preserved(emitter: Emitter, bound: Bound, buffers: Sequence[Storage]) -> Bound:
+def _preserved(emitter: Emitter, binding: Binding, buffers: Sequence[Storage]) -> Binding:
     """The value to carry: a copy if its memory belongs to another carried value."""
-    if not isinstance(bound, Storage) or all(bound.pointer is not buffer.pointer for buffer in buffers):
-        return bound
-    buffer = emitter.allocate_scratch(bound.type)
-    copy_all(emitter, buffer, bound)
+    if not isinstance(binding, Storage) or all(binding.pointer is not buffer.pointer for buffer in buffers):
+        return binding
+    buffer = emitter.allocate_scratch(binding.type)
+    copy_all(emitter, buffer, binding)
     return emitter.result(buffer)
 
 
@@ -215,7 +217,7 @@ class _Carried:
         storages: all memory of the array.
     """
 
-    def __init__(self, emitter: Emitter, body: Block, number: int, initial: Bound) -> None:
+    def __init__(self, emitter: Emitter, body: Block, number: int, initial: Binding) -> None:
         self.emitter, self.computed = emitter, _updated_array(emitter, body, number)
         self.home = self.current = self.following = initial if isinstance(initial, Storage) else None
         self.storages = [] if self.home is None else [self.home]
@@ -231,7 +233,7 @@ class _Carried:
             self.storages.append(other)
             self.buffers = ElementVariable(emitter.builder, (initial.pointer, other.pointer))
 
-    def read(self) -> Bound:
+    def read(self) -> Binding:
         if self.home is None:
             return Elements(tuple([element.get() for element in self.elements]))
         current = self.following = self.home
@@ -242,22 +244,22 @@ class _Carried:
         self.current = current
         return current
 
-    def write(self, bound: Bound) -> None:
+    def write(self, binding: Binding) -> None:
         if self.current is None:
-            assert isinstance(bound, Elements)
-            for element, value in zip(self.elements, bound.values, strict=True):
+            assert isinstance(binding, Elements)
+            for element, value in zip(self.elements, binding.values, strict=True):
                 element.set(value)
             return
-        pointer = bound.pointer if isinstance(bound, Storage) else None
+        pointer = binding.pointer if isinstance(binding, Storage) else None
         if self.buffers is not None and self.following is not None:
             if pointer is self.following.pointer:
                 self.buffers.set((pointer, self.current.pointer))
                 return
             self.emitter.release_unwritten(self.storages.pop(), self.following)
         if pointer is not self.current.pointer:
-            copy_all(self.emitter, self.current, bound)
+            copy_all(self.emitter, self.current, binding)
 
-    def last(self) -> Bound:
+    def last(self) -> Binding:
         """The binding of the last value; an array is in its home storage."""
         if self.home is None or self.buffers is None:
             return self.read()
@@ -267,10 +269,10 @@ class _Carried:
         return self.home
 
 
-def _emit_inner_loop(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
-    initial: list[Bound] = []
+def _emit_inner_loop(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
+    initial: list[Binding] = []
     for operand, result in zip(operation.operands, operation.results, strict=True):
-        initial.append(emitter.bound[operand])
+        initial.append(emitter.bindings[operand])
         if emitter.allocates(result.type):
             home = emitter.allocate_result(result)
             copy_all(emitter, home, initial[-1])
@@ -278,13 +280,13 @@ def _emit_inner_loop(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     return emit_while(emitter, operation, initial)[0]
 
 
-def _emit_fusion(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_fusion(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     """Emit a fusion's operations one by one, into the memory requested for its results."""
     block = operation.regions[0].block
     for value, result in zip(block.terminator.operands, operation.results, strict=True):
         if result in emitter.result_storage:
             emitter.result_storage[value] = emitter.result_storage[result]
-    return emitter.emit_block(block, [emitter.bound[operand] for operand in operation.operands])
+    return emitter.emit_block(block, [emitter.bindings[operand] for operand in operation.operands])
 
 
 def _predicate(operation: Operation) -> Sequence[IrValue]:

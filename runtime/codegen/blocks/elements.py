@@ -65,20 +65,20 @@ def flat(bound: Elements | Storage) -> list[ir.Value]:
 
 def element_pointer(builder: ir.IRBuilder, storage: Storage, offset: ir.Value) -> ir.Value:
     """The address of the element at an offset of the flattened tensor."""
-    kind = storage.type.plain_element_type
-    return builder.gep(storage.pointer, [offset], inbounds=True, source_etype=stored_type(kind))
+    element_type = storage.type.plain_element_type
+    return builder.gep(storage.pointer, [offset], inbounds=True, source_etype=stored_type(element_type))
 
 
 def load_element(builder: ir.IRBuilder, storage: Storage, offset: ir.Value) -> Value:
     """The element at an offset of the flattened tensor."""
-    kind = storage.type.plain_element_type
-    return load(builder, kind, element_pointer(builder, storage, offset))
+    element_type = storage.type.plain_element_type
+    return load(builder, element_type, element_pointer(builder, storage, offset))
 
 
 def store_element(builder: ir.IRBuilder, storage: Storage, offset: ir.Value, value: Value) -> None:
     """Write the element at an offset of the flattened tensor."""
-    kind = storage.type.plain_element_type
-    store(builder, kind, value, element_pointer(builder, storage, offset))
+    element_type = storage.type.plain_element_type
+    store(builder, element_type, value, element_pointer(builder, storage, offset))
 
 
 def all_elements(builder: ir.IRBuilder, storage: Storage) -> Elements:
@@ -95,21 +95,21 @@ def store_elements(builder: ir.IRBuilder, storage: Storage, elements: Elements) 
 
 def spilled(builder: ir.IRBuilder, type: TensorType, elements: Elements) -> Storage:
     """A tensor written to the function's stack, so that it can be indexed."""
-    kind = type.plain_element_type
+    element_type = type.plain_element_type
     count = len(elements.values)
     with builder.goto_entry_block():
-        array = builder.alloca(ir.ArrayType(stored_type(kind), count))
+        array = builder.alloca(ir.ArrayType(stored_type(element_type), count))
     storage = Storage(type, builder.gep(array, [I64(0), I64(0)], inbounds=True))
     store_elements(builder, storage, elements)
     return storage
 
 
-def as_int64(builder: ir.IRBuilder, kind: ElementType, value: Value) -> ir.Value:
+def as_int64(builder: ir.IRBuilder, element_type: ElementType, value: Value) -> ir.Value:
     """An integer as i64; of ui64 what exceeds its range becomes its largest value."""
     (integer,) = value
-    if kind.category == SIGNED:
+    if element_type.category == SIGNED:
         return integer if integer.type == I64 else builder.sext(integer, I64)
-    assert kind.category == UNSIGNED
+    assert element_type.category == UNSIGNED
     if integer.type != I64:
         return builder.zext(integer, I64)
     largest = I64(2**63 - 1)

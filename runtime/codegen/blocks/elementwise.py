@@ -22,7 +22,7 @@ from .elements import Elements, Storage
 from .emitter import (
     ELEMENTWISE,
     EMIT_RULES,
-    Bound,
+    Binding,
     ElementRule,
     EmitRule,
     Emitter,
@@ -55,15 +55,17 @@ def _check(operation: Operation, view_of: ViewOf, mode: Mode) -> str | None:
     return None
 
 
-def _emit(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
-    kind = tensor_type(operation.result)
+def _emit(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
+    result_type = tensor_type(operation.result)
     chain = _Chain(emitter, operation)
-    if emitter.mode.holds(kind):
-        return [Elements(tuple([chain.element([index] * len(chain.loads)) for index in range(kind.size)]))]
+    if emitter.mode.holds(result_type):
+        return [
+            Elements(tuple([chain.element([index] * len(chain.loads)) for index in range(result_type.size)]))
+        ]
     target = emitter.allocate_result(operation.result)
-    result_offset = row_major_offset(kind.shape, identity_map(kind.rank), kind.rank)
+    result_offset = row_major_offset(result_type.shape, identity_map(result_type.rank), result_type.rank)
     exprs = [result_offset, *chain.loads]
-    sizes, strides = merged_dimensions(kind.shape, [expr.strides for expr in exprs])
+    sizes, strides = merged_dimensions(result_type.shape, [expr.strides for expr in exprs])
     sides = [AffineExpr(expr.offset, tuple(one)) for expr, one in zip(exprs, strides, strict=True)]
     if len(sizes) > 1 and sizes[-1] < MIN_ROW_ELEMENTS:
         _emit_tiles(emitter, chain, target, sizes, sides)
@@ -94,7 +96,7 @@ def _emit_tiles(
     sources = chain.sources
     copies: dict[int, Target] = {}
     for number, (source, side) in enumerate(zip(sources, sides[1:], strict=True)):
-        if side != sides[0] and isinstance(emitter.bound.get(source), Storage):
+        if side != sides[0] and isinstance(emitter.bindings.get(source), Storage):
             copies[number] = emitter.allocate_scratch(tensor_type(source).with_shape((count,)))
     for indices in emitter.box([*sizes[:split], sizes[split] // rows]):
         steps = [(*side.strides[:split], side.strides[split] * rows) for side in sides]
@@ -102,9 +104,9 @@ def _emit_tiles(
             emitter.offset(indices, step, side.offset) for side, step in zip(sides, steps, strict=True)
         ]
         for number, copied in copies.items():
-            bound = emitter.bound[sources[number]]
+            binding = emitter.bindings[sources[number]]
             of_source = sides[number + 1].strides[split:]
-            _copy_tile(emitter, copied, Side(bound, starts[number + 1], of_source), tile_sizes)
+            _copy_tile(emitter, copied, Side(binding, starts[number + 1], of_source), tile_sizes)
         for index in emitter.loop(count):
             first, *offsets = [emitter.add(start, index) for start in starts]
             offsets = [index if number in copies else offset for number, offset in enumerate(offsets)]
@@ -118,7 +120,7 @@ def _copy_tile(emitter: Emitter, target: Target, source: Side, sizes: Sequence[i
         first = emitter.offset(indices, to[:-1])
         at = emitter.offset(indices, source.strides[:-1], source.first)
         for index in range(sizes[-1]):
-            element = emitter.at(source.bound, emitter.add(at, index * source.strides[-1]))
+            element = emitter.at(source.binding, emitter.add(at, index * source.strides[-1]))
             emitter.put(target, emitter.add(first, index), element)
 
 
@@ -187,8 +189,8 @@ class _Chain:
             if source in self.splats:
                 loaded.append(constant_element(self.splats[source]))
             else:
-                bound: Bound | Target = copies[number] if number in copies else emitter.bound[source]
-                loaded.append(emitter.at(bound, offsets[number]))
+                binding: Binding | Target = copies[number] if number in copies else emitter.bindings[source]
+                loaded.append(emitter.at(binding, offsets[number]))
         elements: dict[IrValue, Value] = {}
         for one in self.operations:
             values = [

@@ -28,7 +28,7 @@ from . import elements as tensors
 from .elements import MAX_ELEMENTS, Elements, Storage, is_large, is_plain, is_small
 from .in_place_updates import BRANCHES
 
-Bound = Elements | Storage
+Binding = Elements | Storage
 Index: TypeAlias = int | ir.Value
 """An offset or an index: an int where loops are unrolled, else an LLVM value."""
 
@@ -54,7 +54,7 @@ class Mode(enum.Enum):
         """Whether tensors of a type are LLVM values, each element one."""
         return is_plain(type) and 0 < tensors.element_count(type) <= self.value
 
-    def take(self, type: TensorType, values: list[ir.Value]) -> Bound:
+    def take(self, type: TensorType, values: list[ir.Value]) -> Binding:
         """The binding of a tensor, made of LLVM values popped from the front of `values` (see `flat`)."""
         if not self.holds(type):
             return Storage(type, values.pop(0))
@@ -94,7 +94,7 @@ class EmitRule(Record):
     """
 
     check: Callable[[Operation, ViewOf, Mode], str | None]
-    emit: Callable[[Any, Operation], Sequence[Bound]]
+    emit: Callable[[Any, Operation], Sequence[Binding]]
     small_values: Callable[[Operation], Iterable[IrValue]] | None = None
     is_outlined: bool = True
     work: Callable[[Operation, ViewOf], int] = lambda operation, view_of: 0
@@ -126,8 +126,8 @@ class EmissionObserver(Protocol):
     def begin_operation(self, emitter: Emitter, operation: Operation) -> None:
         """Called before an operation is generated; its operands are bound."""
 
-    def end_operation(self, emitter: Emitter, operation: Operation, bounds: Sequence[Bound]) -> None:
-        """Called after an operation was generated, before its results are bound to `bounds`."""
+    def end_operation(self, emitter: Emitter, operation: Operation, bindings: Sequence[Binding]) -> None:
+        """Called after an operation was generated, before its results are bound to `bindings`."""
 
     def end_block(self, emitter: Emitter, block: Block) -> None:
         """Called after a block's last operation; the operands of its terminator are bound."""
@@ -151,7 +151,7 @@ class Emitter:
         captured_bindings: the bindings of captured values.
 
     Attributes:
-        bound: the binding of each value.
+        bindings: the binding of each value.
         result_storage: the memory that callers request for some results.
         interruption: checks inner loops that may run long; None: there are none.
     """
@@ -161,40 +161,43 @@ class Emitter:
     mode: ClassVar[Mode] = Mode.SCALARS
 
     def __init__(
-        self, builder: ir.IRBuilder, view_of: ViewOf, captured_bindings: Mapping[IrValue, Bound] | None = None
+        self,
+        builder: ir.IRBuilder,
+        view_of: ViewOf,
+        captured_bindings: Mapping[IrValue, Binding] | None = None,
     ) -> None:
         self.builder = builder
         self.view_of = view_of
-        self.bound: dict[IrValue, Bound] = dict(captured_bindings or {})
+        self.bindings: dict[IrValue, Binding] = dict(captured_bindings or {})
         self.result_storage: dict[IrValue, Storage] = {}
         self.interruption: LoopCheck | None = None
 
-    def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
+    def emit_block(self, block: Block, arguments: Sequence[Binding]) -> list[Binding]:
         """Generate a block's operations; returns the bindings of its terminator's operands."""
-        self.bound.update(zip(block.arguments, arguments, strict=True))
+        self.bindings.update(zip(block.arguments, arguments, strict=True))
         observer = Emitter.observer
         if observer is not None:
             observer.begin_block(self, block)
         for operation in self.emitted(block):
             if observer is not None:
                 observer.begin_operation(self, operation)
-            bounds = self.emit_operation(operation)
+            bindings = self.emit_operation(operation)
             if observer is not None:
-                observer.end_operation(self, operation, bounds)
-            self.bound.update(zip(operation.results, bounds, strict=True))
+                observer.end_operation(self, operation, bindings)
+            self.bindings.update(zip(operation.results, bindings, strict=True))
         if observer is not None:
             observer.end_block(self, block)
-        return [self.bound[value] for value in block.terminator.operands]
+        return [self.bindings[value] for value in block.terminator.operands]
 
     def emitted(self, block: Block) -> Sequence[Operation]:
         """The operations of a block that are generated in sequence."""
         return block.operations[:-1]
 
-    def emit_operation(self, operation: Operation) -> Sequence[Bound]:
+    def emit_operation(self, operation: Operation) -> Sequence[Binding]:
         """Generate an operation; returns the bindings of its results."""
         return emit_rule_of(operation).emit(self, operation)
 
-    def begin_statement(self, bounds: Iterable[Bound | Target | None]) -> None:
+    def begin_statement(self, bindings: Iterable[Binding | Target | None]) -> None:
         """Begin a statement that reads tensors, which keeps their memory live up to it."""
 
     def chain(self, operation: Operation) -> list[Operation]:
@@ -242,7 +245,7 @@ class Emitter:
 
     def element(self, value: IrValue) -> Value:
         """The LLVM value of a tensor with one element."""
-        return self.at(self.bound[value], 0)
+        return self.at(self.bindings[value], 0)
 
     def indices(self, values: Iterable[IrValue]) -> list[ir.Value]:
         """Integer tensors of one element as i64."""
@@ -250,11 +253,11 @@ class Emitter:
             tensors.as_int64(self.builder, plain_element_type(value), self.element(value)) for value in values
         ]
 
-    def at(self, bound: Bound | Target, offset: Index) -> Value:
+    def at(self, binding: Binding | Target, offset: Index) -> Value:
         """The element of a tensor at an offset; a tensor with one element has it at every offset."""
-        if isinstance(bound, Storage):
-            return tensors.load_element(self.builder, bound, as_value(offset))
-        value: Value = bound.values[0 if len(bound.values) == 1 else offset]
+        if isinstance(binding, Storage):
+            return tensors.load_element(self.builder, binding, as_value(offset))
+        value: Value = binding.values[0 if len(binding.values) == 1 else offset]
         return value
 
     def put(self, target: Target, offset: Index, value: Value) -> None:
@@ -266,11 +269,11 @@ class Emitter:
 
     def storage(self, value: IrValue) -> Storage:
         """The memory of a tensor; a small tensor is copied to the stack."""
-        bound = self.bound[value]
-        if isinstance(bound, Storage):
-            return bound
+        binding = self.bindings[value]
+        if isinstance(binding, Storage):
+            return binding
         assert isinstance(value.type, TensorType)
-        return tensors.spilled(self.builder, value.type, bound)
+        return tensors.spilled(self.builder, value.type, binding)
 
     def updated(self, operation: Operation) -> Storage:
         """The memory of an operation's first operand, or of a copy, to be updated."""
@@ -291,7 +294,7 @@ class Emitter:
         """The destination of a result: the one that the caller requests, or a new one."""
         return self.allocate_scratch(tensor_type(value))
 
-    def result(self, target: Target) -> Bound:
+    def result(self, target: Target) -> Binding:
         """The binding of a tensor whose elements have been stored in `target`."""
         if isinstance(target, Registers):
             return Elements(tuple(target.values))

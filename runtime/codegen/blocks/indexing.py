@@ -17,7 +17,7 @@ from ..views import Scatter
 from .boxes import Side, copy, window
 from .control import check_body
 from .elements import Storage, as_int64, clamped, element_count, element_pointer
-from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Index, Mode, accept_always, as_value
+from .emitter import EMIT_RULES, Binding, EmitRule, Emitter, Index, Mode, accept_always, as_value
 
 
 def _window_start(
@@ -33,7 +33,7 @@ def _window_start(
     return emitter.offset(indices, [strides[d] for d in starts])
 
 
-def _emit_dynamic_slice(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_dynamic_slice(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     operand, *starts = operation.operands
     storage, target = emitter.storage(operand), emitter.allocate_result(operation.result)
     shape, sizes = storage.type.shape, emitter.view_of(operation).slice_sizes
@@ -46,25 +46,29 @@ def _window_in_place(emitter: Any, operation: Operation) -> Storage | None:
     """The window where it lies, if its elements lie side by side in memory that nothing changes."""
     operand, *starts = operation.operands
     sizes = emitter.view_of(operation).slice_sizes
-    bound, kind = emitter.bound[operand], tensor_type(operation.result)
-    if operand not in emitter.read_only_values or not isinstance(bound, Storage) or emitter.mode.holds(kind):
+    binding, result_type = emitter.bindings[operand], tensor_type(operation.result)
+    if (
+        operand not in emitter.read_only_values
+        or not isinstance(binding, Storage)
+        or emitter.mode.holds(result_type)
+    ):
         return None
-    shape = bound.type.shape
+    shape = binding.type.shape
     outer = next((d for d, size in enumerate(sizes) if size > 1), len(shape))
     if tuple(sizes[outer + 1 :]) != tuple(shape[outer + 1 :]):
         return None
     emitter.read_only_values.add(operation.result)
     first = _window_start(emitter, shape, sizes, dict(enumerate(emitter.indices(starts))))
-    return Storage(kind, element_pointer(emitter.builder, bound, as_value(first)))
+    return Storage(result_type, element_pointer(emitter.builder, binding, as_value(first)))
 
 
-def _emit_dynamic_update_slice(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_dynamic_update_slice(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     _, update, *starts = operation.operands
     sizes = tensor_type(update).shape
     storage = emitter.updated(operation)
     shape = storage.type.shape
     first = _window_start(emitter, shape, sizes, dict(enumerate(emitter.indices(starts))))
-    copy(emitter, window(storage, shape, first), window(emitter.bound[update], sizes), sizes)
+    copy(emitter, window(storage, shape, first), window(emitter.bindings[update], sizes), sizes)
     return [emitter.result(storage)]
 
 
@@ -80,9 +84,9 @@ def _index_vector(
     strides = row_major_strides(shape)
     first = emitter.offset(list(at.values()), [strides[d] for d in at])
     stride = strides[vector_dim] if vector_dim < len(shape) else 1
-    bound, type = emitter.bound[indices], plain_element_type(indices)
+    binding, type = emitter.bindings[indices], plain_element_type(indices)
     return {
-        d: as_int64(emitter.builder, type, emitter.at(bound, emitter.add(first, number * stride)))
+        d: as_int64(emitter.builder, type, emitter.at(binding, emitter.add(first, number * stride)))
         for number, d in enumerate(dims)
     }
 
@@ -97,7 +101,7 @@ def _check_gather(operation: Operation, view_of: ViewOf, mode: Mode) -> str | No
     return _check_single_index_vector(view.start_indices, view.start_index_map, mode)
 
 
-def _emit_gather(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_gather(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     operand, indices = operation.operands
     view = emitter.view_of(operation)
     storage, target = emitter.storage(operand), emitter.allocate_result(operation.result)
@@ -143,11 +147,11 @@ def _check_body_type(view: Scatter) -> str | None:
     return "its body has other element types"
 
 
-def _emit_scatter(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_scatter(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     """Each element of each window that lies within the tensor is updated."""
     _, indices, update = operation.operands
     view, builder = emitter.view_of(operation), emitter.builder
-    storage, updates = emitter.updated(operation), emitter.bound[update]
+    storage, updates = emitter.updated(operation), emitter.bindings[update]
     shape, update_shape = storage.type.shape, view.updates[0].shape
     strides, update_strides = row_major_strides(shape), row_major_strides(update_shape)
     index_dims = [d for d in range(view.scatter_indices.rank) if d != view.index_vector_dim]

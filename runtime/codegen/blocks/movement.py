@@ -15,7 +15,7 @@ from ..llvm.functions import opaque
 from ..llvm.values import I64, constant
 from .boxes import Side, copy
 from .elements import Elements, Storage
-from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Registers, accept_always
+from .emitter import EMIT_RULES, Binding, EmitRule, Emitter, Registers, accept_always
 
 _MOVES = frozenset(
     f"stablehlo.{name}"
@@ -34,52 +34,56 @@ def is_splat(operation: Operation) -> bool:
     return isinstance(value, DenseElementsAttribute) and value.is_splat
 
 
-def _emit_constant(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_constant(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     attribute = operation.attributes["value"]
     assert isinstance(attribute, DenseElementsAttribute)
     return [constant_tensor(emitter, tensor_type(operation.result), attribute.array)]
 
 
-def _emit_iota(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_iota(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     return [constant_tensor(emitter, tensor_type(operation.result), emitter.view_of(operation).reference())]
 
 
-def constant_tensor(emitter: Emitter, kind: TensorType, array: Array) -> Bound:
+def constant_tensor(emitter: Emitter, result_type: TensorType, array: Array) -> Binding:
     """A known tensor: LLVM values, or a constant in memory."""
-    if emitter.mode.holds(kind):
-        return Elements(tuple([constant(kind.plain_element_type, item) for item in array.reshape(-1)]))
+    if emitter.mode.holds(result_type):
+        return Elements(tuple([constant(result_type.plain_element_type, item) for item in array.reshape(-1)]))
     content = bytearray(np.ascontiguousarray(array).tobytes())
     type = ir.ArrayType(ir.IntType(8), len(content))
     module = emitter.builder.module
     data = ir.GlobalVariable(module, type, module.get_unique_name("data"))
     data.linkage, data.global_constant, data.initializer = "internal", True, ir.Constant(type, content)
     data.align = 64
-    return Storage(kind, opaque(emitter.builder.gep(data, [I64(0), I64(0)], inbounds=True)))
+    return Storage(result_type, opaque(emitter.builder.gep(data, [I64(0), I64(0)], inbounds=True)))
 
 
-def _emit_move(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_move(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     """Copy the boxes of the result in order; where boxes overlap, the first map applies."""
-    kind = tensor_type(operation.result)
+    result_type = tensor_type(operation.result)
     maps = [one for one in emitter.view_of(operation).movement_maps() if 0 not in one.sizes]
-    target = Registers(kind) if emitter.mode.holds(kind) else emitter.allocate_result(operation.result)
+    target = (
+        Registers(result_type)
+        if emitter.mode.holds(result_type)
+        else emitter.allocate_result(operation.result)
+    )
     for one in reversed(maps):
         operand = operation.operands[one.operand]
         operand_shape = tensor_type(operand).shape
-        to = row_major_offset(kind.shape, one.result_indices, kind.rank)
-        at = row_major_offset(operand_shape, one.indices, kind.rank)
-        source = Side(emitter.bound[operand], at.offset, at.strides)
+        to = row_major_offset(result_type.shape, one.result_indices, result_type.rank)
+        at = row_major_offset(operand_shape, one.indices, result_type.rank)
+        source = Side(emitter.bindings[operand], at.offset, at.strides)
         copy(emitter, Side(target, to.offset, to.strides), source, one.sizes)
     return [emitter.result(target)]
 
 
-def _emit_alias(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_alias(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     """The operands' memory, seen as the results' types."""
-    results: list[Bound] = []
+    results: list[Binding] = []
     for operand, result in zip(operation.operands, operation.results, strict=True):
-        bound = emitter.bound[operand]
-        if isinstance(bound, Storage):
-            bound = Storage(tensor_type(result), bound.pointer)
-        results.append(bound)
+        binding = emitter.bindings[operand]
+        if isinstance(binding, Storage):
+            binding = Storage(tensor_type(result), binding.pointer)
+        results.append(binding)
     return results
 
 

@@ -12,7 +12,7 @@ from ..llvm.values import Value
 from ..views import OrderedReduction, Reduction
 from .boxes import Side, copy, window
 from .control import check_body
-from .emitter import EMIT_RULES, Bound, EmitRule, Emitter, Index, Mode, Target, all_values
+from .emitter import EMIT_RULES, Binding, EmitRule, Emitter, Index, Mode, Target, all_values
 from .movement import constant_tensor
 
 MAX_REDUCED_BYTES = 1 << 16
@@ -42,9 +42,9 @@ def check_order(view: OrderedReduction) -> str | None:
     return None
 
 
-def _emit(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     count = len(operation.results)
-    inputs = [emitter.bound[value] for value in operation.operands[:count]]
+    inputs = [emitter.bindings[value] for value in operation.operands[:count]]
     return _reduced(emitter, operation, emitter.view_of(operation), inputs)
 
 
@@ -61,20 +61,20 @@ def _with_positions(operation: Operation, view_of: ViewOf) -> Reduction:
     return reduction
 
 
-def _emit_position(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
+def _emit_position(emitter: Emitter, operation: Operation) -> Sequence[Binding]:
     view = emitter.view_of(operation)
     positions = constant_tensor(emitter, view.positions_type.with_shape(view.operand.shape), view.positions)
-    inputs = [emitter.bound[operation.operands[0]], positions]
+    inputs = [emitter.bindings[operation.operands[0]], positions]
     return _reduced(emitter, operation, _with_positions(operation, emitter.view_of), inputs)
 
 
 def _reduced(
-    emitter: Emitter, operation: Operation, view: Reduction, inputs: Sequence[Bound]
-) -> Sequence[Bound]:
+    emitter: Emitter, operation: Operation, view: Reduction, inputs: Sequence[Binding]
+) -> Sequence[Binding]:
     """Combine adjacent pairs, and then the initial values with the totals."""
     initial = [emitter.element(value) for value in operation.operands[-len(inputs) :]]
     tree = _Tree(emitter, view)
-    columns = [tree.in_order(bound, type) for bound, type in zip(inputs, view.inputs, strict=True)]
+    columns = [tree.in_order(binding, type) for binding, type in zip(inputs, view.inputs, strict=True)]
     outer, length, inner = view.layout.sizes
     while length > 1:
         emitter.begin_statement(columns)
@@ -95,19 +95,19 @@ class _Tree:
         self.emitter = emitter
         self.view = view
 
-    def in_order(self, bound: Bound, type: TensorType) -> Bound | Target:
+    def in_order(self, binding: Binding, type: TensorType) -> Binding | Target:
         """An operand in that order: a copy where its dimensions are reduced in between others."""
         permutation = self.view.layout.permutation
         if permutation is None or type.size == 1:
-            return bound
+            return binding
         strides = row_major_strides(type.shape)
         sizes = tuple([type.shape[d] for d in permutation])
         computed = self.emitter.allocate_scratch(type.with_shape(sizes))
-        source = Side(bound, 0, [strides[d] for d in permutation])
+        source = Side(binding, 0, [strides[d] for d in permutation])
         copy(self.emitter, window(computed, sizes), source, sizes)
         return computed
 
-    def halved(self, columns: Sequence[Bound | Target], length: int) -> list[Bound | Target]:
+    def halved(self, columns: Sequence[Binding | Target], length: int) -> list[Binding | Target]:
         """Adjacent pairs combined; a last one without a partner as it is."""
         emitter = self.emitter
         outer, _, inner = self.view.layout.sizes

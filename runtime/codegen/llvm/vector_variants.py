@@ -71,8 +71,11 @@ class _Declaration(NamedTuple):
 
     def declare(self, module: ir.Module) -> list[ir.Function]:
         """The variants, which the function names."""
-        kinds = "".join("u" if one == _POINTER else "v" for one in self.parameters)
-        names = [f"_ZGV_LLVM_N{lanes}{kinds}_{self.name}({self.variant(lanes)})" for lanes in self.variants]
+        parameter_kinds = "".join("u" if one == _POINTER else "v" for one in self.parameters)
+        names = [
+            f"_ZGV_LLVM_N{lanes}{parameter_kinds}_{self.name}({self.variant(lanes)})"
+            for lanes in self.variants
+        ]
         function = ir.Function(module, self.type(1), self.name)
         _add(function, *_PURE)
         if names:

@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from ...types import SIGNED
 from ..llvm.values import I32, I64, Value, call
-from .nest import Gather, StartIndex, stride_kind
+from .nest import Gather, StartIndex, stride_class
 
 
 class StartIndexArgs(NamedTuple):
@@ -47,20 +47,20 @@ def gather_offset(
         index = call(builder, "llvm.smax", index, zero) if is_signed else index
         index = call(builder, "llvm.umin", index, max_index)
         index = _resized(builder, index, offset_type)
-        if stride_kind(constants.stride) != "1":
+        if stride_class(constants.stride) != "1":
             index = builder.mul(index, _resized(builder, start_args.stride, offset_type))
         offset = builder.add(offset, index)
     return offset
 
 
 def add_strided(
-    builder: ir.IRBuilder, offset: ir.Value, index: ir.Value, stride: ir.Value, kind: str
+    builder: ir.IRBuilder, offset: ir.Value, index: ir.Value, stride: ir.Value, stride_class: str
 ) -> ir.Value:
     """An offset plus `index * stride`."""
-    if kind == "0":
+    if stride_class == "0":
         return offset
     scaled = _resized(builder, index, offset.type)
-    if kind != "1":
+    if stride_class != "1":
         scaled = builder.mul(scaled, _resized(builder, stride, offset.type))
     return builder.add(offset, scaled)
 

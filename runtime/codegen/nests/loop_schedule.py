@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ...ir.affine import AffineExpr
 from ...types import ELEMENT_TYPES
+from .emission_plan import is_transposition, transposed_loop
 from .nest import (
     MAX_CONSTANT_STRIDE,
     Access,
@@ -18,9 +19,7 @@ from .nest import (
     Node,
     StartIndex,
     is_copy,
-    is_transposition,
     operand_nodes,
-    transposed_loop,
 )
 
 

@@ -21,24 +21,20 @@ from ..llvm.functions import aligned_scratch, opaque
 from ..llvm.loops import DISTINCT_LOOP, GuardedLoop, disable_unrolling, interleaved, min_index
 from ..llvm.values import I8, I64, Value, constant, load, store, stored_type
 from .contiguous_copy import copy_slice
+from .emission_plan import TILES_PER_BLOCK, BlockShape, block_count, emission_plan, tile_extent
 from .gathering import StartIndexArgs, add_strided, gather_offset
 from .nest import (
     MAX_CONSTANT_STRIDE,
-    TILES_PER_BLOCK,
     Access,
     Apply,
-    BlockShape,
     Constant,
     Gather,
     Iota,
     Load,
     Nest,
-    access_kind,
-    block_count,
+    map_stride_class,
     operand_nodes,
-    schedule_of,
-    stride_kind,
-    tile_extent,
+    stride_class,
 )
 from .nontemporal_stores import BUFFER_BYTES, copy_nontemporal, is_aligned
 from .transposition import TileOperand, emit_element, emit_short_tile, emit_tile, prefetch_tile, tile_lanes
@@ -87,7 +83,7 @@ def _levels(nest: Nest) -> list[int]:
                 if isinstance(node, Iota)
                 else nest.accesses[node.access].index_map
             )
-            level = {".": _ONCE, "0": _ROW}.get(access_kind(index_map), _ELEMENT)
+            level = {".": _ONCE, "0": _ROW}.get(map_stride_class(index_map), _ELEMENT)
         levels.append(max([level, *[levels[other] for other in operand_nodes(node)]]))
     return levels
 
@@ -117,7 +113,7 @@ class _Emitter:
 
     def __init__(self, nest: Nest) -> None:
         self.nest = nest
-        self.schedule = schedule_of(nest)
+        self.plan = emission_plan(nest)
         self.module = ir.Module(NAME)
         function = ir.Function(self.module, _TASK, NAME)
         task, closure = function.args
@@ -154,7 +150,7 @@ class _Emitter:
 
     def allocate_buffers(self, builder: ir.IRBuilder) -> dict[int, ir.Value]:
         """Buffers of results that are copied with nontemporal stores, by access number."""
-        if not self.schedule.buffered:
+        if not self.plan.buffered:
             return {}
         buffers: dict[int, ir.Value] = {}
         for number in range(len(self.nest.accesses) - len(self.nest.stores), len(self.nest.accesses)):
@@ -164,10 +160,10 @@ class _Emitter:
     def allocate_transposed_tiles(self, builder: ir.IRBuilder) -> dict[int, ir.Value]:
         """Scratch memory for transposed tiles, by access number."""
         scratch: dict[int, ir.Value] = {}
-        for number in self.schedule.transposed:
+        for number in self.plan.transposed:
             itemsize = self.nest.accesses[number].element_type.dtype.itemsize
             scratch[number] = _stack_scratch(
-                builder, itemsize * tile_extent(self.nest) ** 2 * self.schedule.tiles
+                builder, itemsize * tile_extent(self.nest) ** 2 * self.plan.tiles
             )
         return scratch
 
@@ -176,7 +172,7 @@ class _Emitter:
     ) -> None:
         """One block of the two inner loops."""
         builder = loop.builder
-        if self.schedule.is_transposition and self.schedule.nontemporal:
+        if self.plan.is_transposition and self.plan.nontemporal:
             # Follow the source, along which hardware prefetches; nontemporal stores need no order.
             rest, middle_block = _divmod(builder, loop.index, counts[0])
             rest, inner_block = _divmod(builder, rest, counts[1])
@@ -204,7 +200,7 @@ class _Emitter:
         self, builder: ir.IRBuilder, outer: list[ir.Value], middle: IndexRange, inner: IndexRange
     ) -> None:
         """The two inner loops."""
-        if self.schedule.is_transposition:
+        if self.plan.is_transposition:
             self.emit_tiles(builder, outer, middle, inner)
         elif self.transposed_tiles:
             self.emit_with_transposed_tiles(builder, outer, middle, inner)
@@ -217,7 +213,7 @@ class _Emitter:
         """The two inner loops, a few adjacent tiles at a time: operands contiguous along the middle loop are
         first transposed into scratch memory."""
         extent = tile_extent(self.nest)
-        tile_rows, tile_columns = (ir.Constant(I64, extent * count) for count in (1, self.schedule.tiles))
+        tile_rows, tile_columns = (ir.Constant(I64, extent * count) for count in (1, self.plan.tiles))
         rows = GuardedLoop(builder, "tiles", *_tile_range(builder, middle, tile_rows))
         columns = GuardedLoop(rows.builder, "tile", *_tile_range(rows.builder, inner, tile_columns))
         body = columns.builder
@@ -248,7 +244,7 @@ class _Emitter:
         access, strides, extent = self.nest.accesses[number], self.strides[number], tile_extent(self.nest)
         start = _affine_offset(builder, ir.Constant(I64, 0), outer, strides)
         source = TileOperand(_element_pointer(builder, access, self.pointers[number], start), strides[-1])
-        count = self.schedule.tiles
+        count = self.plan.tiles
         loop = GuardedLoop(builder, "transposed", ir.Constant(I64, 0), ir.Constant(I64, count))
         body = loop.builder
         offset = body.mul(loop.index, ir.Constant(I64, extent))
@@ -275,14 +271,14 @@ class _Emitter:
             for access, pointer, offset in zip(self.nest.accesses, self.pointers, row_offsets, strict=True)
         ]
         if self.tile is not None:
-            width = ir.Constant(I64, tile_extent(self.nest) * self.schedule.tiles)
+            width = ir.Constant(I64, tile_extent(self.nest) * self.plan.tiles)
             tile_row_offset = rows.builder.mul(rows.builder.sub(rows.index, self.tile[0]), width)
             for number, scratch in self.transposed_tiles.items():
                 self.rows[number] = _element_pointer(
                     rows.builder, self.nest.accesses[number], scratch, tile_row_offset
                 )
         for number, access in enumerate(self.nest.accesses):
-            interleaved = self.schedule.interleaved[number]
+            interleaved = self.plan.interleaved[number]
             if interleaved is not None and (self.tile is None or number not in self.transposed_tiles):
                 distance = ir.Constant(I64, interleaved.distance)
                 first = self.rows[interleaved.access]
@@ -308,10 +304,10 @@ class _Emitter:
 
     def prefetch_slices(self, builder: ir.IRBuilder, index: ir.Value) -> None:
         """Prefetch gathered slices that the innermost loop copies later."""
-        if not self.schedule.prefetched:
+        if not self.plan.prefetched:
             return
         last = builder.sub(self.sizes[-1], ir.Constant(I64, 1))
-        for number in self.schedule.prefetched:
+        for number in self.plan.prefetched:
             node = self.nest.nodes[number]
             assert isinstance(node, Gather)
             if all(self.levels[start.node] != _ELEMENT for start in node.indices):
@@ -370,9 +366,9 @@ class _Emitter:
             TileOperand(bases[0], self.strides[0][-1]),
             TileOperand(bases[1], self.strides[1][-2]),
         )
-        if self.schedule.short is None:
+        if self.plan.short is None:
             self.emit_square_tiles(builder, source, target, middle, inner)
-        elif self.schedule.nontemporal:
+        elif self.plan.nontemporal:
             with builder.if_else(self.aligned) as (nontemporal, temporal):
                 with nontemporal:
                     self.emit_short_tiles(builder, source, target, middle, inner, True)
@@ -391,7 +387,7 @@ class _Emitter:
         nontemporal: bool,
     ) -> None:
         """A transposition one of whose loops is shorter than a tile."""
-        short = self.schedule.short
+        short = self.plan.short
         assert short is not None
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
         start, stop = middle if short.is_inner else inner
@@ -429,7 +425,7 @@ class _Emitter:
         middle: IndexRange,
         inner: IndexRange,
     ) -> None:
-        nontemporal = self.schedule.nontemporal
+        nontemporal = self.plan.nontemporal
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
         lanes = ir.Constant(I64, tile_lanes(itemsize))
         slow, fast = (inner, middle) if nontemporal else (middle, inner)
@@ -486,7 +482,7 @@ class _Emitter:
             first: the middle and the inner index of the first element of the tile that is read now.
             is_along_middle: whether blocks follow each other along the middle loop first.
         """
-        if not self.schedule.prefetches_tiles:
+        if not self.plan.prefetches_tiles:
             return
         (along, across), size = (first, self.sizes[-2]) if is_along_middle else (first[::-1], self.sizes[-1])
         extent = TILES_PER_BLOCK * tile_extent(self.nest)
@@ -525,8 +521,8 @@ class _Emitter:
         if isinstance(node, Gather):
             offset = gather_offset(builder, node, self.values, self.nest.start_indices, self.start_indices)
             if index is not None and any(self.levels[indices.node] == _ELEMENT for indices in node.indices):
-                kind = stride_kind(access.index_map.strides[-1])
-                offset = add_strided(builder, offset, index, strides[-1], kind)
+                innermost_class = stride_class(access.index_map.strides[-1])
+                offset = add_strided(builder, offset, index, strides[-1], innermost_class)
                 index = None
             pointer = _element_pointer(builder, access, pointer, builder.sext(offset, I64))
         if index is not None:
@@ -561,7 +557,7 @@ class _Emitter:
             else:
                 # LLVM scatters interleaved stores with gaps, so only gapless ones get a constant stride.
                 stride = self.strides[number][-1]
-                if self.schedule.interleaves_stores:
+                if self.plan.interleaves_stores:
                     stride = ir.Constant(I64, access.index_map.strides[-1])
                 pointer = self.pointer(builder, access, self.rows[number], stride, index)
             if self.nest.slice_length > 1:
@@ -572,7 +568,7 @@ class _Emitter:
     def emit_slice_copy(
         self, builder: ir.IRBuilder, access: Access, source: ir.Value, target: ir.Value
     ) -> None:
-        if not self.schedule.nontemporal:
+        if not self.plan.nontemporal:
             copy_slice(builder, access.element_type, self.nest.slice_length, source, target)
             return
         with builder.if_else(self.aligned) as (nontemporal, temporal):

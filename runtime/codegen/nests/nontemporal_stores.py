@@ -13,9 +13,10 @@ from ..llvm.loops import DISTINCT_LOOP, GuardedLoop
 from ..llvm.values import I64
 
 MIN_NONTEMPORAL_BYTES = 1 << 23
-"""Bytes of a result from which it is copied from a buffer with nontemporal stores."""
+"""Minimum bytes of a result that is copied from a buffer with nontemporal stores. Results that are written by
+whole cache lines need no buffer, and have the limit `nontemporal_store_bytes`."""
 MIN_NONTEMPORAL_ROW_BYTES = 1 << 10
-"""Contiguous bytes of such a result, at least."""
+"""Minimum contiguous bytes of such a result."""
 BUFFER_BYTES = 1 << 12
 """Bytes of a result that are buffered before a nontemporal copy."""
 _WIDEST = 8

@@ -60,12 +60,12 @@ def check_reduction(operation: Operation, view_of: ViewOf) -> str | None:
     """Why a reduction cannot be part of a fusion, or None if it can."""
     if len(operation.operands) != 2:
         return "has several inputs"
-    kind = tensor_type(operation.operands[0])
-    if not kind.is_static_unquantized or kind.category == COMPLEX:
-        return f"is of {kind}"
+    input_type = tensor_type(operation.operands[0])
+    if not input_type.is_static_unquantized or input_type.category == COMPLEX:
+        return f"is of {input_type}"
     body = view_of(operation).body
     types = [tensor_type(value) for value in (*body.block.arguments, *body.block.terminator.operands)]
-    if any(type.element_type is not kind.element_type for type in types):
+    if any(type.element_type is not input_type.element_type for type in types):
         return "its body has other element types"
     if reducer_name(body.block) is not None and emits(body.block.operations[0]):
         return None
@@ -90,12 +90,12 @@ def is_order_independent(body: Block) -> bool:
 
     Extremes of complex numbers do not: of equal numbers, and of those with NaNs, the first one wins.
     """
-    kind = tensor_type(body.arguments[0])
+    input_type = tensor_type(body.arguments[0])
     name = reducer_name(body)
-    if kind.category & COMPLEX:
+    if input_type.category & COMPLEX:
         return False
     return name in _ORDER_INDEPENDENT or (
-        name in _ORDER_INDEPENDENT_ON_INTEGERS and bool(kind.category & INTEGER)
+        name in _ORDER_INDEPENDENT_ON_INTEGERS and bool(input_type.category & INTEGER)
     )
 
 

@@ -14,7 +14,7 @@ from llvmlite import ir
 from ...ir import Block, Operation, plain_element_type, tensor_type
 from ...ir import Value as IrValue
 from ...types import FLOAT, ElementType
-from ..blocks import Bound, Elements, Emitter
+from ..blocks import Binding, Elements, Emitter
 from ..blocks.emitter import instructions
 from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch
@@ -51,7 +51,7 @@ class Reducer:
         operation: Operation,
         view_of: ViewOf,
         accumulate: str = "wide",
-        captured_bindings: Mapping[IrValue, Bound] | None = None,
+        captured_bindings: Mapping[IrValue, Binding] | None = None,
     ) -> None:
         self.builder = builder
         self.operation = operation
@@ -176,8 +176,8 @@ def _accumulate(reducer: Reducer, values: OperandArrays, count: int) -> list[Val
 
 def is_min_or_max(body: Block) -> bool:
     """Whether a reducer is the maximum or minimum of real floats."""
-    kind = tensor_type(body.arguments[0])
-    return kind.category == FLOAT and reducer_name(body) in ("stablehlo.maximum", "stablehlo.minimum")
+    input_type = tensor_type(body.arguments[0])
+    return input_type.category == FLOAT and reducer_name(body) in ("stablehlo.maximum", "stablehlo.minimum")
 
 
 class MinMaxReducer:

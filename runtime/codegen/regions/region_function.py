@@ -14,7 +14,7 @@ from ...ir import Block, Operation, Region, captured_values, plain_element_type,
 from ...ir import Value as IrValue
 from ...types import ElementType, TensorType
 from ..blocks import (
-    Bound,
+    Binding,
     Elements,
     Emitter,
     Mode,
@@ -104,24 +104,26 @@ class RegionFunction:
         builder.branch(start)
         builder.position_at_end(start)
         arguments = list(self.function.args)
-        bound = [Mode.SCALARS.take(tensor_type(value), arguments) for value in (*block.arguments, *captured)]
-        captured_bindings = dict(zip(captured, bound[len(block.arguments) :], strict=True))
+        binding = [
+            Mode.SCALARS.take(tensor_type(value), arguments) for value in (*block.arguments, *captured)
+        ]
+        captured_bindings = dict(zip(captured, binding[len(block.arguments) :], strict=True))
         emitter = Emitter(builder, view_of, captured_bindings)
-        emitter.bound.update(_embedded_constants(emitter, [region]))
+        emitter.bindings.update(_embedded_constants(emitter, [region]))
         result_struct: ir.Value = ir.Constant(returned, ir.Undefined)
         position = 0
-        for result in emitter.emit_block(block, bound[: len(block.arguments)]):
+        for result in emitter.emit_block(block, binding[: len(block.arguments)]):
             for component in flat(result):
                 result_struct = builder.insert_value(result_struct, component, position)
                 position += 1
         builder.ret(result_struct)
 
     def call(
-        self, builder: ir.IRBuilder, arguments: Sequence[Bound], captured_bindings: Sequence[Bound]
-    ) -> list[Bound]:
+        self, builder: ir.IRBuilder, arguments: Sequence[Binding], captured_bindings: Sequence[Binding]
+    ) -> list[Binding]:
         """Call the function; `captured_bindings` are those of the captured values that it takes."""
         flat_arguments = [
-            component for bound in (*arguments, *captured_bindings) for component in flat(bound)
+            component for binding in (*arguments, *captured_bindings) for component in flat(binding)
         ]
         result_struct = builder.call(self.function, flat_arguments)
         count = len(self.function.ftype.return_type.elements)
@@ -129,7 +131,7 @@ class RegionFunction:
         return [Mode.SCALARS.take(tensor_type(value), returned) for value in self.results]
 
     def on_scalars(
-        self, builder: ir.IRBuilder, arguments: Sequence[Value], captured_bindings: Sequence[Bound]
+        self, builder: ir.IRBuilder, arguments: Sequence[Value], captured_bindings: Sequence[Binding]
     ) -> list[Value]:
         """Call the function on scalars, and return its scalar results."""
         results = self.call(builder, [Elements((value,)) for value in arguments], captured_bindings)
@@ -169,8 +171,8 @@ class FunctionBuilder:
         captured: Sequence[IrValue] = (),
         returns: ir.Type | None = None,
     ) -> None:
-        kinds = [I64] * integers + [POINTER] * (pointers + len(captured))
-        type = ir.FunctionType(returns or ir.VoidType(), kinds)
+        parameter_types = [I64] * integers + [POINTER] * (pointers + len(captured))
+        type = ir.FunctionType(returns or ir.VoidType(), parameter_types)
         self.function = ir.Function(module, type, module.get_unique_name(name))
         self.function.linkage = "internal"
         self.builder = builder = ir.IRBuilder(self.function.append_basic_block("entry"))
@@ -185,7 +187,7 @@ class FunctionBuilder:
         self.captured_pointers = arguments[integers + pointers :]
         self.captured_bindings = self.read(captured, self.captured_pointers)
 
-    def read(self, values: Sequence[IrValue], pointers: Sequence[ir.Value]) -> list[Bound]:
+    def read(self, values: Sequence[IrValue], pointers: Sequence[ir.Value]) -> list[Binding]:
         """Bind values in memory to their elements, if small, or to their storage."""
         return [_read(self.builder, *pair) for pair in zip(values, pointers, strict=True)]
 
@@ -215,23 +217,23 @@ def bind_captured(
     captured: Sequence[IrValue],
     pointers: Sequence[ir.Value],
     view_of: ViewOf,
-) -> dict[IrValue, Bound]:
+) -> dict[IrValue, Binding]:
     """The bindings of the values that regions capture; `pointers` are those of `captured`."""
-    bounds = {
+    bindings = {
         value: _read(builder, value, pointer) for value, pointer in zip(captured, pointers, strict=True)
     }
-    return {**bounds, **_embedded_constants(Emitter(builder, view_of), regions)}
+    return {**bindings, **_embedded_constants(Emitter(builder, view_of), regions)}
 
 
-def _embedded_constants(emitter: Emitter, regions: Sequence[Region]) -> dict[IrValue, Bound]:
-    bounds: dict[IrValue, Bound] = {}
+def _embedded_constants(emitter: Emitter, regions: Sequence[Region]) -> dict[IrValue, Binding]:
+    bindings: dict[IrValue, Binding] = {}
     for value in filter(is_embedded_constant, captured_values(regions)):
         assert isinstance(value.owner, Operation)
-        (bounds[value],) = emit_rule_of(value.owner).emit(emitter, value.owner)
-    return bounds
+        (bindings[value],) = emit_rule_of(value.owner).emit(emitter, value.owner)
+    return bindings
 
 
-def _read(builder: ir.IRBuilder, value: IrValue, pointer: ir.Value) -> Bound:
+def _read(builder: ir.IRBuilder, value: IrValue, pointer: ir.Value) -> Binding:
     """Bind a value in memory to its elements, if small, or to its storage."""
     assert isinstance(value.type, TensorType)
     storage = Storage(value.type, pointer)

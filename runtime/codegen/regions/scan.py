@@ -15,7 +15,7 @@ from llvmlite import ir
 from ...ir import Value as IrValue
 from ...ir.affine import row_major_strides
 from ...types import TensorType
-from ..blocks import Bound, Emitter, Storage, all_elements
+from ..blocks import Binding, Emitter, Storage, all_elements
 from ..blocks.boxes import Side, copy, copy_all, window
 from ..blocks.emitter import Registers
 from ..coverage import ViewOf
@@ -49,7 +49,7 @@ def scan_module(view: Scan, captured: Sequence[IrValue], view_of: ViewOf, length
         copy_all(emitter, carry, init)
     with Loop(builder, I64(0), I64(length)) as number:
         position = builder.sub(I64(length - 1), number) if view.is_reverse else number
-        elements: list[Bound] = []
+        elements: list[Binding] = []
         for storage in inputs:
             side, sizes = _slice(emitter, storage, view.dimension, position)
             target = Registers(storage.type.with_shape(sizes))

@@ -109,14 +109,18 @@ class _Windows:
         self.count = len(self.types)
         self.body = RegionFunction(module, view.body, captured, view_of)
         self.shape = view.inputs[0].shape
-        self.pad = self.onto("pad", I64(0))
+        self.pad = self.combine_function("pad", I64(0))
         stride = self.view.windows[-1].stride
-        self.add = self.onto("add", I64(stride))
+        self.add = self.combine_function("add", I64(stride))
         self.function = self.generate()
 
-    def onto(self, name: str, stride: ir.Value) -> ir.Function:
-        """`void (i64 count, values..., accumulators...)`: combines accumulators with values `stride`
-        apart."""
+    def combine_function(self, name: str, stride: ir.Value) -> ir.Function:
+        """Define `void (i64 count, values..., accumulators...)`, which combines accumulators with values.
+
+        Args:
+            name: a prefix of its name.
+            stride: between values, in elements.
+        """
         function = FunctionBuilder(self.module, name, 1, 2 * self.count, self.captured)
         builder = function.builder
         values, accumulators = function.arrays(self.types, 0), function.arrays(self.types, self.count)
@@ -151,13 +155,13 @@ class _Windows:
             width = min_index(builder, I64(tile), builder.sub(I64(last_count), first))
             with Loop(builder, I64(0), width) as index:
                 accumulators.copy(index, initial, I64(0))
-            self.positions(function, indices, first, width, accumulators)
+            self.combine_positions(function, indices, first, width, accumulators)
             with Loop(builder, I64(0), width) as index:
                 results.copy(builder.add(first, index), accumulators, index)
         builder.ret_void()
         return function.function
 
-    def positions(
+    def combine_positions(
         self,
         function: FunctionBuilder,
         indices: Sequence[ir.Value],
@@ -171,18 +175,22 @@ class _Windows:
         with ExitStack() as loops:
             position, inside = I64(0), _TRUE
             for window, size, stride, index in zip(windows, self.shape, strides, indices, strict=False):
-                at = loops.enter_context(Loop(builder, I64(0), I64(window.size)))
-                offset, is_element = _operand_index(builder, window, size, index, at)
+                window_position = loops.enter_context(Loop(builder, I64(0), I64(window.size)))
+                offset, is_element = _operand_index(builder, window, size, index, window_position)
                 inside = builder.and_(inside, is_element)
                 position = builder.add(position, builder.mul(offset, I64(stride)))
             values = function.arrays(self.types, 0).from_index(builder.select(inside, position, I64(0)))
-            at = loops.enter_context(Loop(builder, I64(0), I64(windows[-1].size)))
+            window_position = loops.enter_context(Loop(builder, I64(0), I64(windows[-1].size)))
             with builder.if_else(inside) as (elements, padding):
                 with elements:
                     if windows[-1].base_dilation == 1:
-                        self.neighbours(function, values, at, first, width, accumulators)
+                        self.combine_contiguous_windows(
+                            function, values, window_position, first, width, accumulators
+                        )
                     else:
-                        self.one_by_one(function, values, at, first, width, accumulators)
+                        self.combine_dilated_windows(
+                            function, values, window_position, first, width, accumulators
+                        )
                 with padding:
                     self.call(
                         function, self.pad, width, function.arrays(self.types, self.count), accumulators
@@ -200,19 +208,23 @@ class _Windows:
         captured_pointers = function.pointers[first : first + len(self.captured)]
         function.builder.call(combine, [count, *values.pointers, *accumulators.pointers, *captured_pointers])
 
-    def neighbours(
+    def combine_contiguous_windows(
         self,
         function: FunctionBuilder,
         values: OperandArrays,
-        at: ir.Value,
+        window_position: ir.Value,
         first: ir.Value,
         width: ir.Value,
         accumulators: OperandArrays,
     ) -> None:
-        """Combine a row's windows with a position that is before the operand, within, or after it."""
+        """Combine the windows of a row without base dilation with one position of each.
+
+        The position is in the padding before the operand for the first windows, in the operand for those that
+        follow, and in the padding after it for the last ones.
+        """
         builder, window, size = function.builder, self.view.windows[-1], self.shape[-1]
         initial = function.arrays(self.types, self.count)
-        offset, _ = _operand_index(builder, window, size, first, at)
+        offset, _ = _operand_index(builder, window, size, first, window_position)
         begin = self.reached(builder, builder.sub(I64(0), offset), width)
         end = self.reached(builder, builder.sub(I64(size), offset), width)
         self.call(function, self.pad, begin, initial, accumulators)
@@ -229,20 +241,20 @@ class _Windows:
         windows = builder.udiv(builder.add(distance, I64(stride - 1)), I64(stride))
         return min_index(builder, builder.select(is_behind, windows, I64(0)), width)
 
-    def one_by_one(
+    def combine_dilated_windows(
         self,
         function: FunctionBuilder,
         values: OperandArrays,
-        at: ir.Value,
+        window_position: ir.Value,
         first: ir.Value,
         width: ir.Value,
         accumulators: OperandArrays,
     ) -> None:
-        """Combine the windows of a row with base dilation, one by one."""
+        """Combine the windows of a row with base dilation with one position of each, one window at a time."""
         builder, initial = function.builder, function.arrays(self.types, self.count)
         with Loop(builder, I64(0), width) as index:
             offset, inside = _operand_index(
-                builder, self.view.windows[-1], self.shape[-1], builder.add(first, index), at
+                builder, self.view.windows[-1], self.shape[-1], builder.add(first, index), window_position
             )
             accumulator = accumulators.from_index(index)
             with builder.if_else(inside) as (element, hole):
@@ -308,8 +320,8 @@ class _Selections:
             offset, inside = start, _TRUE
             for d, index in enumerate(indices, first):
                 window = self.view.windows[d]
-                at = loops.enter_context(Loop(builder, I64(0), I64(window.size)))
-                coordinate, is_element = _operand_index(builder, window, shape[d], index, at)
+                window_position = loops.enter_context(Loop(builder, I64(0), I64(window.size)))
+                coordinate, is_element = _operand_index(builder, window, shape[d], index, window_position)
                 inside = builder.and_(inside, is_element)
                 offset = builder.add(offset, builder.mul(coordinate, I64(strides[d])))
             with builder.if_then(inside):

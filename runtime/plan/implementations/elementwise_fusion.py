@@ -200,14 +200,14 @@ class NestCode(NativeCode):
         """
         from ...codegen.llvm.machine import key_of
         from ...codegen.nests.loop_schedule import schedule_loops
-        from ...codegen.nests.nest import description
+        from ...codegen.nests.nest_description import nest_description
         from .nests import nests_of
 
         identity, referenced = structural_key(self.block)
         cached = _nest_cache.get((identity, self.box))
         if cached is None:
             nests = tuple([schedule_loops(nest) for nest in nests_of(self.block, self.box)])
-            cached = nests, tuple([key_of(description(nest)) for nest in nests]), referenced
+            cached = nests, tuple([key_of(nest_description(nest)) for nest in nests]), referenced
             _nest_cache.put((identity, self.box), cached)
         return cached[:2]
 
@@ -229,7 +229,7 @@ class NestCode(NativeCode):
 
     def launch(self, nest: Any, key: str) -> Any:
         from ...codegen.llvm.machine import function_address
-        from ...codegen.nests.nest import block_count, block_shape
+        from ...codegen.nests.emission_plan import block_count, block_shape
         from ...codegen.nests.nest_emitter import NAME, integer_args, nest_ir
         from ...kernels.launch.native import Launch
         from ...kernels.launch.threads import division

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nimblehlo.codegen.nests import nest
+from nimblehlo.codegen.nests import emission_plan
 from nimblehlo.codegen.nests.loop_schedule import schedule_loops
 from nimblehlo.codegen.nests.nest_emitter import nest_ir
 from nimblehlo.plan.implementations import nests
@@ -149,7 +149,7 @@ def test_lines_of_any_length(length: int, type: str) -> None:
 def test_large_results_of_lines_go_past_the_caches(
     threads: int, length: int, is_streamed: bool, start: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nest, "nontemporal_store_bytes", lambda gathered: 1)
+    monkeypatch.setattr(emission_plan, "nontemporal_store_bytes", lambda gathered: 1)
     rng = np.random.default_rng(length)
     geometry = Geometry((40, length), (30, 7), (30, 7, length), (2,), (0,), (), (), (0,), 2, (1, length))
     operand = elements(rng, geometry.operand_shape, "f32")
@@ -158,7 +158,8 @@ def test_large_results_of_lines_go_past_the_caches(
     (wanted,) = check(text, operand, indices, threads=threads)
     block = block_of(text)
     assert all(
-        nest.uses_nontemporal_stores(schedule_loops(found)) == is_streamed for found in nests.nests_of(block)
+        emission_plan.uses_nontemporal_stores(schedule_loops(found)) == is_streamed
+        for found in nests.nests_of(block)
     )
     memory = aligned(wanted.nbytes + 128).view(np.float32)
     out = memory[start // 4 : start // 4 + wanted.size].reshape(wanted.shape)

@@ -13,7 +13,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo.codegen.description import block_description
-from nimblehlo.codegen.nests import nest
+from nimblehlo.codegen.nests import emission_plan, nest
 from nimblehlo.codegen.nests.loop_schedule import schedule_loops
 from nimblehlo.codegen.nests.nest_emitter import nest_ir
 from nimblehlo.ir import Block
@@ -269,7 +269,7 @@ def test_large_transposes_go_past_the_caches(
     type: str, start: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever the result begins, and whatever follows it in memory."""
-    monkeypatch.setattr(nest, "nontemporal_store_bytes", lambda gathered: 1)
+    monkeypatch.setattr(emission_plan, "nontemporal_store_bytes", lambda gathered: 1)
     dtype = ELEMENT_TYPES[type].dtype
     start = -(-start // dtype.itemsize)
     for shape, is_streamed in (
@@ -282,7 +282,9 @@ def test_large_transposes_go_past_the_caches(
         block = block_of(transposed(shape, (0, 2, 1), type))
         values = (np.arange(math.prod(shape)).reshape(shape) % 251).astype(dtype)
         nests = [schedule_loops(found) for found in nests_of(block)]
-        assert any(map(nest.uses_nontemporal_stores, nests)) == (is_streamed and dtype.itemsize in (4, 8))
+        assert any(map(emission_plan.uses_nontemporal_stores, nests)) == (
+            is_streamed and dtype.itemsize in (4, 8)
+        )
         memory = aligned(values.nbytes + 128 + 64).view(dtype)
         memory[:] = 1
         out = memory[start : start + values.size].reshape(shape[0], shape[2], shape[1])
@@ -296,7 +298,7 @@ def test_large_transposes_go_past_the_caches(
 def test_tiles_that_go_past_the_caches_are_prefetched(
     columns: int, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nest, "nontemporal_store_bytes", lambda gathered: limit)
+    monkeypatch.setattr(emission_plan, "nontemporal_store_bytes", lambda gathered: limit)
     text = transposed((2, 128, columns), (0, 2, 1), "f32")
     result = f"tensor<2x{columns}x128xf32>"
     fused = text.replace("return %0", f"%1 = stablehlo.add %0, %0 : {result}\nreturn %1")
@@ -327,15 +329,15 @@ def test_transposes_with_a_short_side(size: int, type: str) -> None:
 
 
 def test_which_transpositions_have_a_short_side() -> None:
-    def found(shape: Shape, type: str) -> nest.ShortLoop | None:
+    def found(shape: Shape, type: str) -> emission_plan.ShortLoop | None:
         (one,) = nests_of(block_of(transposed(shape, (0, 2, 1), type)))
-        return nest.short_loop(schedule_loops(one))
+        return emission_plan.short_loop(schedule_loops(one))
 
-    assert found((2, 3, 50), "f32") == nest.ShortLoop(3, is_inner=True)
-    assert found((2, 50, 3), "f32") == nest.ShortLoop(3, is_inner=False)
-    assert found((2, 15, 50), "f32") == nest.ShortLoop(15, is_inner=True)
+    assert found((2, 3, 50), "f32") == emission_plan.ShortLoop(3, is_inner=True)
+    assert found((2, 50, 3), "f32") == emission_plan.ShortLoop(3, is_inner=False)
+    assert found((2, 15, 50), "f32") == emission_plan.ShortLoop(15, is_inner=True)
     assert found((2, 16, 50), "f32") is None
-    assert found((2, 7, 50), "f64") == nest.ShortLoop(7, is_inner=True)
+    assert found((2, 7, 50), "f64") == emission_plan.ShortLoop(7, is_inner=True)
     assert found((2, 8, 50), "f64") is None
     assert found((2, 3, 50), "complex<f64>") is None
 
@@ -484,7 +486,7 @@ def test_columns_made_of_each_other(size: int) -> None:
     (found,) = nests_of(block_of(text))
     assert sum(isinstance(node, nest.Apply) for node in found.nodes) == 4
     assert len(found.accesses) == 6
-    known = [nest.interleaved_access(schedule_loops(found), number) for number in range(6)]
+    known = [emission_plan.interleaved_access(schedule_loops(found), number) for number in range(6)]
     assert known == [None, (0, -2), (0, -1), None, (3, 1), (3, 2)] or size == 1
 
 
@@ -531,7 +533,7 @@ def test_computing_short_lines(columns: int, type: str) -> None:
             check(text, *operands, threads=threads)
         (found,) = nests_of(block_of(text))
         is_unrolled = rows >= 8 and columns <= nest.MAX_CONSTANT_STRIDE
-        assert nest.has_interleaved_stores(schedule_loops(found)) == is_unrolled
+        assert emission_plan.has_interleaved_stores(schedule_loops(found)) == is_unrolled
 
 
 @pytest.mark.parametrize("sizes", [(2, 50, 3), (2, 3, 50), (2, 3001, 7), (2, 7, 3001), (2, 5, 5), (1, 9, 8)])
@@ -585,8 +587,8 @@ def test_operands_are_turned_tile_by_tile(sizes: tuple[int, int, int], types: tu
     for threads in (1, 3):
         check_block(block, *operands, threads=threads)
     first = schedule_loops(nests_of(block)[0])
-    has_tiles = min(rows, columns) >= nest.tile_extent(first)
-    assert len(nest.transposed_accesses(first)) == (2 if has_tiles else 0)
+    has_tiles = min(rows, columns) >= emission_plan.tile_extent(first)
+    assert len(emission_plan.transposed_accesses(first)) == (2 if has_tiles else 0)
 
 
 @pytest.mark.parametrize(
@@ -602,8 +604,8 @@ def test_how_many_tiles_are_turned_together(columns: int, together: int) -> None
       }}
     """
     (found,) = nests_of(block_of(text))
-    assert nest.transposed_accesses(schedule_loops(found)) == [0]
-    assert nest.tiles_per_group(schedule_loops(found)) == together
+    assert emission_plan.transposed_accesses(schedule_loops(found)) == [0]
+    assert emission_plan.tiles_per_group(schedule_loops(found)) == together
 
 
 @pytest.mark.parametrize("type", ["complex<f32>", "complex<f64>", "f8E4M3FN", "i4"])
@@ -623,8 +625,8 @@ def test_operands_of_other_types_are_turned(type: str) -> None:
 @pytest.fixture
 def past_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Results of any size are computed in buffers."""
-    monkeypatch.setattr(nest, "MIN_NONTEMPORAL_BYTES", 1)
-    monkeypatch.setattr(nest, "MIN_NONTEMPORAL_ROW_BYTES", 1)
+    monkeypatch.setattr(emission_plan, "MIN_NONTEMPORAL_BYTES", 1)
+    monkeypatch.setattr(emission_plan, "MIN_NONTEMPORAL_ROW_BYTES", 1)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -648,7 +650,7 @@ def test_results_past_the_caches_begin_anywhere(type: str, start: int, threads: 
           }}
         """)
         nests = [schedule_loops(found) for found in nests_of(block)]
-        assert all(nest.buffers_stores(found) for found in nests)
+        assert all(emission_plan.buffers_stores(found) for found in nests)
         dtype = ELEMENT_TYPES[type].dtype
         a, b = (np.arange(math.prod(sizes)) % 119 for sizes in (shape, shape[-1:]))
         a, b = a.reshape(shape).astype(dtype), b.astype(dtype)
@@ -679,7 +681,7 @@ def test_results_that_take_long_to_compute_are_kept_in_the_caches(
     lines = [f"%{n} = stablehlo.{name} %{n - 1} : {type}" for n, name in enumerate(operations, 1)]
     body = "\n".join([*lines, f"return %{len(operations)} : {type}"])
     (found,) = nests_of(block_of(f"func.func @main(%0: {type}) -> {type} {{\n{body}\n}}"))
-    assert nest.buffers_stores(schedule_loops(found)) == is_buffered
+    assert emission_plan.buffers_stores(schedule_loops(found)) == is_buffered
 
 
 @pytest.mark.usefixtures("past_caches")
