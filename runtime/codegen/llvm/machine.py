@@ -205,7 +205,7 @@ def _generator_sources() -> list[pathlib.Path]:
     package = pathlib.Path(__file__).parents[2]
     kernels = pathlib.Path(processor.__file__).parents[1]
     return [
-        *(package / name for name in ("codegen", "ir", "ops", "types.py")),
+        *(package / name for name in ("codegen", "ir", "ops", "options.py", "types.py")),
         *(kernels / name for name in ("simd", "launch/processor.py")),
     ]
 
