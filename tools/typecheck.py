@@ -2,8 +2,8 @@
 
     python tools/typecheck.py [MYPY OPTION ...]
 
-mypy names a module after its folder, and the folders bear other names than the packages. So it is shown a
-tree of links below build/, and what it prints is turned back into the names of the source files.
+mypy names modules after folders, whose names differ from those of the packages. It therefore reads a tree of
+links in build/, and the paths in its output are replaced by those of the source files.
 """
 
 import os
@@ -19,7 +19,7 @@ PACKAGE = TREE / "nimblehlo"
 
 
 def link_package() -> None:
-    """Lay the tree of links anew."""
+    """Make the tree of links."""
     shutil.rmtree(TREE, ignore_errors=True)
     PACKAGE.mkdir(parents=True)
     for path in (ROOT / "runtime").iterdir():
