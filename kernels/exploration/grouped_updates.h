@@ -36,7 +36,7 @@ static const uint32_t grouped_strides[GROUPED_STRIDES] = {
 static const uint64_t grouped_factors[4] = {
     0x9E3779B97F4A7C15u, 0xD1B54A32D192ED03u, 0xBF58476D1CE4E5B9u, 0x94D049BB133111EBu};
 
-/* As `update_groups.settle` returns them: elements, their initial values, the indices of their first values, and the
+/* From `update_groups.combine_order_independent`: elements, their initial values, the indices of their first values, and the
    values. Results go to `totals` and, unless it is NULL, to the elements of `result`. `hashed_key` is the seed's
    contribution to the hash. */
 struct grouped_updates {

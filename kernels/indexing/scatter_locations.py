@@ -12,9 +12,9 @@ import numpy as np
 
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, put
+from ..simd.block_sizes import CACHE_LINE_BYTES
 from ..simd.copy_bytes import item_at, prefetch_read
 from .scatter_destinations import accumulate_destinations
-from .scatter_slices import CACHE_LINE_BYTES
 
 BLOCK = 1 << 14
 """Slices located at a time: their destinations stay in a core's own caches."""
