@@ -18,7 +18,7 @@
    copy everything oneself (two Zen 4 cores). Partial sums lie before the copies until the last k block.
 
    A matrix times its own transpose is symmetric to the bit: only blocks on and above the diagonal are computed, and
-   mirrored below it. */
+   mirrored below it; of a block on the diagonal, each panel only down to the diagonal. */
 
 #ifndef NIMBLEHLO_MATRIX_PRODUCT_H
 #define NIMBLEHLO_MATRIX_PRODUCT_H
@@ -207,7 +207,7 @@ static int product_is_software(void) {
 typedef struct {
     void (*multiply_block)(
         const MatrixProduct *, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
-        char *workspace, int is_copied);
+        char *workspace, int is_copied, int is_symmetric);
     void (*mirror)(const char *from, int64_t row_stride, int64_t rows, int64_t columns, char *to);
     void (*multiply_small)(
         const MatrixProduct *, const char *left, const char *right, char *to, int64_t count, int64_t left_stride,
@@ -290,7 +290,7 @@ static void product_multiply(MatrixProduct *p, int64_t vector_bytes, int64_t wor
     if (p->is_symmetric && column < row) return;
     functions->multiply_block(
         p, left, right, to, rows, columns, p->workspace + slot * p->workspace_bytes,
-        p->copy_bytes && p->copied_rows[slot] == row_block);
+        p->copy_bytes && p->copied_rows[slot] == row_block, p->is_symmetric && column == row);
     __atomic_store_n(&p->copied_rows[slot], row_block, __ATOMIC_RELAXED);
     if (p->is_symmetric && column > row)
         functions->mirror(

@@ -286,10 +286,10 @@ INLINE int64_t NAME(strips)(const MatrixProduct *p, int64_t rows) {
 
 /* Multiply a block of rows with a block of columns, k block by k block and panel by panel. `workspace` holds a panel,
    then the partial sums: for each panel all rows, as whole vectors; then the copies of the rows, which have been made
-   if `is_copied`. */
+   if `is_copied`. If `is_symmetric`, the rows below a panel's square on the diagonal are mirrored instead. */
 static CODE void NAME(multiply_block)(
     const MatrixProduct *p, const char *left, const char *right, char *to, int64_t rows, int64_t columns,
-    char *workspace, int is_copied) {
+    char *workspace, int is_copied, int is_symmetric) {
     int64_t itemsize = sizeof(ITEM), column_stride = p->right.outer_stride, right_stride = p->right.k_stride;
     int64_t is_direct = column_stride == itemsize && right_stride && rows <= PRODUCT_DIRECT_ROWS;
     int64_t is_low = rows <= PRODUCT_LOW_ROWS || p->k_size <= PRODUCT_LOW_K, strips = NAME(strips)(p, rows);
@@ -337,6 +337,7 @@ static CODE void NAME(multiply_block)(
             t.to_stride = is_last ? p->columns * itemsize : padded_columns * itemsize;
             for (int64_t strip = 0; strip < strips; strip++) {
                 int64_t row = rows * strip / strips, height = rows * (strip + 1) / strips - row;
+                if (is_symmetric && row >= column + panel_columns && !(copies_strips && !column)) break;
                 char *sums = all_partial_sums + (column * rows + row * padded_columns) * itemsize;
                 t.partial_sums = first ? sums : 0;
                 t.to = is_last ? to + (row * p->columns + column) * itemsize : sums;
@@ -359,6 +360,11 @@ static CODE void NAME(multiply_block)(
             }
         }
     }
+    int64_t stride = p->columns * itemsize;
+    for (int64_t column = 0, end = width; is_symmetric && end < columns; column = end, end += width)
+        NAME(mirror)(
+            to + column * stride + end * itemsize, stride, width, columns - end,
+            to + end * stride + column * itemsize);
 }
 
 #undef TILE
