@@ -390,6 +390,121 @@ def test_carried_arrays_are_updated_in_place() -> None:
     assert x[:3].tolist() == [1, 2, 3]
 
 
+ELEMENTS, ARRAY = 20_000, "tensor<20000xf32>"
+
+
+def alternating(branches: str, more: str = "", carried: str = "%c#0, %c#1") -> str:
+    """A loop on %x, which begins as %a, and on %y of ones, with a `case` of these branches."""
+    return f"""
+func.func @main(%a: {ARRAY}, %n: tensor<i32>) -> ({ARRAY}, {ARRAY}) {{
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %two = stablehlo.constant dense<2> : tensor<i32>
+  %half = stablehlo.constant dense<0.5> : {ARRAY}
+  %start = stablehlo.constant dense<1.0> : {ARRAY}
+  %r:3 = stablehlo.while(%i = %zero, %x = %a, %y = %start) : tensor<i32>, {ARRAY}, {ARRAY}
+  cond {{
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }} do {{
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %k = stablehlo.remainder %i, %two : tensor<i32>
+    %c:2 = "stablehlo.case"(%k) ({branches}) : (tensor<i32>) -> ({ARRAY}, {ARRAY})
+    {more}
+    stablehlo.return %j, {carried} : tensor<i32>, {ARRAY}, {ARRAY}
+  }}
+  return %r#1, %r#2 : {ARRAY}, {ARRAY}
+}}
+"""
+
+
+HALVE = f"""{{
+      %s = stablehlo.multiply %x, %half : {ARRAY}
+      stablehlo.return %s, %y : {ARRAY}, {ARRAY}
+    }}"""
+ADD = f"""{{
+      %s = stablehlo.add %x, %y : {ARRAY}
+      stablehlo.return %x, %s : {ARRAY}, {ARRAY}
+    }}"""
+SWAP = f"{{\nstablehlo.return %y, %x : {ARRAY}, {ARRAY}\n}}"
+NESTED = f"""{{
+      %q = stablehlo.compare LT, %i, %two : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %d:2 = "stablehlo.if"(%q) ({SWAP}, {HALVE}) : (tensor<i1>) -> ({ARRAY}, {ARRAY})
+      stablehlo.return %d#0, %d#1 : {ARRAY}, {ARRAY}
+    }}"""
+READ_LATER = f"%later = stablehlo.add %x, %c#0 : {ARRAY}"
+BRANCHES: dict[str, tuple[str, int]] = {
+    # The program, and the most arrays that it holds at the same time.
+    "both overwrite": (alternating(f"{HALVE}, {ADD}"), 2),
+    "one returns what it captures": (alternating(f"{SWAP}, {HALVE}"), 2),
+    "nested": (alternating(f"{NESTED}, {ADD}"), 2),
+    "read later": (alternating(f"{HALVE}, {ADD}", READ_LATER, "%later, %c#1"), 3),
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+@pytest.mark.usefixtures("unverified")
+def test_branches_overwrite_captured_values_that_no_later_step_uses(name: str) -> None:
+    text, arrays = BRANCHES[name]
+    a = np.arange(ELEMENTS, dtype=np.float32)
+    expected = run_every_way(text, a, np.int32(7))
+    executable = nimblehlo.compile(text, options=Options(compile="never", max_bytes=arrays * 80_000 + 2000))
+    for result, other in zip(executable(a, np.int32(7)), expected, strict=True):
+        assert result.tobytes() == other.tobytes()
+    assert (a == np.arange(ELEMENTS)).all()
+    assert (arrays - 2) * 80_000 <= executable.memory().temporaries < (arrays - 2) * 80_000 + 100
+
+
+def test_a_run_that_ends_within_a_branch_changes_no_input() -> None:
+    text, _ = BRANCHES["nested"]
+    a = np.arange(ELEMENTS, dtype=np.float32)
+    ended = 0
+    for max_steps in range(1, 40):
+        executable = nimblehlo.compile(text, options=Options(compile="never", max_steps=max_steps))
+        for _ in range(2):
+            try:
+                executable(a, np.int32(4))
+            except ExecutionError:
+                ended += 1
+        assert (a == np.arange(ELEMENTS)).all()
+    assert 20 < ended < 78
+
+
+def test_threads_run_branches_on_arrays_of_their_own() -> None:
+    text, _ = BRANCHES["both overwrite"]
+    executable = nimblehlo.compile(text, options=NEVER)
+    inputs = [full(value, ELEMENTS) for value in range(3)]
+    expected = [executable(a, np.int32(9))[1].tobytes() for a in inputs]
+
+    def call(number: int) -> None:
+        for _ in range(20):
+            assert executable(inputs[number], np.int32(9))[1].tobytes() == expected[number]
+
+    on_threads(len(inputs), call)
+    assert all((a == value).all() for value, a in enumerate(inputs))
+
+
+def test_memory_of_branches_that_consume_what_they_capture() -> None:
+    """Each branch takes over or returns a value of the function, which is read by nothing else."""
+    halved = f"{{\n%s = stablehlo.multiply %q, %q : {ARRAY}\nstablehlo.return %s : {ARRAY}\n}}"
+    returned = f"{{\nstablehlo.return %q : {ARRAY}\n}}"
+    text = f"""
+    func.func @main(%p: tensor<i1>, %a: {ARRAY}) -> ({ARRAY}, tensor<1xf32>) {{
+      %q = stablehlo.sine %a : {ARRAY}
+      %first = stablehlo.slice %q [0:1] : ({ARRAY}) -> tensor<1xf32>
+      %n = stablehlo.negate %first : tensor<1xf32>
+      %c = "stablehlo.if"(%p) ({halved}, {returned}) : (tensor<i1>) -> {ARRAY}
+      return %c, %n : {ARRAY}, tensor<1xf32>
+    }}
+    """
+    assert figures(text).temporaries < 100
+    later = text.replace("%n = stablehlo.negate %first : tensor<1xf32>\n", "").replace(
+        "return %c, %n", "%l = stablehlo.slice %q [9:10] : (" + ARRAY + ") -> tensor<1xf32>\n"
+        "%n = stablehlo.negate %l : tensor<1xf32>\nreturn %c, %n"
+    )  # fmt: skip
+    assert 80_000 <= figures(later).temporaries < 80_100
+
+
 UPDATE = """
 func.func @main(%a: tensor<100000xf32>, %b: tensor<100000xf32>) -> tensor<100000xf32> {
   %0 = stablehlo.add %a, %b : tensor<100000xf32>

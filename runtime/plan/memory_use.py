@@ -112,6 +112,7 @@ class _Run:
             self._bind(slot, buffer)
         for slot in plan.constants:
             self._bind(slot, _Buffer(0, is_owned=False))
+        self._release_unused()
         for step in plan.steps:
             self._run_step(step)
 
@@ -160,24 +161,36 @@ class _Run:
         }
         return sum(self.plan.slot_bytes[slot] for slot in slots.values())
 
+    def _release_unused(self) -> None:
+        """Release the arguments that the plan does not use: a run does not keep them."""
+        used = {*self.plan.results}
+        for step in self.plan.steps:
+            used.update(step.operands, step.captures)
+        for slot in {*self.plan.arguments} - used:
+            self._release(slot)
+
     def _bind(self, slot: int, buffer: _Buffer) -> None:
         self.buffers[slot] = buffer
         buffer.slots += 1
 
-    def _allocate(self, slot: int) -> None:
-        buffer = _Buffer(self.plan.slot_bytes[slot])
+    def _allocate(self, slot: int, bytes: int | None = None) -> None:
+        buffer = _Buffer(self.plan.slot_bytes[slot] if bytes is None else bytes)
         self._bind(slot, buffer)
         self.events.append((buffer.bytes, buffer))
 
     def _run_step(self, step: Step) -> None:
+        released = frozenset[int]()
         if step.control == "while":
             self._run_while(step)
-        else:
+        elif step.control is None:
             self._run_call(step)
+        else:
+            released = self._run_branch(step)
         if self.counts_scratch:
             self.events.append((step.implementation.scratch_bytes, None))
         for slot in step.releases:
-            self._release(slot)
+            if slot not in released:
+                self._release(slot)
 
     def _run_call(self, step: Step) -> None:
         for index, slot in enumerate(step.results):
@@ -186,12 +199,37 @@ class _Run:
                 self._allocate(slot)
             else:
                 self._bind(slot, self.buffers[source])
-        if step.control is not None:
-            (branches,) = [list(step.regions.values())] if step.control == "if" else step.regions.values()
-            for branch in branches if isinstance(branches, Sequence) else [branches]:
-                assert isinstance(branch, Plan)
-                run = self._inner_run(branch, [_Buffer(0, is_owned=False) for _ in branch.arguments])
-                self.events.append((run.bytes_beyond_results(), None))
+
+    def _run_branch(self, step: Step) -> frozenset[int]:
+        """Count an `if` or `case`, whose branches consume the captured values that no later step uses.
+
+        Returns:
+            The slots of the consumed values, whose memory the branches release or return.
+        """
+        (branches,) = [list(step.regions.values())] if step.control == "if" else step.regions.values()
+        consumed = frozenset(
+            slot for slot in step.captures if slot in step.releases and self._is_sole_owner(slot)
+        )
+        result_bytes = [self.plan.slot_bytes[slot] for slot in step.results]
+        for branch in branches if isinstance(branches, Sequence) else [branches]:
+            assert isinstance(branch, Plan)
+            captured = [
+                _Buffer(self.buffers[slot].bytes) if slot in consumed else _Buffer(0, is_owned=False)
+                for slot in step.captures
+            ]
+            run = self._inner_run(branch, captured)
+            self.events.append((run.peak(), None))
+            # A view keeps all of its buffer alive.
+            in_branch = [run.buffers[slot].bytes for slot in branch.results]
+            result_bytes = list(map(max, result_bytes, in_branch))
+            self.strided.update(
+                slot for slot, inner in zip(step.results, branch.results, strict=True) if inner in run.strided
+            )
+        for slot in consumed:
+            self._release(slot)
+        for slot, bytes in zip(step.results, result_bytes, strict=True):
+            self._allocate(slot, bytes)
+        return consumed
 
     def _run_while(self, step: Step) -> None:
         """Count a `while`, whose carried values are in the memory of its results."""
@@ -218,10 +256,9 @@ class _Run:
     def _enter_loop(self, step: Step, index: int, slot: int) -> None:
         """The loop takes over an initial value that no later step uses, and copies any other."""
         operand = step.operands[index]
-        buffer = self.buffers[operand]
-        is_sole_owner = operand in step.releases and buffer.is_owned and buffer.slots == 1
-        if is_sole_owner and operand not in self.strided:
-            self._bind(slot, buffer)
+        is_released = operand in step.releases and self._is_sole_owner(operand)
+        if is_released and operand not in self.strided:
+            self._bind(slot, self.buffers[operand])
         else:
             self._allocate(slot)
 
@@ -237,10 +274,14 @@ class _Run:
             return step.operands[0]
         for operand_index, result_index in step.overwrites:
             operand = step.operands[operand_index]
-            buffer = self.buffers[operand]
-            if result_index == index and operand in step.releases and buffer.is_owned and buffer.slots == 1:
+            if result_index == index and operand in step.releases and self._is_sole_owner(operand):
                 return operand
         return None
+
+    def _is_sole_owner(self, slot: int) -> bool:
+        """Whether no other slot and no caller refers to the memory of a slot's value."""
+        buffer = self.buffers[slot]
+        return buffer.is_owned and buffer.slots == 1
 
     def _release(self, slot: int) -> None:
         buffer = self.buffers[slot]

@@ -16,7 +16,8 @@ class Step:
     Attributes:
         implementation: what runs.
         operands, results: the slots that it reads and writes.
-        releases: slots whose values are not used after this step.
+        releases: slots whose values are not used after this step. The branches of an `if` or `case` consume
+            those that they capture: they may overwrite them.
         overwrites: the pairs of `Implementation.may_overwrite` that the executor uses, if the step releases
             the operand's array and nothing else refers to it.
         control: the operation, if the executor runs the regions itself, without `implementation`.
