@@ -24,7 +24,7 @@ from ..coverage import ViewOf
 from ..llvm.values import I32, I64, Value, stored_type
 from ..views import Contraction
 from .emitter import ArrayEmitter
-from .vector_products import MatrixLayout, VectorProduct, fused_function
+from .vector_products import GemvEmitter, MatrixLayout, fused_function
 
 MAX_ELEMENTS = 1 << 14
 """Maximum elements of an operand that must be transposed into scratch memory."""
@@ -90,8 +90,8 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Binding]:
         batch, row, k = _matrix_dimensions(view)
         matrix = _in_order(emitter, matrix, (*batch, *row, *k))
         layout = MatrixLayout((sizes.batch,), (rows * sizes.k,), sizes.k, 1)
-    chains = chain_bytes // result.type.dtype.itemsize
-    VectorProduct(emitter, vector, matrix, result, (rows, sizes.k), layout, chains).emit()
+    accumulator_count = chain_bytes // result.type.dtype.itemsize
+    GemvEmitter(emitter, vector, matrix, result, (rows, sizes.k), layout, accumulator_count).emit()
     return [emitter.result(result)]
 
 

@@ -1,7 +1,7 @@
 """Small products of matrices and vectors, in the order that `kernels/matmul/gemv.h` states.
 
-Product i of a sum goes to chain i modulo the number of chains. Fused multiply-adds sum up each chain from 0
-on; then the chains are added by halves, and 0 is added to the sum.
+Product i of a sum goes to accumulator i modulo their number: fused multiply-adds add the products to each
+accumulator, which starts at 0. Then the accumulators are added by halves, and 0 is added to the sum.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class MatrixLayout(NamedTuple):
     k_stride: int
 
 
-class VectorProduct:
+class GemvEmitter:
     """Generates the products of a stack of vectors with a stack of matrices.
 
     Args:
         vector, matrix, result: the operands and the result in memory.
         sizes: the rows of each matrix, and the contracted size.
         layout: of the matrices.
-        chains: the number of chains of a sum.
+        accumulator_count: the number of accumulators of a sum.
     """
 
     def __init__(
@@ -57,13 +57,13 @@ class VectorProduct:
         result: Storage,
         sizes: tuple[int, int],
         layout: MatrixLayout,
-        chains: int,
+        accumulator_count: int,
     ) -> None:
         self.emitter, self.builder = emitter, emitter.builder
         self.vector, self.matrix, self.result = vector, matrix, result
         self.rows, self.k = sizes
         self.layout = layout
-        self.chains = chains
+        self.accumulator_count = accumulator_count
         self.scalar = stored_type(result.type.plain_element_type)
 
     def emit(self) -> None:
@@ -84,7 +84,7 @@ class VectorProduct:
             yield vector, matrix, result
 
     def emit_dots(self) -> None:
-        """Products with matrices whose rows are contiguous: each lane is a chain."""
+        """Products with matrices whose rows are contiguous: each lane is an accumulator."""
         builder = self.builder
         for vector, matrix, result in self.batch():
             tiled_rows = self.rows // _ROWS * _ROWS
@@ -98,22 +98,24 @@ class VectorProduct:
 
     def dots(self, rows: int, vector: ir.Value, matrix: ir.Value, result: ir.Value) -> None:
         """The sums of some rows."""
-        builder, unrolled_k = self.builder, self.k // self.chains * self.chains
-        sums = self.zeroed_accumulators(rows, self.chains)
+        builder, unrolled_k = self.builder, self.k // self.accumulator_count * self.accumulator_count
+        sums = self.zeroed_accumulators(rows, self.accumulator_count)
 
         def add(k_index: ir.Value, count: int) -> None:
-            factors = self.load(self.vector, builder.add(vector, k_index), count, self.chains)
+            factors = self.load(self.vector, builder.add(vector, k_index), count, self.accumulator_count)
             for row, accumulator in enumerate(sums):
                 offset = builder.add(matrix, builder.add(k_index, I64(row * self.layout.row_stride)))
-                self.add_to(accumulator, factors, self.load(self.matrix, offset, count, self.chains))
+                self.add_to(
+                    accumulator, factors, self.load(self.matrix, offset, count, self.accumulator_count)
+                )
 
         if unrolled_k:
-            for step in self.emitter.loop(unrolled_k // self.chains):
-                add(builder.mul(step, I64(self.chains)), self.chains)
+            for step in self.emitter.loop(unrolled_k // self.accumulator_count):
+                add(builder.mul(step, I64(self.accumulator_count)), self.accumulator_count)
         if unrolled_k < self.k:
             add(I64(unrolled_k), self.k - unrolled_k)
         for row, accumulator in enumerate(sums):
-            total, count = self.value(accumulator), self.chains
+            total, count = self.value(accumulator), self.accumulator_count
             while count > 1:
                 count //= 2
                 halves = [lanes_of(builder, total, range(first, first + count)) for first in (0, count)]
@@ -122,7 +124,7 @@ class VectorProduct:
             self.store_sums(builder.add(result, I64(row)), element)
 
     def emit_columns(self) -> None:
-        """Products with matrices whose columns are contiguous: each lane is a row, each chain a vector."""
+        """Products with matrices whose columns are contiguous: accumulators are vectors, lanes rows."""
         builder, rest = self.builder, self.rows
         lanes = register_bytes() // 32 // self.item
         for vector, matrix, result in self.batch():
@@ -137,20 +139,20 @@ class VectorProduct:
 
     def columns(self, lanes: int, vector: ir.Value, matrix: ir.Value, result: ir.Value) -> None:
         """The sums of some rows."""
-        builder, unrolled_k = self.builder, self.k // self.chains * self.chains
-        sums = self.zeroed_accumulators(self.chains, lanes)
+        builder, unrolled_k = self.builder, self.k // self.accumulator_count * self.accumulator_count
+        sums = self.zeroed_accumulators(self.accumulator_count, lanes)
 
         def add(first: ir.Value, count: int) -> None:
-            for chain, accumulator in enumerate(sums[:count]):
-                k_index = builder.add(first, I64(chain))
+            for number, accumulator in enumerate(sums[:count]):
+                k_index = builder.add(first, I64(number))
                 factor = self.load(self.vector, builder.add(vector, k_index), 1, 1)
                 offset = builder.add(matrix, builder.mul(k_index, I64(self.layout.k_stride)))
                 row = self.load(self.matrix, offset, lanes, lanes)
                 self.add_to(accumulator, lanes_of(builder, factor, [0] * lanes), row)
 
         if unrolled_k:
-            for step in self.emitter.loop(unrolled_k // self.chains):
-                add(builder.mul(step, I64(self.chains)), self.chains)
+            for step in self.emitter.loop(unrolled_k // self.accumulator_count):
+                add(builder.mul(step, I64(self.accumulator_count)), self.accumulator_count)
         if unrolled_k < self.k:
             add(I64(unrolled_k), self.k - unrolled_k)
         totals = [self.value(accumulator) for accumulator in sums]

@@ -74,17 +74,19 @@ class _Scatter:
         self.captured_pointers = function.pointers[1 + count : 1 + count + len(captured)]
         captured_bindings = function.read(captured, function.pointers[1 + count : 1 + count + len(captured)])
         self.body, self.captured_bindings = body, captured_bindings
-        is_of_points = max(view.window_sizes, default=1) == 1
-        self.points = (
-            _Points(module, function, body, captured, types) if is_of_points and _is_long(view) else None
+        updates_elements = max(view.window_sizes, default=1) == 1
+        self.element_updates = (
+            _ElementUpdates(module, function, body, captured, types)
+            if updates_elements and _is_long(view)
+            else None
         )
         self.function = function.function
         self.lowest = builder.mul(function.integers[0], I64(partition.size))
         limit = I64(view.inputs[0].shape[partition.dimension])
         self.limit = min_index(builder, builder.add(self.lowest, I64(partition.size)), limit)
         self.generate()
-        if self.points is not None:
-            self.points.flush(self)
+        if self.element_updates is not None:
+            self.element_updates.flush(self)
         builder.ret_void()
 
     def generate(self) -> None:
@@ -168,8 +170,8 @@ class _Scatter:
         position: ir.Value = I64(0)
         for d, start in starts.items():
             position = builder.add(position, builder.mul(start, I64(strides[d])))
-        if self.points is not None:
-            self.points.add(self, is_inside, position, update)
+        if self.element_updates is not None:
+            self.element_updates.add(self, is_inside, position, update)
             return
         with builder.if_then(is_inside), ExitStack() as loops:
             for d, d_update in sorted(windowed.items(), key=lambda pair: pair[1]):
@@ -183,7 +185,7 @@ class _Scatter:
             self.results.store(position, self.body.on_scalars(builder, values, self.captured_bindings))
 
 
-class _Points:
+class _ElementUpdates:
     """Updates of single elements by a long body, which are queued and applied in batches.
 
     Queueing is branch-free: whether an update belongs to the task is unpredictable. A batch with distinct
