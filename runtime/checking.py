@@ -22,18 +22,18 @@ from .options import Options
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The outcome of one case: a file, or one part of a file that is split at ``// -----``.
+    """The outcome of one case: a file, or one chunk of a file that is split at ``// -----``.
 
     Attributes:
         file: path of the file.
-        part: which part of it, counted from 0.
+        chunk: the number of the chunk in the file, counted from 0.
         status: ``"passed"``, ``"failed"`` or ``"unsupported"``.
         message: why it did not pass.
         seconds: time taken.
     """
 
     file: str
-    part: int
+    chunk: int
     status: str
     message: str
     seconds: float
@@ -61,25 +61,25 @@ def find_files(paths: Sequence[str]) -> list[str]:
 
 
 def check_file(file: str, options: Options | None = None) -> list[CaseResult]:
-    """Run all parts of a file: ``@main``, or where there is none every public function without arguments."""
+    """Run all chunks of a file: ``@main``, or where there is none every public function without arguments."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         return [CaseResult(file, 0, "failed", str(error), 0.0)]
     results = []
-    for part, (line, piece) in enumerate(split(text)):
+    for chunk, (line, piece) in enumerate(split(text)):
         if is_empty(piece):
             continue
         start = time.perf_counter()
         status, message = "passed", ""
         try:
             with _probing(options or Options()) as ready:
-                _run_part("\n" * line + piece, file, ready)
+                _run_chunk("\n" * line + piece, file, ready)
         except UnsupportedError as error:
             status, message = "unsupported", str(error)
         except NimbleError as error:
             status, message = "failed", str(error)
-        results.append(CaseResult(file, part, status, message, time.perf_counter() - start))
+        results.append(CaseResult(file, chunk, status, message, time.perf_counter() - start))
     return results
 
 
@@ -98,7 +98,7 @@ def is_empty(text: str) -> bool:
     return all(not line.strip() or line.lstrip().startswith("//") for line in text.splitlines())
 
 
-def _run_part(text: str, file: str, options: Options) -> None:
+def _run_chunk(text: str, file: str, options: Options) -> None:
     module = parse(text, file)
     verify(module)
     _check_functions(module, options)

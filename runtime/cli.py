@@ -158,8 +158,8 @@ def _check(options: argparse.Namespace) -> int:
             cases.append(case)
             if case.status != "passed":
                 progress.clear()
-                part = f" part {case.part}" if len(results) > 1 else ""
-                print(f"{case.status}: {case.file}{part}: {case.message}", flush=True)
+                chunk = f" chunk {case.chunk}" if len(results) > 1 else ""
+                print(f"{case.status}: {case.file}{chunk}: {case.message}", flush=True)
     progress.clear()
     if options.json:
         Path(options.json).write_text(

@@ -111,7 +111,7 @@ class Program:
         if options.linear_algebra == "library":
             from .ops.numerics.decompositions import use_library
 
-            bodies = [part.body for part in (function, *function.callees) if part.body is not None]
+            bodies = [item.body for item in (function, *function.callees) if item.body is not None]
             use_library(operation for body in bodies for operation in body.walk())
         self.function = function
         self.type = function.type

@@ -129,7 +129,7 @@ def run(stablehlo: Path, jobs: int) -> dict[str, Any]:
             if case.status != "passed":
                 name = str(Path(case.file).relative_to(stablehlo))
                 reason = re.sub(r",? at \S+:\d+:\d+$", "", case.message)
-                key = f"{name}, part {case.part}" if pattern.startswith("tests/") else name
+                key = f"{name}, part {case.chunk}" if pattern.startswith("tests/") else name
                 record[case.status][key] = {"message": reason}
         record["rows"][pattern] = {"files": len(files), "cases": len(cases), **counts}
         print(pattern, record["rows"][pattern], flush=True)

@@ -215,7 +215,7 @@ def _bitcast_convert(operation: Operation, operands: Sequence[ElementType], resu
 
 
 def _reduce_precision(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
-    bits = [operation.attributes.get(f"{part}_bits") for part in ("exponent", "mantissa")]
+    bits = [operation.attributes.get(f"{field}_bits") for field in ("exponent", "mantissa")]
     return all(isinstance(one, IntegerAttribute) for one in bits)
 
 

@@ -43,10 +43,10 @@ MAX_BODY_RUNS: Final = 12
 """Runs in which the body of a reduction, a scatter, a sort or a map is judged."""
 BODY_ELEMENTS: Final = 64
 """Elements on which it is judged in each of them."""
-MAX_BEGINNINGS: Final = 32
-"""Beginnings of a program that are tried one by one where bisection finds none that is wrong."""
+MAX_PREFIXES: Final = 32
+"""Prefixes of a program that are tried one by one if bisection finds none that is wrong."""
 _OPERAND_DRAWS: Final = 6
-"""Runs that tell what an operation's result moves by where its operands are not rounded."""
+"""Runs that measure the change of an operation's result if its operands are not rounded."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Difference:
         operation: its name.
         location: its source location.
         source: ``file:line`` of the user's code, or None.
-        within: what it lies in, outermost first: ``"iteration 3 of stablehlo.while at model.mlir:7"``.
+        within: the regions around it, outermost first: ``"iteration 3 of stablehlo.while at model.mlir:7"``.
         departure: how its result departs, for the operands that the backend computed.
         module: a program of this operation alone; or one that ends with it, where those before it are needed.
         inputs: its inputs.
@@ -136,7 +136,7 @@ def find_difference(
     The backend runs the program with all intermediate results as outputs. Each operation is judged on the
     operands that the backend computed, so that errors before it do not count. Branches are entered, and loops
     iteration by iteration. Where every operation is right so, because the outputs keep a backend from fusing
-    them, bisection finds the shortest wrong beginning of the program.
+    them, bisection finds the shortest prefix of the program that departs.
 
     Args:
         module: what `nimblehlo.load` takes.
@@ -253,7 +253,7 @@ class _Search:
         """The departure of an operation in a program that ends with it; None if it does not depart."""
         try:
             for result in operation.results:
-                judged = self._beginning(program, inputs, result)
+                judged = self._prefix_departure(program, inputs, result)
                 if judged is not None:
                     return judged
         except NimbleError:
@@ -372,18 +372,18 @@ class _Search:
         low, high = 0, len(observed)
         while low < high:
             middle = (low + high) // 2
-            if self._beginning(program, inputs, observed[middle]) is None:
+            if self._prefix_departure(program, inputs, observed[middle]) is None:
                 low = middle + 1
             else:
                 high = middle
         # A later operation may hide what is wrong, so that bisection goes past it.
-        for value in (observed[low:] + observed[:low])[:MAX_BEGINNINGS]:
-            judged = self._beginning(program, inputs, value)
+        for value in (observed[low:] + observed[:low])[:MAX_PREFIXES]:
+            judged = self._prefix_departure(program, inputs, value)
             if judged is not None:
                 return judged.difference()
         return None
 
-    def _beginning(self, program: Module, inputs: Sequence[Array], value: Value) -> _Judged | None:
+    def _prefix_departure(self, program: Module, inputs: Sequence[Array], value: Value) -> _Judged | None:
         """The departure of the program that returns one intermediate value."""
         operation = value.owner
         assert isinstance(operation, Operation)

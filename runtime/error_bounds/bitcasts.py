@@ -14,8 +14,8 @@ from .open_values import Marks
 class BitcastRule:
     """Marks the results of a `bitcast_convert` that depend on how its operand is rounded.
 
-    One unit in the last place of a number may be any distance, and NaN, in another type; and where its digits
-    are split, all below one that changes may be any.
+    A change by one unit in the last place may become any distance, or NaN, in another type. If the bits of a
+    number are split among several elements, a change may affect all lower elements.
     """
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ from .wider_f64 import results_in_double_double
 
 DEFAULT_DRAWS: Final = 12
 """Random runs; the deviation of an element is then known to a fifth (its chi-square distribution)."""
-MAX_OF_TRUE_ERROR: Final = 4.0
+TRUE_ERROR_FACTOR: Final = 4.0
 """The bound of a result as a multiple of its error against wider arithmetic, if that exceeds the spread."""
 LOST_DIGITS_DRAWS: Final = 4
 """Random runs that look for the operation that loses digits: in one, the errors before it may be zero."""
@@ -194,7 +194,7 @@ def accuracy(
     under other orders of reductions and scatters, and in wider arithmetic: in f64 where it has narrower
     types, and small programs of f64 in sums of two f64 numbers. The bound of an
     element is six standard deviations of what these runs give. Where one operation alone rounds, the bound is
-    that operation's. Integers, booleans and data movement are exact unless a value that rounds decides.
+    that operation's. Integers, booleans and data movement are exact unless they depend on a rounded value.
 
     Args:
         module: what `nimblehlo.load` takes.
@@ -355,7 +355,7 @@ class _Estimate:
             bound = root_mean_square(distances, SIGMAS) + np.zeros(value.shape)
             true_error = self.true_errors[index]
             if true_error is not None:
-                bound = np.maximum(bound, np.minimum(MAX_OF_TRUE_ERROR * true_error, 4 * bound))
+                bound = np.maximum(bound, np.minimum(TRUE_ERROR_FACTOR * true_error, 4 * bound))
         return _within(value, bound)
 
     def lost_digits(self) -> LostDigits | None:

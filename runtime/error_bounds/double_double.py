@@ -57,8 +57,8 @@ def _halves(value: Array) -> tuple[Array, Array]:
     """A number as a sum of two of 26 bits."""
     scale = np.where(np.abs(value) > _LARGE, 2.0**-28, 1.0)
     scaled = value * scale
-    spread = _SPLITTER * scaled
-    high = spread - (spread - scaled)
+    split = _SPLITTER * scaled
+    high = split - (split - scaled)
     return high / scale, (scaled - high) / scale
 
 

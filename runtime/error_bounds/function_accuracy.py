@@ -1,7 +1,7 @@
 """The accuracy of elementwise functions in libraries, in XLA, and in StableHLO's interpreter.
 
-The specification does not say. The figures are the largest errors that LLVM's, C's and XLA's functions, and
-those that StableHLO's pass from CHLO makes of approximations, were measured to have.
+The specification leaves it open. The figures are the largest measured errors of LLVM's, C's and XLA's
+functions, and of the approximations into which StableHLO's pass expands CHLO's functions.
 """
 
 from __future__ import annotations

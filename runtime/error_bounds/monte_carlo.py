@@ -28,7 +28,7 @@ from .rounding_rules import rounding_rule
 from .ulps import is_flushable, is_inexact, is_subnormal, layout_of, ulp, wide_dtype
 
 SIGMAS: Final = 6.0
-"""Standard deviations of an element's spread that another implementation may be away."""
+"""The maximum distance of another implementation, in standard deviations of an element."""
 NOISE: Final = math.sqrt(3) / SIGMAS
 """The largest random error relative to an operation's bound, which is `SIGMAS` deviations of the errors."""
 MAX_RECORDED_BYTES: Final = 64 << 20
@@ -41,7 +41,7 @@ class Call:
 
     Attributes:
         step: the operation's step.
-        operands, results: what it was given, and what it returned with its errors.
+        operands, results: its operands, and its results with their errors.
     """
 
     step: NoisyStep
@@ -113,14 +113,14 @@ class NoisyStep:
         if draw.random is not None and draw.rounds:
             operands = self._flushed(draw, draw.random, operands)
         returned = self._function(*operands, **regions) if self._takes_regions else self._function(*operands)
-        # A value of a tuple type is of a class of its own.
+        # A value of a tuple type is a `TupleValue`, not a tuple.
         is_several = type(returned) is tuple
         results: Sequence[Any] = returned if is_several else (returned,)
         if self._alternatives is not None and (draw.random is not None or draw.choice):
             results = self._chosen(draw, operands, results, regions["body"])
         if draw.random is not None:
             if draw.rounds and (self.rule is not None or self.is_basic):
-                results = self._moved(draw, draw.random, operands, results)
+                results = self._perturbed_results(draw, draw.random, operands, results)
             if self._open is not None:
                 results = self._filled(draw, draw.random, self._open, operands, results)
             if self.bitcast is not None and draw.rounds:
@@ -180,7 +180,7 @@ class NoisyStep:
         flags = random.random(len(operands)) < 0.5
         return tuple(flushed(one) if flag else one for one, flag in zip(operands, flags, strict=True))
 
-    def _moved(
+    def _perturbed_results(
         self, draw: Draw, random: np.random.Generator, operands: Sequence[Any], results: Sequence[Any]
     ) -> tuple[Any, ...]:
         arrays = [np.asarray(result) for result in results]
@@ -209,7 +209,7 @@ class NoisyStep:
             ]
         if draw.is_alone:
             return [None for _ in results]
-        return [_rounded_away(self.operation, operands, results[0])]
+        return [_rounding_error(self.operation, operands, results[0])]
 
 
 def flushed(operand: Any) -> Any:
@@ -234,7 +234,7 @@ def _record(draw: Draw, step: NoisyStep, operands: Sequence[Any], results: Seque
     draw.calls.append(Call(step, *arrays))
 
 
-def _rounded_away(operation: Operation, operands: Sequence[Array], result: Array) -> Array:
+def _rounding_error(operation: Operation, operands: Sequence[Array], result: Array) -> Array:
     """One ulp for each element that a correctly rounded operation does not compute exactly, otherwise 0."""
     function = _EXACTLY.get(base_name(operation))
     if function is None:
@@ -323,7 +323,7 @@ def static_function(module: Module, entry: str, arguments: Sequence[Array]) -> F
         type.with_shape(value.shape) if isinstance(type, TensorType) else type
         for value, type in zip(arguments, types, strict=True)
     ]
-    return bind(module, entry, sizes, Budget(evaluate=_on_integers))
+    return bind(module, entry, sizes, Budget(evaluate=_fold_integers))
 
 
 class NoisyProgram:
@@ -377,7 +377,7 @@ class NoisyProgram:
         return Prepared(step, choice.kind, choice.reason)
 
 
-def _on_integers(operation: Operation, operands: Sequence[Array]) -> Any:
+def _fold_integers(operation: Operation, operands: Sequence[Array]) -> Any:
     """Constants of integers are folded, so that sizes are known; floats are left to the run."""
     from ..ops.framework.verify import view_of
 

@@ -1,7 +1,7 @@
 """Finds the elements of scatters that depend on the order of updates, which the specification leaves open.
 
-Sums, products and the like are no such: their rules bound what the order decides. Bodies that overwrite, or
-that are neither commutative nor associative, give results that differ as a whole.
+Sums, products and similar reductions are not marked: rounding rules bound the effect of their order. Bodies
+that overwrite, or that are neither commutative nor associative, give results that differ as a whole.
 """
 
 from __future__ import annotations

@@ -167,8 +167,8 @@ def _unordered_zeros(operand: Array, result: Array, axis: int) -> Array:
     subnormal = np.logical_or.reduce([is_subnormal(one) for one in components])
     if not subnormal.any():
         return np.zeros(result.shape, np.bool_)
-    parts = [result.real, result.imag] if result.dtype.kind == "c" else [result]
-    zeros = np.logical_or.reduce([is_subnormal(one) | (one == 0) for one in parts])
+    components = [result.real, result.imag] if result.dtype.kind == "c" else [result]
+    zeros = np.logical_or.reduce([is_subnormal(one) | (one == 0) for one in components])
     return np.asarray(_marked_slices(subnormal, axis, result) & zeros)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..types import Array, DType
 
 _FLUSHING_EXPONENTS: Final = (-126, -1022)
-"""Least exponents of the types that the processor's flush-to-zero mode concerns: f32, bf16 and f64."""
+"""Minimum exponents of the types to which the processor's flush-to-zero mode applies: f32, bf16 and f64."""
 
 
 def layout_of(dtype: DType) -> Any:

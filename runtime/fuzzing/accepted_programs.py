@@ -1,4 +1,4 @@
-"""Finds the part of a program that a backend accepts, by removing the operations that it rejects."""
+"""Reduces a program to the operations that a backend accepts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENDED: Final = "ended its process"
 
 @dataclass(frozen=True)
 class AcceptedProgram:
-    """A part of a program.
+    """The operations of a program that a backend accepts.
 
     Attributes:
         module: the program without the operations that the backend rejects, and what needs their results.
@@ -41,7 +41,7 @@ def accepted_program(
 ) -> AcceptedProgram | None:
     """The operations of a rejected program that the backend accepts; None if no operation is left.
 
-    Operations that the message names are tried first. Otherwise bisection finds the shortest beginning of the
+    Operations that the message names are tried first. Otherwise bisection finds the shortest prefix of the
     program that the backend rejects. The operation that ends it is removed, with those that depend on it,
     until the backend accepts the rest.
 
@@ -86,9 +86,9 @@ def _run(
     """The results of some operations; or None, and why the backend rejects them."""
     if all(constant_array(one) is not None for one in operations):
         return None, ""
-    part, needed = _program_of(block, operations, inputs)
+    candidate, needed = _program_of(block, operations, inputs)
     try:
-        return AcceptedProgram(part, needed, backend.run(part, needed)), ""
+        return AcceptedProgram(candidate, needed, backend.run(candidate, needed)), ""
     except BackendError as error:
         if ENDED in str(error):
             raise
@@ -98,7 +98,7 @@ def _run(
 def _first_rejected(
     block: Block, operations: Sequence[Operation], inputs: Sequence[Array], backend: Backend
 ) -> int:
-    """The length of the shortest beginning that the backend rejects."""
+    """The length of the shortest prefix that the backend rejects."""
     low, high = 1, len(operations)
     while low < high:
         middle = (low + high) // 2
@@ -112,9 +112,9 @@ def _first_rejected(
 def _is_rejected(
     block: Block, operations: Sequence[Operation], inputs: Sequence[Array], backend: Backend
 ) -> bool:
-    part, needed = _program_of(block, operations, inputs)
+    candidate, needed = _program_of(block, operations, inputs)
     try:
-        backend.run(part, needed)
+        backend.run(candidate, needed)
     except BackendError as error:
         return ENDED not in str(error)
     return False

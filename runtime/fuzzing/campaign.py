@@ -133,12 +133,12 @@ class Fuzzer:
             if ENDED in message:
                 return self._crash(seed, module, inputs, message)
         try:
-            part = accepted_program(module, inputs, self.backend, text)
+            accepted = accepted_program(module, inputs, self.backend, text)
         except BackendError:
-            part = None
-        if part is None:
+            accepted = None
+        if accepted is None:
             return Outcome(seed, "rejected", message)
-        outcome = self._judged(seed, part.module, part.inputs, part.results)
+        outcome = self._judged(seed, accepted.module, accepted.inputs, accepted.results)
         return replace(outcome, rejected=message)
 
     def _crash(self, seed: int, module: Module, inputs: Sequence[Array], message: str) -> Outcome:

@@ -26,7 +26,7 @@ def body(g: Generator, types: Sequence[TensorType]) -> Callable[..., list[Value]
     def fill(*arguments: Value) -> list[Value]:
         for _ in range(g.random.randrange(1, 4)):
             if g.large and g.chance(0.5):
-                g.anything()
+                g.append_any()
             else:
                 _exact(g)
         if g.chance(0.15):
@@ -78,12 +78,12 @@ def case(g: Generator) -> None:
 
 
 def while_(g: Generator) -> None:
-    """A loop of at most six rounds, which may also end by its data."""
+    """A loop of at most six iterations, which may also end by its data."""
     types = [_INDEX, *_results(g)]
     carried = [g.constant(_INDEX, np.array(0)), *[g.operand(type) for type in types[1:]]]
     rounds = g.random.randrange(0, 7)
 
-    def goes_on(*arguments: Value) -> list[Value]:
+    def continues(*arguments: Value) -> list[Value]:
         limit = g.constant(_INDEX, np.array(rounds))
         (pred,) = g.add(
             "stablehlo.compare", [arguments[0], limit], [_PRED], comparison_direction=ComparisonDirection.LT
@@ -99,7 +99,7 @@ def while_(g: Generator) -> None:
         (next_index,) = g.add("stablehlo.add", [arguments[0], one], [_INDEX])
         return [next_index, *body(g, types[1:])(*arguments)]
 
-    cond = g.region(types, goes_on, captures=g.chance(0.3))
+    cond = g.region(types, continues, captures=g.chance(0.3))
     step = g.region(types, advance, captures=g.chance(0.5))
     g.add("stablehlo.while", carried, types, [cond, step])
 

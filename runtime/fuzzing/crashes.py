@@ -74,7 +74,7 @@ def crash_explanation(message: str) -> str:
     Args:
         message: what the backend's process printed last.
     """
-    reason = next((reason for part, reason in REASONS.items() if part in message), "")
+    reason = next((reason for text, reason in REASONS.items() if text in message), "")
     if message.rstrip().endswith("):"):
         # A segmentation fault: the process says nothing.
         reason = _BITS

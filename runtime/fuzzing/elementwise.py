@@ -74,7 +74,7 @@ def elementwise(g: Generator) -> None:
     """Any elementwise operation of the registry."""
     declaration = g.random.choice([d for d in _declared(Elementwise) if d.name not in _SPECIAL])
     if (
-        any(part.categories & PLAIN == 0 for part in declaration.declared_results)
+        any(result.categories & PLAIN == 0 for result in declaration.declared_results)
         or "quantize" in declaration.name
     ):
         raise Unsuitable("quantized")

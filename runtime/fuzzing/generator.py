@@ -32,8 +32,8 @@ from .edge_values import float_values, integer_values
 from .tensor_values import TensorValue as Value
 from .tensor_values import tensor_values
 
-LARGEST = 120
-"""Maximum elements of a tensor: the reference interpreter takes a microsecond for each."""
+MAX_ELEMENTS = 120
+"""Maximum number of elements of a tensor: the reference interpreter takes a microsecond for each."""
 MAX_LARGE_PROGRAM_ELEMENTS = 20_000
 """The corresponding limit of large programs, which the interpreter does not run."""
 
@@ -124,17 +124,17 @@ class Generator:
         builder: appends to the current block.
         visible: the values that the current block may use.
         in_region: whether the current block is that of a region.
-        large: whether tensors are large and bodies any expressions, for comparing ways of running alone.
+        large: whether tensors are large and bodies any expressions, only for comparing modes of execution.
         sizes: dimension sizes that are often drawn; with any, operands are often views.
-        largest: most elements of a tensor.
-        anything: appends any operation.
+        largest: maximum number of elements of a tensor.
+        append_any: appends any operation.
     """
 
     def __init__(self, seed: int, large: bool = False, sizes: Sequence[int] = ()) -> None:
         self.large = large
         self.sizes = sizes
-        self.largest = MAX_LARGE_PROGRAM_ELEMENTS if large else LARGEST
-        self.anything: Callable[[], None] = lambda: None
+        self.largest = MAX_LARGE_PROGRAM_ELEMENTS if large else MAX_ELEMENTS
+        self.append_any: Callable[[], None] = lambda: None
         self.random = random.Random(seed)
         self.numbers = np.random.default_rng(seed)
         self.program = Program()
@@ -193,10 +193,10 @@ class Generator:
     def _values(self, element_type: ElementType, count: int, style: str) -> Array:
         dtype = element_type.dtype
         if element_type.category == COMPLEX:
-            part = ELEMENT_TYPES[f"f{element_type.width // 2}"]
-            parts = [self._values(part, count, style) for _ in range(2)]
+            component_type = ELEMENT_TYPES[f"f{element_type.width // 2}"]
+            components = [self._values(component_type, count, style) for _ in range(2)]
             values = np.empty(count, dtype)
-            values.real, values.imag = parts
+            values.real, values.imag = components
             return values
         if element_type.category == BOOLEAN:
             return self.numbers.integers(0, 2, count).astype(dtype)

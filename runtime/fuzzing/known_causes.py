@@ -139,9 +139,9 @@ def _rounds_to_normal_f16(first: Difference) -> bool:
     index, result = first.departure.index, first.departure.result
     if index is None or first.ours[result].dtype.name != "float8_e5m2fnuz":
         return False
-    least = float(np.finfo(np.float16).smallest_normal)
+    smallest = float(np.finfo(np.float16).smallest_normal)
     ours, theirs = [abs(float(side[result][index])) for side in (first.ours, first.theirs)]
-    return 0 < ours < least == theirs
+    return 0 < ours < smallest == theirs
 
 
 def _converts_booleans(operation: Operation) -> bool:

@@ -87,7 +87,7 @@ def pad(g: Generator) -> None:
         amounts.append((low, high, interior))
     shape = [padded_size(size, *amount) for size, amount in zip(operand.type.shape, amounts, strict=True)]
     small(g, shape)
-    columns = [tuple([amount[part] for amount in amounts]) for part in range(3)]
+    columns = [tuple([amount[index] for amount in amounts]) for index in range(3)]
     padding_value = g.operand(operand.type.with_shape(()))
     result = operand.type.with_shape(shape)
     if g.chance(0.2) and amounts:
@@ -142,7 +142,7 @@ def slice_(g: Generator) -> None:
         limit = g.random.randrange(start, size + 1)
         ranges.append((start, limit, g.random.choice((1, 1, 2, 3))))
     shape = [-((start - limit) // stride) for start, limit, stride in ranges]
-    starts, limits, strides = ([part[index] for part in ranges] for index in range(3))
+    starts, limits, strides = ([slice_range[index] for slice_range in ranges] for index in range(3))
     result = operand.type.with_shape(shape)
     g.add(
         "stablehlo.slice",

@@ -1,4 +1,5 @@
-"""Random operations that the interpreter lacks or has in another way, for comparing ways of running."""
+"""Random operations that the interpreter lacks or implements differently, for comparing modes of execution.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +125,9 @@ def real_dynamic_slice(g: Generator) -> None:
     # All of one type.
     columns = index_constant(g, np.array(ranges)).type.element_type
     operands = [
-        g.constant(TensorType((len(ranges),), columns), np.array([part[index] for part in ranges]))
+        g.constant(
+            TensorType((len(ranges),), columns), np.array([slice_range[index] for slice_range in ranges])
+        )
         for index in range(3)
     ]
     g.add("stablehlo.real_dynamic_slice", [operand, *operands], [operand.type.with_shape(shape)])

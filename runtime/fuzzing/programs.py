@@ -20,7 +20,7 @@ _LARGE_PRODUCERS = [*_PRODUCERS, *quantized.PRODUCERS, *others.PRODUCERS]
 def random_program(seed: int, large: bool = False, sizes: Sequence[int] = ()) -> Program:
     """A program of one to twelve operations and what they need; `large` and so on as `Generator` has it."""
     g = Generator(seed, large, sizes)
-    g.anything = lambda: _append(g)
+    g.append_any = lambda: _append(g)
     for _ in range(g.random.choice((1, 2, 3, 4, 6, 8, 12))):
         _append(g)
     while all(map(is_constant, g.visible)):

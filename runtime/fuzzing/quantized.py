@@ -1,4 +1,5 @@
-"""Random operations on quantized tensors, for comparing ways of running: the interpreter has none of them."""
+"""Random operations on quantized tensors, for comparing modes of execution: the interpreter has none of them.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class FuzzReport:
         programs: how many were run.
         equal: how many gave our results.
         inside: how many gave other results within their bounds.
-        parts: how many of these were compared without operations that the backend rejects.
+        partial: how many of these were compared without operations that the backend rejects.
         rejected: how many programs the backend rejects as a whole.
         reasons: how many programs have operations that the backend rejects, by its reason.
         skipped: how many NimbleHLO itself does not run, such as those in which an index that rounds fails.
@@ -75,7 +75,7 @@ class FuzzReport:
     programs: int = 0
     equal: int = 0
     inside: int = 0
-    parts: int = 0
+    partial: int = 0
     rejected: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     skipped: int = 0
@@ -85,7 +85,7 @@ class FuzzReport:
         """Count the outcome of a program."""
         self.programs += 1
         if outcome.rejected:
-            self.parts += 1
+            self.partial += 1
             self.reasons[outcome.rejected] += 1
         match outcome.kind:
             case "equal":
@@ -121,7 +121,7 @@ class FuzzReport:
             f"{self.inside} with others within their bounds, "
             f"{sum(one.count for one in self.findings.values())} with one of {len(self.findings)} findings, "
             f"{self.rejected} rejected, {self.skipped} skipped; "
-            f"{self.parts} were compared without operations that are rejected."
+            f"{self.partial} were compared without operations that are rejected."
         )
 
     def as_markdown(self) -> str:

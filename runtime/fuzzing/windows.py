@@ -1,4 +1,4 @@
-"""Random operations that fold, select, sort and map with regions."""
+"""Random operations that reduce, select, sort and map with regions."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ MONOIDS = ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
 _PRED = TensorType((), ELEMENT_TYPES["i1"])
 
 
-def folding(g: Generator, scalars: Sequence[TensorType]) -> Region:
-    """A body that folds, whose results do not depend on the order except for the rounding of floats."""
+def reducing_body(g: Generator, scalars: Sequence[TensorType]) -> Region:
+    """A reduction body whose results do not depend on the order except for the rounding of floats."""
     count = len(scalars)
     named = [_monoids(scalar, count) for scalar in scalars]
     picks = count > 1 and all(scalar.category & (INTEGER | BOOLEAN) for scalar in scalars) and g.chance(0.6)
@@ -76,7 +76,7 @@ def _monoid(g: Generator, name: str, pair: Sequence[Value]) -> list[Value]:
 
 
 def _lexicographic(g: Generator, arguments: Sequence[Value]) -> list[Value]:
-    """The lesser of two tuples, element by element: as in an argmin with its tie rule."""
+    """The smaller of two tuples, element by element: as in an argmin with its tie rule."""
     count = len(arguments) // 2
     lhs, rhs = arguments[:count], arguments[count:]
     less = g.constant(_PRED, np.array(True))
@@ -88,8 +88,8 @@ def _lexicographic(g: Generator, arguments: Sequence[Value]) -> list[Value]:
     return [g.add("stablehlo.select", [less, a, b], [a.type])[0] for a, b in zip(lhs, rhs, strict=True)]
 
 
-def _foldable(g: Generator) -> tuple[list[Value], list[Value], list[TensorType]]:
-    """Inputs of one shape, init values, and the types in which they are folded."""
+def _reduction_operands(g: Generator) -> tuple[list[Value], list[Value], list[TensorType]]:
+    """Inputs of one shape, init values, and the types in which they are reduced."""
     first = g.value()
     inputs = [first]
     if g.chance(0.3):
@@ -104,12 +104,12 @@ def _foldable(g: Generator) -> tuple[list[Value], list[Value], list[TensorType]]
 
 def reduce(g: Generator) -> None:
     """A reduction over any dimensions."""
-    inputs, inits, scalars = _foldable(g)
+    inputs, inits, scalars = _reduction_operands(g)
     rank = inputs[0].type.rank
     dimensions = tuple(g.random.sample(range(rank), g.random.randrange(rank + 1)))
     result_shape = [size for d, size in enumerate(inputs[0].type.shape) if d not in dimensions]
     results = [scalar.with_shape(result_shape) for scalar in scalars]
-    g.add("stablehlo.reduce", [*inputs, *inits], results, [folding(g, scalars)], dimensions=dimensions)
+    g.add("stablehlo.reduce", [*inputs, *inits], results, [reducing_body(g, scalars)], dimensions=dimensions)
 
 
 def _windows(g: Generator, shape: Sequence[int], dilated: bool) -> list[Window]:
@@ -136,7 +136,7 @@ def _column(windows: Sequence[Window], name: str) -> tuple[int, ...]:
 
 def reduce_window(g: Generator) -> None:
     """A reduction of windows with strides, padding and dilations."""
-    inputs, inits, scalars = _foldable(g)
+    inputs, inits, scalars = _reduction_operands(g)
     shape = inputs[0].type.shape
     windows = _windows(g, shape, dilated=True)
     counts = [window.count(size) for window, size in zip(windows, shape, strict=True)]
@@ -147,7 +147,7 @@ def reduce_window(g: Generator) -> None:
         "stablehlo.reduce_window",
         [*inputs, *inits],
         results,
-        [folding(g, scalars)],
+        [reducing_body(g, scalars)],
         window_dimensions=_column(windows, "size"),
         window_strides=_column(windows, "stride"),
         base_dilations=_column(windows, "base_dilation"),
@@ -165,7 +165,7 @@ def select_and_scatter(g: Generator) -> None:
     source = g.operand(operand.type.with_shape(counts))
     scalar = operand.type.with_shape(())
     target = TensorType((), promoted(g, operand.type.element_type))
-    fold = folding(g, [target])
+    fold = reducing_body(g, [target])
     init = _identity(g, fold, scalar)
 
     def prefers(a: Value, b: Value) -> list[Value]:

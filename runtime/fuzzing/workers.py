@@ -55,7 +55,7 @@ def _drive(
     answers: SimpleQueue[list[Outcome] | None],
     causes: set[str],
 ) -> None:
-    """Have a process run chunks until there are none."""
+    """Let a process run chunks until none are left."""
     command = [sys.executable, "-m", f"{__package__}.worker", against, str(int(minimizes))]
     try:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

@@ -215,8 +215,8 @@ class Messages:
         else:
             incoming.arrays = tuple(mailbox.allocate(source, content, types))
         if inline is not None:
-            for array, part in zip(incoming.arrays, inline, strict=True):
-                array[...] = np.frombuffer(part, array.dtype).reshape(array.shape)
+            for array, data in zip(incoming.arrays, inline, strict=True):
+                array[...] = np.frombuffer(data, array.dtype).reshape(array.shape)
         else:
             incoming.requests = [
                 self._communicator.Irecv([_bytes_of(array), self._mpi.BYTE], source, _ARRAY_TAG)

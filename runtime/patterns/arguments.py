@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from .failures import broken
+from .failures import violation_error
 
 
 def dimension(value: Any, rank: int, what: str, pattern: str, label: str | None = None) -> int:
@@ -17,9 +17,9 @@ def dimension(value: Any, rank: int, what: str, pattern: str, label: str | None 
     try:
         number = operator.index(value)
     except TypeError:
-        raise broken(pattern, f"{what} is {value!r}, but must be an integer", label) from None
+        raise violation_error(pattern, f"{what} is {value!r}, but must be an integer", label) from None
     if not -rank <= number < rank:
-        raise broken(pattern, f"{what} is {number}, but must be from {-rank} to {rank - 1}", label)
+        raise violation_error(pattern, f"{what} is {number}, but must be from {-rank} to {rank - 1}", label)
     return number % rank
 
 
@@ -33,7 +33,7 @@ def dimensions(values: Any, rank: int, what: str, pattern: str, label: str | Non
     for position, value in enumerate(integers(values, what, pattern, label)):
         number = dimension(value, rank, f"{what}[{position}]", pattern, label)
         if number in normalized:
-            raise broken(pattern, f"{what} is {list(values)}, but dimensions must not repeat", label)
+            raise violation_error(pattern, f"{what} is {list(values)}, but dimensions must not repeat", label)
         normalized.append(number)
     return tuple(normalized)
 
@@ -45,8 +45,10 @@ def integers(values: Any, what: str, pattern: str, label: str | None = None) -> 
         VerifyError: it is none, or a set of several, which has no order.
     """
     if isinstance(values, (set, frozenset)) and len(values) > 1:
-        raise broken(pattern, f"{what} is {values!r}, a set, which has no order: give a list", label)
+        raise violation_error(pattern, f"{what} is {values!r}, a set, which has no order: give a list", label)
     try:
         return tuple([operator.index(value) for value in values])
     except TypeError:
-        raise broken(pattern, f"{what} is {values!r}, but must be a list of integers", label) from None
+        raise violation_error(
+            pattern, f"{what} is {values!r}, but must be a list of integers", label
+        ) from None

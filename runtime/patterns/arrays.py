@@ -12,7 +12,7 @@ from ..errors import NimbleError
 from ..inputs import as_array
 from ..types import Array, DType, element_type_of
 from .element_types import element_type_named
-from .failures import broken
+from .failures import violation_error
 
 
 def array_of(value: Any, what: str, pattern: str) -> Array:
@@ -31,12 +31,12 @@ def array_of(value: Any, what: str, pattern: str) -> Array:
         element_type_of(array.dtype)
         return array
     except NimbleError as error:
-        raise broken(pattern, error.reason) from error
+        raise violation_error(pattern, error.reason) from error
     except KeyError:
         if not array.dtype.isnative:
             return array_of(array.astype(array.dtype.newbyteorder("=")), what, pattern)
         reason = f"{what} has elements of {array.dtype}, which is not an element type of StableHLO"
-        raise broken(pattern, reason) from None
+        raise violation_error(pattern, reason) from None
 
 
 def library_of(operands: Iterable[Any]) -> Any:

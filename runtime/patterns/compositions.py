@@ -206,8 +206,8 @@ def power(base: Value, exponent: Value) -> Value:
     return square(base) if attributes == two else plain_power(base, exponent)
 
 
-def number_of(pick: Emit) -> Emit:
-    """The greater or the lesser of two elements; of a NaN and a number, the number."""
+def ignoring_nan(pick: Emit) -> Emit:
+    """The larger or the smaller of two elements; of a NaN and a number, the number."""
 
     def choose(a: Value, b: Value) -> Value:
         return ops.select(is_nan(a), b, ops.select(is_nan(b), a, pick(a, b)))

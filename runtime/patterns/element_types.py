@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from ..types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, DType, ElementType, element_type_of
-from .failures import broken
+from .failures import violation_error
 
 BOOL: Final = ELEMENT_TYPES["i1"]
 INT32: Final = ELEMENT_TYPES["i32"]
@@ -43,7 +43,9 @@ def element_type_named(dtype: Any, pattern: str) -> ElementType:
             dtype = name
         return element_type_of(np.dtype(dtype).newbyteorder("="))
     except (TypeError, KeyError, ValueError):
-        raise broken(pattern, f"dtype is {dtype!r}, which is not an element type of StableHLO") from None
+        raise violation_error(
+            pattern, f"dtype is {dtype!r}, which is not an element type of StableHLO"
+        ) from None
 
 
 def get_int_or_float_bit_width(dtype: Any) -> int:
@@ -54,7 +56,7 @@ def get_int_or_float_bit_width(dtype: Any) -> int:
     """
     element_type = element_type_named(dtype, "get_int_or_float_bit_width")
     if not element_type.category & (INTEGER | FLOAT):
-        raise broken(
+        raise violation_error(
             "get_int_or_float_bit_width", f"dtype is {element_type}, but must be an integer or a float"
         )
     return element_type.width
@@ -68,7 +70,7 @@ def get_int_type(bit_width: int) -> DType:
     """
     element_type = ELEMENT_TYPES.get(f"i{bit_width}")
     if element_type is None or element_type is BOOL:
-        raise broken("get_int_type", f"bit_width is {bit_width}, but must be 2, 4, 8, 16, 32 or 64")
+        raise violation_error("get_int_type", f"bit_width is {bit_width}, but must be 2, 4, 8, 16, 32 or 64")
     return element_type.dtype
 
 
@@ -82,7 +84,7 @@ def kind_of_number(value: complex) -> int:
     return next(kind for number, kind in _PYTHON_KINDS.items() if isinstance(value, number))
 
 
-def meeting_type(values: Iterable[Any], pattern: str) -> ElementType:
+def common_element_type(values: Iterable[Any], pattern: str) -> ElementType:
     """The common element type of operands.
 
     Operands of one type keep it, and Python's numbers take it where their kind (boolean, integer, float,
@@ -102,15 +104,17 @@ def meeting_type(values: Iterable[Any], pattern: str) -> ElementType:
             kind = max(kind, kind_of_number(value))
         else:
             types[value.element_type] = None
-    common_type = _meeting_type(tuple(types), kind)
+    common_type = _common_element_type(tuple(types), kind)
     if common_type is None:
         names = ", ".join(map(str, types))
-        raise broken(pattern, f"the element types {names} of the operands have no common type: convert one")
+        raise violation_error(
+            pattern, f"the element types {names} of the operands have no common type: convert one"
+        )
     return common_type
 
 
 @functools.cache
-def _meeting_type(types: tuple[ElementType, ...], kind: int) -> ElementType | None:
+def _common_element_type(types: tuple[ElementType, ...], kind: int) -> ElementType | None:
     if len(types) == 1 and kind <= _kind(types[0]):
         return types[0]
     numbers = [] if kind < 0 else [_STAND_INS[kind]]
@@ -125,7 +129,7 @@ def _kind(element_type: ElementType) -> int:
 
 
 @functools.cache
-def computing_type(ufunc: np.ufunc, element_type: ElementType) -> ElementType | None:
+def computation_type(ufunc: np.ufunc, element_type: ElementType) -> ElementType | None:
     """The type in which NumPy evaluates a function for operands of one type; None if it does not support
     them.
     """

@@ -11,7 +11,7 @@ _PACKAGE = __name__.rpartition(".")[0]
 _PASSED_THROUGH = ("numpy", "torch", "contextlib")
 
 
-def broken(pattern: str, reason: str, label: str | None = None) -> VerifyError:
+def violation_error(pattern: str, reason: str, label: str | None = None) -> VerifyError:
     """The error for a violated constraint.
 
     Args:
@@ -22,7 +22,7 @@ def broken(pattern: str, reason: str, label: str | None = None) -> VerifyError:
     return VerifyError(reason, operation=pattern, label=label, location=_caller())
 
 
-def unsupported(function: str, reason: str) -> UnsupportedError:
+def unsupported_error(function: str, reason: str) -> UnsupportedError:
     """The error for operations that traced values do not support."""
     return UnsupportedError(reason, operation=function, location=_caller())
 

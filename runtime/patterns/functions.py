@@ -1,4 +1,4 @@
-"""NumPy's other functions of traced values: selection, reductions, data movement."""
+"""NumPy's functions of traced values that are not ufuncs: selection, reductions, data movement."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..types import INTEGER, ElementType, element_type_of, storage_range
 from . import movement
 from . import operations as ops
 from .arguments import dimensions
-from .element_types import BOOL, element_type_named, meeting_type
-from .failures import unsupported
-from .operands import as_traced, fitted, shape_of, value_of
+from .element_types import BOOL, common_element_type, element_type_named
+from .failures import unsupported_error
+from .operands import as_traced, cast_and_broadcast, shape_of, value_of
 from .tape import Value
 from .ufuncs import FUNCTIONS, IMAGINARY_PART, REAL_PART, apply
 
@@ -25,16 +25,19 @@ def where(condition: Any, x: Any, y: Any, *, name: str = "numpy.where", label: s
     """Elements of `x` where `condition` is not zero, elsewhere of `y`; the three broadcast.
 
     Raises:
-        VerifyError: they do not, or `x` and `y` meet in no element type.
+        VerifyError: they do not, or `x` and `y` have no common element type.
     """
     tape, values = as_traced((condition, x, y), name)
-    element_type = meeting_type(values[1:], name)
+    element_type = common_element_type(values[1:], name)
     shape = ops.broadcast_shape([shape_of(value) for value in values], name, label)
     if not isinstance(values[0], Value):
         values[0] = bool(values[0])
     types = (BOOL, element_type, element_type)
     return ops.select(
-        *[fitted(tape, value, shape, type, name) for value, type in zip(values, types, strict=True)]
+        *[
+            cast_and_broadcast(tape, value, shape, type, name)
+            for value, type in zip(values, types, strict=True)
+        ]
     )
 
 
@@ -73,7 +76,7 @@ def reduction(
         axis: a dimension, several, or None: all.
         keepdims: whether they stay, with size 1.
         name: for errors.
-        ufunc: says which element type NumPy folds in; None: that of `value`.
+        ufunc: determines the element type in which NumPy accumulates; None: that of `value`.
     """
     tape, _ = as_traced((value,), name)
     value = value_of(tape, value, name)
@@ -133,10 +136,12 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Value:
     tape, values = as_traced((a, fill_value), name)
     like = value_of(tape, a, name)
     element_type = like.element_type if dtype is None else element_type_named(dtype, name)
-    return fitted(tape, values[1], like.shape, element_type, name)
+    return cast_and_broadcast(tape, values[1], like.shape, element_type, name)
 
 
-def matches(function: Callable[..., Any], args: Sequence[Any], settings: Mapping[str, Any], name: str) -> Any:
+def call_implementation(
+    function: Callable[..., Any], args: Sequence[Any], settings: Mapping[str, Any], name: str
+) -> Any:
     """Call one of these functions; a TypeError of the call itself becomes an UnsupportedError.
 
     Raises:
@@ -148,7 +153,7 @@ def matches(function: Callable[..., Any], args: Sequence[Any], settings: Mapping
         # Without a frame below this one the call itself failed.
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
             reason = f"is not supported with these arguments for traced values: {error}"
-            raise unsupported(name, reason) from None
+            raise unsupported_error(name, reason) from None
         raise
 
 
@@ -195,5 +200,5 @@ def apply_numpy(function: Any, args: Sequence[Any], settings: Mapping[str, Any])
     name = f"numpy.{getattr(function, '__name__', function)}"
     implementation = NUMPY.get(function)
     if implementation is None:
-        raise unsupported(name, "is not supported for traced values")
-    return matches(implementation, args, settings, name)
+        raise unsupported_error(name, "is not supported for traced values")
+    return call_implementation(implementation, args, settings, name)

@@ -9,8 +9,8 @@ from ..options import Options
 from ..types import INTEGER
 from . import operations as ops
 from .arguments import dimensions, integers
-from .element_types import meeting_type
-from .failures import broken
+from .element_types import common_element_type
+from .failures import violation_error
 from .operands import value_of
 from .programs import compute
 from .tape import Shape, Value
@@ -111,13 +111,13 @@ def _gather(table: Value, indices: Value, gather_dims: Any, gather_lengths: Any)
     lengths = integers(gather_lengths, "gather_lengths", pattern, "G4")
     _check_indices(indices, len(dims), "gather_dims", pattern, "G")
     if len(lengths) != len(dims):
-        raise broken(
+        raise violation_error(
             pattern, f"gather_lengths has {len(lengths)} elements, but gather_dims has {len(dims)}", "G4"
         )
     slice_sizes = list(table.shape)
     for position, (d, length) in enumerate(zip(dims, lengths, strict=True)):
         if not 1 <= length <= table.shape[d]:
-            raise broken(
+            raise violation_error(
                 pattern,
                 f"gather_lengths[{position}] is {length}, but must be from 1 to {table.shape[d]}, the size "
                 f"of dimension {d} of input_tensor",
@@ -146,9 +146,9 @@ def _scatter(
     batch = indices.shape[:-1]
     _check_update(target.shape, update.shape, batch, dims)
     if rmw_op not in UPDATES:
-        raise broken(pattern, f"rmw_op is {rmw_op!r}, but must be one of {', '.join(UPDATES)}", "S6")
-    if meeting_type((target, update), pattern) is not target.element_type:
-        raise broken(
+        raise violation_error(pattern, f"rmw_op is {rmw_op!r}, but must be one of {', '.join(UPDATES)}", "S6")
+    if common_element_type((target, update), pattern) is not target.element_type:
+        raise violation_error(
             pattern,
             f"update has elements of {update.element_type}, which {target.element_type}, the element type of "
             f"operand, cannot represent",
@@ -170,17 +170,17 @@ def _on_one_tape(pattern: str, *operands: Any) -> list[Value]:
     """Operands as values; Python's numbers are arrays of rank 0."""
     tape = next((operand.tape for operand in operands if isinstance(operand, Value)), None)
     if tape is None:
-        raise broken(pattern, "needs at least one array, but got only numbers")
+        raise violation_error(pattern, "needs at least one array, but got only numbers")
     return [value_of(tape, operand, pattern) for operand in operands]
 
 
 def _check_indices(indices: Value, count: int, dims_name: str, pattern: str, letter: str) -> None:
     if not indices.element_type.category & INTEGER:
-        raise broken(
+        raise violation_error(
             pattern, f"start_indices has elements of {indices.element_type}, not integers", letter + "1"
         )
     if not indices.shape or indices.shape[-1] != count:
-        raise broken(
+        raise violation_error(
             pattern,
             f"start_indices has shape {indices.shape}, but its last dimension must have size {count}, an "
             f"index for each of {dims_name}",
@@ -192,7 +192,7 @@ def _check_update(shape: Shape, update: Shape, batch: Shape, dims: tuple[int, ..
     """The shape of the update must consist of the batch and a slice."""
     pattern = "sn_scatter"
     if len(update) != len(batch) + len(shape) or update[: len(batch)] != batch:
-        raise broken(
+        raise violation_error(
             pattern,
             f"update has shape {update}, but must start with the batch sizes {batch} of start_indices "
             f"and have {len(shape)} more dimensions, one for each of operand",
@@ -201,7 +201,7 @@ def _check_update(shape: Shape, update: Shape, batch: Shape, dims: tuple[int, ..
     for d, (size, length) in enumerate(zip(shape, update[len(batch) :], strict=True)):
         if length > size or (length != size and d not in dims):
             rule = f"at most {size}" if d in dims else str(size)
-            raise broken(
+            raise violation_error(
                 pattern,
                 f"dimension {len(batch) + d} of update has size {length}, but must be {rule}, because it "
                 f"belongs to dimension {d} of operand",

@@ -10,9 +10,9 @@ import numpy as np
 
 from . import operations as ops
 from .arguments import dimension, dimensions, integers
-from .element_types import meeting_type
-from .failures import broken, unsupported
-from .operands import as_traced, fitted, shape_of, value_of
+from .element_types import common_element_type
+from .failures import unsupported_error, violation_error
+from .operands import as_traced, cast_and_broadcast, shape_of, value_of
 from .tape import Value
 
 
@@ -25,7 +25,7 @@ def reshape(value: Any, shape: Any, name: str = "numpy.reshape") -> Value:
         other_sizes_product = -math.prod(sizes)
         sizes[sizes.index(-1)] = total // other_sizes_product if other_sizes_product else 0
     if min(sizes, default=0) < 0 or math.prod(sizes) != total:
-        raise broken(name, f"shape is {shape}, but the operand has shape {value.shape}")
+        raise violation_error(name, f"shape is {shape}, but the operand has shape {value.shape}")
     return ops.reshape(value, tuple(sizes))
 
 
@@ -35,7 +35,7 @@ def transpose(value: Any, axes: Any = None, name: str = "numpy.transpose") -> Va
     rank = len(operand.shape)
     order = tuple(reversed(range(rank))) if axes is None else dimensions(axes, rank, "axes", name)
     if len(order) != rank:
-        raise broken(name, f"axes is {axes}, but must name all {rank} dimensions")
+        raise violation_error(name, f"axes is {axes}, but must name all {rank} dimensions")
     shape = tuple([operand.shape[d] for d in order])
     return operand.tape.add(
         "stablehlo.transpose", (operand.index,), shape, operand.element_type, (("permutation", order),)
@@ -59,12 +59,12 @@ def broadcast_to(value: Any, shape: Any) -> Value:
     value = _value(value, name)
     sizes = integers(shape if _is_list(shape) else (shape,), "shape", name)
     if ops.broadcast_shape([value.shape, sizes], name) != sizes:
-        raise broken(name, f"shape is {sizes}, to which {value.shape} does not broadcast")
+        raise violation_error(name, f"shape is {sizes}, to which {value.shape} does not broadcast")
     return ops.broadcast_to(value, sizes)
 
 
 def expand_dims(value: Any, axis: Any) -> Value:
-    """New dimensions of size 1, at places in the result."""
+    """New dimensions of size 1, at positions in the result."""
     name = "numpy.expand_dims"
     value = _value(value, name)
     axes = axis if _is_list(axis) else (axis,)
@@ -85,24 +85,28 @@ def squeeze(value: Any, axis: Any = None) -> Value:
         dropped = dimensions(axis if _is_list(axis) else (axis,), rank, "axis", name)
     for d in dropped:
         if value.shape[d] != 1:
-            raise broken(name, f"dimension {d} has size {value.shape[d]}, not 1")
+            raise violation_error(name, f"dimension {d} has size {value.shape[d]}, not 1")
     return ops.reshape(value, tuple([size for d, size in enumerate(value.shape) if d not in dropped]))
 
 
 def concatenate(values: Sequence[Any], axis: Any = 0, name: str = "numpy.concatenate") -> Value:
-    """Values behind each other along a dimension."""
+    """Values concatenated along a dimension."""
     if not values:
-        raise broken(name, "needs at least one operand")
+        raise violation_error(name, "needs at least one operand")
     tape, operands = as_traced(values, name)
-    element_type = meeting_type(operands, name)
-    operands = [fitted(tape, operand, shape_of(operand), element_type, name) for operand in operands]
+    element_type = common_element_type(operands, name)
+    operands = [
+        cast_and_broadcast(tape, operand, shape_of(operand), element_type, name) for operand in operands
+    ]
     d = dimension(axis, len(operands[0].shape), "axis", name)
     other_dimensions = {
         (*operand.shape[:d], *operand.shape[d + 1 :], len(operand.shape)) for operand in operands
     }
     if len(other_dimensions) > 1:
         shapes = ", ".join(str(operand.shape) for operand in operands)
-        raise broken(name, f"operands have the shapes {shapes}, but may differ in dimension {d} alone")
+        raise violation_error(
+            name, f"operands have the shapes {shapes}, but may differ in dimension {d} alone"
+        )
     first = operands[0].shape
     shape = (*first[:d], sum(operand.shape[d] for operand in operands), *first[d + 1 :])
     indices = tuple([operand.index for operand in operands])
@@ -113,7 +117,7 @@ def stack(values: Sequence[Any], axis: Any = 0) -> Value:
     """Values of one shape along a new dimension."""
     name = "numpy.stack"
     if not values:
-        raise broken(name, "needs at least one operand")
+        raise violation_error(name, "needs at least one operand")
     tape, _ = as_traced(values, name)
     return concatenate([expand_dims(value_of(tape, value, name), axis) for value in values], axis, name)
 
@@ -140,7 +144,7 @@ def index(value: Value, key: Any) -> Value:
     """Basic indexing: integers, slices, ``None`` and ``...``.
 
     Raises:
-        VerifyError: a place is out of range, or there are too many.
+        VerifyError: an index is out of range, or there are too many.
         UnsupportedError: an index is an array.
     """
     name = "indexing"
@@ -148,7 +152,7 @@ def index(value: Value, key: Any) -> Value:
     used = sum(item is not None and item is not Ellipsis for item in keys)
     rank = len(value.shape)
     if used > rank or sum(item is Ellipsis for item in keys) > 1:
-        raise broken(name, f"{key} does not index shape {value.shape}")
+        raise violation_error(name, f"{key} does not index shape {value.shape}")
     full_slices = [slice(None)] * (rank - used)
     ellipsis_position = next((position for position, item in enumerate(keys) if item is Ellipsis), len(keys))
     keys[ellipsis_position : ellipsis_position + 1] = full_slices
@@ -171,7 +175,7 @@ def index(value: Value, key: Any) -> Value:
             start = dimension(item, size, f"the index of dimension {len(bounds)}", name)
             bounds.append((start, start + 1, 1))
         else:
-            raise unsupported(name, "supports integers, slices, None and ...; use sn_gather for arrays")
+            raise unsupported_error(name, "supports integers, slices, None and ...; use sn_gather for arrays")
     result = _slice(value, bounds)
     if reversed_dimensions:
         attributes = (("dimensions", tuple(reversed_dimensions)),)

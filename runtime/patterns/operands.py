@@ -11,7 +11,7 @@ from ..types import ElementType, element_type_of
 from . import operations as ops
 from .arrays import array_of
 from .element_types import is_number
-from .failures import broken
+from .failures import violation_error
 from .tape import Shape, Tape, Value, active_tape
 
 
@@ -23,7 +23,9 @@ def as_traced(operands: Sequence[Any], pattern: str) -> tuple[Tape, list[Any]]:
     """
     tape = next((operand.tape for operand in operands if isinstance(operand, Value)), active_tape())
     if tape is None:
-        raise broken(pattern, "has no traced operand: it must be called in a function that a pattern traces")
+        raise violation_error(
+            pattern, "has no traced operand: it must be called in a function that a pattern traces"
+        )
     return tape, [to_traced(tape, operand, pattern) for operand in operands]
 
 
@@ -58,7 +60,9 @@ def shape_of(value: Any) -> Shape:
     return value.shape if isinstance(value, Value) else ()
 
 
-def fitted(tape: Tape, value: Any, shape: Shape, element_type: ElementType, pattern: str) -> Value:
+def cast_and_broadcast(
+    tape: Tape, value: Any, shape: Shape, element_type: ElementType, pattern: str
+) -> Value:
     """A value or Python number in another element type, broadcast."""
     if isinstance(value, Value):
         return ops.broadcast_to(ops.convert(value, element_type), shape)

@@ -23,7 +23,7 @@ from ..types import (
     describe_categories,
     storage_range,
 )
-from .failures import broken
+from .failures import violation_error
 from .tape import Shape, Tape, Value
 
 _WIDE_FLOATS: Final = frozenset(ELEMENT_TYPES[name] for name in ("f32", "f64", "bf16"))
@@ -69,7 +69,7 @@ def number_as(number: complex, element_type: ElementType, pattern: str, label: s
         array: Array = convert_input(number, TensorType((), element_type), 0)
         return array
     except NimbleError:
-        raise broken(pattern, f"{element_type} cannot represent {number!r}", label) from None
+        raise violation_error(pattern, f"{element_type} cannot represent {number!r}", label) from None
 
 
 def filled(tape: Tape, element: Array, shape: Shape, element_type: ElementType) -> Value:
@@ -110,7 +110,9 @@ def broadcast_shape(shapes: Sequence[Shape], pattern: str, label: str | None = N
         return broadcast_shapes(*shapes)
     except ValueError:
         names = ", ".join(map(str, shapes))
-        raise broken(pattern, f"operands have the shapes {names}, which do not broadcast", label) from None
+        raise violation_error(
+            pattern, f"operands have the shapes {names}, which do not broadcast", label
+        ) from None
 
 
 def reshape(value: Value, shape: Shape) -> Value:
@@ -135,7 +137,7 @@ def reduce(value: Value, name: str, dimensions: tuple[int, ...], *, keep_dims: b
     """A value reduced along dimensions.
 
     Args:
-        value: what is folded.
+        value: the reduced value.
         name: one of REDUCTIONS.
         dimensions: ascending.
         keep_dims: the dimensions stay, with size 1.
@@ -167,12 +169,14 @@ def _initial(name: str, element_type: ElementType, pattern: str) -> Array:
     if name in ("and", "or"):
         if not element_type.category & (BOOLEAN | INTEGER):
             accepted = describe_categories(BOOLEAN | INTEGER)
-            raise broken(pattern, f"{name!r} needs {accepted} elements, but got {element_type}", "Z7")
+            raise violation_error(
+                pattern, f"{name!r} needs {accepted} elements, but got {element_type}", "Z7"
+            )
         return np.zeros((), dtype) if name == "or" else _all_ones(element_type)
     if name in ("sum", "product"):
         element = np.array(name == "product").astype(dtype)
         if element.astype(bool) != (name == "product"):
-            raise broken(pattern, f"{name!r} starts from 0, which {element_type} has not", "Z7")
+            raise violation_error(pattern, f"{name!r} starts from 0, which {element_type} has not", "Z7")
         return element
     return _extreme(element_type, is_minimum=name == "max")
 
@@ -190,7 +194,7 @@ def max_integer(element_type: ElementType) -> int:
 
 
 def _extreme(element_type: ElementType, *, is_minimum: bool) -> Array:
-    """The least or the largest value of an element type, an infinity if it has one."""
+    """The smallest or the largest value of an element type, an infinity if it has one."""
     dtype = element_type.dtype
     if element_type.category == BOOLEAN:
         return np.array(not is_minimum)

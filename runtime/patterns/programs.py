@@ -17,10 +17,10 @@ from ..types import Array, ElementType, TensorType
 from .arrays import array_of, as_array_of, library_of
 from .calls import Calls
 from .element_types import element_type_named, is_number
-from .failures import broken
+from .failures import violation_error
 from .modules import module_of
 from .operands import to_traced, value_of
-from .snapshots import KNOWN, Snapshot, globals_of, snapshot
+from .snapshots import IMMUTABLE_IDS, Snapshot, globals_of, snapshot
 from .tape import Tape, Value, active_tape
 from .traced import Traced
 
@@ -112,11 +112,11 @@ def compute(
     if len(arrays) == len(arguments):
         program = _of_calls.find(settings, arrays, options)
     if program is None:
-        program, arrays = _decided(record, arguments, arrays, settings, options)
+        program, arrays = _program_and_inputs(record, arguments, arrays, settings, options)
     return _results(program, arrays, library_of(operands))
 
 
-def _decided(
+def _program_and_inputs(
     record: Record,
     arguments: list[Any],
     arrays: list[Array],
@@ -131,18 +131,18 @@ def _decided(
         arrays: those of them that are arrays.
         settings: the pattern, and all else that decides what `record` does.
     """
-    decided = snapshot(settings)
-    key = decided and (decided.key, options, tuple([_type_key(argument) for argument in arguments]))
+    settled = snapshot(settings)
+    key = settled and (settled.key, options, tuple([_type_key(argument) for argument in arguments]))
     program = _of_snapshots.get(key) if key else None
     if program is None:
         program, captured = _traced(record, arguments, settings[0], options)
         # The arrays of its environment may be different in the next call.
         if not key or len(captured) > len(arrays):
             return program, captured
-        program = program._replace(snapshot=decided)
+        program = program._replace(snapshot=settled)
         _of_snapshots.put(key, program)
     if len(arrays) == len(arguments):
-        _of_calls.keep(settings, arrays, options, program, globals_of, KNOWN)
+        _of_calls.keep(settings, arrays, options, program, globals_of, IMMUTABLE_IDS)
     return program, arrays
 
 
@@ -157,7 +157,7 @@ def _results(program: Program, arrays: Sequence[Array], library: Any = None) -> 
 def _checked_operand(operand: Any, name: str, pattern: str) -> Any:
     """An operand as an array with an element type of StableHLO; Python's numbers are returned unchanged."""
     if isinstance(operand, Value):
-        raise broken(pattern, f"{name} is a value that belongs to another call of a pattern")
+        raise violation_error(pattern, f"{name} is a value that belongs to another call of a pattern")
     return operand if is_number(operand) else array_of(operand, name, pattern)
 
 
@@ -207,7 +207,7 @@ def _argument(tape: Tape, type: Any) -> Any:
         shape, dtype = getattr(type, "shape", None), getattr(type, "dtype", None)
     if shape is None or dtype is None:
         reason = "is not a type: use a TensorType, (shape, dtype), or an object with both"
-        raise broken("trace", f"{type!r} {reason}")
+        raise violation_error("trace", f"{type!r} {reason}")
     if isinstance(type, TensorType):
         dtype = type.element_type
         if not isinstance(dtype, ElementType):

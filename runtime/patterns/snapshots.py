@@ -90,7 +90,7 @@ def snapshot(values: tuple[Any, ...]) -> Snapshot | None:
         return None
 
 
-KNOWN: Final[dict[int, object]] = {}
+IMMUTABLE_IDS: Final[dict[int, object]] = {}
 """Objects that never change, by identity. They are few, and live as long as the process."""
 
 
@@ -98,7 +98,7 @@ def _key(value: Any, held: list[object], depth: int, *, lists: bool = False) -> 
     kind = type(value)
     if kind in _PLAIN:
         return kind, value
-    if id(value) in KNOWN:
+    if id(value) in IMMUTABLE_IDS:
         return id(value)
     if kind in _BY_TEXT:
         return kind, repr(value)
@@ -108,8 +108,8 @@ def _key(value: Any, held: list[object], depth: int, *, lists: bool = False) -> 
         return kind, value
     if isinstance(value, np.generic):
         return kind, value.dtype, value.tobytes()
-    if _is_known(value):
-        KNOWN[id(value)] = value
+    if _is_immutable(value):
+        IMMUTABLE_IDS[id(value)] = value
         return id(value)
     if kind is FunctionType and depth < MAX_NESTING:
         return _function_key(value, held, depth + 1)
@@ -130,7 +130,7 @@ def _function_key(function: FunctionType, held: list[object], depth: int) -> Has
             value: Any = function.__globals__.get(name, _MISSING)
             if value is _MISSING:
                 value = getattr(builtins, name)
-            key_fields.append(id(value) if id(value) in KNOWN else _key(value, held, depth))
+            key_fields.append(id(value) if id(value) in IMMUTABLE_IDS else _key(value, held, depth))
         for cell in function.__closure__ or ():
             key_fields.append(_key(cell.cell_contents, held, depth))
         if function.__defaults__:
@@ -142,11 +142,11 @@ def _function_key(function: FunctionType, held: list[object], depth: int) -> Has
     return tuple(key_fields)
 
 
-def _is_known(value: Any) -> bool:
+def _is_immutable(value: Any) -> bool:
     """Whether a value is a module, class, function or constant that is the same each time it is used."""
     if isinstance(value, ModuleType):
-        is_known_package = value.__name__ in _MODULES or value.__name__ == _PACKAGE
-        return is_known_package and sys.modules.get(value.__name__) is value
+        is_listed_package = value.__name__ in _MODULES or value.__name__ == _PACKAGE
+        return is_listed_package and sys.modules.get(value.__name__) is value
     if isinstance(value, type):
         return value in _BUILTINS or (issubclass(value, np.generic) and value.__module__ in _MODULES)
     if isinstance(value, ElementType):
@@ -161,8 +161,8 @@ def _is_known(value: Any) -> bool:
     if name not in _ATTRIBUTES or not isinstance(module, str):
         return False
     # A function may have another one's name: only the one that the name refers to counts.
-    is_known_module = module in _MODULES or module.startswith(f"{_PACKAGE}.")
-    return is_known_module and getattr(sys.modules.get(module), name, None) is value
+    is_listed_module = module in _MODULES or module.startswith(f"{_PACKAGE}.")
+    return is_listed_module and getattr(sys.modules.get(module), name, None) is value
 
 
 _names_of_codes: dict[int, tuple[CodeType, tuple[str, ...] | None]] = {}

@@ -13,7 +13,7 @@ from typing import Final
 
 from ..ir import DenseElementsAttribute
 from ..types import Array, ElementType, TensorType, element_type_of
-from .failures import broken
+from .failures import violation_error
 
 Shape = tuple[int, ...]
 
@@ -115,7 +115,7 @@ class Tape:
     def check(self, value: Value, pattern: str) -> None:
         """Reject a value of another tape, or one that was kept after its function ended."""
         if value.tape is not self or not self.is_open:
-            raise broken(pattern, "takes a value that belongs to another call of a pattern")
+            raise violation_error(pattern, "takes a value that belongs to another call of a pattern")
 
     def __enter__(self) -> Tape:
         _tapes().append(self)

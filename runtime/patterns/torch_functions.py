@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from . import movement
-from .failures import unsupported
-from .functions import NUMPY, astype, full_like, matches, where
+from .failures import unsupported_error
+from .functions import NUMPY, astype, call_implementation, full_like, where
 from .ufuncs import FUNCTIONS, RELU, RSQRT, SPECIAL, Function, apply
 
 _ALIASES: Final = {
@@ -118,7 +118,7 @@ NAMES: Final = (*_ELEMENTWISE, *_OTHER)
 def apply_torch(function: Any, args: Sequence[Any], settings: Mapping[str, Any]) -> Any:
     """Apply a torch function to traced values, for ``__torch_function__``.
 
-    Element types meet as NumPy's do.
+    Common element types are NumPy's.
 
     Raises:
         UnsupportedError: the function, or these arguments of it, are not supported.
@@ -128,17 +128,17 @@ def apply_torch(function: Any, args: Sequence[Any], settings: Mapping[str, Any])
     key = name[2:-2] if name.startswith("__") and name.endswith("__") else name
     set_arguments = {key: value for key, value in settings.items() if value is not None}
     if key in _ELEMENTWISE:
-        return matches(
+        return call_implementation(
             lambda *operands: apply(_ELEMENTWISE[key], *operands),
             [*args, *_others(set_arguments)],
             set_arguments,
             label,
         )
     if key in _OTHER:
-        return matches(_OTHER[key], args, set_arguments, label)
+        return call_implementation(_OTHER[key], args, set_arguments, label)
     if key[:1] == "r" and key[1:] in _ELEMENTWISE and len(args) == 2:
         return apply(_ELEMENTWISE[key[1:]], args[1], args[0])
-    raise unsupported(label, "is not supported for traced values")
+    raise unsupported_error(label, "is not supported for traced values")
 
 
 def _others(settings: dict[str, Any]) -> list[Any]:

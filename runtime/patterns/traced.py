@@ -10,7 +10,7 @@ import numpy as np
 
 from ..types import DType
 from . import functions, movement
-from .failures import unsupported
+from .failures import unsupported_error
 from .tape import Value
 from .torch_functions import apply_torch
 from .ufuncs import FUNCTIONS, IMAGINARY_PART, REAL_PART, apply, apply_ufunc
@@ -180,14 +180,14 @@ class Traced(Value):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise unsupported("len", "a traced value of rank 0 has no length")
+            raise unsupported_error("len", "a traced value of rank 0 has no length")
         return self.shape[0]
 
     def __repr__(self) -> str:
         return f"Traced({self.element_type}, shape={self.shape})"
 
     def _has_no_elements(self, *args: Any, **settings: Any) -> NoReturn:
-        raise unsupported(
+        raise unsupported_error(
             "a traced value",
             "has no elements yet, which this needs: choose with sn_select, and compute with its operators",
         )

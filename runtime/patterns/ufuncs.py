@@ -16,9 +16,9 @@ import numpy as np
 from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, PLAIN, ElementType
 from . import compositions as do
 from . import operations as ops
-from .element_types import BOOL, computing_type, meeting_type
-from .failures import broken, unsupported
-from .operands import as_traced, fitted, shape_of
+from .element_types import BOOL, common_element_type, computation_type
+from .failures import unsupported_error, violation_error
+from .operands import as_traced, cast_and_broadcast, shape_of
 from .tape import Value
 
 INEXACT: Final = FLOAT | COMPLEX
@@ -50,16 +50,16 @@ def apply(function: Function, *operands: Any) -> Value:
         VerifyError: shapes do not broadcast, or there is no such function of these elements.
     """
     name = function.name
-    if _agree(operands) and operands[0].element_type.category & function.categories:
+    if _have_one_type(operands) and operands[0].element_type.category & function.categories:
         return function.emit(*operands)
     tape, values = as_traced(operands, name)
-    element_type = _type_to_compute_in(function, meeting_type(values, name))
+    element_type = _type_to_compute_in(function, common_element_type(values, name))
     shape = ops.broadcast_shape([shape_of(value) for value in values], name)
-    return function.emit(*[fitted(tape, value, shape, element_type, name) for value in values])
+    return function.emit(*[cast_and_broadcast(tape, value, shape, element_type, name) for value in values])
 
 
-def _agree(operands: Sequence[Any]) -> bool:
-    """Whether all operands are values of one type on one tape, so that nothing has to be made fit."""
+def _have_one_type(operands: Sequence[Any]) -> bool:
+    """Whether all operands are values of one type on one tape, so that none has to be converted."""
     first = operands[0]
     if not isinstance(first, Value) or not first.tape.is_open:
         return False
@@ -76,9 +76,9 @@ def _type_to_compute_in(function: Function, element_type: ElementType) -> Elemen
         return element_type
     if function.ufunc is None:
         return BOOL
-    computed_type = computing_type(function.ufunc, element_type)
+    computed_type = computation_type(function.ufunc, element_type)
     if computed_type is None or not computed_type.category & function.categories:
-        raise broken(function.name, f"does not support elements of type {element_type}")
+        raise violation_error(function.name, f"does not support elements of type {element_type}")
     return computed_type
 
 
@@ -93,12 +93,12 @@ def apply_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[Any], settings:
         key for key, value in settings.items() if value is not None
     ]
     if unsupported_options:
-        raise unsupported(name, f"{unsupported_options[0]} is not supported for traced values")
+        raise unsupported_error(name, f"{unsupported_options[0]} is not supported for traced values")
     if ufunc is np.divmod:
         return apply(FUNCTIONS[np.floor_divide], *operands), apply(FUNCTIONS[np.remainder], *operands)
     function = FUNCTIONS.get(ufunc) or _of_scipy(ufunc)
     if function is None:
-        raise unsupported(name, "is not supported for traced values")
+        raise unsupported_error(name, "is not supported for traced values")
     return apply(function, *operands)
 
 
@@ -117,7 +117,7 @@ def _table(*rows: tuple[np.ufunc, int, Callable[..., Value]]) -> dict[np.ufunc, 
 
 
 def _inexact(**names: str) -> dict[str, Function]:
-    """Functions of floats that NumPy has not."""
+    """Functions of floats that NumPy lacks."""
     return {name: Function(name, FLOAT, do.operation(operation), np.exp) for name, operation in names.items()}
 
 
@@ -140,8 +140,8 @@ ARITHMETIC: Final = _table(
     (np.conjugate, NUMBERS, do.conjugate),
     (np.maximum, PLAIN, do.maximum),
     (np.minimum, PLAIN, do.minimum),
-    (np.fmax, PLAIN, do.number_of(do.maximum)),
-    (np.fmin, PLAIN, do.number_of(do.minimum)),
+    (np.fmax, PLAIN, do.ignoring_nan(do.maximum)),
+    (np.fmin, PLAIN, do.ignoring_nan(do.minimum)),
 )
 ROUNDING: Final = _table(
     (np.floor, PLAIN & ~COMPLEX, do.by_category(FLOAT, do.floor, do.identity)),

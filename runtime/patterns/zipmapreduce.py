@@ -13,7 +13,7 @@ from ..types import BOOLEAN, FLOAT, INTEGER
 from . import operations as ops
 from .arguments import dimension, dimensions
 from .element_types import BOOL, INT32, INT64, element_type_named, is_number
-from .failures import broken
+from .failures import violation_error
 from .functions import accumulation_type, where
 from .operands import shape_of, value_of
 from .programs import compute
@@ -39,7 +39,7 @@ class Attributes:
         """See `sn_iteridx`."""
         pattern = "sn_iteridx"
         if active_tape() is not self._tape:
-            raise broken(pattern, "attrs belongs to another call of sn_zipmapreduce", "I1")
+            raise violation_error(pattern, "attrs belongs to another call of sn_zipmapreduce", "I1")
         d = dimension(dim, len(self.shape), "dim", pattern, "I2")
         last = self.shape[d] - 1
         if dtype is None:
@@ -47,9 +47,13 @@ class Attributes:
         else:
             element_type = element_type_named(dtype, pattern)
         if not element_type.category & (INTEGER | FLOAT):
-            raise broken(pattern, f"dtype is {element_type}, but must be an integer or a float", "I3")
+            raise violation_error(
+                pattern, f"dtype is {element_type}, but must be an integer or a float", "I3"
+            )
         if element_type.category & INTEGER and last > ops.max_integer(element_type):
-            raise broken(pattern, f"dtype is {element_type}, which cannot hold the index {last}", "I3")
+            raise violation_error(
+                pattern, f"dtype is {element_type}, which cannot hold the index {last}", "I3"
+            )
         attributes = (("iota_dimension", d),)
         return self._tape.add("stablehlo.iota", (), self.shape, element_type, attributes)
 
@@ -93,7 +97,7 @@ def sn_zipmapreduce(
         assert tape is not None
         tensors = [value for value in values if not is_number(value)]
         if not tensors:
-            raise broken(PATTERN, "operands has no array", "Z1")
+            raise violation_error(PATTERN, "operands has no array", "Z1")
         shape = ops.broadcast_shape([value.shape for value in tensors], PATTERN, "Z2")
         returned = function(Attributes(tape, shape), *values)
         results = [
@@ -115,10 +119,10 @@ def _names(count: int) -> tuple[str, ...]:
 def _mapped(tape: Tape, result: Any, shape: Shape) -> Value:
     """A lambda's result for every element of the space."""
     if result is None:
-        raise broken(PATTERN, "function returns None, but must return a value", "Z3")
+        raise violation_error(PATTERN, "function returns None, but must return a value", "Z3")
     value = value_of(tape, result, PATTERN)
     if ops.broadcast_shape([value.shape, shape], PATTERN, "Z4") != shape:
-        raise broken(
+        raise violation_error(
             PATTERN, f"function returns shape {value.shape}, which does not broadcast to {shape}", "Z4"
         )
     return ops.broadcast_to(value, shape)
@@ -127,11 +131,11 @@ def _mapped(tape: Tape, result: Any, shape: Shape) -> Value:
 def _reduced(value: Value, reduce_op: str | None, reduce_dims: Any, keep_dims: bool) -> Value:
     if reduce_op is None:
         if reduce_dims is not None:
-            raise broken(PATTERN, "reduce_dims is given without reduce_op", "Z5")
+            raise violation_error(PATTERN, "reduce_dims is given without reduce_op", "Z5")
         return value
     if reduce_op not in ops.REDUCTIONS:
         names = ", ".join(ops.REDUCTIONS)
-        raise broken(PATTERN, f"reduce_op is {reduce_op!r}, but must be one of {names}", "Z5")
+        raise violation_error(PATTERN, f"reduce_op is {reduce_op!r}, but must be one of {names}", "Z5")
     rank = len(value.shape)
     if reduce_dims is None:
         reduce_dims = range(rank)
@@ -158,7 +162,9 @@ def sn_iteridx(dim: int, attrs: Attributes, dtype: Any = None) -> Any:
         VerifyError: a constraint in docs/patterns.md does not hold.
     """
     if not isinstance(attrs, Attributes):
-        raise broken("sn_iteridx", f"attrs is {attrs!r}, but must be the first argument of the lambda", "I1")
+        raise violation_error(
+            "sn_iteridx", f"attrs is {attrs!r}, but must be the first argument of the lambda", "I1"
+        )
     return attrs.indices(dim, dtype)
 
 
@@ -179,7 +185,7 @@ def sn_imm(value: Any, dtype: Any) -> Any:
     element_type = element_type_named(dtype, pattern)
     number = value.item() if hasattr(value, "item") and not shape_of(value) else value
     if not is_number(number):
-        raise broken(pattern, f"value is {value!r}, but must be a number", "M1")
+        raise violation_error(pattern, f"value is {value!r}, but must be a number", "M1")
     element = ops.number_as(number, element_type, pattern, "M1")
     tape = active_tape()
     return element if tape is None else ops.filled(tape, element, (), element_type)

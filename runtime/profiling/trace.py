@@ -45,13 +45,13 @@ class Statistics:
     zero_count: int
 
     def __str__(self) -> str:
-        parts = (
+        texts = (
             []
             if self.minimum is None
             else [f"{self.minimum:.6g} to {self.maximum:.6g}, mean {self.mean:.6g}"]
         )
         counts = (("NaN", self.nan_count), ("infinite", self.infinity_count), ("zero", self.zero_count))
-        return ", ".join(parts + [f"{count} {name}" for name, count in counts if count])
+        return ", ".join(texts + [f"{count} {name}" for name, count in counts if count])
 
 
 @dataclass(frozen=True, slots=True)

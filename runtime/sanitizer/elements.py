@@ -78,7 +78,7 @@ def division_by_zero(view: Op) -> Inspect | None:
 
 
 def division_overflow(view: Op) -> Inspect | None:
-    """`divide` and `remainder` of the least signed integer by -1."""
+    """`divide` and `remainder` of the smallest signed integer by -1."""
 
     def describe(operands: Sequence[Array], index: tuple[int, ...]) -> tuple[Any, str]:
         element_type: Any = _element_type(view.operation.operands[0])

@@ -55,7 +55,7 @@ def division_by_zero(view: Op) -> Marks | None:
 
 
 def division_overflow(view: Op) -> Marks | None:
-    """`divide` and `remainder` of the least signed integer by -1."""
+    """`divide` and `remainder` of the smallest signed integer by -1."""
     element_type = _integers(view, arithmetic.Divide, arithmetic.Remainder)
     if element_type is None or not element_type.category & SIGNED:
         return None

@@ -10,7 +10,7 @@ from ..api import load
 from ..ir import Module
 from . import goldens
 from .matching import assert_matches
-from .settings import OWN, Settings
+from .settings import REFERENCE_BACKEND, Settings
 
 FOLDER = "goldens"
 """The folder of the goldens of Python tests, next to the test file."""
@@ -35,7 +35,7 @@ def judge(settings: Settings, name: str, module: Module, inputs: Sequence[Any], 
     """
     __tracebackhide__ = True
     results = settings.run(name, module, inputs)
-    if name != OWN:
+    if name != REFERENCE_BACKEND:
         assert_matches(results, module, inputs, options=settings.options)
     elif golden is not None:
         if settings.updates:

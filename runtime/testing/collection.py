@@ -19,7 +19,7 @@ from ..minimizer.interest import drawn_inputs
 from ..ops.framework.verify import verify
 from . import goldens
 from .checks import judge
-from .settings import OWN, Settings
+from .settings import REFERENCE_BACKEND, Settings
 
 PROPERTY = "nimblehlo"
 """The name of the properties of a test, in pytest's reports and in JUnit's files."""
@@ -83,7 +83,7 @@ class ProgramFile(pytest.File):
         for number, (line, part) in enumerate(parts):
             name = f"part{number}" if len(parts) > 1 else "program"
             for backend in settings.backends:
-                suffix = f"[{backend}]" if len(settings.backends) > 1 or backend != OWN else ""
+                suffix = f"[{backend}]" if len(settings.backends) > 1 or backend != REFERENCE_BACKEND else ""
                 item: ProgramItem = ProgramItem.from_parent(self, name=f"{name}{suffix}")
                 item.prepare(settings, backend, number if len(parts) > 1 else None, line, part)
                 yield item
@@ -109,7 +109,7 @@ class ProgramItem(pytest.Item):
         module = parse("\n" * self.line + self.text, str(self.path))
         verify(module)
         if any(operation.name.startswith("check.") for operation in module.walk()):
-            if self.backend != OWN:
+            if self.backend != REFERENCE_BACKEND:
                 pytest.skip(f"{self.backend} has no operations that check values")
             check_program(module, self.settings.options)
             return

@@ -1,4 +1,4 @@
-"""Goldens: results that were right once, in small files beside the tests."""
+"""Goldens: stored results, in small files beside the tests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..ir.fingerprint import fingerprint
 from ..ops.testing.array_files import for_file, from_file
 from ..types import TensorType, Type
 
-SHOWN: Final = 5
-"""Differing elements of a result that a failure shows."""
+MAX_SHOWN_ELEMENTS: Final = 5
+"""Maximum number of differing elements of a result that a failure shows."""
 UPDATE: Final = "run pytest with --nimblehlo-update to write it"
 
 
@@ -27,7 +27,7 @@ class GoldenMismatch(AssertionError):
 def write(path: Path, module: Module, inputs: Sequence[Any], results: Sequence[Any]) -> None:
     """Write a golden: the program's fingerprint, its inputs and its results, compressed.
 
-    The file appears as a whole, so that processes that write it at the same time do no harm.
+    The file is replaced atomically, so that several processes may write it at the same time.
     """
     arrays: dict[str, Any] = {"fingerprint": np.array(fingerprint(module))}
     for kind, values in (("input", inputs), ("result", results)):
@@ -98,11 +98,11 @@ def _difference(index: int, actual: Any, golden: Any, type: Type, ulps: int) -> 
     lines = [
         f"  result {index}: {type}: {differing.size} of {actual.size} elements differ, by at most {farthest}"
     ]
-    for position in differing[:SHOWN].tolist():
+    for position in differing[:MAX_SHOWN_ELEMENTS].tolist():
         at = [int(one) for one in np.unravel_index(position, actual.shape)]
         lines.append(f"    at {at}: {actual.flat[position]}, golden {golden.flat[position]}")
-    if differing.size > SHOWN:
-        lines.append(f"    and {differing.size - SHOWN} more")
+    if differing.size > MAX_SHOWN_ELEMENTS:
+        lines.append(f"    and {differing.size - MAX_SHOWN_ELEMENTS} more")
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ from ..backends import backend
 from ..ir import Module
 from ..options import Options
 
-OWN = "nimblehlo"
+REFERENCE_BACKEND = "nimblehlo"
 """The backend whose results are compared with goldens."""
 
 
@@ -59,6 +59,6 @@ class Settings:
         Raises:
             NimbleError: the program or the backend failed.
         """
-        if name == OWN:
+        if name == REFERENCE_BACKEND:
             return execute(module, inputs, options=self.options)
         return backend(name).run(module, inputs)

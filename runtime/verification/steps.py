@@ -28,15 +28,14 @@ MAX_BYTES: Final = 1 << 22
 
 
 class InvalidStep(AssertionError):
-    """A step changed, shared or overwrote memory that it does not declare; a defect of what runs it."""
+    """A step changed, shared or overwrote memory that it does not declare; a defect of its implementation."""
 
 
 class CheckedRunner:
     """Runs a plan, and checks the steps that functions do.
 
     Args:
-        plan: what to run.
-        runner: makes what runs a plan.
+        plan: what to run. runner: makes what runs a plan.
     """
 
     def __init__(self, plan: Plan, runner: Callable[[Plan], Any]) -> None:
@@ -102,7 +101,7 @@ def _checked_step(step: Step, number: int, frames: _Frames, checked_plans: dict[
     return checked
 
 
-class _Seen:
+class _RecordedValue:
     """A value of a slot: its array, which is not kept alive by this, and its checksum."""
 
     __slots__ = ("array", "checksum")
@@ -122,14 +121,14 @@ class _Frame:
     """
 
     def __init__(self, slot_count: int) -> None:
-        self.seen: dict[int, _Seen] = {}
+        self.seen: dict[int, _RecordedValue] = {}
         self.starts = np.zeros(slot_count, np.uint64)
         self.ends = np.zeros(slot_count, np.uint64)
         self.number = -1
 
     def enter(self, slot: int, array: Array) -> None:
         """Note a slot's value."""
-        self.seen[slot] = _Seen(array)
+        self.seen[slot] = _RecordedValue(array)
         self.starts[slot], self.ends[slot] = _bounds(array)
 
     def remove(self, slot: int) -> None:

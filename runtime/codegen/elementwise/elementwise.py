@@ -263,7 +263,7 @@ def _bitcast_convert(operation: Operation, operands: Sequence[ElementType], resu
 
 def _reduce_precision(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule:
     attributes: Any = operation.attributes
-    exponent, mantissa = (attributes[f"{part}_bits"].value for part in ("exponent", "mantissa"))
+    exponent, mantissa = (attributes[f"{field}_bits"].value for field in ("exponent", "mantissa"))
     return lambda builder, values: (
         conversion.with_precision(builder, result, exponent, mantissa, values[0][0]),
     )

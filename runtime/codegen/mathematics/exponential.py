@@ -123,7 +123,7 @@ def _reduce_argument(x: Real, tail: Real | None, steps: int) -> tuple[Real, ir.V
 
     x + tail = (k + t) * log(2) / steps, where |t| is half at most; the tail may be 0, to lose nothing of x.
     """
-    high, low = (part * steps for part in INVERSE_LOG_OF_2)
+    high, low = (component * steps for component in INVERSE_LOG_OF_2)
     k, bits = rounded_to_integer(x, high)
     t = x.fma(high, -k)
     return t if tail is None else tail.fma(high, x.fma(low, t)), bits

@@ -120,9 +120,9 @@ class LoadedProgram:
         self.partitions = options.partitions
         self.device_ids = options.device_ids
         self.name = self._program.name.encode()
-        parts = (code, options.serialized, platform_version().encode())
+        hashed_texts = (code, options.serialized, platform_version().encode())
         self.fingerprint = hashlib.sha256(
-            b"".join([hashlib.sha256(part).digest() for part in parts])
+            b"".join([hashlib.sha256(part).digest() for part in hashed_texts])
         ).digest()
         _PROGRAMS[self.fingerprint] = self
 

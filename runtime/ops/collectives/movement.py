@@ -177,7 +177,7 @@ class AllToAll(Collective, name="stablehlo.all_to_all"):
         count = len(receivers)
         return [
             tuple(
-                np.concatenate([part[first + index] for part in payloads], axis=self.concat_dimension)
+                np.concatenate([payload[first + index] for payload in payloads], axis=self.concat_dimension)
                 for first in range(0, count * len(self.operands), count)
             )
             for index in range(count)

@@ -108,8 +108,8 @@ class ProcessReduction(NamedTuple):
             def value(node: Node, chunk: slice = chunk) -> tuple[Array, ...]:
                 level, index = node
                 if node in nodes:
-                    part = nodes[node][chunk]
-                    return (part,) if level else self.body.enter((part,), (self.type,), reducer)
+                    values = (nodes[node][chunk],)
+                    return values if level else self.body.enter(values, (self.type,), reducer)
                 left = value((level - 1, 2 * index), chunk)
                 if (2 * index + 1) << (level - 1) >= count:
                     return left

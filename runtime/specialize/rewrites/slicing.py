@@ -183,9 +183,9 @@ def dynamic_slice_at_constants(operation: Operation, rewriter: Rewriter) -> Valu
     starts = clamped_starts(start_indices, tensor_type(operand).shape, view.slice_sizes)
     if None in starts:
         return None
-    known_starts = [start or 0 for start in starts]
-    limits = [start + size for start, size in zip(known_starts, view.slice_sizes, strict=True)]
-    return sliced(operand, (known_starts, limits, (1,) * len(known_starts)), rewriter)
+    starts_or_zero = [start or 0 for start in starts]
+    limits = [start + size for start, size in zip(starts_or_zero, view.slice_sizes, strict=True)]
+    return sliced(operand, (starts_or_zero, limits, (1,) * len(starts_or_zero)), rewriter)
 
 
 def clamped_starts(
