@@ -134,7 +134,7 @@ class PreparedScatter:
         result = count + 1 + (initial_size > 0)
         arrays = Arrays(
             indices.addresses,
-            indices.sample,
+            indices.index_dtype_tag,
             indices.min_index,
             ArrayParam(count, update_size, storage, is_written=False),
             int(not is_broadcast),
@@ -186,7 +186,7 @@ class _Indices(NamedTuple):
         is_native: whether they are passed unchanged; otherwise through `index_arithmetic.index_items`.
         bytes: the size of each index array.
         addresses: of the first index of each component.
-        sample: an empty array of the type that kernels read.
+        index_dtype_tag: an empty array of the type that kernels read.
         min_index: indices below it are out of bounds.
     """
 
@@ -194,7 +194,7 @@ class _Indices(NamedTuple):
     is_native: bool
     bytes: list[int]
     addresses: AddressTable
-    sample: np.ndarray
+    index_dtype_tag: np.ndarray
     min_index: int
 
 
@@ -203,16 +203,16 @@ def _indices(
 ) -> _Indices:
     """The indices in one array of index vectors or, if `index_vector_dim` is the rank, in one array a
     component."""
-    sample = index_items(np.empty(0, dtype))
-    size = math.prod(shape) * sample.itemsize
+    index_dtype_tag = index_items(np.empty(0, dtype))
+    size = math.prod(shape) * index_dtype_tag.itemsize
     addresses = tuple([(component, 0) for component in range(component_count)])
     if index_vector_dim < len(shape):
-        stride = row_major_strides(shape)[index_vector_dim] * sample.itemsize
+        stride = row_major_strides(shape)[index_vector_dim] * index_dtype_tag.itemsize
         addresses = tuple([(0, component * stride) for component in range(component_count)])
     sizes = [size] * (1 if index_vector_dim < len(shape) else component_count)
     min_index = 0 if dtype == np.uint64 else _MIN_INDEX
     is_native = len(shape) > 0 and dtype.kind in "iu" and dtype.isnative
-    return _Indices(dtype, is_native, sizes, AddressTable(addresses), sample, min_index)
+    return _Indices(dtype, is_native, sizes, AddressTable(addresses), index_dtype_tag, min_index)
 
 
 def prepare(

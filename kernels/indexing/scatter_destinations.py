@@ -15,7 +15,7 @@ _LANES = 16
 
 @intrinsic(prefer_literal=True)
 def accumulate_destinations(
-    typing_context: TypingContext, bits: types.Type, from_base: types.Type, sample: types.Type,
+    typing_context: TypingContext, bits: types.Type, from_base: types.Type, index_dtype_tag: types.Type,
     address: types.Type, offset: types.Type, index_stride: types.Type, min_index: types.Type,
     window_offset: types.Type, component: types.Type, base: types.Type, destinations: types.Type,
     at: types.Type, count: types.Type,
@@ -24,12 +24,11 @@ def accumulate_destinations(
     bounds.
 
     If the constant `from_base` is 1, the component is added to `base`; if it is 0, to the destinations in the
-    array, of which negative ones become -1. The component's indices, of the type of the items of `sample`,
-    are at `address`, from element `offset` on, `index_stride` apart; a constant stride of 1 is fastest. An
-    index below `min_index` is out of bounds. `component` is a row of `scatter_layout.SliceLayout.components`,
-    whose addend is added to a negative index; `window_offset` is added to all. The arithmetic has `bits`
-    bits; 32, which ignore `min_index` and `window_offset`, are enough for indices and destinations of 32
-    bits.
+    array, of which negative ones become -1. The component's indices, of the type of `index_dtype_tag`, are at
+    `address`, from element `offset` on, `index_stride` apart; a constant stride of 1 is fastest. An index
+    below `min_index` is out of bounds. `component` is a row of `scatter_layout.SliceLayout.components`, whose
+    addend is added to a negative index; `window_offset` is added to all. The arithmetic has `bits` bits; 32,
+    which ignore `min_index` and `window_offset`, are enough for indices and destinations of 32 bits.
     """
     computed = ir.IntType(literal(bits))
     replaces = literal(from_base)
@@ -39,7 +38,7 @@ def accumulate_destinations(
         _, _, _, address, offset, spacing, min_index, window_offset, component_row, base, array, at, count = (
             arguments
         )
-        index = ir.IntType(sample.dtype.bitwidth)
+        index = ir.IntType(index_dtype_tag.dtype.bitwidth)
         first = builder.gep(builder.inttoptr(address, index.as_pointer()), [offset])
         destinations_data = builder.gep(context.make_array(destinations)(context, builder, array).data, [at])
         destination_bytes = destinations_data.type.pointee.width // 8
@@ -59,7 +58,7 @@ def accumulate_destinations(
                 start = _loaded(builder, first, number, lanes)
             else:
                 start = _gathered(builder, first, builder.mul(number, spacing), spacing, lanes)
-            start = _widened(builder, start, computed, sample.dtype.signed)
+            start = _widened(builder, start, computed, index_dtype_tag.dtype.signed)
             if computed.width == 64:
                 smallest = splat(builder, I64(-(2**63)), lanes)
                 start = builder.select(builder.icmp_signed(">=", start, min_index), start, smallest)
@@ -89,7 +88,7 @@ def accumulate_destinations(
     pair = [types.intp] * 2
     stride = index_stride if is_contiguous else types.intp
     written = (component, types.intp, destinations, *pair)
-    return types.void(bits, from_base, sample, *pair, stride, *pair, *written), emit
+    return types.void(bits, from_base, index_dtype_tag, *pair, stride, *pair, *written), emit
 
 
 def _cut(builder: ir.IRBuilder, value: ir.Value, kind: ir.Type) -> ir.Value:

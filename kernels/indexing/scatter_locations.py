@@ -2,8 +2,9 @@
 
 All kernels of scatter take the argument `geometry`, which is constant for a call: a tuple of `slice_space`,
 `components` and `clipped_component` (those of `scatter_layout.SliceLayout`), the addresses of the first index
-of each component, an array whose items have their type, the minimum index, and the `schedule`, which numbers
-the slices unless it is empty.
+of each component, `index_dtype_tag`, an empty array of the indices' type, the minimum index, and `schedule`,
+which numbers the slices unless it is empty. `destination_dtype_tag` is an empty array of the type in which
+kernels hold destinations and update offsets: int32 if these fit, else int64.
 """
 
 from typing import Any
@@ -34,23 +35,23 @@ def _add_outer_offsets(fiber: int, inner: int, slice_space: np.ndarray, bases: n
 
 
 @kernel
-def index_at(sample: np.ndarray, address: int, offset: int, min_index: int, addend: int) -> Any:
+def index_at(index_dtype_tag: np.ndarray, address: int, offset: int, min_index: int, addend: int) -> Any:
     """An index, with `addend` if it is negative; far out of bounds if it is below `min_index`, as unsigned
     integers above 2**63 are."""
-    start = np.int64(item_at(sample, address, offset))
+    start = np.int64(item_at(index_dtype_tag, address, offset))
     start = start if start >= min_index else np.int64(-(2**63))
     return start + addend if start < 0 else start
 
 
 @kernel
 def _add_component(
-    sample: np.ndarray, address: int, min_index: int, index_base: int, index_stride: int, component: Any,
-    window_offset: int, window_stride: int, destinations: np.ndarray, at: int, count: int,
+    index_dtype_tag: np.ndarray, address: int, min_index: int, index_base: int, index_stride: int,
+    component: Any, window_offset: int, window_stride: int, destinations: np.ndarray, at: int, count: int,
 ) -> None:  # fmt: skip
     """Add one component of the index vectors to the destinations of one fiber; -1 if it is out of bounds."""
     bound, input_stride, addend = component[1], component[2], component[3]
     for i in range(count):
-        start = index_at(sample, address, index_base + i * index_stride, min_index, addend)
+        start = index_at(index_dtype_tag, address, index_base + i * index_stride, min_index, addend)
         start += window_offset + i * window_stride
         destination = np.int64(get(destinations, at + i))
         inside = (start >= 0) & (start < bound) & (destination >= 0)
@@ -59,36 +60,38 @@ def _add_component(
 
 @kernel
 def _clamp_starts(
-    sample: np.ndarray, address: int, min_index: int, index_base: int, index_stride: int,
+    index_dtype_tag: np.ndarray, address: int, min_index: int, index_base: int, index_stride: int,
     clipped_component: Any, clamped_starts: np.ndarray, at: int, count: int,
 ) -> None:  # fmt: skip
     """The starts of the runs of one fiber along the clipped dimension, clamped to the range from the least
     start that matters to the bound."""
     for i in range(count):
-        start = index_at(sample, address, index_base + i * index_stride, min_index, clipped_component[3])
+        start = index_at(
+            index_dtype_tag, address, index_base + i * index_stride, min_index, clipped_component[3]
+        )
         put(clamped_starts, at + i, min(max(start, clipped_component[1]), clipped_component[2]))
 
 
 def _component_kernel(from_base: int) -> Kernel:
     @kernel
     def move(
-        sample: np.ndarray, address: int, first: int, index_stride: int, min_index: int, window_offset: int,
-        row: Any, base: int, destinations: np.ndarray, at: int, count: int,
+        index_dtype_tag: np.ndarray, address: int, first: int, index_stride: int, min_index: int,
+        window_offset: int, row: Any, base: int, destinations: np.ndarray, at: int, count: int,
     ) -> None:  # fmt: skip
         if index_stride != 1:
             accumulate_destinations(
-                64, from_base, sample, address, first, index_stride, min_index, window_offset, row, base,
-                destinations, at, count,
+                64, from_base, index_dtype_tag, address, first, index_stride, min_index, window_offset, row,
+                base, destinations, at, count,
             )  # fmt: skip
-        elif window_offset == 0 and sample.itemsize <= 4 and destinations.itemsize == 4:
+        elif window_offset == 0 and index_dtype_tag.itemsize <= 4 and destinations.itemsize == 4:
             accumulate_destinations(
-                32, from_base, sample, address, first, 1, min_index, window_offset, row, base, destinations,
-                at, count,
+                32, from_base, index_dtype_tag, address, first, 1, min_index, window_offset, row, base,
+                destinations, at, count,
             )  # fmt: skip
         else:
             accumulate_destinations(
-                64, from_base, sample, address, first, 1, min_index, window_offset, row, base, destinations,
-                at, count,
+                64, from_base, index_dtype_tag, address, first, 1, min_index, window_offset, row, base,
+                destinations, at, count,
             )  # fmt: skip
 
     return move
@@ -107,7 +110,7 @@ def _locate_fiber(
 ) -> None:  # fmt: skip
     """Destinations, update offsets and clamped starts of `count` slices that differ in the innermost
     coordinate only."""
-    slice_space, components, clipped_component, addresses, sample, min_index, _ = geometry
+    slice_space, components, clipped_component, addresses, index_dtype_tag, min_index, _ = geometry
     index_stride, destination_stride, update_stride = slice_space[
         inner, 1
     ], slice_space[inner, 2], slice_space[inner, 3]
@@ -116,8 +119,8 @@ def _locate_fiber(
             put(update_offsets, at + i, bases[2] + i * update_stride)
     if clamped_starts.size > 0:
         _clamp_starts(
-            sample, addresses[clipped_component[0]], min_index, bases[0], index_stride, clipped_component,
-            clamped_starts, at, count,
+            index_dtype_tag, addresses[clipped_component[0]], min_index, bases[0], index_stride,
+            clipped_component, clamped_starts, at, count,
         )  # fmt: skip
     rows = components.shape[0]
     from_base = destination_stride == 0 and rows > 0 and slice_space[inner, 4] == 0
@@ -129,20 +132,20 @@ def _locate_fiber(
         window_offset, window_stride = bases[3 + row], slice_space[inner, 4 + row]
         if window_stride != 0:
             _add_component(
-                sample, address, min_index, bases[0], index_stride, component, window_offset, window_stride,
-                destinations, at, count,
+                index_dtype_tag, address, min_index, bases[0], index_stride, component, window_offset,
+                window_stride, destinations, at, count,
             )  # fmt: skip
             continue
         first = bases[0]
         if from_base and row == 0:
             _set_destinations(
-                sample, address, first, index_stride, min_index, window_offset, component, bases[1],
+                index_dtype_tag, address, first, index_stride, min_index, window_offset, component, bases[1],
                 destinations, at, count,
             )  # fmt: skip
         else:
             _add_to_destinations(
-                sample, address, first, index_stride, min_index, window_offset, component, 0, destinations,
-                at, count,
+                index_dtype_tag, address, first, index_stride, min_index, window_offset, component, 0,
+                destinations, at, count,
             )  # fmt: skip
 
 
@@ -155,7 +158,7 @@ def locate_slices(
 
     Unless the arrays are empty, the update offsets and the clamped starts are written too.
     """
-    slice_space, schedule = geometry[0], geometry[6]
+    slice_space, _, _, _, _, _, schedule = geometry
     inner = slice_space.shape[0] - 1
     inner_size = slice_space[inner, 0]
     bases = np.empty(slice_space.shape[1] - 1, np.int64)
@@ -181,7 +184,7 @@ def index_stream(slice_number: int, geometry: Any) -> tuple[int, int]:
     """The address of that slice's first index, and the distance in bytes to the next slice's along the
     innermost dimension; (0, 0) if the slices have no indices. For `prefetch_indices` only: the number may be
     too large, and a schedule is ignored."""
-    slice_space, components, addresses, sample = geometry[0], geometry[1], geometry[3], geometry[4]
+    slice_space, components, _, addresses, index_dtype_tag, _, _ = geometry
     if components.shape[0] == 0:
         return 0, 0
     inner, offset = slice_space.shape[0] - 1, 0
@@ -189,8 +192,8 @@ def index_stream(slice_number: int, geometry: Any) -> tuple[int, int]:
         outer = slice_number // slice_space[axis, 0]
         offset += (slice_number - outer * slice_space[axis, 0]) * slice_space[axis, 1]
         slice_number = outer
-    address = addresses[components[0, 0]] + offset * sample.itemsize
-    return address, slice_space[inner, 1] * sample.itemsize
+    address = addresses[components[0, 0]] + offset * index_dtype_tag.itemsize
+    return address, slice_space[inner, 1] * index_dtype_tag.itemsize
 
 
 @kernel
@@ -212,15 +215,13 @@ def first_slice(first_destination: int, count: int, geometry: Any) -> int:
     """The number of the first of `count` slices whose destination is `first_destination` or more, if the
     slices are one fiber, moved by one component, with ascending destinations; any number from 0 to `count`
     otherwise."""
-    slice_space, components, addresses, sample, min_index = geometry[
-        0
-    ], geometry[1], geometry[3], geometry[4], geometry[5]
+    slice_space, components, _, addresses, index_dtype_tag, min_index, _ = geometry
     component, index_stride = components[0], slice_space[0, 1]
     address, bound = addresses[component[0]], -(-first_destination // component[2])
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2
-        index = np.int64(item_at(sample, address, middle * index_stride))
+        index = np.int64(item_at(index_dtype_tag, address, middle * index_stride))
         # Unsigned indices from 2**63 on are below the minimum index.
         if index >= min_index and (index + component[3] if index < 0 else index) < bound:
             low = middle + 1

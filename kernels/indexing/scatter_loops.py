@@ -88,16 +88,19 @@ def update_filtered_items(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, partitions: int, size: int, count: int, geometry: Any, sample: np.ndarray,
+        task: int, partitions: int, size: int, count: int, geometry: Any, destination_dtype_tag: np.ndarray,
         values: np.ndarray, value_stride: int, initial: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         initialize_partition(task, partitions, size, initial, result)
         buffer = partition_buffer(task, partitions, size, result)
-        destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        destinations, empty = (
+            np.empty(BLOCK, destination_dtype_tag.dtype),
+            np.empty(0, destination_dtype_tag.dtype),
+        )
         capacity = BLOCK + PREFETCH_DISTANCE  # leaves more than COMPRESS_PADDING after the filtered ones
         chosen_destinations, update_offsets = np.zeros(
-            capacity, sample.dtype
-        ), np.empty(capacity, sample.dtype)
+            capacity, destination_dtype_tag.dtype
+        ), np.empty(capacity, destination_dtype_tag.dtype)
         first_destination = task * size
         width = size if task < partitions - 1 else result.size - first_destination
         prefetches_result = width * result.itemsize > MIN_PREFETCHED_BYTES
@@ -135,11 +138,14 @@ def update_sorted_items(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, partitions: int, size: int, count: int, geometry: Any, sample: np.ndarray,
+        task: int, partitions: int, size: int, count: int, geometry: Any, destination_dtype_tag: np.ndarray,
         values: np.ndarray, value_stride: int, initial: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         initialize_partition(task, partitions, size, initial, result)
-        destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        destinations, empty = (
+            np.empty(BLOCK, destination_dtype_tag.dtype),
+            np.empty(0, destination_dtype_tag.dtype),
+        )
         first_destination = task * size
         end = first_slice(first_destination + size, count, geometry)
         for first in range(first_slice(first_destination, count, geometry), end, BLOCK):
@@ -158,10 +164,13 @@ def update_items_in_order(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, geometry: Any, sample: np.ndarray, values: np.ndarray,
-        value_stride: int, result: np.ndarray,
+        task: int, size: int, count: int, geometry: Any, destination_dtype_tag: np.ndarray,
+        values: np.ndarray, value_stride: int, result: np.ndarray,
     ) -> None:  # fmt: skip
-        destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        destinations, empty = (
+            np.empty(BLOCK, destination_dtype_tag.dtype),
+            np.empty(0, destination_dtype_tag.dtype),
+        )
         end = min(count, (task + 1) * size)
         for first in range(task * size, end, BLOCK):
             block_count = min(BLOCK, end - first)
@@ -214,10 +223,14 @@ def update_tables(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, geometry: Any, sample: np.ndarray, values: np.ndarray,
-        value_stride: int, replicas: int, width: int, identity: np.ndarray, tables: np.ndarray,
+        task: int, size: int, count: int, geometry: Any, destination_dtype_tag: np.ndarray,
+        values: np.ndarray, value_stride: int, replicas: int, width: int, identity: np.ndarray,
+        tables: np.ndarray,
     ) -> None:  # fmt: skip
-        destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        destinations, empty = (
+            np.empty(BLOCK, destination_dtype_tag.dtype),
+            np.empty(0, destination_dtype_tag.dtype),
+        )
         task_tables = tables[task * replicas * width : (task + 1) * replicas * width]
         for offset in range(task_tables.size):
             put(task_tables, offset, get(identity, 0))

@@ -161,13 +161,17 @@ def update_runs_in_order(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, width: int, geometry: Any, sample: np.ndarray, row_items: int,
-        bound: int, runs: Any, chunk_count: int, chunk_items: int, values: np.ndarray, initial: np.ndarray,
-        result: np.ndarray,
+        task: int, size: int, count: int, width: int, geometry: Any, destination_dtype_tag: np.ndarray,
+        row_items: int, bound: int, runs: Any, chunk_count: int, chunk_items: int, values: np.ndarray,
+        initial: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         initialize_partition(task, -(-count // size), width * row_items, initial, result)
-        destinations, update_offsets = np.empty(BLOCK, sample.dtype), np.empty(BLOCK, sample.dtype)
-        clamped_starts = np.empty(BLOCK if geometry[2].size > 0 else 0, sample.dtype)
+        destinations, update_offsets = (
+            np.empty(BLOCK, destination_dtype_tag.dtype),
+            np.empty(BLOCK, destination_dtype_tag.dtype),
+        )
+        clipped_component = geometry[2]
+        clamped_starts = np.empty(BLOCK if clipped_component.size > 0 else 0, destination_dtype_tag.dtype)
         prefetches_result = _exceeds_cache(width * row_items if width > 0 else result.size, initial, result)
         end = min(count, (task + 1) * size)
         for first in range(task * size, end, BLOCK):
@@ -191,18 +195,21 @@ def update_filtered_runs(element: str, combiner: str) -> Kernel:
     @kernel(parallel=True)
     def body(
         task: int, partitions: int, width: int, count: int, update_stride: int, geometry: Any,
-        sample: np.ndarray, row_items: int, is_row: bool, runs: Any, chunk_items: int, values: np.ndarray,
-        initial: np.ndarray, result: np.ndarray,
+        destination_dtype_tag: np.ndarray, row_items: int, is_row: bool, runs: Any, chunk_items: int,
+        values: np.ndarray, initial: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         initialize_partition(task, partitions, width * row_items, initial, result)
         buffer = result[task * width * row_items :]
         if is_row:
             buffer = partition_buffer(task, partitions, width * row_items, result)
-        destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        destinations, empty = (
+            np.empty(BLOCK, destination_dtype_tag.dtype),
+            np.empty(0, destination_dtype_tag.dtype),
+        )
         capacity = BLOCK + COMPRESS_PADDING
         chosen_destinations, update_offsets = np.empty(
-            capacity, sample.dtype
-        ), np.empty(capacity, sample.dtype)
+            capacity, destination_dtype_tag.dtype
+        ), np.empty(capacity, destination_dtype_tag.dtype)
         prefetches_result = _exceeds_cache(width * row_items, initial, result)
         for first in range(0, count, BLOCK):
             block_count = min(BLOCK, count - first)
@@ -230,12 +237,16 @@ def update_sorted_runs(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, partitions: int, width: int, count: int, geometry: Any, sample: np.ndarray, row_items: int,
-        runs: Any, chunk_items: int, values: np.ndarray, initial: np.ndarray, result: np.ndarray,
+        task: int, partitions: int, width: int, count: int, geometry: Any, destination_dtype_tag: np.ndarray,
+        row_items: int, runs: Any, chunk_items: int, values: np.ndarray, initial: np.ndarray,
+        result: np.ndarray,
     ) -> None:  # fmt: skip
         initialize_partition(task, partitions, width * row_items, initial, result)
-        destinations, update_offsets = np.empty(BLOCK, sample.dtype), np.empty(BLOCK, sample.dtype)
-        empty = np.empty(0, sample.dtype)
+        destinations, update_offsets = (
+            np.empty(BLOCK, destination_dtype_tag.dtype),
+            np.empty(BLOCK, destination_dtype_tag.dtype),
+        )
+        empty = np.empty(0, destination_dtype_tag.dtype)
         prefetches_result = _exceeds_cache(width * row_items, initial, result)
         first_destination = task * width
         end = first_slice(first_destination + width, count, geometry)
@@ -284,14 +295,17 @@ def reduce_rows(element: str, combiner: str) -> Kernel:
     @kernel(parallel=True)
     def body(
         task: int, partitions: int, width: int, count: int, update_stride: int, geometry: Any,
-        sample: np.ndarray, row_items: int, items: int, values: np.ndarray, initial: np.ndarray,
-        nontemporal: int, result: np.ndarray,
+        destination_dtype_tag: np.ndarray, row_items: int, items: int, values: np.ndarray,
+        initial: np.ndarray, nontemporal: int, result: np.ndarray,
     ) -> None:  # fmt: skip
         first_row = task * width
         row_count = width if task < partitions - 1 else result.size // row_items - first_row
-        destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        rows = np.empty(count + COMPRESS_PADDING, sample.dtype)
-        update_offsets = np.empty(count + COMPRESS_PADDING, sample.dtype)
+        destinations, empty = (
+            np.empty(BLOCK, destination_dtype_tag.dtype),
+            np.empty(0, destination_dtype_tag.dtype),
+        )
+        rows = np.empty(count + COMPRESS_PADDING, destination_dtype_tag.dtype)
+        update_offsets = np.empty(count + COMPRESS_PADDING, destination_dtype_tag.dtype)
         chosen = 0
         for first in range(0, count, BLOCK):
             block_count = min(BLOCK, count - first)
@@ -300,7 +314,10 @@ def reduce_rows(element: str, combiner: str) -> Kernel:
                 destinations, block_count, first_row, row_count, first * update_stride, update_stride,
                 rows[chosen:], update_offsets[chosen:],
             )  # fmt: skip
-        ends, grouped = np.zeros(row_count, sample.dtype), np.empty(chosen, sample.dtype)
+        ends, grouped = (
+            np.zeros(row_count, destination_dtype_tag.dtype),
+            np.empty(chosen, destination_dtype_tag.dtype),
+        )
         group(chosen, rows, update_offsets, ends, grouped)
         last = np.int64(get(ends, row_count - 1)) - 1
         prefetch_distance = _prefetch_distance(items, values.itemsize)

@@ -39,13 +39,13 @@ _MAX_TABLE_DESTINATIONS = 1 << 14
 class Arrays(NamedTuple):
     """The arrays of a call, as parameters of kernels.
 
-    `addresses` are those of the first index of each component, of the type of `index_sample`. `value_stride`
-    is 0 if one update stands for all. `initial` has the result's initial values, or one for all of them; it
-    is empty if the result is already initialized.
+    `addresses` are those of the first index of each component, of the type of `index_dtype_tag`.
+    `value_stride` is 0 if one update stands for all. `initial` has the result's initial values, or one for
+    all of them; it is empty if the result is already initialized.
     """
 
     addresses: AddressTable
-    index_sample: np.ndarray
+    index_dtype_tag: np.ndarray
     min_index: int
     values: ArrayParam
     value_stride: int
@@ -87,7 +87,7 @@ class ScatterLoops:
         self._shift = max(0, last_destination.bit_length() - partitions.bit_length() + 1)
         is_short = max(input_size, updates_size) < 2**31
         self._destination_dtype = np.dtype(np.int32 if is_short else np.int64)
-        self._destination_sample = np.empty(0, self._destination_dtype)
+        self._destination_dtype_tag = np.empty(0, self._destination_dtype)
         is_reorderable = kind.monoid != OVERWRITE and is_exact(kind)
         is_small = last_destination < _MAX_TABLE_DESTINATIONS and self._slice_count > 64 * last_destination
         self._uses_tables = self.by_items and is_reorderable and is_small
@@ -154,7 +154,7 @@ class ScatterLoops:
         def calls(arrays: Arrays) -> list[KernelCall]:
             from .scatter_loops import update_items_in_order
 
-            located = (size, self._slice_count, self._slice_geometry(arrays), self._destination_sample)
+            located = (size, self._slice_count, self._slice_geometry(arrays), self._destination_dtype_tag)
             items = (arrays.values, arrays.value_stride, arrays.result)
             return [self._launch(update_items_in_order, tasks, *located, *items)]
 
@@ -173,7 +173,7 @@ class ScatterLoops:
             from .scatter_slice_loops import update_runs_in_order
 
             slice_args = (
-                size, self._slice_count, width, self._slice_geometry(arrays), self._destination_sample
+                size, self._slice_count, width, self._slice_geometry(arrays), self._destination_dtype_tag
             )
             runs = (*self._run_arguments, arrays.values, arrays.initial, arrays.result)
             return [self._launch(update_runs_in_order, tasks, *slice_args, *runs)]
@@ -192,7 +192,7 @@ class ScatterLoops:
 
             located = (
                 partitions, width, self._slice_count, self._update_stride, self._slice_geometry(arrays),
-                self._destination_sample, layout.row_items,
+                self._destination_dtype_tag, layout.row_items,
             )  # fmt: skip
             values = (layout.chunk_items, arrays.values, arrays.initial)
             if not reduces_rows:
@@ -234,7 +234,7 @@ class ScatterLoops:
             size = -(-total // partitions)
             tasks = -(-total // size)
             slice_args = (
-                tasks, size, self._slice_count, self._slice_geometry(arrays), self._destination_sample
+                tasks, size, self._slice_count, self._slice_geometry(arrays), self._destination_dtype_tag
             )
             items = (arrays.values, arrays.value_stride, arrays.initial, arrays.result)
             return [self._launch(update_filtered_items, tasks, *slice_args, *items)]
@@ -250,7 +250,11 @@ class ScatterLoops:
             from . import scatter_loops, scatter_slice_loops
 
             slice_args = (
-                partitions, width, self._slice_count, self._slice_geometry(arrays), self._destination_sample
+                partitions,
+                width,
+                self._slice_count,
+                self._slice_geometry(arrays),
+                self._destination_dtype_tag,
             )
             results = (arrays.initial, arrays.result)
             if self.by_items:
@@ -267,7 +271,7 @@ class ScatterLoops:
 
         def calls(arrays: Arrays, tables_scratch: ArrayParam) -> list[KernelCall]:
             located = (
-                self._slice_geometry(arrays), self._destination_sample, arrays.values, arrays.value_stride
+                self._slice_geometry(arrays), self._destination_dtype_tag, arrays.values, arrays.value_stride
             )
             return task_tables.calls(located, tables_scratch, arrays.result, self._seconds)
 

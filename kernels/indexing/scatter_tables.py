@@ -39,7 +39,7 @@ class Tables:
     ) -> list[KernelCall]:
         """The launches that combine slices in the tables, then the tables with the result.
 
-        `located` are the arguments `geometry`, `sample`, `values` and `value_stride` of
+        `located` are the arguments `geometry`, `destination_dtype_tag`, `values` and `value_stride` of
         `scatter_loops.update_tables`.
         """
         from .scatter_loops import combine_tables, update_tables

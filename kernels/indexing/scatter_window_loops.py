@@ -17,7 +17,7 @@ def update_windows(element: str, combiner: str) -> Kernel:
     component number `divided`.
 
     `slice_space`, `components`, `runs`, `items`, `inner` and `chunk_items` are those of
-    `scatter_layout.WindowLayout`, `addresses`, `sample` and `min_index` as in `scatter_locations`.
+    `scatter_layout.WindowLayout`, `addresses`, `index_dtype_tag` and `min_index` as in `scatter_locations`.
     """
     vector_items = run_lanes(element)
 
@@ -44,7 +44,7 @@ def update_windows(element: str, combiner: str) -> Kernel:
     @kernel(parallel=True)
     def body(
         task: int, count: int, divided: int, width: int, slice_space: np.ndarray, components: Any,
-        addresses: Any, sample: np.ndarray, min_index: int, runs: Any, items: int, inner: int,
+        addresses: Any, index_dtype_tag: np.ndarray, min_index: int, runs: Any, items: int, inner: int,
         chunk_items: int, values: np.ndarray, result: np.ndarray,
     ) -> None:  # fmt: skip
         index_vector = np.empty(components.shape[0], np.int64)
@@ -67,7 +67,9 @@ def update_windows(element: str, combiner: str) -> Kernel:
                 is_inside, is_touched = True, True
                 for number in range(index_vector.size):
                     component = components[number]
-                    start = index_at(sample, addresses[component[0]], index_offset, min_index, component[3])
+                    start = index_at(
+                        index_dtype_tag, addresses[component[0]], index_offset, min_index, component[3]
+                    )
                     index_vector[number] = start
                     base += start * component[2]
                     is_inside &= (start >= low[number]) & (start <= high[number] - component[4])

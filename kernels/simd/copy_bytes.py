@@ -38,15 +38,15 @@ def copy_bytes(
 
 @intrinsic
 def item_at(
-    typing_context: TypingContext, sample: types.Type, address: types.Type, index: types.Type
+    typing_context: TypingContext, dtype_tag: types.Type, address: types.Type, index: types.Type
 ) -> TypedCode:
-    """Element `index` of the array at `address`, whose element type is that of `sample`."""
+    """Element `index` of the array at `address`, whose element type is that of `dtype_tag`."""
 
     def emit(context: Context, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
-        pointer = builder.inttoptr(arguments[1], context.get_data_type(sample.dtype).as_pointer())
-        return context.unpack_value(builder, sample.dtype, builder.gep(pointer, [arguments[2]]))
+        pointer = builder.inttoptr(arguments[1], context.get_data_type(dtype_tag.dtype).as_pointer())
+        return context.unpack_value(builder, dtype_tag.dtype, builder.gep(pointer, [arguments[2]]))
 
-    return sample.dtype(sample, types.intp, types.intp), emit
+    return dtype_tag.dtype(dtype_tag, types.intp, types.intp), emit
 
 
 @intrinsic
